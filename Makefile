@@ -1,0 +1,45 @@
+# `make demo` and `make test` set up what they need on a fresh machine; see scripts/bootstrap.sh.
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench docs soak clean setup setup-dev
+.NOTPARALLEL:
+
+JOBS ?= 2
+PYTEST_ARGS ?=
+SOAK_ARGS ?= -n 0 --durations=5
+BENCH_ARGS ?=
+
+BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+# With it, pytest would rewrite every test module anew in each process.
+unexport PYTHONDONTWRITEBYTECODE
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+demo: setup ## a first look, with nothing but tmux, git and Python
+	@./scripts/demo.sh
+
+test: lint ## every check and test (JOBS=4, PYTEST_ARGS='-k name')
+	@$(BIN)/pytest -n $(JOBS) $(PYTEST_ARGS)
+
+lint: setup-dev ## style, types, import layers, fresh man pages
+	@./scripts/lint.sh
+
+bench: setup-dev ## how fast it is here
+	@$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
+
+docs: setup-dev ## write the man pages anew
+	@$(BIN)/python -m mngr.cli.manual --write man
+
+soak: setup-dev ## the tests that take minutes
+	@$(BIN)/pytest -m soak $(SOAK_ARGS) tests
+
+clean: ## remove all that make made
+	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+setup:
+	@./scripts/bootstrap.sh run
+
+setup-dev:
+	@./scripts/bootstrap.sh dev

@@ -1,0 +1,224 @@
+#!/bin/sh
+# Set up everything the Makefile's targets need; quick when there is nothing to do.
+#   scripts/bootstrap.sh run   what mngr itself needs: tmux, git, .venv with the package
+#   scripts/bootstrap.sh dev   and what its checks and tests need
+# PYTHON=/path/to/python chooses the interpreter.
+set -eu
+
+stage=${1:-run}
+cd "$(dirname "$0")/.."
+root=$(pwd -P)
+venv=$root/.venv
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+case $stage in
+    run) needed='tmux git' wanted='' ;;
+    # Without the wanted ones some tests are skipped, which only CI calls a failure.
+    dev) needed='tmux git make bash ps' wanted='asciinema rsync zsh fish' ;;
+    *) echo "mngr: unknown stage '$stage'; use run or dev" >&2; exit 2 ;;
+esac
+
+say() { printf 'mngr: %s\n' "$*" >&2; }
+die() { say "$@"; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# --- programs ---------------------------------------------------------------------------------
+
+is_missing() {
+    [ "$1" = tmux ] || { ! have "$1"; return; }
+    have tmux || return 0
+    is_old "$(tmux -V)"
+}
+
+# "tmux 3.3a", "tmux next-3.5"; versions without numbers are builds from source, and new.
+is_old() {
+    number=${1#tmux }
+    number=${number#next-}
+    case $number in [0-9]*.[0-9]*) ;; *) return 1 ;; esac
+    major=${number%%.*}
+    minor=${number#*.}
+    minor=${minor%%[!0-9]*}
+    [ "$major" -lt 3 ] || { [ "$major" -eq 3 ] && [ "$minor" -lt 2 ]; }
+}
+
+missing_of() {
+    found=''
+    for program in "$@"; do
+        ! is_missing "$program" || found="$found $program"
+    done
+    echo "${found# }"
+}
+
+# ps is the one program whose package has another name.
+packages() {
+    for program in "$@"; do
+        [ "$program" != ps ] || program=procps
+        printf ' %s' "$program"
+    done
+}
+
+package_tool() {
+    for tool in apt-get brew dnf pacman zypper apk; do
+        ! have "$tool" || { echo "$tool"; return; }
+    done
+    if [ -e /etc/debian_version ]; then echo apt-get; elif [ "$(uname)" = Darwin ]; then echo brew; fi
+}
+
+# The line a person would type to install the packages named.
+how_to() {
+    case $(package_tool) in
+        apt-get) by_root "apt-get install -y $*" ;;
+        dnf) by_root "dnf install -y $*" ;;
+        pacman) by_root "pacman -S --needed $*" ;;
+        zypper) by_root "zypper install $*" ;;
+        apk) by_root "apk add $*" ;;
+        brew) if have brew; then echo "brew install $*"; else echo "brew install $* (Homebrew is at https://brew.sh)"; fi ;;
+        *) echo "your package manager's command that installs $*" ;;
+    esac
+}
+
+by_root() {
+    if [ "$(id -u)" = 0 ]; then echo "$1"; elif have sudo; then echo "sudo $1"; else echo "su -c '$1'"; fi
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+may_install() {
+    case $(package_tool) in
+        apt-get) have apt-get && { [ "$(id -u)" = 0 ] || { have sudo && sudo -n true 2>/dev/null; }; } ;;
+        brew) have brew && [ "$(id -u)" != 0 ] ;;
+        *) return 1 ;;
+    esac
+}
+
+install() {
+    may_install || return 1
+    say "installing $*"
+    install_with "$(package_tool)" "$@" >"$log" 2>&1 </dev/null || { tail -n 5 "$log" >&2; return 1; }
+}
+
+install_with() {
+    tool=$1
+    shift
+    [ "$tool" = apt-get ] || { brew install --quiet "$@"; return; }
+    # A fresh image has no package lists and an old one stale lists: both need the update.
+    apt_install "$@" || { as_root apt-get update && apt_install "$@"; }
+}
+
+apt_install() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+        -o DPkg::Lock::Timeout=120 "$@"
+}
+
+# Leaves in $missing what is still missing after trying.
+supply() {
+    missing=$(missing_of "$@")
+    [ -n "$missing" ] || return 0
+    install $(packages $missing) || return 0
+    missing=$(missing_of "$@")
+}
+
+ensure_programs() {
+    supply $needed
+    [ -z "$missing" ] || die "cannot go on without $(named $missing); type: $(how_to $(packages $missing))"
+    supply $wanted
+    [ -n "$missing" ] || return 0
+    [ -z "${CI:-}" ] || die "cannot run every test without $(named $missing); type: $(how_to $(packages $missing))"
+    say "skipping the tests that need $(named $missing); to run them, type: $(how_to $(packages $missing))"
+}
+
+named() {
+    for program in "$@"; do
+        case $program in
+            tmux) if have tmux; then program="tmux 3.2 or newer (found $(tmux -V))"; else program='tmux (3.2 or newer)'; fi ;;
+        esac
+        printf '%s' "${separator:-}$program"
+        separator=', '
+    done
+}
+
+# --- Python -----------------------------------------------------------------------------------
+
+new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
+can_make_venv() { "$1" -c 'import venv, ensurepip' >/dev/null 2>&1; }
+
+find_python() {
+    for python in ${PYTHON:-python3.13 python3.12 python3.11 python3}; do
+        # Running it is the only proof: a version manager's shims exist for what is not active.
+        if new_enough "$python" && can_make_venv "$python"; then return; fi
+    done
+    python=''
+}
+
+# Debian's python3 comes without ensurepip.
+ensure_python() {
+    find_python
+    [ -z "$python" ] || return 0
+    [ -z "${PYTHON:-}" ] || die "PYTHON=$PYTHON is not Python 3.11 or newer with the venv module"
+    packages='python3 python3-venv'
+    [ "$(package_tool)" != brew ] || packages='python@3.13'
+    ! install $packages || find_python
+    [ -n "$python" ] || die "cannot find Python 3.11 or newer with the venv module; type: $(how_to $packages)"
+}
+
+# A virtual environment holds its own path in many files: one that was copied here is of no use.
+venv_is_ours() {
+    [ -x "$venv/bin/python" ] || return 1
+    case $(grep '^command = ' "$venv/pyvenv.cfg" 2>/dev/null) in *" $venv") ;; *) return 1 ;; esac
+}
+
+ensure_venv() {
+    ! venv_is_ours || return 0
+    ensure_python
+    say "making .venv with $("$python" --version)"
+    "$python" -m venv --clear "$venv" >"$log" 2>&1 || failed 'making .venv'
+}
+
+# setuptools, which Python 3.11 puts into new environments, runs code at every start of Python.
+drop_setuptools() {
+    ls "$venv"/lib/*/site-packages/distutils-precedence.pth >/dev/null 2>&1 || return 0
+    pip uninstall -y setuptools
+}
+
+pip() {
+    PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore \
+        "$venv/bin/python" -m pip "$@" >"$log" 2>&1 </dev/null || failed "pip $*"
+}
+
+failed() { cat "$log" >&2; die "$1 failed; the lines above say why"; }
+
+# A hash and not times, because a checkout changes every file's time.
+key() { cat pyproject.toml bin/mngr scripts/bootstrap.sh | cksum; }
+
+is_ready() {
+    venv_is_ours || return 1
+    key=$(key)
+    [ "$(cat "$venv/.ready-$stage" 2>/dev/null)" = "$key" ] ||
+        [ "$(cat "$venv/.ready-dev" 2>/dev/null)" = "$key" ]
+}
+
+ensure_package() {
+    ! is_ready || return 0
+    ensure_venv
+    say "installing mngr into .venv"
+    drop_setuptools
+    if [ "$stage" = dev ]; then pip install -e '.[dev]'; else pip install -e .; fi
+    key >"$venv/.ready-$stage"
+}
+
+# Where PYTHONDONTWRITEBYTECODE is set, each start would compile every module anew.
+ensure_bytecode() {
+    stamp=$venv/.compiled
+    if [ -e "$stamp" ] && [ -z "$(find src -name '*.py' -newer "$stamp" | head -n 1)" ]; then return; fi
+    touch "$stamp.new"
+    # A module that does not compile is for the checks and tests to report.
+    "$venv/bin/python" -m compileall -q src >/dev/null 2>&1 || true
+    mv "$stamp.new" "$stamp"
+}
+
+ensure_programs
+ensure_package
+ensure_bytecode

@@ -1,0 +1,3 @@
+"""mngr runs coding agents, or any command, side by side."""
+
+__version__ = "0.1.0"

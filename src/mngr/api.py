@@ -1,0 +1,211 @@
+"""The public Python API: the verbs of the command line, typed, without printing.
+
+from mngr.api import CreateRequest, Mngr
+
+m = Mngr()
+made = m.create(CreateRequest(address="tests", args=("make", "test"), source="/src/project"))
+m.wait([made.agent])
+"""
+
+from __future__ import annotations
+
+import os
+
+from mngr.config import Config
+from mngr.ops.create import Created, CreateRequest
+from mngr.ops.listing import Agent
+from mngr.ops.world import World
+from mngr.plugins import Registry, load_registry
+from mngr.state import State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from mngr.agents.base import Receipt
+    from mngr.ops.destroy import Trashed
+    from mngr.ops.doctor import Finding
+    from mngr.ops.execute import ExecResult
+    from mngr.ops.gc import Leftover
+    from mngr.ops.workdir import Risk
+    from mngr.struct import Json
+
+__all__ = ["Agent", "CreateRequest", "Created", "Mngr", "State"]
+
+
+class Mngr:
+    """One home. Agents are named by name, id or address, or given as an Agent."""
+
+    def __init__(self, config: Config | None = None, registry: Registry | None = None) -> None:
+        config = config or default_config()
+        self.world = World(config, registry or load_registry(config))
+
+    # look
+
+    def list(self, ids: Sequence[str] | None = None) -> Sequence[Agent]:
+        """Every agent; footnotes about silent hosts are in `problems`."""
+        from mngr.ops import listing
+
+        return listing.agents(self.world, ids)
+
+    @property
+    def problems(self) -> Sequence[str]:
+        return [f"{each.who}: {each.problem}" for each in self.world.problems]
+
+    def get(self, target: str | Agent) -> Agent:
+        from mngr.ops import listing
+
+        if isinstance(target, Agent):
+            return listing.refreshed(self.world, target)
+        return listing.resolve(self.world, [target])[0]
+
+    def resolve(self, targets: Iterable[str]) -> Sequence[Agent]:
+        from mngr.ops import listing
+
+        return listing.resolve(self.world, tuple(targets))
+
+    def capture(
+        self, target: str | Agent, *, window: str = "", full: bool = False, ansi: bool = False
+    ) -> str:
+        from mngr.ops import capture
+
+        return capture.capture(self.get(target), window=window, full=full, ansi=ansi)
+
+    def events(self, target: str | Agent, *, follow: bool = False) -> Iterator[dict[str, Json]]:
+        from mngr.ops import logs
+
+        agent = self.get(target)
+        return logs.follow(agent) if follow else iter(logs.past(agent))
+
+    def observe(self, *, discovery_only: bool = False) -> Iterator[dict[str, Json]]:
+        from mngr.ops import watch
+
+        return watch.observe(self.world, discovery_only=discovery_only)
+
+    def wait(
+        self,
+        targets: Iterable[str | Agent],
+        states: Sequence[State] = (),
+        *,
+        any_one: bool = False,
+        timeout: float | None = None,
+    ) -> Sequence[Agent]:
+        """Until all (or any) are in one of `states`, by default ended or waiting for somebody."""
+        from mngr.ops import watch
+
+        agents = [self.get(target) for target in targets]
+        chosen = states or watch.DEFAULT_STATES
+        return watch.wait(self.world, agents, chosen, any_one=any_one, timeout=timeout)
+
+    # act
+
+    def create(self, request: CreateRequest) -> Created:
+        """Returns when the agent provably runs or has provably ended."""
+        from mngr.ops import create
+
+        return create.create(self.world, request)
+
+    def create_many(
+        self, requests: Sequence[CreateRequest], *, max_parallel: int = 8
+    ) -> Iterator[tuple[int, Created | Exception]]:
+        """Each as it completes, with its index; one failure does not stop the others."""
+        from mngr.ops import batch
+
+        return batch.create_many(self.world, requests, max_parallel)
+
+    def message(self, target: str | Agent, text: str) -> Receipt:
+        from mngr.ops import message
+
+        return message.send(self.world, self.get(target), text)
+
+    def exec(
+        self,
+        target: str | Agent,
+        command: str | Sequence[str],
+        *,
+        cwd: str = "",
+        timeout: float = 3600.0,
+    ) -> ExecResult:
+        """A string goes through sh; a sequence is an argv."""
+        from mngr.ops import execute
+
+        argv = ["sh", "-c", command] if isinstance(command, str) else command
+        return execute.execute(self.get(target), argv, cwd=cwd, timeout=timeout)
+
+    def start(self, target: str | Agent) -> Agent:
+        from mngr.ops import lifecycle
+
+        return lifecycle.start(self.world, self.get(target))
+
+    def stop(self, target: str | Agent) -> Agent:
+        from mngr.ops import lifecycle
+
+        return lifecycle.stop(self.world, self.get(target))
+
+    def restart(self, target: str | Agent) -> Agent:
+        from mngr.ops import lifecycle
+
+        return lifecycle.restart(self.world, self.get(target))
+
+    def archive(self, target: str | Agent) -> Agent:
+        from mngr.ops import lifecycle
+
+        return lifecycle.archive(self.world, self.get(target))
+
+    def rename(self, target: str | Agent, new_name: str) -> Agent:
+        from mngr.ops import lifecycle
+
+        return lifecycle.rename(self.world, self.get(target), new_name)
+
+    def label(
+        self, target: str | Agent, set: Mapping[str, str], remove: Sequence[str] = ()
+    ) -> Agent:
+        from mngr.ops import lifecycle
+
+        return lifecycle.label(self.world, self.get(target), set, remove)
+
+    # remove, and undo
+
+    def risk(self, target: str | Agent, *, drop_branch: bool = False) -> Risk:
+        """Work that would be lost once the trash is emptied too."""
+        from mngr.ops import destroy
+
+        return destroy.risk(self.get(target), drop_branch=drop_branch)
+
+    def destroy(self, target: str | Agent, *, drop_branch: bool = False) -> None:
+        """Move to the trash, without asking: look at `risk` first."""
+        from mngr.ops import destroy
+
+        destroy.destroy(self.world, self.get(target), drop_branch=drop_branch)
+
+    def trashed(self) -> Sequence[Trashed]:
+        from mngr.ops import destroy
+
+        return destroy.trashed(self.world)
+
+    def restore(self, name: str, new_name: str = "") -> Agent:
+        from mngr.ops import destroy
+
+        return destroy.restore(self.world, destroy.find_trashed(self.world, name), new_name)
+
+    def purge(self, trashed: Trashed) -> None:
+        from mngr.ops import destroy
+
+        destroy.purge(self.world, trashed)
+
+    def leftovers(self, provider: str = "") -> Sequence[Leftover]:
+        """What `gc` would remove; call `.remove()` on each to do it."""
+        from mngr.ops import gc
+
+        return gc.plan(self.world, provider)
+
+    def doctor(self) -> Sequence[Finding]:
+        from mngr.ops import doctor
+
+        return doctor.examine(self.world)
+
+
+def default_config() -> Config:
+    """What the command line would use here and now."""
+    home = os.environ.get("MNGR_HOST_DIR") or os.path.expanduser("~/.mngr")
+    return Config.load(os.path.abspath(home), os.getcwd(), os.environ, [])

@@ -1,0 +1,43 @@
+"""What mngr brings itself, registered as any plugin's would be."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.plugins import Registry
+
+AGENTS = "Agents"
+REST = "The rest"
+
+COMMANDS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    (AGENTS, "create", "make an agent: its work directory, its launch, and attach", ("c",)),
+    (AGENTS, "list", "show every agent, everywhere", ("ls",)),
+    (AGENTS, "connect", "attach to an agent", ("conn",)),
+    (AGENTS, "message", "send a text to agents and say whether it arrived", ("msg",)),
+    (AGENTS, "exec", "run a command in an agent's work directory", ("x",)),
+    (AGENTS, "capture", "print an agent's screen", ()),
+    (AGENTS, "event", "print an agent's events", ("events",)),
+    (AGENTS, "observe", "print state changes of all agents as they happen", ()),
+    (AGENTS, "wait", "return when agents reach a state", ()),
+    (AGENTS, "start", "start agents that have stopped", ()),
+    (AGENTS, "stop", "stop agents and keep everything of theirs", ("s",)),
+    (AGENTS, "restart", "stop agents and start them again", ()),
+    (AGENTS, "archive", "stop agents and leave them out of lists", ()),
+    (AGENTS, "destroy", "remove agents, with an undo", ("rm",)),
+    (AGENTS, "restore", "list and bring back what was destroyed", ()),
+    (AGENTS, "rename", "give an agent another name", ("mv",)),
+    (AGENTS, "label", "set labels of agents", ()),
+    (REST, "gc", "remove leftovers that mngr created", ()),
+    (REST, "config", "read and change settings", ()),
+    (REST, "doctor", "check this machine and say what to do", ()),
+    (REST, "completion", "print a shell's completion script", ()),
+    (REST, "man", "show a manual page", ()),
+    (REST, "help", "show the commands, or one command's manual", ()),
+)
+
+
+def register(registry: Registry) -> None:
+    for group, name, help, aliases in COMMANDS:
+        registry.command(name, f"mngr.cli.{name}", help, aliases, group=group)
+    registry.agent_type("command", "mngr.agents.command:CommandAgent")
+    registry.provider("local", "mngr.hosts.local:LocalProvider")

@@ -1,0 +1,222 @@
+"""From argv to an exit code: find the command, parse, run it, and turn any error into one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mngr import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+    from types import ModuleType
+
+    from mngr.cli.parser import Parser
+    from mngr.config import Config
+    from mngr.plugins import Command, Registry
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line. Nothing is imported that `--version` would not need."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    _open_streams()
+    try:
+        code = _answer(words)
+        _flush()
+        return code
+    except BaseException as error:
+        return _report(error, words)
+
+
+def _answer(words: list[str]) -> int:
+    if words[:1] == ["--version"]:
+        return _version()
+    if words[:1] == ["__complete"]:
+        from mngr.cli.complete import complete
+
+        return complete(words[2:] if words[1:2] == ["--"] else words[1:])
+    return _run(words)
+
+
+def _version() -> int:
+    print(f"mngr {__version__}")
+    return 0
+
+
+def _run(words: list[str]) -> int:
+    from mngr.cli.parser import settings_in, split_command
+    from mngr.plugins import load_registry
+
+    before, word, after = split_command(words)
+    if "--version" in before:
+        return _version()
+    if not word:  # `mngr` and `mngr --help`
+        word, before = "help", [each for each in before if each not in ("-h", "--help")]
+    config = load_config(settings_in(words), strict=False)
+    registry = load_registry(config)
+    try:
+        return _run_command(registry, registry.resolve(word), config, before + after)
+    finally:
+        _warn(*registry.problems)
+
+
+def _run_command(registry: Registry, command: Command, config: Config, argv: list[str]) -> int:
+    module = registry.load_command(command.name)
+    parser = make_parser(registry, command.name)
+    if _has(argv, "-h", "--help"):
+        from mngr.cli.manual import show
+
+        return show(parser)
+    _check_settings(config, module)
+    args = _parse(parser, module, config, registry, argv)
+    return int(module.run(args) or 0)
+
+
+def make_parser(registry: Registry, name: str) -> Parser:
+    """A command's parser as its module configures it, without the user's settings."""
+    from mngr.cli.parser import Parser
+
+    command = registry.resolve(name)
+    parser = Parser(command.name, command.help, command.aliases)
+    registry.load_command(name).configure(parser)
+    return parser
+
+
+def load_config(settings: Sequence[str], strict: bool = True) -> Config:
+    """The settings of this process: its home, directory, environment and -S options."""
+    from mngr.config import Config
+
+    try:
+        cwd = os.getcwd()
+    except FileNotFoundError:  # removed under us; much still works
+        cwd = "/"
+    return Config.load(home_dir(), cwd, os.environ, settings, strict=strict)
+
+
+def home_dir() -> str:
+    """$MNGR_HOST_DIR, or ~/.mngr."""
+    return os.path.abspath(os.environ.get("MNGR_HOST_DIR") or os.path.expanduser("~/.mngr"))
+
+
+def _check_settings(config: Config, module: ModuleType) -> None:
+    """A broken settings file stops all but the commands that help to mend it."""
+    if config.problems and not getattr(module, "SETTINGS_OPTIONAL", False):
+        raise config.problems[0]
+    _warn(*map(str, config.problems))
+
+
+def _parse(
+    parser: Parser, module: ModuleType, config: Config, registry: Registry, argv: list[str]
+) -> Namespace:
+    _lay_settings(parser, config)
+    args = _attached(parser, config, registry, argv)
+    if hasattr(module, "defaults"):
+        parser.layer(parser.coerce(module.defaults(args), f"{parser.prog}: defaults"))
+        args = _attached(parser, config, registry, argv)
+    return args
+
+
+def _lay_settings(parser: Parser, config: Config) -> None:
+    for key, value in config.command_defaults(parser.command).items():
+        from mngr.settings import join_key
+
+        where = config.origin(join_key(("commands", parser.command, key)))
+        parser.layer(parser.coerce({key: value}, f"{where}: commands.{parser.command}"))
+
+
+def _attached(parser: Parser, config: Config, registry: Registry, argv: list[str]) -> Namespace:
+    args = parser.parse(argv)
+    args.command, args.parser, args.config, args.registry = (
+        parser.command,
+        parser,
+        config,
+        registry,
+    )
+    return args
+
+
+def _has(words: list[str], *options: str) -> bool:
+    own = words[: words.index("--")] if "--" in words else words
+    return any(option in own for option in options)
+
+
+def _report(error: BaseException, words: list[str]) -> int:
+    """Say what went wrong in one line; the exit code."""
+    from mngr.errors import MngrError
+
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    if isinstance(error, KeyboardInterrupt):
+        return 130
+    if isinstance(error, BrokenPipeError):
+        _discard_output()
+        return 141
+    if isinstance(error, MngrError):
+        _trace(error.__cause__, words)
+        return _fail(str(error), error.exit_code)
+    if isinstance(error, OSError):
+        _trace(error, words)
+        return _fail(_system_error(error), 1)
+    _trace(error, words)
+    what = f"internal error: {type(error).__name__}: {error}"
+    return _fail(f"{what}; run again with -v for the traceback", 1)
+
+
+def _system_error(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    files = [str(name) for name in (error.filename, error.filename2) if name is not None]
+    return ": ".join([" -> ".join(files), reason] if files else [reason])
+
+
+def _fail(text: str, code: int) -> int:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard_output()
+    try:
+        _warn(text)
+    except OSError:  # nobody reads stderr; the code still tells
+        pass
+    return code
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        error.filename = "standard output"
+        raise
+
+
+def _warn(*lines: str) -> None:
+    if lines:
+        from mngr.cli.output import warn
+
+        for line in lines:
+            warn(" ".join(line.split("\n")))
+
+
+def _trace(error: BaseException | None, words: list[str]) -> None:
+    if error is not None and _has(words, "-v", "--verbose"):
+        import traceback
+
+        traceback.print_exception(error)
+
+
+def _open_streams() -> None:
+    """A closed stream is None to Python; and no text may fail to print for its characters."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _discard_output() -> None:
+    """Python flushes once more at exit, and would complain where we must be silent."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, 1)
+    os.close(devnull)

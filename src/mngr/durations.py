@@ -1,0 +1,33 @@
+"""Spans of time as people write them: 14d, 1h30m, 90, 250ms."""
+
+from __future__ import annotations
+
+import re
+
+from mngr.errors import UsageError
+
+_UNITS = {"w": 604_800.0, "d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
+# Largest unit first and each at most once, so that a slip such as `30h1` is an error.
+_WRITTEN = re.compile(r"\s*".join(rf"(?:{_NUMBER}\s*{unit})?" for unit in _UNITS))
+_BARE = re.compile(_NUMBER)
+# Sums far below what select() and timestamps overflow at; nobody waits longer.
+_LONGEST = 100 * 365 * 86_400.0
+
+
+def parse_duration(text: str) -> float:
+    """Seconds. A bare number is seconds; UsageError for anything else than the forms above."""
+    trimmed = text.strip()
+    if _BARE.fullmatch(trimmed):
+        return _bounded(float(trimmed), text)
+    match = _WRITTEN.fullmatch(trimmed)
+    if not trimmed or match is None:
+        raise UsageError(f"bad duration {text!r}", "write it like 14d, 1h30m, 90s or 250ms")
+    amounts = zip(match.groups(), _UNITS.values(), strict=True)
+    return _bounded(sum(float(number) * unit for number, unit in amounts if number), text)
+
+
+def _bounded(seconds: float, text: str) -> float:
+    if seconds > _LONGEST:
+        raise UsageError(f"the duration {text[:40]!r} is longer than 100 years")
+    return seconds

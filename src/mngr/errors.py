@@ -1,0 +1,93 @@
+"""Every error mngr raises on purpose, each with the exit code the CLI returns for it.
+
+MngrError                 1    something failed
+├── UsageError            2    the command line or a setting is wrong
+├── PartialFailure        3    some targets failed, others are done
+├── NotFound              4    nothing has that name
+│   └── Ambiguous         4    more than one thing has that name
+├── Unreachable           5    a host did not answer
+├── TimedOut              124  a deadline passed
+├── Refused               1    doing it could lose work, or needs a yes
+├── Taken                 1    the name or branch exists already
+├── Stale                 1    a record changed under us
+├── BadRecord             1    a file of ours cannot be read
+└── MissingProgram        1    a program we need is not installed
+"""
+
+from __future__ import annotations
+
+
+class MngrError(Exception):
+    """What failed, on what; `hint` says what to do next."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
+
+class UsageError(MngrError):
+    """The command line or a setting is wrong."""
+
+    exit_code = 2
+
+
+class PartialFailure(MngrError):
+    """Some targets failed, others are done."""
+
+    exit_code = 3
+
+
+class NotFound(MngrError):
+    """Nothing has that name."""
+
+    exit_code = 4
+
+
+class Ambiguous(NotFound):
+    """More than one thing has that name."""
+
+
+class Unreachable(MngrError):
+    """A host did not answer."""
+
+    exit_code = 5
+
+
+class TimedOut(MngrError):
+    """A deadline passed."""
+
+    exit_code = 124
+
+
+class Refused(MngrError):
+    """Doing it could lose work, or needs a yes."""
+
+
+class Taken(MngrError):
+    """The name or branch exists already."""
+
+
+class Stale(MngrError):
+    """A record changed under us."""
+
+
+class BadRecord(MngrError):
+    """A file of ours cannot be read."""
+
+
+class MissingProgram(MngrError):
+    """A program we need is not installed."""
+
+
+def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
+    """`; did you mean X?` material: the known word nearest to `word`, or nothing."""
+    import difflib  # only ever needed on the way out
+
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return close[0] if close else ""

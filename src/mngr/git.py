@@ -1,0 +1,162 @@
+"""git: the only module that builds its argv. Runs wherever `run` does; porcelain is read with -z."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import MngrError
+from mngr.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    class Completed(Protocol):
+        @property
+        def code(self) -> int: ...
+
+        @property
+        def stdout(self) -> bytes: ...
+
+        @property
+        def complaint(self) -> str: ...
+
+    class Run(Protocol):
+        def __call__(
+            self, argv: Sequence[str], *, input: bytes | None = None, timeout: float
+        ) -> Completed: ...
+
+
+TIMEOUT = 120.0
+
+
+class GitError(MngrError):
+    """git said no."""
+
+
+class Change(Struct):
+    """One line of `git status`."""
+
+    code: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.path}"
+
+
+class Repo(Struct):
+    """A directory inside a repository, and the way to run git there."""
+
+    run: Run
+    path: str
+
+    def git(self, *args: str, input: bytes | None = None) -> bytes:
+        """stdout, or a GitError with git's own last line."""
+        done = self.attempt(*args, input=input)
+        if done.code:
+            raise GitError(f"git {args[0]} failed in {self.path}: {done.complaint}")
+        return done.stdout
+
+    def attempt(self, *args: str, input: bytes | None = None) -> Completed:
+        return self.run(["git", "-C", self.path, *args], input=input, timeout=TIMEOUT)
+
+    def line(self, *args: str) -> str:
+        return os.fsdecode(self.git(*args)).removesuffix("\n")
+
+    def ask(self, *args: str) -> str | None:
+        """The answer, or None where git has none."""
+        done = self.attempt(*args)
+        return None if done.code else os.fsdecode(done.stdout).removesuffix("\n")
+
+
+class Checkout(Struct):
+    """Where a directory stands in its repository."""
+
+    top: str
+    common_dir: str
+    head: str
+    """The commit, or nothing where there is none yet."""
+    branch: str
+    """The branch's short name, or nothing when HEAD is detached."""
+
+
+def checkout(repo: Repo) -> Checkout | None:
+    """None outside a work tree; one call, because every create pays for it."""
+    done = repo.attempt(
+        *("rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir"),
+        *("HEAD", "--symbolic-full-name", "HEAD"),
+    )
+    lines = os.fsdecode(done.stdout).splitlines()
+    if len(lines) < 2:
+        return None
+    top, common = lines[:2]
+    head = branch = ""
+    for extra in lines[2:]:
+        if extra.startswith("refs/heads/"):
+            branch = extra.removeprefix("refs/heads/")
+        elif len(extra) in (40, 64):
+            head = extra
+    return Checkout(top=top, common_dir=common, head=head, branch=branch)
+
+
+def changes(repo: Repo, *, ignored: bool = False) -> list[Change]:
+    """What differs from HEAD, untracked files included; both names of a rename are listed."""
+    options = ["--ignored=matching"] if ignored else []
+    raw = repo.git("status", "--porcelain=v1", "-z", "--untracked-files=all", *options)
+    parts = iter(os.fsdecode(raw).split("\0"))
+    found = []
+    for entry in parts:
+        if entry:
+            code, path = entry[:2], entry[3:]
+            found.append(Change(code=code, path=path))
+            if "R" in code or "C" in code:
+                found.append(Change(code="D " if "R" in code else "  ", path=next(parts)))
+    return [change for change in found if change.code != "  "]
+
+
+def branch_exists(repo: Repo, branch: str) -> bool:
+    return repo.ask("rev-parse", "--verify", "-q", f"refs/heads/{branch}") is not None
+
+
+def commit_of(repo: Repo, name: str) -> str | None:
+    return repo.ask("rev-parse", "--verify", "-q", "--end-of-options", f"{name}^{{commit}}")
+
+
+def valid_branch(repo: Repo, branch: str) -> bool:
+    return repo.attempt("check-ref-format", "--branch", branch).code == 0
+
+
+def add_worktree(repo: Repo, path: str, *, commit: str, new_branch: str, branch: str) -> None:
+    """Locked, so that a `git worktree prune` by anyone leaves it alone."""
+    words = ["worktree", "add", "-q", "--lock"]
+    if new_branch:
+        repo.git(*words, "--no-track", "-b", new_branch, path, commit)
+    else:
+        repo.git(*words, path, branch or commit)
+
+
+def worktree_of_branch(repo: Repo, branch: str) -> str | None:
+    """The worktree that has `branch` checked out."""
+    path = ""
+    for line in os.fsdecode(repo.git("worktree", "list", "--porcelain", "-z")).split("\0"):
+        if line.startswith("worktree "):
+            path = line.removeprefix("worktree ")
+        elif line == f"branch refs/heads/{branch}":
+            return path
+    return None
+
+
+def remove_worktree(repo: Repo, path: str) -> None:
+    """Twice forced: it is locked, and whatever it holds was already judged."""
+    repo.git("worktree", "remove", "--force", "--force", path)
+
+
+def unreachable_commits(repo: Repo, commit: str, *, without: str = "") -> list[str]:
+    """One-line summaries of commits that no ref but `without` would keep."""
+    excluded = [f"--exclude={without}"] if without else []
+    log = repo.git(
+        *("log", "--format=%h %s", "-n", "100", commit),
+        *("--not", *excluded, "--exclude=refs/mngr/trash/*", "--all"),
+    )
+    return log.decode("utf-8", "replace").splitlines()

@@ -1,0 +1,105 @@
+"""The contract every host keeps, and what a provider of hosts offers."""
+
+from __future__ import annotations
+
+from mngr.records import revision
+from mngr.state import Evidence
+from mngr.struct import Json, Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Protocol, TypeAlias
+
+    from mngr.config import Config
+
+    Files: TypeAlias = Mapping[str, tuple[bytes, int]]
+    """Absolute path -> (content, mode)."""
+else:
+    Protocol = object
+
+
+class HostRef(Struct):
+    """A host's name tag."""
+
+    id: str
+    name: str
+    provider: str
+    tags: dict[str, Json] = {}
+
+
+class Completed(Struct):
+    """How a command ended."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def complaint(self) -> str:
+        """The last line it wrote to stderr: what most programs mean by it."""
+        lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else f"exit code {self.code}"
+
+
+class HostReading(Struct):
+    """Everything a host said in one round trip."""
+
+    host: HostRef
+    now: float
+    agents: tuple[Evidence, ...]
+    error: str = ""
+    """Why the host, or its tmux, did not answer."""
+
+
+class Capabilities(Struct):
+    """What a provider can do; the CLI turns what it cannot into a clear error."""
+
+    shares_files: bool = False
+    """Paths on this machine mean the same there, so worktrees of local repositories work."""
+    new_hosts: bool = False
+    snapshots: bool = False
+
+
+class Host(Protocol):
+    """Anything that can run a command."""
+
+    ref: HostRef
+    home: str
+    """$MNGR_HOST_DIR there."""
+    socket: str
+    """Our tmux server's socket there."""
+    capabilities: Capabilities
+    environment: dict[str, str]
+    """What every agent there starts from: HOME, PATH and their kin."""
+
+    def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
+        """The local argv that runs `argv` on this host."""
+
+    def run(self, argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
+        """Run to the end; always with a deadline."""
+
+    def read(self, ids: Sequence[str] | None = None) -> HostReading:
+        """One round trip: every record, pane and signal."""
+
+    def put(self, files: Files) -> None:
+        """Write each file under a temporary name, then rename it into place."""
+
+    def swap(self, stem: str, rev: int, content: bytes) -> bool:
+        """Compare-and-swap: make `<stem>.<rev+1>.json` if `rev` is still the highest there."""
+
+
+class Provider(Protocol):
+    """Makes and finds hosts."""
+
+    name: str
+
+    def __init__(self, config: Config) -> None: ...
+
+    def hosts(self) -> list[Host]:
+        """Every host it knows of."""
+
+
+def newest(names: Sequence[str], stem: str) -> tuple[int, str]:
+    """The highest revision among file names, and that name."""
+    return max(((revision(name, stem), name) for name in names), default=(0, ""))

@@ -1,0 +1,191 @@
+"""This machine."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr import tmux
+from mngr.errors import MngrError
+from mngr.hosts import spawn
+from mngr.hosts.base import Capabilities, Completed, Host, HostReading, HostRef, newest
+from mngr.hosts.evidence import read_evidence
+from mngr.records import RECORD_LIMIT, agents_dir, revision
+from mngr.state import Evidence, Pane
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mngr.config import Config
+    from mngr.hosts.base import Files
+
+BASE_ENVIRONMENT = ("HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "TMPDIR")
+
+
+class LocalProvider:
+    """One host, always there."""
+
+    name = "local"
+
+    def __init__(self, config: Config) -> None:
+        self._home = config.home
+
+    def hosts(self) -> list[Host]:
+        return [LocalHost(self._home)]
+
+
+class LocalHost:
+    """Does natively, and fast, what other hosts do through a shell."""
+
+    capabilities = Capabilities(shares_files=True)
+
+    def __init__(self, home: str) -> None:
+        self.home = home
+        self.ref = HostRef(id=f"host-{0:032x}", name="localhost", provider="local")
+        self.socket = tmux.socket_path(home, os.getuid())
+        self.environment = {
+            key: value
+            for key, value in os.environ.items()
+            if key in BASE_ENVIRONMENT or key.startswith("LC_")
+        }
+
+    def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
+        return list(argv)
+
+    def run(self, argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
+        return spawn.run(argv, input=input, timeout=timeout)
+
+    def read(self, ids: Sequence[str] | None = None) -> HostReading:
+        # Panes first: a launcher writes `exit` before its pane dies, so files read after the
+        # panes can only be newer than them.
+        panes, error = self._panes()
+        names = _agent_ids(self.home) if ids is None else ids
+        agents = (_evidence(self.home, each, tuple(panes.get(each, ()))) for each in names)
+        found = tuple(each for each in agents if each is not None)
+        return HostReading(host=self.ref, now=time.time(), agents=found, error=error)
+
+    def _panes(self) -> tuple[dict[str, list[Pane]], str]:
+        """Every pane of our server; no server means none, a missing tmux is an error."""
+        try:
+            if not os.path.exists(self.socket) and not self._restore_socket():
+                return {}, ""
+            listed = self.run(tmux.list_panes(self.socket), timeout=20)
+        except MngrError as error:
+            return {}, error.message
+        return tmux.parse_panes(listed.stdout.decode("utf-8", "replace")), ""
+
+    def _restore_socket(self) -> bool:
+        if not os.path.exists(os.path.join(self.home, "tmux.json")):
+            return False
+        script = ["sh", "-c", tmux.RESTORE, "mngr", self.home, self.socket]
+        return self.run(script, timeout=20).code == 0
+
+    def put(self, files: Files) -> None:
+        for path, (content, mode) in files.items():
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            temporary = _write_beside(path, content, mode)
+            try:
+                os.rename(temporary, path)
+            except OSError:
+                os.unlink(temporary)
+                raise
+
+    def swap(self, stem: str, rev: int, content: bytes) -> bool:
+        folder, base = os.path.split(stem)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        mine = f"{base}.{rev + 1}.json"
+        temporary = _write_beside(stem, content, 0o600)
+        try:
+            os.link(temporary, os.path.join(folder, mine))
+        except FileExistsError:
+            return False
+        finally:
+            os.unlink(temporary)
+        # Somebody two steps ahead may have removed the name we just took: the link alone does
+        # not prove that ours was the newest.
+        names = os.listdir(folder)
+        if newest(names, base)[0] > rev + 1:
+            _remove(os.path.join(folder, mine))
+            return False
+        for name in names:
+            if 0 < revision(name, base) <= rev:
+                _remove(os.path.join(folder, name))
+        return True
+
+
+def _write_beside(path: str, content: bytes, mode: int) -> str:
+    folder, base = os.path.split(path)
+    temporary = os.path.join(folder, f".{base}.{os.urandom(6).hex()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+    except OSError:
+        os.unlink(temporary)
+        raise
+    return temporary
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass  # another writer tidied up first
+
+
+def _agent_ids(home: str) -> list[str]:
+    try:
+        return [name for name in os.listdir(agents_dir(home)) if name.startswith("agent-")]
+    except FileNotFoundError:
+        return []
+
+
+def _evidence(home: str, agent_id: str, panes: tuple[Pane, ...]) -> Evidence | None:
+    """All an agent's folder says; a folder without any record is not an agent yet."""
+    folder = os.path.join(agents_dir(home), agent_id)
+    for _ in range(10):
+        try:
+            names = os.listdir(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            return Evidence(id=agent_id, rev=0, record=None, problem=error.strerror or "unreadable")
+        rev, name = newest(names, "agent")
+        if not rev:
+            return None
+        try:
+            data = _read(os.path.join(folder, name))
+        except FileNotFoundError:
+            continue  # a newer revision replaced it between the two calls
+        except OSError as error:
+            return Evidence(
+                id=agent_id, rev=rev, record=None, problem=error.strerror or "unreadable"
+            )
+        return read_evidence(agent_id, rev, data, _files(folder, names), panes)
+    return None
+
+
+def _files(folder: str, names: list[str]) -> dict[str, bytes]:
+    wanted: list[str] = [name for name in ("started", "exit") if name in names]
+    if "signals" in names:
+        wanted += [f"signals/{name}" for name in _listed(os.path.join(folder, "signals"))]
+    found = {}
+    for name in wanted:
+        try:
+            found[name] = _read(os.path.join(folder, name))
+        except OSError:
+            continue  # the agent can write here: what cannot be read is not evidence
+    return found
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return [name for name in os.listdir(folder) if name.endswith(".json")]
+    except OSError:
+        return []
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        return file.read(RECORD_LIMIT + 1)

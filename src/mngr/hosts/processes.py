@@ -1,0 +1,37 @@
+"""Which process is this, and does it still live? PIDs are reused, so start times are compared."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.hosts import spawn
+from mngr.records import Worker
+
+
+def start_of(pid: int) -> str:
+    """A text that no later process with this pid will have; empty when there is no such process."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The command name may hold blanks and brackets; the fields after it do not.
+            return file.read().rpartition(b")")[2].split()[19].decode()
+    except (OSError, IndexError):
+        return "" if os.path.isdir("/proc/self") else _start_by_ps(pid)
+
+
+def _start_by_ps(pid: int) -> str:
+    """macOS has no /proc."""
+    return spawn.run(["ps", "-o", "lstart=", "-p", str(pid)], timeout=10).stdout.decode().strip()
+
+
+def this_process() -> Worker:
+    return Worker(machine=os.uname().nodename, pid=os.getpid(), start=start_of(os.getpid()))
+
+
+FOREIGN_PATIENCE = 600.0
+"""A process on another machine cannot be looked at; believe in it this long."""
+
+
+def is_alive(worker: Worker, *, since: float, now: float) -> bool:
+    if worker.machine != os.uname().nodename:
+        return now - since < FOREIGN_PATIENCE
+    return bool(worker.start) and start_of(worker.pid) == worker.start

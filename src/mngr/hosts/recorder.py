@@ -1,0 +1,27 @@
+"""stdin -> an asciicast v2 file: fed by tmux's pipe-pane, so it disturbs nothing."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import sys
+import time
+
+
+def record(path: str, width: int, height: int) -> None:
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    began = time.time()
+    header = {"version": 2, "width": width, "height": height, "timestamp": int(began)}
+    with open(path, "w", encoding="utf-8") as cast:
+        print(json.dumps(header), file=cast, flush=True)
+        while chunk := os.read(0, 1 << 16):
+            print(
+                json.dumps([round(time.time() - began, 6), "o", decode(chunk)]),
+                file=cast,
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    record(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,1 @@
+"""The verbs. They reach a host only through its five methods."""

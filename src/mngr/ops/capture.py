@@ -1,0 +1,52 @@
+"""The screen of an agent, live or as it was saved when it stopped."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from mngr import tmux
+from mngr.errors import MngrError, NotFound, nearest
+from mngr.ops.listing import Agent
+from mngr.records import agent_dir
+
+ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\^_])")
+
+
+def capture(agent: Agent, *, window: str = "", full: bool = False, ansi: bool = False) -> str:
+    pane = _pane_of(agent, window)
+    if pane:
+        argv = tmux.capture(agent.host.socket, pane, full=full, ansi=ansi)
+        done = agent.host.run(argv, timeout=30)
+        if done.code:
+            raise MngrError(f"{agent.name}: no screen: {done.complaint}")
+        return _trimmed(done.stdout)
+    path = os.path.join(agent_dir(agent.host.home, agent.id), "screen.txt")
+    saved = agent.host.run(["cat", path], timeout=30)
+    if saved.code or window not in ("", "agent"):
+        raise NotFound(f"{agent.name} has no screen: it is {agent.state}")
+    text = _trimmed(saved.stdout)
+    if not full:
+        text = "".join(text.splitlines(keepends=True)[-agent.record.height :])
+    return text if ansi else ESCAPES.sub("", text)
+
+
+def _trimmed(screen: bytes) -> str:
+    """The empty rows below the last line are not content."""
+    text = screen.decode("utf-8", "replace").rstrip()
+    return f"{text}\n" if text else ""
+
+
+def _pane_of(agent: Agent, window: str) -> str:
+    panes = agent.evidence.panes
+    if window in ("", "agent") and agent.evidence.pane is not None:
+        return agent.evidence.pane.pane_id
+    for pane in panes:
+        if pane.window == window:
+            return pane.pane_id
+    if window not in ("", "agent") and panes:
+        known = [pane.window for pane in panes]
+        near = nearest(window, known)
+        hint = f"did you mean {near!r}?" if near else f"it has {', '.join(known)}"
+        raise NotFound(f"{agent.name} has no window {window!r}", hint)
+    return ""

@@ -1,0 +1,29 @@
+"""Change a record: read, edit, compare-and-swap, and again when somebody was faster."""
+
+from __future__ import annotations
+
+from mngr.errors import NotFound, Stale
+from mngr.records import AgentRecord, encode, record_stem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mngr.hosts.base import Host
+
+ATTEMPTS = 200
+"""Fifty writers at once need at most fifty rounds each; more means something is broken."""
+
+
+def change(host: Host, agent_id: str, edit: Callable[[AgentRecord], AgentRecord]) -> AgentRecord:
+    """The record after `edit`, which is called on the newest revision, perhaps several times."""
+    for _ in range(ATTEMPTS):
+        evidence = next(iter(host.read([agent_id]).agents), None)
+        if evidence is None or evidence.record is None:
+            raise NotFound(f"{agent_id} is gone or its record unreadable", "see `mngr doctor`")
+        edited = edit(evidence.record)
+        if edited == evidence.record:
+            return edited
+        if host.swap(record_stem(host.home, agent_id), evidence.rev, encode(edited)):
+            return edited
+    raise Stale(f"{agent_id} kept changing under us", "try again")

@@ -1,0 +1,272 @@
+"""Create an agent: claim, record, work directory, launch; every step can be killed and repaired.
+
+The first record is written before anything else is made, and names all that will be. So whatever
+a killed create leaves behind is listed as LOST (create interrupted), and `gc`, `destroy` or the
+same create again puts it into the trash.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr import events
+from mngr.address import parse_address
+from mngr.errors import MngrError, Taken, UsageError
+from mngr.ops import destroy, launch, names, workdir
+from mngr.ops.change import change
+from mngr.ops.listing import Agent, agents, one, refreshed
+from mngr.ops.steps import step
+from mngr.records import AgentRecord, Window, encode, record_stem
+from mngr.state import State
+from mngr.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.agents.base import Receipt
+    from mngr.hosts.base import Host
+    from mngr.ops.workdir import Plan
+    from mngr.ops.world import World
+
+ENV_LIMIT = 1 << 20
+
+
+class CreateRequest(Struct):
+    """Everything a person can ask of `create`."""
+
+    address: str = ""
+    type: str = ""
+    args: tuple[str, ...] = ()
+    message: str = ""
+    source: str = "."
+    transfer: str = ""
+    branch: str = ""
+    include_dirty: bool = False
+    windows: tuple[Window, ...] = ()
+    labels: dict[str, str] = {}
+    project: str = ""
+    env: dict[str, str] = {}
+    provider: str = ""
+    uploads: tuple[tuple[str, str], ...] = ()
+    provision: tuple[str, ...] = ()
+    reuse: bool = False
+    timeout: float | None = None
+    headless: bool = False
+    record: bool = False
+    width: int = 0
+    height: int = 0
+
+
+class Created(Struct):
+    """The agent, what became of its first message, and remarks worth a line on stderr."""
+
+    agent: Agent
+    receipt: Receipt | None = None
+    reused: bool = False
+    remarks: tuple[str, ...] = ()
+
+
+def create(world: World, request: CreateRequest) -> Created:
+    """Returns when the agent provably runs or has provably ended."""
+    host, name = _place(world, request)
+    if request.reuse and name:
+        existing = _existing(world, host, name)
+        if existing is not None:
+            return _reuse(world, existing, request)
+    agent_id = events.new_id("agent")
+    name = _claim(world, host, name, agent_id)
+    step("claimed")
+    try:
+        return _create_claimed(world, host, name, agent_id, request)
+    except (MngrError, OSError, KeyboardInterrupt):
+        names.release(host, name, agent_id)
+        raise
+
+
+def _place(world: World, request: CreateRequest) -> tuple[Host, str]:
+    address = parse_address(request.address)
+    if address.path is not None:
+        raise UsageError(f"{request.address!r}: create takes no path", "use --from DIR")
+    if address.provider and request.provider and address.provider != request.provider:
+        raise UsageError(f"{request.address!r} and --provider {request.provider} disagree")
+    host = world.host(address.host, address.provider or request.provider)
+    if address.new_host and not host.capabilities.new_hosts:
+        raise UsageError(f"the provider {host.ref.provider!r} cannot make new hosts")
+    return host, address.name
+
+
+def _claim(world: World, host: Host, name: str, agent_id: str) -> str:
+    if not name:
+        for _ in range(20):
+            chosen = names.random_name()
+            try:
+                names.claim(host, chosen, agent_id)
+                return chosen
+            except Taken:
+                continue
+        raise Taken("no free name found", "give one")
+    try:
+        names.claim(host, name, agent_id)
+    except Taken:
+        if not _clear_interrupted(world, host, name):
+            raise
+        names.claim(host, name, agent_id)
+    return name
+
+
+def _clear_interrupted(world: World, host: Host, name: str) -> bool:
+    """A killed create of the same name goes to the trash, so that repeating it just works."""
+    existing = _existing(world, host, name)
+    if existing is None or existing.state is not State.LOST:
+        return False
+    if existing.verdict.reason != "create interrupted":
+        return False
+    destroy.destroy(world, existing)
+    return True
+
+
+def _existing(world: World, host: Host, name: str) -> Agent | None:
+    mine = [a for a in agents(world) if a.host.ref == host.ref and a.name == name]
+    return one(mine, name) if mine else None
+
+
+def _reuse(world: World, agent: Agent, request: CreateRequest) -> Created:
+    from mngr.ops import lifecycle
+
+    if agent.state not in (State.CREATING, State.RUNNING, State.WAITING):
+        agent = lifecycle.start(world, agent)
+    receipt = None
+    if request.message:
+        from mngr.ops import message
+
+        receipt = message.send(world, agent, request.message)
+    return Created(agent=agent, receipt=receipt, reused=True)
+
+
+def _create_claimed(
+    world: World, host: Host, name: str, agent_id: str, request: CreateRequest
+) -> Created:
+    kind = world.agent_type(request.type or "command")
+    plan = workdir.plan(
+        host,
+        source=os.path.abspath(request.source),
+        transfer=request.transfer,
+        branch=request.branch,
+        name=name,
+        work_dir=_work_dir(host, name, agent_id),
+        include_dirty=request.include_dirty,
+    )
+    record = _record(world, name, agent_id, request, plan)
+    context = launch.context(world, host, record, request.message)
+    prepared = kind.prepare(context)
+    if not prepared.argv:
+        raise UsageError("nothing to run", "give a command after --, or an agent type")
+    env = {**launch.agent_environment(host, record), **_declared(kind.environment), **request.env}
+    if sum(map(len, env.values())) > ENV_LIMIT:
+        raise UsageError("the agent's environment is larger than 1 MiB")
+    if not host.swap(record_stem(host.home, agent_id), 0, encode(record)):
+        raise MngrError(f"the id {agent_id} exists already", "try again")
+    step("recorded")
+    try:
+        record, remarks = _make_work_dir(world, host, record, plan)
+        host.put(launch.launch_files(world, host, record, prepared, env))
+        step("files")
+        _provision(host, record, request)
+        launch.launch(host, record, "agent_created")
+        step("launched")
+    except (MngrError, OSError, KeyboardInterrupt):
+        destroy.discard(world, host, record)
+        raise
+    return _confirmed(world, host, record, request, prepared.took_prompt, remarks)
+
+
+def _work_dir(host: Host, name: str, agent_id: str) -> str:
+    from mngr.records import work_dir
+
+    return work_dir(host.home, name, agent_id)
+
+
+def _record(
+    world: World, name: str, agent_id: str, request: CreateRequest, plan: Plan
+) -> AgentRecord:
+    from mngr.hosts.processes import this_process
+
+    now = time.time()
+    return AgentRecord(
+        id=agent_id,
+        name=name,
+        type=request.type or "command",
+        argv=request.args,
+        work_dir=plan.work_dir,
+        source=plan.source,
+        transfer=plan.transfer,
+        made_work_dir=plan.made_work_dir,
+        branch=plan.branch,
+        made_branch=plan.made_branch,
+        base_commit=plan.base_commit,
+        labels=request.labels,
+        project=request.project or os.path.basename(plan.source.rstrip("/")),
+        create_time=now,
+        launch=launch.new_launch_id(),
+        launch_time=now,
+        worker=this_process(),
+        timeout=request.timeout,
+        windows=request.windows,
+        width=request.width or world.config.count("tmux.width"),
+        height=request.height or world.config.count("tmux.height"),
+        history=world.config.count("tmux.history"),
+        headless=request.headless,
+        recorded=request.record,
+    )
+
+
+def _declared(keys: tuple[str, ...]) -> dict[str, str]:
+    return {key: os.environ[key] for key in keys if key in os.environ}
+
+
+def _make_work_dir(
+    world: World, host: Host, record: AgentRecord, plan: Plan
+) -> tuple[AgentRecord, tuple[str, ...]]:
+    made = workdir.make(host, world.home, plan)
+    step("work_dir")
+    if made.branch == plan.branch:
+        return record, ()
+    renamed = change(host, record.id, lambda current: current.replace(branch=made.branch))
+    return renamed, (f"the branch {plan.branch} exists already; using {made.branch}",)
+
+
+def _provision(host: Host, record: AgentRecord, request: CreateRequest) -> None:
+    from mngr.ops import execute
+
+    for local, remote in request.uploads:
+        try:
+            with open(local, "rb") as file:
+                content, mode = file.read(), os.fstat(file.fileno()).st_mode & 0o777
+        except OSError as error:
+            raise UsageError(f"--upload-file: {local}: {error.strerror}") from None
+        host.put({os.path.join(record.work_dir, remote): (content, mode)})
+    for command in request.provision:
+        done = host.run(execute.shell_argv(host, record, command), timeout=3600)
+        if done.code:
+            raise MngrError(f"provisioning failed: {command!r}: {done.complaint}")
+
+
+def _confirmed(
+    world: World,
+    host: Host,
+    record: AgentRecord,
+    request: CreateRequest,
+    took_prompt: bool,
+    remarks: tuple[str, ...],
+) -> Created:
+    reading = next((a for a in agents(world, [record.id])), None)
+    if reading is None:
+        raise MngrError(f"{record.name} is gone right after its creation")
+    world.registry.emit("agent_created", {"agent_id": record.id, "agent_name": record.name})
+    receipt = None
+    if request.message and not took_prompt and reading.state in (State.RUNNING, State.WAITING):
+        from mngr.ops import message
+
+        receipt = message.send(world, reading, request.message)
+        reading = refreshed(world, reading)
+    return Created(agent=reading, receipt=receipt, remarks=remarks)

@@ -1,0 +1,59 @@
+"""Run a command in an agent's work directory, with its environment."""
+
+from __future__ import annotations
+
+import os
+
+from mngr import tmux
+from mngr.quoting import join, quote
+from mngr.records import AgentRecord, agent_dir
+from mngr.struct import Json, Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mngr.hosts.base import Host
+    from mngr.ops.listing import Agent
+
+# In two shells: the first drops whatever the caller's environment holds beyond the basics.
+INNER = """. "$1" && cd -- "$2" && shift 2 && exec "$@" """
+SCRIPT = tmux.CLEAN + f'clean ${{TERM+"TERM=$TERM"}} sh -c {quote(INNER)} mngr "$@"\n'
+
+
+class ExecResult(Struct):
+    """How it ended on one agent."""
+
+    agent: str
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "agent": self.agent,
+            "exit_code": self.exit_code,
+            "stdout": self.stdout.decode("utf-8", "replace"),
+            "stderr": self.stderr.decode("utf-8", "replace"),
+            "success": self.exit_code == 0,
+        }
+
+
+def exec_argv(host: Host, record: AgentRecord, argv: Sequence[str], cwd: str = "") -> list[str]:
+    """What runs `argv` on the agent's host; `cwd` is relative to the work directory."""
+    env = os.path.join(agent_dir(host.home, record.id), "env")
+    folder = os.path.join(record.work_dir, cwd)
+    return ["sh", "-c", SCRIPT, "mngr", env, folder, *argv]
+
+
+def shell_argv(host: Host, record: AgentRecord, command: str, cwd: str = "") -> list[str]:
+    return exec_argv(host, record, ["sh", "-c", command], cwd)
+
+
+def execute(agent: Agent, argv: Sequence[str], *, cwd: str = "", timeout: float) -> ExecResult:
+    done = agent.host.run(exec_argv(agent.host, agent.record, argv, cwd), timeout=timeout)
+    return ExecResult(agent=agent.name, exit_code=done.code, stdout=done.stdout, stderr=done.stderr)
+
+
+def shown(argv: Sequence[str]) -> str:
+    return join(argv)

@@ -1,0 +1,218 @@
+"""Launch an agent: its files, its session, and proof that it started.
+
+The launcher is a file, never typed text: a terminal cuts long lines, silently.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from mngr import events, tmux
+from mngr.agents.base import LaunchContext
+from mngr.errors import MissingProgram, MngrError
+from mngr.quoting import join, quote
+from mngr.records import AgentRecord, agent_dir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mngr.agents.base import Launch
+    from mngr.hosts.base import Files, Host
+    from mngr.ops.world import World
+
+LAUNCHER = r"""#!/bin/sh
+# Runs one launch of one agent: says when it started and how it ended.
+dir={dir} launch={launch}
+. "$dir/env"
+now() {{ time=$(date +%s.%N); case $time in *N) time=${{time%.*}} ;; esac; }}
+report() {{ printf '%s\n' "$2" > "$dir/.$1.$$" && mv -f "$dir/.$1.$$" "$dir/$1"; }}
+ended() {{
+  now
+  report exit "{{\"launch\":\"$launch\",\"code\":$1,\"time\":$time,\"cause\":$2}}"
+  printf '{{"event_id":"evt-%s-exit","timestamp":"%s","source":"launcher","type":"agent_exited",%s\n' \
+    "$launch" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "\"exit_code\":$1,\"cause\":$2}}" >> "$dir/events.jsonl"
+  exit "$1"
+}}
+# Signals meant for the program must not end the launcher before it has reported. A handler, not
+# '': an ignored signal would stay ignored in the program. Only a vanished terminal is noted.
+hung=
+trap : INT QUIT TERM
+trap hung=1 HUP
+cd {work_dir} || ended 125 '"work directory is missing"'
+command -v {program} > /dev/null || {{
+  printf 'mngr: %s: command not found\n' {program} >&2
+  ended 127 {not_found}
+}}
+now
+report started "{{\"launch\":\"$launch\",\"pid\":$$,\"time\":$time}}"
+{limit}{command}
+code=$?
+{after_limit}
+if [ -n "$hung" ] && [ ! -t 0 ]; then ended "$code" '"hangup"'; fi
+ended "$code" '""'
+"""
+
+LIMIT = """sh "$dir/limit.sh" {seconds} < /dev/null > /dev/null 2>&1 &
+"""
+
+AFTER_LIMIT = """if [ -f "$dir/.timed_out.$launch" ]; then rm -f "$dir/.timed_out.$launch"; ended 124 {cause}; fi"""
+
+# Ends the launcher's program at the deadline; checks each second whether it is still needed.
+LIMIT_SCRIPT = (
+    r"""#!/bin/sh
+left=$1 spared= ttys= launcher=$PPID leaders=$PPID id={id}
+while [ "$left" -gt 0 ]; do
+  sleep 1
+  kill -0 "$launcher" 2>/dev/null || exit 0
+  left=$((left - 1))
+done
+: > {dir}/.timed_out.{launch}
+"""
+    + tmux.PROCESSES.replace("{", "{{").replace("}", "}}")
+    + r"""
+spared=$launcher
+end_processes {grace}
+"""
+)
+
+HEADLESS = """: > "$dir/stdout"; : > "$dir/stderr"
+tail -q -n +1 -f "$dir/stdout" "$dir/stderr" & viewer=$!
+{command} < /dev/null > "$dir/stdout" 2> "$dir/stderr"
+code=$?
+kill "$viewer" 2> /dev/null
+(exit "$code")"""
+
+WINDOW = """#!/bin/sh
+. {dir}/env
+cd {work_dir} || exit 125
+exec sh -c "$1"
+"""
+
+
+def launcher(home: str, record: AgentRecord, launch: Launch) -> str:
+    """The script for one launch."""
+    # exec in a subshell: whatever it is called, it is a program and not a word of the shell.
+    words = f"(exec {join(launch.argv)})"
+    program = launch.argv[0]
+    seconds = record.timeout
+    return LAUNCHER.format(
+        dir=quote(agent_dir(home, record.id)),
+        launch=quote(record.launch),
+        work_dir=quote(record.work_dir),
+        program=quote(program),
+        not_found=quote(json.dumps(f"command not found: {program}")),
+        limit=LIMIT.format(seconds=max(1, round(seconds))) if seconds else "",
+        after_limit=AFTER_LIMIT.format(cause=quote(f'"timed out after {seconds:g} s"'))
+        if seconds
+        else "",
+        command=HEADLESS.format(command=words) if record.headless else words,
+    )
+
+
+def env_file(env: Mapping[str, str]) -> bytes:
+    """Shell assignments; any bytes but NUL pass through single quotes unharmed."""
+    lines = [f"export {key}={_always_quoted(value)}" for key, value in sorted(env.items())]
+    # tmux's own variables would let a stray `tmux kill-server` inside reach every agent.
+    text = "unset TMUX TMUX_PANE OLDPWD\n" + "\n".join(lines) + "\n"
+    return os.fsencode(text)
+
+
+def _always_quoted(value: str) -> str:
+    return "'" + value.replace("'", "'\\''") + "'"
+
+
+def agent_environment(host: Host, record: AgentRecord) -> dict[str, str]:
+    """What mngr itself tells an agent."""
+    return {
+        **host.environment,
+        "MNGR_AGENT_NAME": record.name,
+        "MNGR_AGENT_ID": record.id,
+        "MNGR_AGENT_STATE_DIR": agent_dir(host.home, record.id),
+        "MNGR_AGENT_WORK_DIR": record.work_dir,
+        "MNGR_HOST_DIR": host.home,
+        "MNGR_GIT_BASE": record.base_commit,
+    }
+
+
+def launch_files(
+    world: World, host: Host, record: AgentRecord, launch: Launch, env: Mapping[str, str]
+) -> Files:
+    """Everything a launch needs on the host; the environment is readable to its owner only."""
+    folder = agent_dir(host.home, record.id)
+    grace = round(world.config.seconds("stop.grace") / 0.05)
+    conf = tmux.conf(host.home, record.width, record.height, record.history)
+    files: dict[str, tuple[bytes, int]] = {
+        os.path.join(host.home, "tmux.conf"): (conf, 0o600),
+        os.path.join(folder, "env"): (env_file({**env, **launch.env}), 0o600),
+        os.path.join(folder, "launch.sh"): (
+            os.fsencode(launcher(host.home, record, launch)),
+            0o700,
+        ),
+        **{os.path.join(folder, name): content for name, content in launch.files.items()},
+    }
+    where = {"dir": quote(folder), "work_dir": quote(record.work_dir), "launch": record.launch}
+    if record.windows:
+        files[os.path.join(folder, "window.sh")] = (os.fsencode(WINDOW.format(**where)), 0o700)
+    if record.timeout:
+        limit = LIMIT_SCRIPT.format(id=record.id, grace=grace, **where)
+        files[os.path.join(folder, "limit.sh")] = (os.fsencode(limit), 0o700)
+    return files
+
+
+def launch(host: Host, record: AgentRecord, event_type: str) -> None:
+    """Start the session; return once the launcher has reported, or say why it did not."""
+    folder = agent_dir(host.home, record.id)
+    words = tmux.new_session(
+        record.id,
+        record.name,
+        record.work_dir,
+        ["sh", os.path.join(folder, "launch.sh")],
+        size=(record.width, record.height),
+        windows=[
+            (window.name, ["sh", os.path.join(folder, "window.sh"), window.command])
+            for window in record.windows
+        ],
+        pipe_to=_recorder(folder, record) if record.recorded else "",
+    )
+    event = events.event(event_type, agent_id=record.id, agent_name=record.name)
+    script = ["sh", "-c", tmux.LAUNCH, "mngr", host.home, host.socket, record.id, record.launch]
+    done = host.run([*script, events.line(event), *words], timeout=60)
+    if done.code:
+        if done.code == tmux.NOT_INSTALLED:
+            raise MissingProgram("tmux is not installed", "install tmux 3.2 or newer")
+        raise MngrError(f"{record.name} could not be launched: {done.complaint}")
+
+
+def _recorder(folder: str, record: AgentRecord) -> str:
+    """For a host on this machine: the recorder is ours, and tmux expands % and # in the words."""
+    cast = os.path.join(folder, "record.cast")
+    size = [str(record.width), str(record.height)]
+    words = join([sys.executable, "-m", "mngr.hosts.recorder", cast, *size])
+    return words.replace("#", "##").replace("%", "%%")
+
+
+def new_launch_id() -> str:
+    return os.urandom(8).hex()
+
+
+def context(world: World, host: Host, record: AgentRecord, prompt: str = "") -> LaunchContext:
+    folder = agent_dir(host.home, record.id)
+    return LaunchContext(record=record, state_dir=folder, prompt=prompt)
+
+
+def launched_now(record: AgentRecord) -> AgentRecord:
+    """The record of the next launch: a new id, no stop intent, our process at work."""
+    from mngr.hosts.processes import this_process
+
+    return record.replace(
+        launch=new_launch_id(),
+        launch_time=time.time(),
+        launches=record.launches + 1,
+        worker=this_process(),
+        stop=None,
+        archived=None,
+    )

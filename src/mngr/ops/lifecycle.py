@@ -1,0 +1,140 @@
+"""start, stop, restart, archive, rename, label."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr import events, tmux
+from mngr.address import check_name
+from mngr.errors import MngrError, UsageError
+from mngr.ops import launch, names
+from mngr.ops.change import change
+from mngr.ops.destroy import end_processes
+from mngr.ops.listing import Agent, refreshed
+from mngr.ops.steps import step
+from mngr.records import AgentRecord, StopIntent, agent_dir
+from mngr.state import ALIVE, State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mngr.hosts.base import Host
+    from mngr.ops.world import World
+
+
+def note_event(host: Host, record: AgentRecord, type: str, **fields: str) -> None:
+    event = events.event(type, agent_id=record.id, agent_name=record.name)
+    line = events.line({**event, **fields})
+    path = os.path.join(agent_dir(host.home, record.id), "events.jsonl")
+    host.run(["sh", "-c", 'cat >> "$1"', "mngr", path], input=f"{line}\n".encode(), timeout=30)
+
+
+def stop(world: World, agent: Agent) -> Agent:
+    """Stopping what has finished records nothing."""
+    agent = refreshed(world, agent)
+    if agent.state not in ALIVE:
+        return agent
+    record = change(agent.host, agent.id, _with_stop_intent)
+    step("intent")
+    end_processes(world, agent.host, agent.id)
+    note_event(agent.host, record, "agent_stopped")
+    stopped = refreshed(world, agent)
+    if stopped.state in ALIVE:
+        raise MngrError(f"{agent.name} is still {stopped.state} ({stopped.verdict.reason})")
+    world.registry.emit("agent_stopped", {"agent_id": agent.id, "agent_name": agent.name})
+    return stopped
+
+
+def _with_stop_intent(record: AgentRecord) -> AgentRecord:
+    return record.replace(stop=StopIntent(launch=record.launch, time=time.time()))
+
+
+def start(world: World, agent: Agent) -> Agent:
+    """A new launch of the same agent; nothing happens to one that runs."""
+    agent = refreshed(world, agent)
+    if agent.state in ALIVE:
+        return agent
+    if agent.state is State.UNREACHABLE:
+        raise MngrError(f"{agent.name} cannot be started: {agent.verdict.reason}")
+    old = agent.record
+    if old.removal is not None:
+        raise MngrError(f"{agent.name} is half destroyed", "restore it, or destroy it again")
+    # A lost agent's program may have outlived its terminal: never run two of them.
+    end_processes(world, agent.host, agent.id)
+    kind = world.agent_type(old.type)
+    record = change(
+        agent.host, agent.id, lambda now: launch.launched_now(now) if now == old else now
+    )
+    if record.launches == old.launches:
+        return refreshed(world, agent)  # somebody else started it at the same moment
+    step("launch_recorded")
+    prepared = kind.resume(launch.context(world, agent.host, record))
+    files = dict(launch.launch_files(world, agent.host, record, prepared, {}))
+    env = os.path.join(agent_dir(agent.host.home, agent.id), "env")
+    files.pop(env)  # exactly what it was created with
+    agent.host.put(files)
+    launch.launch(agent.host, record, "agent_started")
+    world.registry.emit("agent_started", {"agent_id": agent.id, "agent_name": agent.name})
+    return refreshed(world, agent)
+
+
+def restart(world: World, agent: Agent) -> Agent:
+    return start(world, stop(world, agent))
+
+
+def archive(world: World, agent: Agent) -> Agent:
+    """Stop it and put it aside; `start` brings it back."""
+    stop(world, agent)
+    record = change(
+        agent.host, agent.id, lambda now: now.replace(archived=now.archived or time.time())
+    )
+    note_event(agent.host, record, "agent_archived")
+    return refreshed(world, agent)
+
+
+def rename(world: World, agent: Agent, new_name: str) -> Agent:
+    """One record changes; work directory and branch keep their names."""
+    check_name(new_name)
+    old_name = agent.record.name
+    if new_name == old_name:
+        return agent
+    names.claim(agent.host, new_name, agent.id)
+    step("name_claimed")
+    try:
+        record = change(agent.host, agent.id, lambda now: now.replace(name=new_name))
+    except MngrError:
+        names.release(agent.host, new_name, agent.id)
+        raise
+    step("renamed")
+    names.release(agent.host, old_name, agent.id)
+    agent.host.run(tmux.set_name(agent.host.socket, agent.id, new_name), timeout=20)
+    note_event(agent.host, record, "agent_renamed", old_name=old_name)
+    return refreshed(world, agent)
+
+
+def label(world: World, agent: Agent, set: Mapping[str, str], remove: Sequence[str] = ()) -> Agent:
+    """Concurrent calls keep each other's labels."""
+
+    def edit(record: AgentRecord) -> AgentRecord:
+        kept = {key: value for key, value in record.labels.items() if key not in remove}
+        return record.replace(labels={**kept, **set})
+
+    change(agent.host, agent.id, edit)
+    return refreshed(world, agent)
+
+
+def parse_labels(pairs: Sequence[str]) -> dict[str, str]:
+    """`K=V` words; a key is short and plain, a value one printable line."""
+    found = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"label {pair!r} is not KEY=VALUE")
+        if len(key) > 64 or not key.replace("-", "").replace("_", "").replace(".", "").isalnum():
+            raise UsageError(f"label key {key[:80]!r} may hold only letters, digits, '-', '_', '.'")
+        if len(value) > 4096 or not (value.isprintable() or value == ""):
+            raise UsageError(f"label {key!r}: the value must be one printable line under 4 KB")
+        found[key] = value
+    return found

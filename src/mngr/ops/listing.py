@@ -1,0 +1,190 @@
+"""What is there, and in which state."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.address import AGENT_ID, parse_address
+from mngr.errors import Ambiguous, MngrError, NotFound, UsageError, nearest
+from mngr.events import iso
+from mngr.hosts import processes
+from mngr.records import AgentRecord
+from mngr.state import Evidence, Signals, State, Verdict, judge
+from mngr.struct import Json, Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mngr.address import Address
+    from mngr.hosts.base import Host, HostReading
+    from mngr.ops.world import World
+
+
+class Agent(Struct):
+    """One agent as it stands: its record, the evidence and the verdict on it."""
+
+    host: Host
+    evidence: Evidence
+    verdict: Verdict
+    now: float
+
+    @property
+    def id(self) -> str:
+        return self.evidence.id
+
+    @property
+    def name(self) -> str:
+        return self.evidence.record.name if self.evidence.record else self.evidence.id
+
+    @property
+    def state(self) -> State:
+        return self.verdict.state
+
+    @property
+    def record(self) -> AgentRecord:
+        """Only a readable record can be acted upon."""
+        if self.evidence.record is None:
+            raise MngrError(
+                f"{self.id} has an unreadable record ({self.evidence.problem})",
+                "see `mngr doctor`",
+            )
+        return self.evidence.record
+
+    def to_json(self) -> dict[str, Json]:
+        return describe(self)
+
+
+def agents(world: World, ids: Sequence[str] | None = None) -> list[Agent]:
+    """Every agent everywhere, oldest first."""
+    found = [
+        _judged(world, host, reading, evidence)
+        for host, reading in world.readings(ids)
+        for evidence in reading.agents
+    ]
+    found.sort(key=lambda agent: (_created(agent), agent.id))
+    return found
+
+
+def _created(agent: Agent) -> float:
+    return agent.evidence.record.create_time if agent.evidence.record else 0.0
+
+
+def _judged(world: World, host: Host, reading: HostReading, evidence: Evidence) -> Agent:
+    record = evidence.record
+    worker_alive, signals = False, Signals()
+    if record is not None:
+        if evidence.this_started is None and evidence.this_exit is None:
+            worker_alive = processes.is_alive(
+                record.worker, since=record.launch_time, now=reading.now
+            )
+        signals = _signals(world, record, evidence)
+    verdict = judge(
+        evidence,
+        now=reading.now,
+        worker_alive=worker_alive,
+        signals=signals,
+        unreachable=reading.error,
+    )
+    return Agent(host=host, evidence=evidence, verdict=verdict, now=reading.now)
+
+
+def _signals(world: World, record: AgentRecord, evidence: Evidence) -> Signals:
+    try:
+        return world.agent_type(record.type).signals(evidence)
+    except MngrError:
+        return Signals()  # a type whose plugin is gone still has agents
+
+
+def describe(agent: Agent) -> dict[str, Json]:
+    """The shape scripts rely on."""
+    record, verdict, evidence = agent.evidence.record, agent.verdict, agent.evidence
+    started, exit, pane = evidence.this_started, evidence.this_exit, evidence.pane
+    ref = agent.host.ref
+    ended = exit.time if exit else agent.now
+    alive = agent.state in (State.RUNNING, State.WAITING)
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "type": record.type if record else "",
+        "command": list(record.argv) if record else [],
+        "work_dir": record.work_dir if record else "",
+        "initial_branch": record.branch if record else "",
+        "create_time": iso(record.create_time) if record else None,
+        "start_time": iso(started.time) if started else None,
+        "state": str(verdict.state),
+        "state_reason": verdict.reason,
+        "state_since": iso(verdict.since),
+        "pid": started.pid if started and alive else None,
+        "labels": dict(record.labels) if record else {},
+        "project": record.project if record else "",
+        "idle_seconds": max(0.0, agent.now - pane.activity) if pane and alive else None,
+        "runtime_seconds": max(0.0, ended - started.time) if started and (alive or exit) else None,
+        "exit_code": verdict.exit_code,
+        "usage": None,
+        "archived": bool(record and record.archived),
+        "host": {
+            "id": ref.id,
+            "name": ref.name,
+            "provider_name": ref.provider,
+            "state": "UNREACHABLE" if verdict.state is State.UNREACHABLE else "RUNNING",
+            "tags": dict(ref.tags),
+        },
+        "plugin": dict(record.plugin) if record else {},
+    }
+
+
+def resolve(
+    world: World, targets: Sequence[str], pool: Sequence[Agent] | None = None
+) -> list[Agent]:
+    """Exactly one agent per target, in the order given, each once."""
+    everything = agents(world) if pool is None else pool
+    chosen: dict[str, Agent] = {}
+    for target in targets:
+        agent = one(everything, target)
+        chosen[agent.id] = agent
+    return list(chosen.values())
+
+
+def one(pool: Iterable[Agent], target: str) -> Agent:
+    """The agent a target means, or NotFound with the nearest name, or Ambiguous with all."""
+    everything = list(pool)
+    if AGENT_ID.fullmatch(target):
+        matches = [agent for agent in everything if agent.id == target]
+    else:
+        address = parse_address(target)
+        if not address.name:
+            raise UsageError(f"{target!r} names no agent")
+        matches = [agent for agent in everything if _meant(agent, address)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        listed = ", ".join(
+            f"{a.name}@{a.host.ref.name}.{a.host.ref.provider} ({a.id})" for a in matches
+        )
+        raise Ambiguous(f"{target!r} is ambiguous: {listed}", "name its host or use its id")
+    near = nearest(target, [agent.name for agent in everything])
+    hint = f"did you mean {near!r}?" if near else "see `mngr list`"
+    raise NotFound(f"no agent {target!r}", hint)
+
+
+def _meant(agent: Agent, address: Address) -> bool:
+    ref = agent.host.ref
+    return (
+        address.name == agent.name
+        and address.host in ("", ref.name, ref.id)
+        and address.provider in ("", ref.provider)
+    )
+
+
+def refreshed(world: World, agent: Agent) -> Agent:
+    """The same agent, read again."""
+    reading = agent.host.read([agent.id])
+    for evidence in reading.agents:
+        return _judged(world, agent.host, reading, evidence)
+    raise NotFound(f"{agent.name} is gone", "it was destroyed meanwhile; see `mngr restore --list`")
+
+
+def relative(agent: Agent, path: str) -> str:
+    """A path in the agent's work directory."""
+    return os.path.join(agent.record.work_dir, path)

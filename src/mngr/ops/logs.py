@@ -1,0 +1,39 @@
+"""An agent's event stream."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr import events
+from mngr.ops.listing import Agent
+from mngr.records import agent_dir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mngr.struct import Json
+
+
+def read(agent: Agent, offset: int = 0, name: str = "events.jsonl") -> bytes:
+    """The file from `offset` on; nothing while it does not exist."""
+    path = os.path.join(agent_dir(agent.host.home, agent.id), name)
+    script = 'tail -c +"$2" "$1" 2>/dev/null | head -c 16777216'
+    done = agent.host.run(["sh", "-c", script, "mngr", path, str(offset + 1)], timeout=60)
+    return done.stdout
+
+
+def past(agent: Agent) -> list[dict[str, Json]]:
+    return list(events.parse(read(agent).splitlines()))
+
+
+def follow(agent: Agent, interval: float = 0.2) -> Iterator[dict[str, Json]]:
+    """Endless: what is there, then what comes; a half-written line waits for its end."""
+    offset = 0
+    while True:
+        data = read(agent, offset)
+        whole = data[: data.rfind(b"\n") + 1]
+        offset += len(whole)
+        yield from events.parse(whole.splitlines())
+        time.sleep(interval)

@@ -1,0 +1,106 @@
+"""Deliver a message; success is said only on evidence."""
+
+from __future__ import annotations
+
+import os
+import time
+import unicodedata
+
+from mngr import tmux
+from mngr.agents.base import Delivery, Receipt
+from mngr.errors import MngrError, Refused, UsageError
+from mngr.hosts import tty
+from mngr.locks import Lock
+from mngr.ops.lifecycle import note_event
+from mngr.ops.listing import Agent, refreshed
+from mngr.state import State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.ops.world import World
+    from mngr.state import Pane
+
+LIMIT = 1 << 20
+
+
+def normalise(text: str) -> str:
+    """CRLF -> LF, no final newline; a control character would act as a key press, so it is named."""
+    text = text.replace("\r\n", "\n").removesuffix("\n")
+    for position, character in enumerate(text):
+        if character not in "\t\n" and unicodedata.category(character) in ("Cc", "Cs"):
+            shown = (
+                f"U+{ord(character):04X}" if ord(character) > 0xFF else f"\\x{ord(character):02x}"
+            )
+            raise UsageError(
+                f"the message holds the control character {shown} at position {position}",
+                "only tabs and newlines can be sent",
+            )
+    if not text.strip():
+        raise UsageError("the message is empty")
+    if len(text.encode()) > LIMIT:
+        raise UsageError(
+            f"the message is larger than {LIMIT} bytes", "send a file with push instead"
+        )
+    return text
+
+
+def send(world: World, agent: Agent, text: str) -> Receipt:
+    """Type it into a live agent, one message at a time, and look whether it was taken."""
+    text = normalise(text)
+    with Lock(world.home, "message", agent.id):
+        agent = refreshed(world, agent)
+        if agent.state not in (State.RUNNING, State.WAITING):
+            raise Refused(
+                f"{agent.name} is {agent.state} ({agent.verdict.reason}): nothing was sent",
+                f"start it with `mngr start {agent.name}`",
+            )
+        pane = agent.evidence.pane
+        assert pane is not None
+        _refuse_long_lines(agent, pane, text)
+        _type(agent, pane, text)
+        receipt = _receipt(world, agent, pane, text)
+    if receipt.ok:
+        note_event(agent.host, agent.record, "message_delivered", outcome=receipt.outcome)
+        world.registry.emit("message_delivered", {"agent_id": agent.id, "agent_name": agent.name})
+    return receipt
+
+
+def _refuse_long_lines(agent: Agent, pane: Pane, text: str) -> None:
+    """A terminal in canonical mode cuts longer lines and reports success."""
+    longest = max(len(line.encode()) for line in text.split("\n"))
+    if longest <= 1023:
+        return
+    script = 'uname -s; stty -a < "$1"'
+    done = agent.host.run(["sh", "-c", script, "mngr", pane.tty], timeout=20)
+    words = done.stdout.decode("utf-8", "replace").replace(";", " ").split()
+    limit = 1023 if words[:1] == ["Darwin"] else 4095
+    if "icanon" in words and longest > limit:
+        raise UsageError(
+            f"{agent.name} reads whole lines of at most {limit} bytes; the message has one of "
+            f"{longest}: nothing was sent",
+            "break the line, or send a file",
+        )
+
+
+def _type(agent: Agent, pane: Pane, text: str) -> None:
+    host = agent.host
+    buffer = f"mngr-{os.urandom(6).hex()}"
+    done = host.run(tmux.paste(host.socket, pane.pane_id, buffer), input=text.encode(), timeout=30)
+    if done.code or done.stdout.strip() != b"pasted":
+        why = "it has just ended" if done.stdout.strip() == b"dead" else done.complaint
+        raise Refused(f"{agent.name}: nothing was sent: {why}")
+    done = host.run(tmux.press_enter(host.socket, pane.pane_id), timeout=30)
+    if done.code or done.stdout.strip() != b"pressed":
+        raise MngrError(f"{agent.name} ended while the message was typed")
+
+
+def _receipt(world: World, agent: Agent, pane: Pane, text: str) -> Receipt:
+    visible = agent.host.ref.provider == "local"
+    delivery = Delivery(
+        record=agent.record,
+        text=text,
+        unread=(lambda: tty.unread(pane.tty)) if visible else lambda: None,
+        ended=lambda: refreshed(world, agent).state not in (State.RUNNING, State.WAITING),
+        pause=time.sleep,
+    )
+    return world.agent_type(agent.record.type).evidence(delivery)

@@ -1,0 +1,83 @@
+"""One home and everything in it: its hosts, its agent types, its readings."""
+
+from __future__ import annotations
+
+from mngr.errors import MngrError, NotFound, UsageError, nearest
+from mngr.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mngr.agents.base import AgentType
+    from mngr.config import Config
+    from mngr.hosts.base import Host, HostReading, Provider
+    from mngr.plugins import Registry
+
+
+class HostProblem(Struct):
+    """A provider or host that did not answer: a footnote, never a failure of the others."""
+
+    who: str
+    problem: str
+
+
+class World:
+    """What the verbs work on. `problems` collects footnotes for stderr."""
+
+    def __init__(self, config: Config, registry: Registry) -> None:
+        self.config = config
+        self.registry = registry
+        self.home = config.home
+        self.problems: list[HostProblem] = []
+        self._hosts: list[Host] | None = None
+        self._types: dict[str, AgentType] = {}
+
+    def hosts(self) -> list[Host]:
+        """Every host of every provider; a provider that fails is a footnote."""
+        if self._hosts is None:
+            self._hosts = []
+            for name in self.registry.names("provider"):
+                try:
+                    self._hosts += self._provider(name).hosts()
+                except MngrError as error:
+                    self.problems.append(HostProblem(who=name, problem=str(error)))
+        return self._hosts
+
+    def _provider(self, name: str) -> Provider:
+        provider: Provider = self.registry.load("provider", name)(self.config)  # type: ignore[operator]
+        return provider
+
+    def host(self, name: str = "", provider: str = "") -> Host:
+        """The one host meant: the first of the provider unless named; the local one by default."""
+        matches = [
+            host
+            for host in self.hosts()
+            if name in ("", host.ref.name, host.ref.id)
+            and (provider or ("local" if not name else host.ref.provider)) == host.ref.provider
+        ]
+        if not matches:
+            known = [f"{host.ref.name}.{host.ref.provider}" for host in self.hosts()]
+            wanted = f"{name}.{provider}" if provider else name
+            raise NotFound(f"no host {wanted!r}", f"known hosts: {', '.join(known)}")
+        return matches[0]
+
+    def agent_type(self, name: str) -> AgentType:
+        if name not in self._types:
+            known = self.registry.names("agent_type")
+            if name not in known:
+                near = nearest(name, known)
+                hint = f"did you mean {near!r}?" if near else f"known types: {', '.join(known)}"
+                raise UsageError(f"unknown agent type {name!r}", hint)
+            self._types[name] = self.registry.load("agent_type", name)()  # type: ignore[operator]
+        return self._types[name]
+
+    def readings(self, ids: Sequence[str] | None = None) -> list[tuple[Host, HostReading]]:
+        """Every host's one answer. A silent host is a footnote."""
+        found = []
+        for host in self.hosts():
+            try:
+                found.append((host, host.read(ids)))
+            except MngrError as error:
+                self.problems.append(HostProblem(who=host.ref.name, problem=str(error)))
+        return found

@@ -1,0 +1,236 @@
+"""The registry: agent types, providers, commands and event handlers, by name.
+
+It holds dotted paths and imports them on use, so that naming a hundred things costs nothing.
+A plugin is a module with `register(registry)`; the built-ins come in by the same door.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from mngr.errors import MngrError, Taken, UsageError, nearest
+from mngr.struct import Json, Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+
+    from mngr.config import Config
+
+BUILTIN = "mngr.builtin"
+
+EVENTS = (
+    "agent_created",
+    "agent_started",
+    "agent_stopped",
+    "agent_destroyed",
+    "host_created",
+    "host_destroyed",
+    "message_delivered",
+)
+
+
+class Command(Struct):
+    """A command word, the module behind it, and what the overview says of it."""
+
+    name: str
+    module: str
+    help: str
+    aliases: tuple[str, ...] = ()
+    group: str = "Plugins"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (self.name, *self.aliases)
+
+
+class Registry:
+    """Names to dotted paths. `problems` collects one line per thing that a plugin got wrong."""
+
+    def __init__(self, plugin: str = BUILTIN) -> None:
+        self.plugin = plugin
+        self.commands: dict[str, Command] = {}
+        self.problems: list[str] = []
+        self._targets: dict[str, dict[str, str]] = {"agent type": {}, "provider": {}}
+        self._handlers: list[tuple[str, str]] = []
+        self._words: dict[str, str] = {}
+
+    # What a plugin calls.
+
+    def agent_type(self, name: str, target: str) -> None:
+        """`target` is `module:object`, as everywhere here."""
+        self._claim("agent type", name, target)
+
+    def provider(self, name: str, target: str) -> None:
+        self._claim("provider", name, target)
+
+    def command(
+        self,
+        name: str,
+        module: str,
+        help: str,
+        aliases: Iterable[str] = (),
+        group: str = "Plugins",
+    ) -> None:
+        """The module has `configure(parser)` and `run(args) -> int`."""
+        self._add_command(
+            Command(name=name, module=module, help=help, aliases=tuple(aliases), group=group)
+        )
+
+    def on(self, event: str, target: str) -> None:
+        """Have `target(payload)` called after each such event, in the process that caused it."""
+        if event not in EVENTS:
+            raise UsageError(f"unknown event {event!r}", _did_you_mean(event, EVENTS))
+        self._handlers.append((event, target))
+
+    # What mngr calls.
+
+    def names(self, kind: str) -> list[str]:
+        """Every name of a kind: `agent_type`, `provider` or `command`, in order of registration."""
+        if kind == "command":
+            return list(self.commands)
+        return list(self._targets[_spoken(kind)])
+
+    def resolve(self, word: str) -> Command:
+        """The command that a word, perhaps an alias, stands for."""
+        if word not in self._words:
+            near = _did_you_mean(word, tuple(self._words))
+            raise UsageError(f"unknown command {word!r}", near or "see `mngr help`")
+        return self.commands[self._words[word]]
+
+    def load_command(self, name: str) -> ModuleType:
+        command = self.resolve(name)
+        return _module(command.module, f"command {command.name!r}")
+
+    def load(self, kind: str, name: str) -> object:
+        """The object behind a name of kind `agent_type` or `provider`."""
+        kind = _spoken(kind)
+        targets = self._targets[kind]
+        if name not in targets:
+            near = _did_you_mean(name, tuple(targets))
+            raise UsageError(f"unknown {kind} {name!r}", near)
+        return _object(targets[name], f"{kind} {name!r}")
+
+    def emit(self, event: str, payload: dict[str, Json]) -> None:
+        """Tell the handlers. It has happened already, so none of them can make it fail."""
+        for name, target in self._handlers:
+            if name == event:
+                with _Blamed(self.problems, f"handler {target!r} of {event}"):
+                    handler = _object(target, f"handler of {event}")
+                    assert callable(handler), "it is not callable"
+                    handler(payload)
+
+    def add_plugin(self, module: str) -> None:
+        """All of what a plugin registers, or, when it raises half-way, nothing."""
+        part = Registry(module)
+        with _Blamed(self.problems, f"plugin {module!r}"):
+            _module(module, f"plugin {module!r}").register(part)
+            self._merge(part)
+
+    def leave_out(self, names: Iterable[str]) -> None:
+        """Forget commands, agent types and providers of these names."""
+        for name in names:
+            for targets in self._targets.values():
+                targets.pop(name, None)
+            command = self.commands.pop(name, None)
+            for word in command.words if command else ():
+                del self._words[word]
+
+    # How.
+
+    def _merge(self, part: Registry) -> None:
+        for kind, targets in part._targets.items():
+            for name, target in targets.items():
+                with _Blamed(self.problems, f"plugin {part.plugin!r}"):
+                    self._claim(kind, name, target)
+        for command in part.commands.values():
+            with _Blamed(self.problems, f"plugin {part.plugin!r}"):
+                self._add_command(command)
+        self._handlers += part._handlers
+
+    def _claim(self, kind: str, name: str, target: str) -> None:
+        if name in self._targets[kind]:
+            raise Taken(f"the {kind} {name!r} exists already")
+        self._targets[kind][name] = target
+
+    def _add_command(self, command: Command) -> None:
+        for word in command.words:
+            if word in self._words:
+                raise Taken(f"the command {word!r} exists already")
+        self.commands[command.name] = command
+        self._words.update(dict.fromkeys(command.words, command.name))
+
+
+def load_registry(config: Config | None) -> Registry:
+    """The built-ins, and the plugins that the settings name. Without settings, the built-ins."""
+    registry = Registry()
+    registry.add_plugin(BUILTIN)
+    if config is not None:
+        disabled = _strings(config, "plugins.disabled")
+        for module in _plugins(config):
+            if module not in disabled:
+                registry.add_plugin(module)
+        registry.leave_out(disabled)
+    return registry
+
+
+def _plugins(config: Config) -> list[str]:
+    """Entry points of installed distributions, once we read them, join the list here."""
+    return _strings(config, "plugins.modules")
+
+
+def _strings(config: Config, key: str) -> list[str]:
+    value = config.get(key, [])
+    if not isinstance(value, (list, tuple)):
+        raise UsageError(f"{key} must be a list of module names, not {value!r}")
+    return [str(item) for item in value]
+
+
+def _module(name: str, what: str) -> ModuleType:
+    try:
+        __import__(name)
+    except MngrError:
+        raise
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
+            raise MngrError(f"{what}: there is no module {name!r}") from None
+        # A plugin can raise anything while it is imported; the cause keeps the traceback for -v.
+        raise MngrError(f"{what} cannot be loaded: {type(error).__name__}: {error}") from error
+    return sys.modules[name]
+
+
+def _object(target: str, what: str) -> object:
+    module, _, name = target.partition(":")
+    found: object = getattr(_module(module, what), name, None)
+    if found is None:
+        raise MngrError(f"{what}: {module!r} has no {name!r}")
+    return found
+
+
+class _Blamed:
+    """Turns whatever goes wrong inside into one line that names who did it."""
+
+    def __init__(self, problems: list[str], who: str) -> None:
+        self.problems = problems
+        self.who = who
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        text = str(error) if isinstance(error, MngrError) else f"{type(error).__name__}: {error}"
+        line = " ".join(text.split())
+        self.problems.append(line if line.startswith(self.who) else f"{self.who}: {line}")
+        return True
+
+
+def _spoken(kind: str) -> str:
+    return kind.replace("_", " ")
+
+
+def _did_you_mean(word: str, known: tuple[str, ...]) -> str:
+    near = nearest(word, known)
+    return f"did you mean {near!r}?" if near else ""

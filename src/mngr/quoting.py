@@ -1,0 +1,21 @@
+"""Words for POSIX sh: any bytes but NUL, passed through single quotes untouched."""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+
+
+def quote(word: str) -> str:
+    if _PLAIN.fullmatch(word) and "=" not in word:
+        return word
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def join(words: Sequence[str]) -> str:
+    return " ".join(map(quote, words))

@@ -1,0 +1,195 @@
+"""Evidence -> state. Pure: no I/O and no clock of its own."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from mngr.records import AgentRecord, Exit, Started
+from mngr.struct import Json, Struct
+
+KILLED_GRACE = 1.0
+"""A pane can be seen dead an instant before its `exit` file is; after this long it is not coming."""
+
+
+class State(StrEnum):
+    CREATING = "CREATING"
+    RUNNING = "RUNNING"
+    WAITING = "WAITING"
+    STOPPED = "STOPPED"
+    DONE = "DONE"
+    FAILED = "FAILED"
+    LOST = "LOST"
+    UNREACHABLE = "UNREACHABLE"
+
+
+ALIVE = (State.CREATING, State.RUNNING, State.WAITING)
+ENDED = (State.STOPPED, State.DONE, State.FAILED, State.LOST)
+
+
+class Pane(Struct):
+    """One tmux pane, as `list-panes` tells it."""
+
+    session: str
+    pane_id: str
+    pid: int
+    dead: bool
+    dead_time: float
+    tty: str
+    activity: float
+    in_mode: bool
+    window: str
+
+
+class Signals(Struct):
+    """What an agent type reads from its hooks: WAITING with a reason, or nothing."""
+
+    waiting: str = ""
+    since: float = 0.0
+
+
+class Evidence(Struct):
+    """Everything a host's reading says about one agent."""
+
+    id: str
+    rev: int
+    record: AgentRecord | None
+    problem: str = ""
+    """Why the record cannot be read."""
+    started: Started | None = None
+    exit: Exit | None = None
+    panes: tuple[Pane, ...] = ()
+    signals: dict[str, Json] = {}
+
+    @property
+    def this_started(self) -> Started | None:
+        return self.started if self.started and self._current(self.started.launch) else None
+
+    @property
+    def this_exit(self) -> Exit | None:
+        return self.exit if self.exit and self._current(self.exit.launch) else None
+
+    def _current(self, launch: str) -> bool:
+        """Files of an earlier launch say nothing about this one."""
+        return self.record is not None and launch == self.record.launch
+
+    @property
+    def pane(self) -> Pane | None:
+        """The agent's own pane: by process where known, since a user may rename windows."""
+        started = self.this_started
+        if started is None:
+            return next((pane for pane in self.panes if pane.window == "agent"), None)
+        return next((pane for pane in self.panes if pane.pid == started.pid), None)
+
+
+class Verdict(Struct):
+    """A state, why, and since when."""
+
+    state: State
+    reason: str
+    since: float
+    exit_code: int | None = None
+
+
+def judge(
+    evidence: Evidence, *, now: float, worker_alive: bool, signals: Signals, unreachable: str = ""
+) -> Verdict:
+    """The state table; the first line that matches wins."""
+    record, pane = evidence.record, evidence.pane
+    if record is None:
+        return Verdict(state=State.LOST, reason=f"unreadable record: {evidence.problem}", since=now)
+    if unreachable:
+        last = _judge_answered(evidence, record, pane, now, worker_alive, signals)
+        reason = f"{unreachable} (last known {last.state})"
+        return Verdict(state=State.UNREACHABLE, reason=reason, since=now)
+    return _judge_answered(evidence, record, pane, now, worker_alive, signals)
+
+
+def _judge_answered(
+    evidence: Evidence,
+    record: AgentRecord,
+    pane: Pane | None,
+    now: float,
+    worker_alive: bool,
+    signals: Signals,
+) -> Verdict:
+    alive = pane is not None and not pane.dead
+    exit = evidence.this_exit
+    if record.removal and not alive:
+        return _being_removed(record, exit)
+    if record.stop and record.stop.launch == record.launch and (not alive or exit):
+        return Verdict(
+            state=State.STOPPED,
+            reason="stopped",
+            since=record.stop.time,
+            exit_code=exit.code if exit else None,
+        )
+    if exit:
+        return _judge_exit(exit)
+    if pane is not None and alive:
+        return _judge_alive(evidence, record, signals)
+    started = evidence.this_started
+    if started is None:
+        return _not_started(record, pane, worker_alive)
+    if pane is not None:
+        since = pane.dead_time or started.time
+        if now - since <= KILLED_GRACE:
+            return Verdict(state=State.RUNNING, reason="ending", since=since)
+        return Verdict(state=State.FAILED, reason="killed before it could report", since=since)
+    return Verdict(
+        state=State.LOST,
+        reason="its tmux session is gone (reboot, killed server or out of memory)",
+        since=started.time,
+    )
+
+
+def _being_removed(record: AgentRecord, exit: Exit | None) -> Verdict:
+    assert record.removal
+    return Verdict(
+        state=State.STOPPED,
+        reason="being destroyed; if that was interrupted, destroy it again or run gc",
+        since=record.removal.time,
+        exit_code=exit.code if exit else None,
+    )
+
+
+def _judge_exit(exit: Exit) -> Verdict:
+    if exit.cause == "hangup":
+        reason = f"its terminal vanished and the command ended with {describe_code(exit.code)}"
+        return Verdict(state=State.LOST, reason=reason, since=exit.time, exit_code=exit.code)
+    reason = exit.cause or describe_code(exit.code)
+    state = State.DONE if exit.code == 0 else State.FAILED
+    return Verdict(state=state, reason=reason, since=exit.time, exit_code=exit.code)
+
+
+def _judge_alive(evidence: Evidence, record: AgentRecord, signals: Signals) -> Verdict:
+    since = evidence.this_started.time if evidence.this_started else record.launch_time
+    if record.stop and record.stop.launch == record.launch:
+        return Verdict(state=State.RUNNING, reason="stopping", since=since)
+    if signals.waiting:
+        return Verdict(state=State.WAITING, reason=signals.waiting, since=signals.since)
+    if evidence.this_started is None:
+        return Verdict(state=State.CREATING, reason="starting", since=since)
+    return Verdict(state=State.RUNNING, reason="process is alive", since=since)
+
+
+def _not_started(record: AgentRecord, pane: Pane | None, worker_alive: bool) -> Verdict:
+    verb = "create" if record.launches == 1 else "start"
+    if worker_alive:
+        return Verdict(state=State.CREATING, reason=f"{verb} in progress", since=record.launch_time)
+    if pane is not None:
+        return Verdict(
+            state=State.FAILED, reason="killed before it could report", since=record.launch_time
+        )
+    return Verdict(state=State.LOST, reason=f"{verb} interrupted", since=record.launch_time)
+
+
+def describe_code(code: int) -> str:
+    """`exit code 3`, or the signal a shell reports as 128 + n."""
+    if 128 < code <= 192:
+        import signal  # cheap, but only for the dead
+
+        try:
+            return f"signal {signal.Signals(code - 128).name}"
+        except ValueError:
+            pass
+    return f"exit code {code}"

@@ -1,0 +1,44 @@
+"""A host on this machine that is reached only through `env -i sh`, with a home of its own.
+
+It shares no code path with the local host beyond the five methods, so running the CLI suite on
+it proves that nothing else is assumed of a host.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from mngr import tmux
+from mngr.config import Config
+from mngr.hosts.base import Capabilities, Host, HostRef
+from mngr.hosts.shell import ShellHost
+from mngr.plugins import Registry
+
+
+def register(registry: Registry) -> None:
+    registry.provider("bare", "tests.support.bare:BareProvider")
+
+
+class BareProvider:
+    name = "bare"
+
+    def __init__(self, config: Config) -> None:
+        self._home = str(config.get("providers.bare.home"))
+
+    def hosts(self) -> list[Host]:
+        return [BareHost(self._home)]
+
+
+class BareHost(ShellHost):
+    capabilities = Capabilities(shares_files=True)
+
+    def __init__(self, home: str) -> None:
+        self.home = home
+        self.ref = HostRef(id=f"host-{1:032x}", name="bare", provider="bare")
+        self.socket = tmux.socket_path(home, os.getuid())
+
+    def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
+        clean = [f"{key}={os.environ[key]}" for key in ("HOME", "PATH", "TERM") if key in os.environ]
+        git_identity = [f"{k}={v}" for k, v in os.environ.items() if k.startswith("GIT_CONFIG_")]
+        return ["env", "-i", *clean, *git_identity, "sh", "-c", 'exec "$@"', "sh", *argv]

@@ -1,0 +1,222 @@
+"""Drive the real CLI in a world of its own: its own home, repository and tmux server."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mngr import tmux
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Result:
+    """How one command ended."""
+
+    argv: list[str]
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> dict:  # type: ignore[type-arg]
+        return json.loads(self.out)
+
+    def ok(self) -> Result:
+        assert self.code == 0, f"{self.argv} exited {self.code}\n{self.out}\n{self.err}"
+        return self
+
+    def fails(self, code: int = 1, *words: str) -> Result:
+        """Failed with one clean line on stderr that holds each of `words`."""
+        assert self.code == code, f"{self.argv} exited {self.code}\n{self.out}\n{self.err}"
+        assert "Traceback" not in self.err and "internal error" not in self.err, self.err
+        line = self.err.strip().splitlines()[-1] if self.err.strip() else ""
+        assert line.startswith("mngr"), self.err
+        for word in words:
+            assert word in line, f"{word!r} not in {line!r}"
+        return self
+
+
+@dataclass
+class Cli:
+    """`mngr("list")` runs it; `mngr.home` is its home on the host that agents live on."""
+
+    base: Path
+    provider: str = "local"
+    env: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.user_home = self.base / "user"
+        self.controller_home = self.base / "home"
+        self.home = self.base / "bare" if self.provider == "bare" else self.controller_home
+        self.repo = self.base / "repo"
+        self.user_home.mkdir(parents=True)
+        self.env = {
+            "HOME": str(self.user_home),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "USER": "tester",
+            "MNGR_HOST_DIR": str(self.controller_home),
+            "MNGR__STOP__GRACE": "3s",
+            "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
+            # Not the user's git configuration, and no identity of theirs.
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_COUNT": "3",
+            "GIT_CONFIG_KEY_0": "user.name",
+            "GIT_CONFIG_VALUE_0": "Tester",
+            "GIT_CONFIG_KEY_1": "user.email",
+            "GIT_CONFIG_VALUE_1": "tester@example.com",
+            "GIT_CONFIG_KEY_2": "init.defaultBranch",
+            "GIT_CONFIG_VALUE_2": "main",
+        }
+        if self.provider == "bare":
+            self.env |= {
+                "MNGR__PLUGINS__MODULES": '["tests.support.bare"]',
+                "MNGR__PROVIDERS__BARE__HOME": str(self.home),
+                "MNGR__COMMANDS__CREATE__PROVIDER": "bare",
+            }
+        self.repo.mkdir()
+        self.git("init", "-q")
+        self.write("README", "hello\n")
+        self.commit("first")
+
+    # the repository
+
+    def git(self, *args: str, cwd: Path | str | None = None) -> str:
+        done = subprocess.run(
+            ["git", *args], cwd=cwd or self.repo, env=self.env, capture_output=True, check=False
+        )
+        assert done.returncode == 0, f"git {args}: {done.stderr.decode()}"
+        return done.stdout.decode().strip()
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        path = self.repo / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def commit(self, message: str, cwd: Path | str | None = None) -> str:
+        self.git("add", "-A", cwd=cwd)
+        self.git("commit", "-q", "--allow-empty", "-m", message, cwd=cwd)
+        return self.git("rev-parse", "HEAD", cwd=cwd)
+
+    # the command
+
+    def argv(self, *args: str) -> list[str]:
+        return [sys.executable, "-m", "mngr", *args]
+
+    def __call__(
+        self,
+        *args: str,
+        input: str | bytes | None = None,
+        env: dict[str, str] | None = None,
+        cwd: Path | str | None = None,
+        timeout: float = 60,
+    ) -> Result:
+        data = input.encode() if isinstance(input, str) else input
+        done = subprocess.run(
+            self.argv(*args),
+            input=data,
+            stdin=subprocess.DEVNULL if data is None else None,
+            env=self.env | (env or {}),
+            cwd=cwd or self.repo,
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+        )
+        out, err = (stream.decode("utf-8", "surrogateescape") for stream in (done.stdout, done.stderr))
+        return Result(list(args), done.returncode, out, err)
+
+    def start(self, *args: str, **options: object) -> subprocess.Popen[bytes]:
+        """In the background; the caller waits for it or ends it."""
+        settings: dict[str, object] = {
+            "env": self.env,
+            "cwd": self.repo,
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+        }
+        return subprocess.Popen(self.argv(*args), **(settings | options))  # type: ignore[call-overload, no-any-return]
+
+    # what is there
+
+    def create(self, name: str, *args: str) -> Result:
+        """An agent that stays: sleeps unless told what to run after `--`."""
+        words = args if "--" in args else (*args, "--", "sleep", "1000")
+        return self("create", name, "--no-connect", *words).ok()
+
+    def agent(self, name: str) -> dict:  # type: ignore[type-arg]
+        agents = [a for a in self("list", "--format", "json").ok().json()["agents"] if a["name"] == name]
+        assert len(agents) == 1, f"{name}: {agents}"
+        return agents[0]
+
+    def state(self, name: str) -> str:
+        return str(self.agent(name)["state"])
+
+    def state_dir(self, name: str) -> Path:
+        return self.home / "agents" / self.agent(name)["id"]
+
+    def work_dir(self, name: str) -> Path:
+        return Path(self.agent(name)["work_dir"])
+
+    @property
+    def socket(self) -> str:
+        return tmux.socket_path(str(self.home), os.getuid())
+
+    def tmux(self, *args: str) -> str:
+        done = subprocess.run(
+            ["tmux", "-S", self.socket, *args], env=self.env, capture_output=True, check=False
+        )
+        return done.stdout.decode()
+
+    # endings
+
+    def close(self) -> None:
+        """End the tmux server and every process that belongs to this world."""
+        self.tmux("kill-server")
+        deadline = time.monotonic() + 10
+        while (pids := self.processes()) and time.monotonic() < deadline:
+            for pid in pids:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+            time.sleep(0.02)
+        for leftover in (self.socket, f"{self.socket}.lock"):
+            Path(leftover).unlink(missing_ok=True)
+
+    def processes(self) -> list[int]:
+        """Whatever carries this world's home in its environment."""
+        marks = [f"MNGR_HOST_DIR={home}".encode() for home in (self.home, self.controller_home)]
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                try:
+                    environ = (entry / "environ").read_bytes().split(b"\0")
+                    if any(mark in environ for mark in marks) and _alive(entry):
+                        found.append(int(entry.name))
+                except OSError:
+                    continue
+        return found
+
+
+def _alive(entry: Path) -> bool:
+    return (entry / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def until(condition: Callable[[], object], timeout: float = 15, what: str = "") -> None:
+    """Wait for a condition; a failure says what was waited for."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout} s: {what or condition}")
+        time.sleep(0.02)

@@ -1,0 +1,140 @@
+"""A plugin with commands that do little, to try the command line's own parts on.
+
+It is loaded as any plugin is: by its module's name, from a folder on PYTHONPATH.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+from mngr.cli.output import confirm, one, rows, say
+from mngr.cli.parser import Pairs, Parser
+from mngr.errors import PartialFailure, Refused
+from mngr.plugins import Registry
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def register(registry: Registry) -> None:
+    registry.command("kite", "support.kite", "fly a kite", aliases=["k"])
+    registry.on("agent_created", "support.kite:tear")
+
+
+def configure(parser: Parser) -> None:
+    parser.description = "Fly.\n\nOr fall."
+    parser.rest_name = "TAIL"
+    parser.completes(parser.add_argument("target", nargs="+", help="whom to fly for"), "agent")
+    parser.add_argument("--wind", choices=("north", "north-east", "south"), help="from where")
+    parser.add_argument("--height", type=int, default=10, help="in metres (default %(default)s)")
+    parser.add_argument("--string", action=argparse.BooleanOptionalAction, help="hold it")
+    parser.add_argument("-l", "--label", action=Pairs, metavar="K=V", help="what is written on it")
+    parser.add_argument("--bow", action="append", help="a bow of this colour")
+    parser.completes(parser.add_argument("-t", "--template", action="append"), "template")
+    parser.completes(parser.add_argument("--type"), "type")
+    parser.completes(parser.add_argument("--plan"), "file")
+    parser.completes(parser.add_argument("--until"), "state")
+    parser.add_argument("--fate", default="fly", choices=tuple(FATES), help=argparse.SUPPRESS)
+    parser.add_dry_run()
+    parser.examples = [("fly one", "mngr kite a")]
+
+
+def defaults(args: argparse.Namespace) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name in args.template:
+        found.update(args.config.table(f"create_templates.{name}"))
+    return found
+
+
+def run(args: argparse.Namespace) -> int:
+    return FATES[args.fate](args)
+
+
+def _fly(args: argparse.Namespace) -> int:
+    told = {
+        name: value
+        for name, value in vars(args).items()
+        if name not in ("config", "registry", "parser")
+    }
+    one(args, told, json.dumps(told, sort_keys=True))
+    return 0
+
+
+def _flood(args: argparse.Namespace) -> int:
+    rows(args, [{"n": number} for number in range(200_000)], ["n"])
+    return 0
+
+
+def _fail(args: argparse.Namespace) -> int:
+    raise PartialFailure("the string broke", "tie a knot")
+
+
+def _crash(args: argparse.Namespace) -> int:
+    raise ValueError("no wind")
+
+
+def _interrupt(args: argparse.Namespace) -> int:
+    raise KeyboardInterrupt
+
+
+def _missing(args: argparse.Namespace) -> int:
+    with open("/nowhere/kite") as file:
+        return len(file.read())
+
+
+def _ask(args: argparse.Namespace) -> int:
+    say(args, "about to fall")
+    if not confirm(args, "Let it fall?"):
+        raise Refused("kept")
+    one(args, {"fell": True}, "it fell")
+    return 0
+
+
+def _emit(args: argparse.Namespace) -> int:
+    args.registry.emit("agent_created", {"agent_id": "agent-1"})
+    return 0
+
+
+FATES = {
+    "fly": _fly,
+    "flood": _flood,
+    "fail": _fail,
+    "crash": _crash,
+    "interrupt": _interrupt,
+    "missing": _missing,
+    "ask": _ask,
+    "emit": _emit,
+}
+
+
+def tear(payload: dict[str, object]) -> None:
+    raise RuntimeError(f"torn by {payload['agent_id']}")
+
+
+def environment(home: str, **extra: str) -> dict[str, str]:
+    """Of a mngr process whose whole world is `home`, with this plugin loaded."""
+    return {
+        "HOME": home,
+        "PATH": os.environ["PATH"],
+        "LANG": "C.UTF-8",
+        "MNGR_HOST_DIR": os.path.join(home, "world"),
+        "MNGR__PLUGINS__MODULES": '["support.kite"]',
+        "PYTHONPATH": f"{ROOT}/src:{ROOT}/tests",
+        **extra,
+    }
+
+
+def mngr(home: str, *argv: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+    """Run mngr to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "mngr", *argv],
+        env=environment(home, **env),
+        cwd=home,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mngr.cli.manual import check, command_page, main, overview_page, write
+from mngr.cli.parser import Parser
+from mngr.cli.rendering import Block, Page, Section, as_roff, as_text, fill, text_width
+from mngr.plugins import load_registry
+from support import kite
+
+
+def kite_page() -> Page:
+    parser = Parser("kite", "fly a kite", ["k"])
+    kite.configure(parser)
+    return command_page(parser)
+
+
+def test_a_page_has_the_sections_of_a_manual() -> None:
+    lines = as_text(kite_page(), 80).splitlines()
+    titles = [line for line in lines if line and not line.startswith(" ")]
+    assert titles == [
+        "NAME",
+        "SYNOPSIS",
+        "DESCRIPTION",
+        "ARGUMENTS",
+        "OPTIONS",
+        "EXAMPLES",
+        "EXIT STATUS",
+        "SEE ALSO",
+    ]
+
+
+def test_a_page_says_what_the_parser_knows() -> None:
+    text = as_text(kite_page(), 80)
+    for line in (
+        "    mngr-kite - fly a kite",
+        "      mngr kite [OPTIONS] TARGET... [-- TAIL...]",
+        "    Short: `mngr k`.",
+        "    --[no-]string            hold it",
+        "    --wind WIND              from where (north, north-east, south)",
+        "    --height HEIGHT          in metres (default 10)",
+        "    -l, --label K=V          what is written on it",
+        "    --dry-run                say what would be done, and do nothing",
+    ):
+        assert line in text.splitlines()
+    assert "--fate" not in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_text_keeps_to_the_width(width: int) -> None:
+    text = as_text(kite_page(), width)
+    prose = [line for line in text.splitlines() if not line.startswith("      mngr")]
+    # A column of 24 leaves little at 40; only single words may stick out.
+    assert all(len(line) <= width or " " not in line.strip() for line in prose)
+
+
+def test_the_width_is_the_terminals_within_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns, width in [("300", 100), ("10", 40), ("72", 72)]:
+        monkeypatch.setenv("COLUMNS", columns)
+        assert text_width() == width
+
+
+def test_the_overview_lists_every_command_though_its_module_may_fail() -> None:
+    registry = load_registry(None)
+    registry.command("ghost", "no.such.module", "boo")
+    text = as_text(overview_page(registry), 80)
+    assert all(f"    {command.name}" in text for command in registry.commands.values())
+
+
+@given(st.text(), st.integers(10, 100))
+def test_filling_keeps_every_word_in_order(text: str, width: int) -> None:
+    lines = fill(text, width)
+    assert " ".join(lines).split() == text.split()
+    assert all(len(line) <= width or " " not in line for line in lines)
+
+
+def rendered(page: Page) -> str:
+    """What man(1) would show, and no complaint from it."""
+    done = subprocess.run(
+        ["groff", "-man", "-Tutf8", "-ww", "-P-cbou", "-rLL=300n"],
+        input=as_roff(page),
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
+def test_roff_says_the_same_as_the_text() -> None:
+    page = kite_page()
+    assert rendered(page).replace("`", "").split()[4:-4] == [
+        word for word in as_text(page, 80).replace("`", "").split()
+    ]
+
+
+hostile = st.text(st.sampled_from(" .'\\-\"ab`%\t\n"), min_size=1)
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
+def test_roff_keeps_text_that_looks_like_roff() -> None:
+    texts = [".TH no", "'br", "a\\nb", "\\fBbold", 'a "quoted" word', "--flag", "back`tick", "100%"]
+    blocks = [Block(kind="text", text=text) for text in texts]
+    blocks += [Block(kind="code", text=text) for text in texts]
+    blocks += [Block(kind="entry", term=text, text=text) for text in texts]
+    shown = rendered(
+        Page(name="x", summary="y", sections=(Section(title="Z", blocks=tuple(blocks)),))
+    )
+    for text in texts:
+        assert shown.count(text) == 4, text
+
+
+@given(hostile)
+def test_no_line_of_text_becomes_a_request(text: str) -> None:
+    block = Block(kind="text", text=text)
+    page = Page(name="x", summary="y", sections=(Section(title="Z", blocks=(block,)),))
+    after = as_roff(page).split('.SH "Z"\n.PP\n')[1]
+    assert not after.startswith((".", "'"))
+    assert after.count("\n") == 1
+
+
+def test_stale_missing_and_superfluous_pages_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _only_finished_commands(monkeypatch)
+    folder = tmp_path / "man"
+    assert write(str(folder)) == 0
+    capsys.readouterr()
+    assert check(str(folder)) == 0
+    (folder / "mngr.1").write_text("old")
+    (folder / "mngr-help.1").unlink()
+    (folder / "mngr-gone.1").write_text("gone")
+    assert check(str(folder)) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        f"{folder}/mngr-gone.1 is superfluous",
+        f"{folder}/mngr-help.1 is missing",
+        f"{folder}/mngr.1 is stale",
+    ]
+    assert write(str(folder)) == 0
+    assert check(str(folder)) == 0
+
+
+def test_pages_do_not_depend_on_where_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _only_finished_commands(monkeypatch)
+    write(str(tmp_path / "one"))
+    monkeypatch.setenv("COLUMNS", "44")
+    monkeypatch.setenv("MNGR__PLUGINS__MODULES", '["support.kite"]')
+    monkeypatch.setenv("MNGR__COMMANDS__HELP__QUIET", "true")
+    monkeypatch.setenv("LANG", "de_DE.UTF-8")
+    assert main(["--check", str(tmp_path / "one")]) == 0
+
+
+def test_the_manual_program_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "--write|--check" in capsys.readouterr().err
+
+
+def _only_finished_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While commands are being added, their modules may lag behind the table."""
+    from mngr import builtin
+
+    here = os.path.dirname(builtin.__file__)
+    present = [row for row in builtin.COMMANDS if os.path.exists(f"{here}/cli/{row[1]}.py")]
+    monkeypatch.setattr(builtin, "COMMANDS", tuple(present))
