@@ -95,9 +95,9 @@ def rendered(page: Page) -> str:
 @pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
 def test_roff_says_the_same_as_the_text() -> None:
     page = kite_page()
-    assert rendered(page).replace("`", "").split()[4:-4] == [
-        word for word in as_text(page, 80).replace("`", "").split()
-    ]
+    assert (
+        rendered(page).replace("`", "").split()[4:-2] == as_text(page, 80).replace("`", "").split()
+    )
 
 
 hostile = st.text(st.sampled_from(" .'\\-\"ab`%\t\n"), min_size=1)
@@ -105,7 +105,17 @@ hostile = st.text(st.sampled_from(" .'\\-\"ab`%\t\n"), min_size=1)
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
 def test_roff_keeps_text_that_looks_like_roff() -> None:
-    texts = [".TH no", "'br", "a\\nb", "\\fBbold", 'a "quoted" word', "--flag", "back`tick", "100%"]
+    texts = [
+        ".TH no",
+        "'br",
+        "a\\nb",
+        "\\fBbold",
+        'a "quoted" word',
+        "--flag",
+        "back`tick",
+        "100%",
+        "~ ^ 'x'",
+    ]
     blocks = [Block(kind="text", text=text) for text in texts]
     blocks += [Block(kind="code", text=text) for text in texts]
     blocks += [Block(kind="entry", term=text, text=text) for text in texts]

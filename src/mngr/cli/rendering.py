@@ -131,17 +131,31 @@ def _roff_lines(block: Block) -> list[str]:
 
 def _prose(text: str) -> str:
     """`code` becomes bold."""
-    parts = _escaped(" ".join(text.split())).split("`")
+    parts = " ".join(text.split()).split("`")
     if len(parts) % 2 == 0:  # a lone backtick is only a backtick
-        return _guarded("`".join(parts))
-    marked = (f"\\fB{part}\\fR" if at % 2 else part for at, part in enumerate(parts))
+        parts = ["`".join(parts)]
+    marked = (f"\\fB{_escaped(p)}\\fR" if at % 2 else _escaped(p) for at, p in enumerate(parts))
     return _guarded("".join(marked))
 
 
+# What roff would take for markup, or print as a typographer's quote or dash that no shell knows.
+_ESCAPES = str.maketrans(
+    {
+        "\\": "\\e",
+        "-": "\\-",
+        '"': "\\(dq",
+        "'": "\\(aq",
+        "`": "\\(ga",
+        "^": "\\(ha",
+        "~": "\\(ti",
+    }
+)
+
+
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq")
+    return text.translate(_ESCAPES)
 
 
 def _guarded(line: str) -> str:
-    """A line that starts with a dot or quote would be taken for a request."""
-    return f"\\&{line}" if line[:1] in (".", "'") else line
+    """A line that starts with a dot would be taken for a request."""
+    return f"\\&{line}" if line.startswith(".") else line

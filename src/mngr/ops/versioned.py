@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mngr.errors import Stale
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.hosts.base import Host
@@ -15,17 +17,19 @@ for attempt in 1 2 3 4 5 6 7 8 9; do
     case $rev in *[!0-9]*|'') continue ;; esac
     [ "$rev" -le "$best" ] || best=$rev
   done
-  echo "$best"
-  [ "$best" -eq 0 ] && exit 0
-  cat "$1.$best.json" 2>/dev/null && exit 0
+  [ "$best" -eq 0 ] && echo 0 && exit 0
+  content=$(cat "$1.$best.json" 2>/dev/null && echo .) || continue
+  printf '%s\n%s' "$best" "${content%.}"
+  exit 0
 done
+exit 1
 """
 
 
 def current(host: Host, stem: str) -> tuple[int, bytes]:
     """The highest revision and its content; 0 where there is none."""
     done = host.run(["sh", "-c", SCRIPT, "mngr", stem], timeout=30)
-    lines = done.stdout.split(b"\n")
-    while len(lines) > 1 and lines[1].isdigit():
-        lines.pop(0)
-    return int(lines[0] or 0), b"\n".join(lines[1:])
+    if done.code:
+        raise Stale(f"{stem} kept changing under us", "try again")
+    rev, _, content = done.stdout.partition(b"\n")
+    return int(rev), content

@@ -1,0 +1,43 @@
+"""`mngr archive`: stop agents and leave them out of lists."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli import targets
+from mngr.cli.stop import note
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.api import Agent
+    from mngr.cli.output import Row
+    from mngr.cli.parser import Parser
+
+
+def configure(parser: Parser) -> None:
+    parser.description = (
+        "Stop agents and put them aside: `mngr list` shows them only with --archived. "
+        "`mngr start` brings one back."
+    )
+    targets.add_targets(parser, "the agents to archive")
+    parser.add_dry_run()
+    parser.examples = [
+        ("put an agent aside", "mngr archive foo"),
+        ("put aside all that are done", "mngr list --include 'state == \"DONE\"' --ids | mngr archive -"),
+        ("see them", "mngr list --archived"),
+        ("bring one back", "mngr start foo"),
+    ]  # fmt: skip
+    parser.see_also = ["mngr-stop", "mngr-start", "mngr-list"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+
+    def archive(agent: Agent) -> Agent:
+        return agent if args.dry_run else api.archive(agent)
+
+    def describe(before: Agent, after: Agent) -> tuple[Row, str]:
+        return after.to_json(), note(args, before, after)
+
+    return targets.each(args, targets.agents(args, api), archive, describe)

@@ -1,0 +1,78 @@
+"""`mngr start`: launch agents that have ended."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli import targets
+from mngr.cli.output import warn
+from mngr.errors import UsageError
+from mngr.state import ALIVE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.api import Agent
+    from mngr.cli.output import Row
+    from mngr.cli.parser import Parser
+
+DESCRIPTION = """\
+Launch agents again with the command, environment and work directory they were created with; a \
+type that keeps a conversation resumes it. Returns when each provably runs or has ended.
+
+Starting what runs changes nothing and is not an error. If the program of a lost agent outlived \
+its terminal it is ended first: there is never a second copy."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    targets.add_targets(parser, "the agents to start")
+    parser.add_argument("--connect", action="store_true", help="attach to it then; one agent only")
+    parser.add_dry_run()
+    parser.examples = [
+        ("start a stopped agent", "mngr start foo"),
+        ("and attach to it", "mngr start --connect foo"),
+        ("start all that failed", "mngr list --failed --ids | mngr start -"),
+    ]
+    parser.see_also = ["mngr-stop", "mngr-restart", "mngr-connect"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    chosen = targets.agents(args, api)
+    if args.connect and len(chosen) != 1:
+        raise UsageError(f"--connect needs one agent, not {len(chosen)}")
+
+    def start(agent: Agent) -> Agent:
+        return agent if args.dry_run else api.start(agent)
+
+    def describe(before: Agent, after: Agent) -> tuple[Row, str]:
+        return after.to_json(), _note(args, before, after)
+
+    code = targets.each(args, chosen, start, describe)
+    if args.connect and not code and not args.dry_run:
+        return _connect(args, api, chosen[0])
+    return code
+
+
+def _note(args: argparse.Namespace, before: Agent, after: Agent) -> str:
+    if before.state in ALIVE:
+        return f"{after.name} is already {after.state}."
+    return f"Would start {before.name}." if args.dry_run else started(after)
+
+
+def started(agent: Agent, verb: str = "Started") -> str:
+    """A quick program may have ended before we looked."""
+    if agent.state in ALIVE:
+        return f"{verb} {agent.name}."
+    return f"{verb} {agent.name}; it is {agent.state} ({agent.verdict.reason})."
+
+
+def _connect(args: argparse.Namespace, api: Mngr, agent: Agent) -> int:
+    agent = api.get(agent)
+    if agent.state not in ALIVE:
+        warn(f"{agent.name} has ended already: {agent.state} ({agent.verdict.reason})")
+        return 1
+    from mngr.cli import terminal
+
+    return terminal.attach(agent)

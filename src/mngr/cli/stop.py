@@ -1,0 +1,75 @@
+"""`mngr stop`: end agents' programs, keep everything else."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli import targets
+from mngr.errors import UsageError
+from mngr.state import ALIVE, State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.api import Agent
+    from mngr.cli.output import Row
+    from mngr.cli.parser import Parser
+
+DESCRIPTION = """\
+Save the screen, ask every process of the agent to end, and end those that have not complied \
+within `stop.grace`. The work directory, branch and record stay; `mngr start` continues.
+
+Stopping what has finished changes nothing and is not an error."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    targets.add_targets(parser, "the agents to stop", session=True)
+    parser.add_argument("--all", action="store_true", help="every agent that is alive")
+    parser.add_argument("--archive", action="store_true", help="and leave them out of lists")
+    parser.add_dry_run()
+    parser.examples = [
+        ("stop one agent", "mngr stop foo"),
+        ("stop all that wait for an answer", "mngr list --waiting --ids | mngr stop -"),
+        ("stop everything", "mngr stop --all"),
+        ("stop it and put it aside", "mngr stop --archive foo"),
+    ]
+    parser.see_also = ["mngr-start", "mngr-archive", "mngr-destroy"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    act = api.archive if args.archive else api.stop
+
+    def stop(agent: Agent) -> Agent:
+        return agent if args.dry_run else act(agent)
+
+    def describe(before: Agent, after: Agent) -> tuple[Row, str]:
+        return after.to_json(), note(args, before, after)
+
+    return targets.each(args, _chosen(args, api), stop, describe)
+
+
+def _chosen(args: argparse.Namespace, api: Mngr) -> list[Agent]:
+    if not args.all:
+        return targets.agents(args, api)
+    if args.target or args.session or args.stdin:
+        raise UsageError("--all and names together", "give one or the other")
+    alive = [agent for agent in api.list() if agent.state in ALIVE]
+    targets.footnotes(api)
+    return alive
+
+
+def note(args: argparse.Namespace, before: Agent, after: Agent) -> str:
+    """What a person is told: what was done, or what is the case anyway."""
+    verb = "archive" if args.command == "archive" or getattr(args, "archive", False) else "stop"
+    if verb == "archive" and not before.record.archived:
+        return f"Would archive {before.name}." if args.dry_run else f"Archived {after.name}."
+    if before.state not in ALIVE:
+        kept = "archived" if after.record.archived else after.state
+        return f"{after.name} is already {kept} ({after.verdict.reason})."
+    if args.dry_run:
+        return f"Would stop {before.name} ({before.state})."
+    if after.state is not State.STOPPED:
+        return f"{after.name} ended by itself: {after.state} ({after.verdict.reason})."
+    return f"Stopped {after.name}."

@@ -1,0 +1,163 @@
+"""Which agents a command line means, and doing something to each of them."""
+
+from __future__ import annotations
+
+import sys
+
+from mngr.address import AGENT_ID, parse_address
+from mngr.cli.output import rows, say, warn
+from mngr.errors import MngrError, NotFound, PartialFailure, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import TypeVar
+
+    from mngr.api import Agent, Mngr
+    from mngr.cli.output import Row
+    from mngr.cli.parser import Parser
+
+    T = TypeVar("T")
+
+PARALLEL = 8
+
+
+def add_targets(parser: Parser, what: str, *, session: bool = False) -> None:
+    """TARGET..., `-` and --stdin; --session where a tmux key binding may want it."""
+    help = f"{what}: names, ids or addresses; `-` reads them from standard input"
+    word = parser.add_argument("target", nargs="*", metavar="TARGET", help=help)
+    parser.completes(word, "agent")
+    add_stdin(parser)
+    if session:
+        help = "the agent of this tmux session; repeatable"
+        parser.add_argument("--session", action="append", metavar="NAME", help=help)
+
+
+def add_stdin(parser: Parser) -> None:
+    help = "read names, one per line, from standard input"
+    parser.add_argument("--stdin", action="store_true", help=help)
+
+
+def agents(args: argparse.Namespace, api: Mngr, words: Sequence[str] | None = None) -> list[Agent]:
+    """The agents meant, each once. What cannot be resolved among several is left to `each`.
+
+    A single unknown target is an error at once. Of several, those found are returned and the
+    others wait in `args.failures`, which `each` reports.
+    """
+    wanted = named(args) if words is None else list(words)
+    pool = api.list()
+    footnotes(api)
+    found: dict[str, Agent] = {}
+    args.failures = []
+    for word in wanted:
+        try:
+            agent = _meant(pool, word)
+            found[agent.id] = agent
+        except MngrError as error:
+            args.failures.append(error)
+    if args.failures and not found:
+        *others, last = args.failures
+        for error in others:
+            warn(str(error))
+        raise last
+    return list(found.values())
+
+
+def named(args: argparse.Namespace) -> list[str]:
+    """The words that name agents, with standard input read where asked for."""
+    given = list(getattr(args, "target", ()))
+    words = [word for word in given if word != "-"]
+    words += map(_session, getattr(args, "session", ()))
+    if args.stdin or "-" in given:
+        return words + lines_of_stdin()
+    if not words:
+        raise UsageError("name an agent", "see `mngr list`")
+    return words
+
+
+def lines_of_stdin() -> list[str]:
+    lines = sys.stdin if sys.stdin is not None else ()
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _session(name: str) -> str:
+    """A session has the id of its agent for a name."""
+    if not AGENT_ID.fullmatch(name):
+        raise NotFound(f"no agent has a tmux session {name!r}", "sessions are named by agent ids")
+    return name
+
+
+def _meant(pool: Sequence[Agent], word: str) -> Agent:
+    from mngr.ops.listing import one
+
+    if not AGENT_ID.fullmatch(word) and parse_address(word).path is not None:
+        raise UsageError(f"{word!r} names a path, not an agent", "leave out the colon and the path")
+    return one(pool, word)
+
+
+def footnotes(api: Mngr) -> None:
+    """Hosts that did not answer, each once."""
+    for problem in dict.fromkeys(api.problems):
+        warn(problem)
+
+
+def each(
+    args: argparse.Namespace,
+    agents: Sequence[Agent],
+    action: Callable[[Agent], T],
+    describe: Callable[[Agent, T], tuple[Row, str]],
+) -> int:
+    """Act on all at once; report each as (row, note), in order. 0, 3 if some failed, 1 if all."""
+    failures: list[MngrError | OSError] = list(getattr(args, "failures", ()))
+    missing, done = len(failures), []
+    for error in failures:
+        warn(str(error))
+    for agent, result in _results(agents, action):
+        if isinstance(result, (MngrError, OSError)):
+            if len(agents) == 1 and not missing:
+                raise result
+            warn(f"{agent.name}: {result}")
+            failures.append(result)
+            continue
+        row, note = describe(agent, result)
+        done.append(row)
+        _report(args, row, note)
+    if args.format == "json":
+        rows(args, done, [])
+    return (PartialFailure.exit_code if done else _worst(failures)) if failures else 0
+
+
+def _report(args: argparse.Namespace, row: Row, note: str) -> None:
+    if args.format == "human":
+        if note:
+            say(args, note)
+    elif args.format != "json":
+        rows(args, [row], [])
+
+
+def _worst(failures: Iterable[Exception]) -> int:
+    """All failed: their common exit code, if they have one."""
+    codes = {getattr(error, "exit_code", 1) for error in failures}
+    return codes.pop() if len(codes) == 1 else 1
+
+
+def _results(
+    agents: Sequence[Agent], action: Callable[[Agent], T]
+) -> Iterator[tuple[Agent, T | MngrError | OSError]]:
+    def attempt(agent: Agent) -> T | MngrError | OSError:
+        try:
+            return action(agent)
+        except (MngrError, OSError) as error:
+            return error
+
+    if len(agents) <= 1:
+        yield from ((agent, attempt(agent)) for agent in agents)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool = ThreadPoolExecutor(max_workers=PARALLEL)
+    try:
+        yield from zip(agents, pool.map(attempt, agents), strict=True)
+    finally:
+        pool.shutdown(cancel_futures=True)

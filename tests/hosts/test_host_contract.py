@@ -1,0 +1,167 @@
+"""The five methods, on the local host and on one behind `env -i sh`."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from mngr.errors import MissingProgram, TimedOut
+from mngr.hosts.base import Host
+from mngr.hosts.local import LocalHost
+from mngr.ops.versioned import current
+from mngr.records import AgentRecord, Worker, encode, record_stem
+from tests.support.bare import BareHost
+from tests.support.cli import until
+
+AGENT_ID = "agent-" + "a" * 32
+
+
+@pytest.fixture(params=["local", "bare"])
+def host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]:
+    home = str(tmp_path / "home")
+    yield LocalHost(home) if request.param == "local" else BareHost(home)
+
+
+def a_record(**changes: object) -> AgentRecord:
+    return AgentRecord(
+        id=AGENT_ID,
+        name="foo",
+        type="command",
+        argv=("x",),
+        work_dir="/w",
+        transfer="none",
+        made_work_dir=False,
+        create_time=1.0,
+        launch="L",
+        launch_time=1.0,
+        worker=Worker(machine="m", pid=1, start="s"),
+    ).replace(**changes)
+
+
+def test_run_returns_exact_bytes_and_the_code(host: Host) -> None:
+    done = host.run(["sh", "-c", "cat; printf '\\377' >&2; exit 3"], input=b"\0\xffx\n", timeout=10)
+    assert (done.code, done.stdout, done.stderr) == (3, b"\0\xffx\n", b"\xff")
+
+
+def test_run_moves_megabytes_both_ways_without_blocking(host: Host) -> None:
+    data = os.urandom(1 << 16) * 80
+    assert host.run(["cat"], input=data, timeout=30).stdout == data
+
+
+def test_run_ends_the_whole_tree_at_its_deadline(host: Host, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    script = f"sh -c 'echo $$ > {pid_file}; trap \"\" TERM; while :; do sleep 0.1; done'"
+    with pytest.raises(TimedOut, match="within 1 s"):
+        host.run(["sh", "-c", script], timeout=1)
+    pid = int(pid_file.read_text())
+    until(lambda: not Path(f"/proc/{pid}").exists(), what="the grandchild ended")
+
+
+def test_run_does_not_wait_for_a_grandchild_that_holds_its_pipes(host: Host, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    done = host.run(["sh", "-c", f"sleep 300 & echo $! > {pid_file}; echo out"], timeout=20)
+    assert (done.code, done.stdout) == (0, b"out\n")
+    os.kill(int(pid_file.read_text()), 9)
+
+
+def test_a_missing_program_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MissingProgram, match="no-such-program"):
+        LocalHost(str(tmp_path)).run(["no-such-program"], timeout=5)
+
+
+def test_a_program_that_reads_none_of_its_input_is_no_error(host: Host) -> None:
+    assert host.run(["true"], input=b"x" * (1 << 20), timeout=10).code == 0
+
+
+def test_put_writes_content_and_mode_and_leaves_no_temporary_file(host: Host, tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "er"
+    names = ["a", "with space", "quo'te", "new\nline", "-dash"]
+    host.put({str(folder / name): (f"{name}\0".encode(), 0o640) for name in names})
+    host.put({str(folder / "a"): (b"again", 0o600)})
+    assert sorted(os.listdir(folder)) == sorted(names)
+    assert (folder / "a").read_bytes() == b"again"
+    assert stat.S_IMODE((folder / "a").stat().st_mode) == 0o600
+    assert (folder / "new\nline").read_bytes() == b"new\nline\0"
+
+
+def test_swap_succeeds_only_on_the_newest_revision(host: Host) -> None:
+    stem = record_stem(host.home, AGENT_ID)
+    assert host.swap(stem, 0, b"one")
+    assert not host.swap(stem, 0, b"lost")
+    assert host.swap(stem, 1, b"two")
+    assert current(host, stem) == (2, b"two")
+    assert os.listdir(os.path.dirname(stem)) == ["agent.2.json"]
+
+
+def test_a_writer_two_steps_behind_loses_though_its_name_is_free_again(host: Host) -> None:
+    stem = record_stem(host.home, AGENT_ID)
+    for rev in range(4):
+        assert host.swap(stem, rev, b"%d" % (rev + 1))
+    assert not host.swap(stem, 1, b"stale"), "agent.2.json is free, but 4 is the newest"
+    assert current(host, stem) == (4, b"4")
+
+
+def test_of_many_writers_on_one_revision_exactly_one_wins(host: Host) -> None:
+    stem = record_stem(host.home, AGENT_ID)
+    for rev in range(5):
+        with ThreadPoolExecutor(8) as pool:
+            won = list(pool.map(lambda n, rev=rev: host.swap(stem, rev, b"%d" % n), range(8)))  # type: ignore[misc]
+        assert won.count(True) == 1
+        assert current(host, stem) == (rev + 1, b"%d" % won.index(True))
+
+
+def test_read_returns_every_record_and_signal_in_one_go(host: Host) -> None:
+    folder = f"{host.home}/agents/{AGENT_ID}"
+    host.swap(record_stem(host.home, AGENT_ID), 0, encode(a_record()))
+    host.put(
+        {
+            f"{folder}/started": (b'{"launch":"L","pid":7,"time":2.5}\n', 0o600),
+            f"{folder}/exit": (b'{"launch":"L","code":3,"time":3}\n', 0o600),
+            f"{folder}/signals/Stop.json": (b'{"a":1}', 0o600),
+        }
+    )
+    (evidence,) = host.read().agents
+    assert evidence.record == a_record() and evidence.rev == 1
+    assert evidence.started and evidence.started.pid == 7
+    assert evidence.exit and evidence.exit.code == 3
+    assert evidence.signals == {"Stop": {"a": 1}}
+    assert [each.id for each in host.read([AGENT_ID]).agents] == [AGENT_ID]
+    assert host.read(["agent-" + "b" * 32]).agents == ()
+
+
+def test_nothing_in_an_agents_folder_can_break_a_reading(host: Host) -> None:
+    folder = Path(host.home, "agents", AGENT_ID)
+    host.swap(record_stem(host.home, AGENT_ID), 0, encode(a_record()))
+    (folder / "started").write_bytes(b"\xff\0{" * 1000)
+    (folder / "exit").mkdir()
+    (folder / "signals").symlink_to("/etc")
+    (folder / "agent.x.json").write_bytes(b"?")
+    (folder / "agent.-5.json").write_bytes(b"?")
+    (Path(host.home, "agents", "agent-empty")).mkdir()
+    (Path(host.home, "agents", "agent-file")).write_bytes(b"")
+    (Path(host.home, "agents", "stray")).mkdir()
+    (evidence,) = host.read().agents
+    assert evidence.record == a_record()
+    assert evidence.started is None and evidence.exit is None
+
+
+@pytest.mark.parametrize("bad", [b"", b"{", b"[]", b"{}", b'{"id":"agent-other"}', b"\xff\xfe", b"x" * (2 << 20)])
+def test_a_bad_record_is_evidence_with_a_problem_and_hides_no_other(host: Host, bad: bytes) -> None:
+    other = "agent-" + "b" * 32
+    host.swap(record_stem(host.home, AGENT_ID), 0, bad)
+    host.swap(record_stem(host.home, other), 0, encode(a_record(id=other)))
+    agents = {each.id: each for each in host.read().agents}
+    if len(bad) < 1 << 20 or AGENT_ID in agents:
+        assert agents[AGENT_ID].record is None and agents[AGENT_ID].problem
+    assert agents[other].record is not None
+
+
+def test_argv_is_what_runs_it_from_here(host: Host) -> None:
+    words = ["printf", "%s", "a b'c"]
+    done = LocalHost("/nowhere").run(host.argv(words), timeout=10)
+    assert done.stdout == b"a b'c"

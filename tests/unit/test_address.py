@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mngr.address import NAME, parse_address
+from mngr.errors import UsageError
+
+names = st.from_regex(NAME, fullmatch=True)
+hosts = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,20}", fullmatch=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "host", "provider", "path", "new_host"),
+    [
+        ("foo", "foo", "", "", None, False),
+        ("foo@box", "foo", "box", "", None, False),
+        ("foo@box.docker", "foo", "box", "docker", None, False),
+        ("foo@.modal", "foo", "", "modal", None, True),
+        ("@box", "", "box", "", None, False),
+        ("foo:src/x.py", "foo", "", "", "src/x.py", False),
+        ("foo@a.b.ssh:/x:y", "foo", "a.b", "ssh", "/x:y", False),
+    ],
+)
+def test_an_address_has_these_parts(
+    text: str, name: str, host: str, provider: str, path: str | None, new_host: bool
+) -> None:
+    address = parse_address(text)
+    assert (address.name, address.host, address.provider) == (name, host, provider)
+    assert (address.path, address.new_host) == (path, new_host)
+
+
+@given(names, hosts | st.just(""), hosts | st.just(""), st.none() | st.text(max_size=20))
+def test_an_address_survives_the_round_trip(
+    name: str, host: str, provider: str, path: str | None
+) -> None:
+    where = f"@{host}" + (f".{provider}" if provider else "") if host or provider else ""
+    text = name + where + ("" if path is None else f":{path}")
+    assert str(parse_address(text)) == text
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_an_address_or_a_usage_error(text: str) -> None:
+    try:
+        address = parse_address(text)
+    except UsageError:
+        return
+    assert not address.name or NAME.fullmatch(address.name)
+
+
+@pytest.mark.parametrize("name", ["-x", "a b", "a;b", "$(id)", "é", "a" * 64, "a\n", ".", "_x"])
+def test_a_hostile_name_is_refused_with_what_is_allowed(name: str) -> None:
+    with pytest.raises(UsageError, match="letters, digits"):
+        parse_address(name)

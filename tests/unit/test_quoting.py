@@ -1,0 +1,45 @@
+"""Words and environments pass through a real sh unharmed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mngr.ops.launch import env_file
+from mngr.quoting import join, quote
+
+raw = st.binary(max_size=40).map(lambda data: os.fsdecode(data.replace(b"\0", b"")))
+PRINT = ["python3", "-c", "import os,sys; sys.stdout.buffer.write(b'\\0'.join(map(os.fsencode, sys.argv[1:])))"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(raw, min_size=1, max_size=5))
+def test_any_words_reach_a_program_through_sh_byte_for_byte(words: list[str]) -> None:
+    script = os.fsencode(f"exec {join([*PRINT, *words])}")
+    done = subprocess.run(["sh", "-c", script], capture_output=True, check=True)
+    assert done.stdout == b"\0".join(os.fsencode(word) for word in words)
+
+
+def test_a_word_with_an_equals_sign_is_never_an_assignment() -> None:
+    assert quote("A=b") == "'A=b'"
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.dictionaries(st.from_regex(r"X_[A-Z0-9_]{1,10}", fullmatch=True), raw, max_size=4))
+def test_any_environment_passes_through_the_env_file(env: dict[str, str]) -> None:
+    script = b"set -e\n" + env_file(env) + b"exec env -0\n"
+    done = subprocess.run(["sh"], input=script, capture_output=True, check=True)
+    pairs = [pair.partition(b"=") for pair in done.stdout.split(b"\0")]
+    seen = {os.fsdecode(key): os.fsdecode(value) for key, _, value in pairs}
+    assert {key: seen.get(key) for key in env} == env
+
+
+def test_nothing_in_a_value_is_executed(tmp_path: Path) -> None:
+    values = ["$(touch x)", "`touch x`", "a;touch x", "'; touch x; '", "\n touch x \n", "\\'; touch x"]
+    script = env_file({f"V{n}": value for n, value in enumerate(values)})
+    subprocess.run(["sh"], input=script, cwd=tmp_path, check=True)
+    assert not (tmp_path / "x").exists()

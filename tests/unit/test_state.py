@@ -1,0 +1,187 @@
+"""The state table, line by line, and properties over all evidence."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mngr.records import AgentRecord, Exit, Removal, Started, StopIntent, Worker
+from mngr.state import ALIVE, Evidence, Pane, Signals, State, Verdict, describe_code, judge
+
+WORKER = Worker(machine="m", pid=1, start="s")
+NOW = 1000.0
+
+
+def record(**changes: object) -> AgentRecord:
+    base = AgentRecord(
+        id="agent-1",
+        name="foo",
+        type="command",
+        argv=("x",),
+        work_dir="/w",
+        transfer="none",
+        made_work_dir=False,
+        create_time=900.0,
+        launch="L1",
+        launch_time=900.0,
+        worker=WORKER,
+    )
+    return base.replace(**changes)
+
+
+def pane(*, dead: bool = False, pid: int = 7, dead_time: float = 0.0, window: str = "agent") -> Pane:
+    return Pane(
+        session="agent-1",
+        pane_id="%1",
+        pid=pid,
+        dead=dead,
+        dead_time=dead_time,
+        tty="/dev/pts/1",
+        activity=950.0,
+        in_mode=False,
+        window=window,
+    )
+
+
+def started(launch: str = "L1") -> Started:
+    return Started(launch=launch, pid=7, time=901.0)
+
+
+def exit(code: int, launch: str = "L1", cause: str = "") -> Exit:
+    return Exit(launch=launch, code=code, time=960.0, cause=cause)
+
+
+def verdict(
+    rec: AgentRecord | None,
+    *,
+    alive_worker: bool = False,
+    waiting: str = "",
+    unreachable: str = "",
+    **evidence: object,
+) -> Verdict:
+    found = Evidence(id="agent-1", rev=1, record=rec, **evidence)  # type: ignore[arg-type]
+    return judge(
+        found,
+        now=NOW,
+        worker_alive=alive_worker,
+        signals=Signals(waiting=waiting, since=955.0),
+        unreachable=unreachable,
+    )
+
+
+def test_a_host_that_did_not_answer_is_unreachable_with_the_last_known_state() -> None:
+    seen = verdict(record(), unreachable="no route", started=started(), exit=exit(0))
+    assert (seen.state, seen.reason) == (State.UNREACHABLE, "no route (last known DONE)")
+
+
+def test_a_stop_intent_for_this_launch_with_no_live_process_is_stopped_and_keeps_the_code() -> None:
+    stop = StopIntent(launch="L1", time=950.0)
+    seen = verdict(record(stop=stop), started=started(), exit=exit(143))
+    assert (seen.state, seen.exit_code, seen.since) == (State.STOPPED, 143, 950.0)
+
+
+def test_a_stop_intent_for_an_earlier_launch_says_nothing() -> None:
+    stop = StopIntent(launch="L0", time=950.0)
+    assert verdict(record(stop=stop), started=started(), panes=(pane(),)).state is State.RUNNING
+
+
+def test_a_live_process_with_a_stop_intent_is_still_running_and_says_stopping() -> None:
+    stop = StopIntent(launch="L1", time=950.0)
+    seen = verdict(record(stop=stop), started=started(), panes=(pane(),))
+    assert (seen.state, seen.reason) == (State.RUNNING, "stopping")
+
+
+def test_an_exit_of_this_launch_is_done_or_failed_with_its_code() -> None:
+    assert verdict(record(), started=started(), exit=exit(0)).state is State.DONE
+    failed = verdict(record(), started=started(), exit=exit(3))
+    assert (failed.state, failed.reason, failed.exit_code) == (State.FAILED, "exit code 3", 3)
+    assert verdict(record(), started=started(), exit=exit(137)).reason == "signal SIGKILL"
+
+
+def test_an_exit_with_a_cause_tells_the_cause() -> None:
+    seen = verdict(record(), exit=exit(124, cause="timed out after 5 s"))
+    assert (seen.state, seen.reason) == (State.FAILED, "timed out after 5 s")
+
+
+def test_an_exit_because_the_terminal_vanished_is_lost() -> None:
+    seen = verdict(record(), started=started(), exit=exit(129, cause="hangup"))
+    assert seen.state is State.LOST and "terminal vanished" in seen.reason
+
+
+def test_files_of_another_launch_are_ignored() -> None:
+    seen = verdict(record(), started=started("L0"), exit=exit(0, "L0"), alive_worker=True)
+    assert seen.state is State.CREATING
+
+
+def test_a_live_pane_is_running_or_waiting_by_the_types_signals() -> None:
+    assert verdict(record(), started=started(), panes=(pane(),)).state is State.RUNNING
+    seen = verdict(record(), started=started(), panes=(pane(),), waiting="end_of_turn")
+    assert (seen.state, seen.reason, seen.since) == (State.WAITING, "end_of_turn", 955.0)
+
+
+def test_the_agents_pane_is_known_by_its_process_even_when_the_window_was_renamed() -> None:
+    panes = (pane(window="agent", pid=99, dead=True), pane(window="renamed", pid=7))
+    assert verdict(record(), started=started(), panes=panes).state is State.RUNNING
+
+
+def test_a_pane_dead_for_over_a_second_without_an_exit_was_killed() -> None:
+    late = verdict(record(), started=started(), panes=(pane(dead=True, dead_time=NOW - 1.5),))
+    assert (late.state, late.reason) == (State.FAILED, "killed before it could report")
+    early = verdict(record(), started=started(), panes=(pane(dead=True, dead_time=NOW - 0.5),))
+    assert early.state is State.RUNNING
+
+
+def test_without_a_start_it_is_creating_while_its_creator_lives_else_lost() -> None:
+    assert verdict(record(), alive_worker=True).state is State.CREATING
+    gone = verdict(record())
+    assert (gone.state, gone.reason) == (State.LOST, "create interrupted")
+    assert verdict(record(launches=2)).reason == "start interrupted"
+
+
+def test_a_started_agent_without_a_pane_is_lost() -> None:
+    assert verdict(record(), started=started()).state is State.LOST
+
+
+def test_an_unreadable_record_is_lost_and_says_why() -> None:
+    seen = verdict(None, problem="not valid JSON")
+    assert (seen.state, seen.reason) == (State.LOST, "unreadable record: not valid JSON")
+
+
+def test_a_half_destroyed_agent_says_so() -> None:
+    removal = Removal(time=970.0, worker=WORKER)
+    seen = verdict(record(removal=removal), started=started(), exit=exit(0))
+    assert seen.state is State.STOPPED and "being destroyed" in seen.reason
+
+
+def test_codes_above_128_that_are_no_signal_stay_numbers() -> None:
+    assert describe_code(255) == "exit code 255"
+    assert describe_code(128 + 32) == "exit code 160"
+
+
+launches = st.sampled_from(["L0", "L1"])
+evidence = st.fixed_dictionaries(
+    {},
+    optional={
+        "started": st.builds(started, launches),
+        "exit": st.builds(exit, st.integers(0, 255), launches, st.sampled_from(["", "hangup", "x"])),
+        "panes": st.lists(st.builds(pane, dead=st.booleans(), pid=st.sampled_from([7, 8])), max_size=2).map(
+            tuple
+        ),
+    },
+)
+
+
+@given(evidence, st.booleans(), st.sampled_from(["", "end_of_turn"]), st.sampled_from(["", "L0", "L1"]))
+def test_every_evidence_has_one_state_with_a_reason_and_a_time(
+    found: dict[str, object], worker: bool, waiting: str, stop: str
+) -> None:
+    intent = StopIntent(launch=stop, time=950.0) if stop else None
+    seen = verdict(record(stop=intent), alive_worker=worker, waiting=waiting, **found)
+    assert seen.reason and 0 < seen.since <= NOW
+    panes = found.get("panes", ())
+    if seen.state in (State.RUNNING, State.WAITING):
+        assert panes, "nothing runs without a pane"
+    if seen.state in (State.DONE, State.FAILED) and seen.exit_code is not None:
+        assert (seen.exit_code == 0) == (seen.state is State.DONE) or found["exit"].cause  # type: ignore[attr-defined]
+    if stop == "L1" and not any(not p.dead for p in panes):  # type: ignore[attr-defined]
+        assert seen.state not in ALIVE

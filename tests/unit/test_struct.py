@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mngr.errors import BadRecord
+from mngr.records import AgentRecord, Exit, Window, Worker, decode, encode
+from mngr.state import Verdict
+from mngr.struct import Json, Struct
+
+text = st.text(max_size=20)
+worker = st.builds(
+    lambda machine, pid, start: Worker(machine=machine, pid=pid, start=start), text, st.integers(), text
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> AgentRecord:
+    return AgentRecord(
+        id=draw(text),
+        name=draw(text),
+        type="command",
+        argv=tuple(draw(st.lists(text, max_size=3))),
+        work_dir=draw(text),
+        transfer="none",
+        made_work_dir=draw(st.booleans()),
+        labels=draw(st.dictionaries(text, text, max_size=3)),
+        create_time=draw(st.floats(allow_nan=False)),
+        launch=draw(text),
+        launch_time=draw(st.floats(allow_nan=False)),
+        worker=draw(worker),
+        archived=draw(st.none() | st.floats(allow_nan=False)),
+        windows=tuple(Window(name=n, command=n) for n in draw(st.lists(text, max_size=2))),
+        plugin=draw(st.dictionaries(text, json_values, max_size=2)),
+    )
+
+
+@given(records())
+def test_a_record_survives_the_round_trip_through_its_file(record: AgentRecord) -> None:
+    assert AgentRecord.from_json(decode(encode(record))) == record
+
+
+@given(json_values)
+def test_any_json_is_a_record_or_a_bad_record(value: Json) -> None:
+    try:
+        AgentRecord.from_json(value)
+    except BadRecord:
+        return
+    raise AssertionError("no random value is a whole record")
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_decode_or_are_a_bad_record(data: bytes) -> None:
+    try:
+        decode(data)
+    except BadRecord as error:
+        assert "JSON" in error.message
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"launch": "a", "code": "0", "time": 1}, "Exit.code: expected int, found str"),
+        ({"launch": "a", "code": True, "time": 1}, "Exit.code: expected int, found bool"),
+        ({"launch": "a", "time": 1}, "Exit.code is missing"),
+        ([], "expected an object, found list"),
+    ],
+)
+def test_a_wrong_field_is_named(value: object, words: str) -> None:
+    with pytest.raises(BadRecord, match=words):
+        Exit.from_json(value)
+
+
+def test_unknown_fields_are_ignored_so_that_newer_records_can_be_read() -> None:
+    assert Exit.from_json({"launch": "a", "code": 1, "time": 2, "new": 3}).code == 1
+
+
+def test_a_struct_cannot_be_changed_only_replaced() -> None:
+    exit = Exit(launch="a", code=1, time=2.0)
+    with pytest.raises(AttributeError):
+        exit.code = 2  # type: ignore[misc]
+    assert exit.replace(code=2).code == 2 and exit.code == 1
+
+
+def test_a_struct_refuses_missing_and_unknown_fields() -> None:
+    with pytest.raises(TypeError, match="missing \\['time'\\], unknown \\['x'\\]"):
+        Exit(launch="a", code=1, x=2)  # type: ignore[call-arg]
+
+
+def test_structs_inherit_fields_and_only_their_own_are_shared() -> None:
+    class Base(Struct):
+        a: int = 1
+
+    class Derived(Base):
+        b: int = 2
+
+    assert Derived(b=3).to_json() == {"a": 1, "b": 3}
+    assert Base().to_json() == {"a": 1}
+    assert "state" in Verdict._fields
