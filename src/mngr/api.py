@@ -21,13 +21,15 @@ from mngr.state import State
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Literal
 
     from mngr.agents.base import Receipt
+    from mngr.hosts.base import Host
     from mngr.ops.destroy import Trashed
     from mngr.ops.doctor import Finding
     from mngr.ops.execute import ExecResult
     from mngr.ops.gc import Leftover
-    from mngr.ops.workdir import Risk
+    from mngr.ops.workdir import Plan, Risk
     from mngr.struct import Json
 
 __all__ = ["Agent", "CreateRequest", "Created", "Mngr", "State"]
@@ -113,10 +115,23 @@ class Mngr:
 
         return batch.create_many(self.world, requests, max_parallel)
 
-    def message(self, target: str | Agent, text: str) -> Receipt:
+    def preview(self, request: CreateRequest) -> tuple[str, Host, Plan | None]:
+        """What `create` would do: the name, the host, and the work directory it would make."""
+        from mngr.ops import create
+
+        return create.preview(self.world, request)
+
+    def stream(self, target: str | Agent) -> Iterator[tuple[Literal["stdout", "stderr"], bytes]]:
+        """What a headless agent prints, until it has ended."""
+        from mngr.ops import foreground
+
+        return foreground.stream(self.world, self.get(target))
+
+    def message(self, target: str | Agent, text: str, *, timeout: float = 0.0) -> Receipt:
+        """A program that is busy has until `timeout` to read it; else it is queued."""
         from mngr.ops import message
 
-        return message.send(self.world, self.get(target), text)
+        return message.send(self.world, self.get(target), text, timeout=timeout)
 
     def exec(
         self,

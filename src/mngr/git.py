@@ -153,10 +153,13 @@ def remove_worktree(repo: Repo, path: str) -> None:
 
 
 def unreachable_commits(repo: Repo, commit: str, *, without: str = "") -> list[str]:
-    """One-line summaries of commits that no ref but `without` would keep."""
+    """One-line summaries of commits that no ref but `without` would keep.
+
+    Not `--all`: that counts the HEAD of every worktree, and so keeps whatever is checked out.
+    """
     excluded = [f"--exclude={without}"] if without else []
     log = repo.git(
         *("log", "--format=%h %s", "-n", "100", commit),
-        *("--not", *excluded, "--exclude=refs/mngr/trash/*", "--all"),
+        *("--not", *excluded, "--exclude=refs/mngr/trash/*", "--glob=refs/*"),
     )
     return log.decode("utf-8", "replace").splitlines()

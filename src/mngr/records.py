@@ -161,7 +161,9 @@ def revision(filename: str, stem: str) -> int:
 
 
 def encode(record: Struct) -> bytes:
-    return json.dumps(record.to_json(), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    text = json.dumps(record.to_json(), ensure_ascii=False, separators=(",", ":"))
+    # An argument or path need not be UTF-8; json.loads reads such bytes the same way back.
+    return text.encode("utf-8", "surrogatepass") + b"\n"
 
 
 def decode(data: bytes) -> object:

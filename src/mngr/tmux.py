@@ -242,20 +242,20 @@ others() {
 }
 send() { each_signal=$1; shift; [ $# -eq 0 ] || kill "-$each_signal" "$@" 2>/dev/null; }
 gone_within() {
-  waited=0
+  until=$(($(date +%s) + $1))
   while [ -n "$(others)" ]; do
-    waited=$((waited + 1)); [ "$waited" -le "$1" ] || return 1
+    [ "$(date +%s)" -lt "$until" ] || return 1
     sleep 0.05
   done
 }
 # TERM; then HUP, which interactive shells heed; then KILL, the reporting launchers last.
 end_processes() {
   send TERM $(others)
-  gone_within 20 && return 0
+  gone_within 1 && return 0
   send HUP $(others)
   gone_within "$1" && return 0
-  spared=$leaders; send KILL $(others); gone_within 20
-  spared=; gone_within 20 || send KILL $(others)
+  spared=$leaders; send KILL $(others); gone_within 2
+  spared=; gone_within 1 || send KILL $(others)
 }
 """
 

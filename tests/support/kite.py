@@ -64,7 +64,7 @@ def _fly(args: argparse.Namespace) -> int:
 
 
 def _flood(args: argparse.Namespace) -> int:
-    rows(args, [{"n": number} for number in range(200_000)], ["n"])
+    rows(args, [{"n": number} for number in range(20_000)], ["n"])
     return 0
 
 

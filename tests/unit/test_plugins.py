@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from mngr.config import Config
 from mngr.errors import MngrError, UsageError
 from mngr.plugins import EVENTS, Registry, load_registry
@@ -50,7 +51,7 @@ def test_registering_imports_nothing() -> None:
     registry.agent_type("ghost", "no.such.module:Thing")
     registry.command("ghost", "no.such.module", "boo")
     assert registry.names("agent_type") == ["ghost"]
-    with pytest.raises(MngrError, match="agent type 'ghost': there is no module 'no.such.module'"):
+    with pytest.raises(MngrError, match="agent type 'ghost': there is no module"):
         registry.load("agent_type", "ghost")
     with pytest.raises(MngrError, match="command 'ghost': there is no module"):
         registry.load_command("ghost")
@@ -65,15 +66,15 @@ def test_a_name_loads_the_object_behind_it() -> None:
 def test_an_object_that_is_missing_is_named() -> None:
     registry = Registry()
     registry.provider("path", "os.path:jion")
-    with pytest.raises(MngrError, match="provider 'path': 'os.path' has no 'jion'"):
+    with pytest.raises(MngrError, match=r"provider 'path': 'os\.path' has no 'jion'"):
         registry.load("provider", "path")
 
 
 def test_unknown_names_name_the_nearest() -> None:
     registry = load_registry(None)
-    with pytest.raises(UsageError, match="unknown command 'creat'; did you mean 'create'?"):
+    with pytest.raises(UsageError, match="unknown command 'creat'; did you mean 'create'"):
         registry.resolve("creat")
-    with pytest.raises(UsageError, match="unknown agent type 'comand'; did you mean 'command'?"):
+    with pytest.raises(UsageError, match="unknown agent type 'comand'; did you mean 'command'"):
         registry.load("agent_type", "comand")
 
 

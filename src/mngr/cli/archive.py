@@ -24,10 +24,10 @@ def configure(parser: Parser) -> None:
     parser.add_dry_run()
     parser.examples = [
         ("put an agent aside", "mngr archive foo"),
-        ("put aside all that are done", "mngr list --include 'state == \"DONE\"' --ids | mngr archive -"),
+        ("put aside all that failed", "mngr list --failed --ids | mngr archive -"),
         ("see them", "mngr list --archived"),
         ("bring one back", "mngr start foo"),
-    ]  # fmt: skip
+    ]
     parser.see_also = ["mngr-stop", "mngr-start", "mngr-list"]
 
 

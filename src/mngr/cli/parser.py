@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 vars(argparse)["_"] = str
 
 VALUE_OPTIONS = ("--format", "--setting", "-S")
-FLAG_OPTIONS = ("--quiet", "-q", "--verbose", "-v", "--headless", "--dry-run", "--help", "-h")
+FLAG_OPTIONS = tuple("--quiet -q --verbose -v --headless --dry-run --help -h --version".split())
 
 
 class _Strict(argparse.ArgumentParser):
@@ -256,7 +256,7 @@ def wants_value(word: str) -> bool:
 
 
 def _refuse_common(name: str) -> NoReturn:
-    near = nearest(name, (*VALUE_OPTIONS, *FLAG_OPTIONS, "--version"))
+    near = nearest(name, VALUE_OPTIONS + FLAG_OPTIONS)
     hint = f"did you mean {near!r}?" if near else "options of a command follow its name"
     raise UsageError(f"unknown option {name!r}", hint)
 

@@ -75,4 +75,5 @@ def _connect(args: argparse.Namespace, api: Mngr, agent: Agent) -> int:
         return 1
     from mngr.cli import terminal
 
-    return terminal.attach(agent)
+    defaults = args.config.command_defaults("connect")
+    return terminal.connect(agent, command=str(defaults.get("connect_command") or ""))

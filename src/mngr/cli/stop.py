@@ -66,10 +66,16 @@ def note(args: argparse.Namespace, before: Agent, after: Agent) -> str:
     if verb == "archive" and not before.record.archived:
         return f"Would archive {before.name}." if args.dry_run else f"Archived {after.name}."
     if before.state not in ALIVE:
-        kept = "archived" if after.record.archived else after.state
-        return f"{after.name} is already {kept} ({after.verdict.reason})."
+        kept = "archived" if after.record.archived else standing(after)
+        return f"{after.name} is already {kept}."
     if args.dry_run:
         return f"Would stop {before.name} ({before.state})."
     if after.state is not State.STOPPED:
-        return f"{after.name} ended by itself: {after.state} ({after.verdict.reason})."
+        return f"{after.name} ended by itself: {standing(after)}."
     return f"Stopped {after.name}."
+
+
+def standing(agent: Agent) -> str:
+    """`FAILED (exit code 3)`; a reason that only repeats the state is left out."""
+    reason = agent.verdict.reason
+    return agent.state if reason.upper() == agent.state else f"{agent.state} ({reason})"

@@ -58,8 +58,8 @@ def agents(args: argparse.Namespace, api: Mngr, words: Sequence[str] | None = No
             args.failures.append(error)
     if args.failures and not found:
         *others, last = args.failures
-        for error in others:
-            warn(str(error))
+        for other in others:
+            warn(str(other))
         raise last
     return list(found.values())
 

@@ -16,7 +16,10 @@ from mngr.hosts.base import Completed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
+
+    Sink: TypeAlias = Callable[[int, bytes], None]
 
 HELD_PIPE = 0.3
 """How long to go on reading after the program ended, while a grandchild holds its pipes."""
@@ -36,8 +39,12 @@ def run(
     input: bytes | None = None,
     timeout: float,
     env: Mapping[str, str] | None = None,
+    sink: Sink | None = None,
 ) -> Completed:
-    """Run to the end, or end its process group at the deadline and raise TimedOut."""
+    """Run to the end, or end all it started at the deadline and raise TimedOut.
+
+    With a sink, output is handed over as it comes, by file descriptor, and not kept.
+    """
     opened: list[int] = []
     try:
         stdin = _pipe(opened) if input is not None else (os.open(os.devnull, os.O_RDONLY), -1)
@@ -46,7 +53,8 @@ def run(
         pid = _spawn(argv, env, (stdin[0], stdout[1], stderr[1]))
         for fd in (stdin[0], stdout[1], stderr[1]):
             _close(fd, opened)
-        return _converse(argv, pid, input, stdin[1], stdout[0], stderr[0], timeout, opened)
+        fds = (stdin[1], stdout[0], stderr[0])
+        return _converse(argv, pid, input, *fds, timeout, opened, sink)
     finally:
         for fd in set(opened):
             os.close(fd)
@@ -108,6 +116,7 @@ def _converse(
     stderr: int,
     timeout: float,
     opened: list[int],
+    sink: Sink | None,
 ) -> Completed:
     deadline = time.monotonic() + timeout
     received = {stdout: bytearray(), stderr: bytearray()}
@@ -136,7 +145,10 @@ def _converse(
                         _close(stdin, opened)
                         stdin = -1
                 elif chunk := os.read(fd, 1 << 16):
-                    received[fd] += chunk
+                    if sink:
+                        sink(1 if fd == stdout else 2, chunk)
+                    else:
+                        received[fd] += chunk
                 else:
                     poll.unregister(fd)
                     waiting.discard(fd)
@@ -178,15 +190,41 @@ def _wait(pid: int, deadline: float, argv: Sequence[str], timeout: float) -> int
 
 
 def end_group(pid: int) -> None:
-    """TERM, half a second to comply, KILL; then reap."""
+    """TERM, half a second to comply, KILL, also for descendants that left the group; then reap."""
+    strays = _descendants(pid)
     for number, patience in ((signal.SIGTERM, 0.5), (signal.SIGKILL, 5.0)):
-        _signal_group(pid, number)
+        _signal_all(pid, strays, number)
         until = time.monotonic() + patience
         while time.monotonic() < until:
             if _reaped(pid) is not None:
-                _signal_group(pid, signal.SIGKILL)
+                _signal_all(pid, strays, signal.SIGKILL)
                 return
             time.sleep(0.01)
+
+
+def _signal_all(pid: int, strays: list[int], number: int) -> None:
+    _signal_group(pid, number)
+    for stray in strays:
+        try:
+            os.kill(stray, number)
+        except (ProcessLookupError, PermissionError):
+            continue
+
+
+def _descendants(pid: int) -> list[int]:
+    """Children and theirs, by /proc where there is one: setsid hides them from killpg."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
+        try:
+            with open(f"/proc/{entry}/stat", "rb") as file:
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+        except (OSError, IndexError, ValueError):
+            continue  # not a process, or not any more
+        children.setdefault(parent, []).append(int(entry))
+    found = [pid]
+    for each in found:
+        found += children.get(each, ())
+    return found[1:]
 
 
 def _signal_group(pid: int, number: int) -> None:

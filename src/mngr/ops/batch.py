@@ -18,10 +18,13 @@ def create_many(
     """Each result as it completes, with the index of its request."""
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
-    with ThreadPoolExecutor(max_workers=max(1, max_parallel)) as pool:
+    pool = ThreadPoolExecutor(max_workers=max(1, max_parallel))
+    try:
         futures = {pool.submit(create, world, each): n for n, each in enumerate(requests)}
         for future in as_completed(futures):
             try:
                 yield futures[future], future.result()
             except (MngrError, OSError) as error:
                 yield futures[future], error
+    finally:  # Ctrl-C: finish what has begun, begin nothing more
+        pool.shutdown(cancel_futures=True)

@@ -7,6 +7,7 @@ import re
 
 from mngr import tmux
 from mngr.errors import MngrError, NotFound, nearest
+from mngr.ops import logs
 from mngr.ops.listing import Agent
 from mngr.records import agent_dir
 
@@ -14,6 +15,8 @@ ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@
 
 
 def capture(agent: Agent, *, window: str = "", full: bool = False, ansi: bool = False) -> str:
+    if agent.record.headless and window in ("", "agent"):
+        return _trimmed(logs.read(agent, name="stdout") + logs.read(agent, name="stderr"))
     pane = _pane_of(agent, window)
     if pane:
         argv = tmux.capture(agent.host.socket, pane, full=full, ansi=ansi)

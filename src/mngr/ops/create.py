@@ -17,7 +17,7 @@ from mngr.ops import destroy, launch, names, workdir
 from mngr.ops.change import change
 from mngr.ops.listing import Agent, agents, one, refreshed
 from mngr.ops.steps import step
-from mngr.records import AgentRecord, Window, encode, record_stem
+from mngr.records import AgentRecord, Window, encode, record_stem, work_dir
 from mngr.state import State
 from mngr.struct import Struct
 
@@ -77,10 +77,12 @@ def create(world: World, request: CreateRequest) -> Created:
     name = _claim(world, host, name, agent_id)
     step("claimed")
     try:
-        return _create_claimed(world, host, name, agent_id, request)
+        record, took_prompt, remarks = _create_claimed(world, host, name, agent_id, request)
     except (MngrError, OSError, KeyboardInterrupt):
         names.release(host, name, agent_id)
         raise
+    # From here on the agent is there and keeps its name, whatever becomes of its message.
+    return _confirmed(world, record, request, took_prompt, remarks)
 
 
 def _place(world: World, request: CreateRequest) -> tuple[Host, str]:
@@ -145,17 +147,9 @@ def _reuse(world: World, agent: Agent, request: CreateRequest) -> Created:
 
 def _create_claimed(
     world: World, host: Host, name: str, agent_id: str, request: CreateRequest
-) -> Created:
+) -> tuple[AgentRecord, bool, tuple[str, ...]]:
     kind = world.agent_type(request.type or "command")
-    plan = workdir.plan(
-        host,
-        source=os.path.abspath(request.source),
-        transfer=request.transfer,
-        branch=request.branch,
-        name=name,
-        work_dir=_work_dir(host, name, agent_id),
-        include_dirty=request.include_dirty,
-    )
+    plan = _plan(host, name, agent_id, request)
     record = _record(world, name, agent_id, request, plan)
     context = launch.context(world, host, record, request.message)
     prepared = kind.prepare(context)
@@ -177,13 +171,31 @@ def _create_claimed(
     except (MngrError, OSError, KeyboardInterrupt):
         destroy.discard(world, host, record)
         raise
-    return _confirmed(world, host, record, request, prepared.took_prompt, remarks)
+    return record, prepared.took_prompt, remarks
 
 
-def _work_dir(host: Host, name: str, agent_id: str) -> str:
-    from mngr.records import work_dir
+def preview(world: World, request: CreateRequest) -> tuple[str, Host, Plan | None]:
+    """The name, the host and what would be made there; no plan where an agent is reused."""
+    host, name = _place(world, request)
+    existing = _existing(world, host, name) if name else None
+    if existing is not None and request.reuse:
+        return name, host, None
+    if existing is not None and existing.verdict.reason != "create interrupted":
+        raise Taken(f"the name {name!r} is taken", "choose another, or use --reuse")
+    name = name or names.random_name()
+    return name, host, _plan(host, name, "agent-" + "x" * 32, request)
 
-    return work_dir(host.home, name, agent_id)
+
+def _plan(host: Host, name: str, agent_id: str, request: CreateRequest) -> Plan:
+    return workdir.plan(
+        host,
+        source=os.path.abspath(request.source),
+        transfer=request.transfer,
+        branch=request.branch,
+        name=name,
+        work_dir=work_dir(host.home, name, agent_id),
+        include_dirty=request.include_dirty,
+    )
 
 
 def _record(
@@ -253,7 +265,6 @@ def _provision(host: Host, record: AgentRecord, request: CreateRequest) -> None:
 
 def _confirmed(
     world: World,
-    host: Host,
     record: AgentRecord,
     request: CreateRequest,
     took_prompt: bool,
@@ -264,9 +275,18 @@ def _confirmed(
         raise MngrError(f"{record.name} is gone right after its creation")
     world.registry.emit("agent_created", {"agent_id": record.id, "agent_name": record.name})
     receipt = None
-    if request.message and not took_prompt and reading.state in (State.RUNNING, State.WAITING):
-        from mngr.ops import message
-
-        receipt = message.send(world, reading, request.message)
+    if request.message and not took_prompt:
+        receipt = _first_message(world, reading, request.message)
         reading = refreshed(world, reading)
     return Created(agent=reading, receipt=receipt, remarks=remarks)
+
+
+def _first_message(world: World, agent: Agent, text: str) -> Receipt:
+    """The agent exists by now: a message it does not take is no failure of its creation."""
+    from mngr.agents.base import Receipt
+    from mngr.ops import message
+
+    try:
+        return message.send(world, agent, text)
+    except MngrError as error:
+        return Receipt(outcome="failed", detail=error.message)

@@ -99,8 +99,8 @@ def _move_to_trash(world: World, host: Host, record: AgentRecord) -> None:
 
 def end_processes(world: World, host: Host, agent_id: str) -> None:
     grace = world.config.seconds("stop.grace")
-    ticks = str(max(1, round(grace / 0.05)))
-    script = ["sh", "-c", tmux.STOP, "mngr", host.home, host.socket, agent_id, ticks]
+    seconds = str(max(1, round(grace)))
+    script = ["sh", "-c", tmux.STOP, "mngr", host.home, host.socket, agent_id, seconds]
     done = host.run(script, timeout=grace + 30)
     if done.code:
         raise MngrError(f"some processes of {agent_id} did not end", "see `mngr doctor`")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 
 from mngr import tmux
+from mngr.hosts import spawn
 from mngr.quoting import join, quote
 from mngr.records import AgentRecord, agent_dir
 from mngr.struct import Json, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mngr.hosts.base import Host
     from mngr.ops.listing import Agent
@@ -53,6 +54,19 @@ def shell_argv(host: Host, record: AgentRecord, command: str, cwd: str = "") -> 
 def execute(agent: Agent, argv: Sequence[str], *, cwd: str = "", timeout: float) -> ExecResult:
     done = agent.host.run(exec_argv(agent.host, agent.record, argv, cwd), timeout=timeout)
     return ExecResult(agent=agent.name, exit_code=done.code, stdout=done.stdout, stderr=done.stderr)
+
+
+def stream(
+    agent: Agent,
+    argv: Sequence[str],
+    sink: Callable[[int, bytes], None],
+    *,
+    cwd: str = "",
+    timeout: float,
+) -> int:
+    """As `execute`, but `sink(1 or 2, bytes)` gets the output as it comes; the exit code."""
+    there = agent.host.argv(exec_argv(agent.host, agent.record, argv, cwd))
+    return spawn.run(there, timeout=timeout, sink=sink).code
 
 
 def shown(argv: Sequence[str]) -> str:

@@ -143,7 +143,7 @@ def launch_files(
 ) -> Files:
     """Everything a launch needs on the host; the environment is readable to its owner only."""
     folder = agent_dir(host.home, record.id)
-    grace = round(world.config.seconds("stop.grace") / 0.05)
+    grace = max(1, round(world.config.seconds("stop.grace")))
     conf = tmux.conf(host.home, record.width, record.height, record.history)
     files: dict[str, tuple[bytes, int]] = {
         os.path.join(host.home, "tmux.conf"): (conf, 0o600),

@@ -44,8 +44,11 @@ def normalise(text: str) -> str:
     return text
 
 
-def send(world: World, agent: Agent, text: str) -> Receipt:
-    """Type it into a live agent, one message at a time, and look whether it was taken."""
+def send(world: World, agent: Agent, text: str, *, timeout: float = 0.0) -> Receipt:
+    """Type it into a live agent, one message at a time, and look whether it was taken.
+
+    A busy program has until `timeout` to read it.
+    """
     text = normalise(text)
     with Lock(world.home, "message", agent.id):
         agent = refreshed(world, agent)
@@ -58,7 +61,10 @@ def send(world: World, agent: Agent, text: str) -> Receipt:
         assert pane is not None
         _refuse_long_lines(agent, pane, text)
         _type(agent, pane, text)
+        deadline = time.monotonic() + timeout
         receipt = _receipt(world, agent, pane, text)
+        while receipt.outcome == "queued" and time.monotonic() < deadline:
+            receipt = _receipt(world, agent, pane, text)
     if receipt.ok:
         note_event(agent.host, agent.record, "message_delivered", outcome=receipt.outcome)
         world.registry.emit("message_delivered", {"agent_id": agent.id, "agent_name": agent.name})

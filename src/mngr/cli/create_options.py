@@ -1,0 +1,210 @@
+"""The options of `create`, and how they become a CreateRequest."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+
+from mngr.cli.create_env import environment, sound
+from mngr.cli.parser import Pairs
+from mngr.durations import parse_duration
+from mngr.errors import UsageError
+from mngr.ops.create import CreateRequest
+from mngr.ops.workdir import TRANSFERS
+from mngr.records import Window
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.cli.parser import Parser
+
+LARGEST = 10_000
+"""Columns or rows; tmux itself gives up not far above."""
+
+
+def configure(parser: Parser) -> None:
+    """Every option that says what to create, so that a batch line may hold it too."""
+    _what(parser)
+    _where(parser)
+    _environment(parser)
+    _how(parser)
+
+
+def _what(parser: Parser) -> None:
+    group = parser.add_argument_group("What runs")
+    add = group.add_argument
+    parser.completes(add("--type", metavar="TYPE", help="the agent type, as the word TYPE"), "type")
+    add("-m", "--message", metavar="TEXT", help="send this once it runs")
+    file = add("--message-file", metavar="FILE", help="send what the file holds; `-` is stdin")
+    parser.completes(file, "file")
+    add("--timeout", type=_timeout, metavar="DURATION", help="end it after this long: 90s, 2h")
+    add("--reuse", action="store_true", help="if the agent exists, start it instead of failing")
+    template = add(
+        *("-t", "--template"),
+        action="append",
+        metavar="NAME",
+        help="take options from create_templates.NAME of the settings; repeatable, later ones win",
+    )
+    parser.completes(template, "template")
+
+
+def _where(parser: Parser) -> None:
+    group = parser.add_argument_group("Where it works")
+    add = group.add_argument
+    parser.completes(add("--provider", help="the provider of its host"), "provider")
+    source = add("--from", dest="source", default=".", metavar="DIR", help="work on this directory")
+    parser.completes(source, "file")
+    add(
+        "--transfer",
+        choices=tuple(TRANSFERS),
+        help="git-worktree (short: worktree), rsync (short: copy) or none, which works in place; "
+        "a worktree is the default in a git repository, a copy elsewhere",
+    )
+    add(
+        "--branch",
+        metavar="[BASE][:NEW]",
+        help="start at BASE, on the new branch NEW; `*` in it is the name (default :mngr/*); "
+        "without a colon, work on the branch BASE itself",
+    )
+    add(
+        *("--include-dirty", "--no-ensure-clean"),
+        action="store_true",
+        help="carry uncommitted changes along",
+    )
+    add("--project", help="the project it counts to (default: the directory's name)")
+    add("--label", action=Pairs, metavar="K=V", help="a label; repeatable")
+
+
+def _environment(parser: Parser) -> None:
+    group = parser.add_argument_group("What it finds there")
+    add = group.add_argument
+    add("--env", action=Pairs, metavar="K=V", help="set a variable; repeatable")
+    file = add(
+        "--env-file", action="append", metavar="FILE", help="set those of a file; repeatable"
+    )
+    parser.completes(file, "file")
+    add("--pass-env", action="append", metavar="K", help="hand over a variable of ours; repeatable")
+    upload = add(
+        *("--upload-file",),
+        action="append",
+        metavar="L:R",
+        help="put the local file L into its work directory as R; repeatable",
+    )
+    parser.completes(upload, "file")
+    add(
+        "--provision-command",
+        action="append",
+        metavar="CMD",
+        help="run this in its work directory first; repeatable",
+    )
+
+
+def _how(parser: Parser) -> None:
+    group = parser.add_argument_group("Its terminal")
+    add = group.add_argument
+    add(
+        *("-w", "--extra-window"),
+        action=Pairs,
+        metavar="NAME=CMD",
+        help="another window that runs a shell command; repeatable",
+    )
+    add("--record", action="store_true", help="record its terminal from the first byte on")
+    add("--tmux-width", type=_size, metavar="COLUMNS", help="of its terminal")
+    add("--tmux-height", type=_size, metavar="ROWS", help="of its terminal")
+
+
+def _timeout(text: str) -> float:
+    seconds = parse_duration(text)
+    if seconds <= 0:
+        raise UsageError("must be more than 0")
+    return seconds
+
+
+def _size(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= LARGEST:
+        raise UsageError(f"{text[:40]!r} is not a number from 1 to {LARGEST}")
+    return int(text)
+
+
+def request(args: argparse.Namespace) -> CreateRequest:
+    """Everything checked that can be checked before anything is made."""
+    from mngr.ops.lifecycle import parse_labels
+    from mngr.ops.types import derive
+
+    words = tuple(sound(word, "an argument after `--`") for word in args.rest)
+    kind = derive(args.config, args.registry, type_of(args))
+    return CreateRequest(
+        address=sound(args.address or "", "the address"),
+        type=kind.type,
+        args=kind.argv + words,
+        message=message(args),
+        source=_directory(args.source),
+        transfer=args.transfer or "",
+        branch=sound(args.branch or "", "--branch"),
+        include_dirty=args.include_dirty,
+        windows=tuple(_window(name, command) for name, command in args.extra_window.items()),
+        labels=parse_labels([f"{key}={value}" for key, value in args.label.items()]),
+        project=_project(args.project or ""),
+        env=environment(args, kind.env),
+        provider=args.provider or "",
+        uploads=tuple(map(_upload, args.upload_file)),
+        provision=tuple(sound(text, "--provision-command") for text in args.provision_command),
+        reuse=args.reuse,
+        timeout=args.timeout,
+        headless=getattr(args, "foreground", False),
+        record=args.record,
+        width=args.tmux_width or 0,
+        height=args.tmux_height or 0,
+    )
+
+
+def type_of(args: argparse.Namespace) -> str:
+    """A bare list of words is a command."""
+    word = getattr(args, "type_word", None)
+    if word and args.type and word != args.type:
+        raise UsageError(f"the types {word!r} and --type {args.type} disagree")
+    return str(word or args.type or "command")
+
+
+def message(args: argparse.Namespace) -> str:
+    """The first message; refused here, before anything is made, if it could never be typed."""
+    from mngr.cli.text import given_text
+    from mngr.ops.message import normalise
+
+    text = given_text(args)
+    return "" if text is None else normalise(text)
+
+
+def _directory(path: str) -> str:
+    folder = os.path.expanduser(sound(path, "--from"))
+    if not os.path.isdir(folder):
+        raise UsageError(f"--from: {path!r} is not a directory")
+    return folder
+
+
+def _window(name: str, command: str) -> Window:
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", name):
+        raise UsageError(
+            f"--extra-window: {name[:80]!r} is not a window name", "use letters, digits, '-', '_'"
+        )
+    if name == "agent":
+        raise UsageError("--extra-window: 'agent' is the agent's own window", "choose another name")
+    if not command.strip():
+        raise UsageError(f"--extra-window: {name} has no command", "write NAME=CMD")
+    return Window(name=name, command=sound(command, f"--extra-window {name}"))
+
+
+def _project(text: str) -> str:
+    if len(text) > 255 or not (text.isprintable() or not text):
+        raise UsageError("--project must be one printable line of at most 255 characters")
+    return text
+
+
+def _upload(text: str) -> tuple[str, str]:
+    local, colon, remote = sound(text, "--upload-file").partition(":")
+    if not (local and colon and remote):
+        raise UsageError(f"--upload-file: expected LOCAL:REMOTE, not {text!r}")
+    local = os.path.expanduser(local)
+    if not os.path.isfile(local):
+        raise UsageError(f"--upload-file: {local!r} is not a file")
+    return local, remote

@@ -1,0 +1,103 @@
+"""`mngr destroy`: remove agents, with an undo."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli import targets
+from mngr.cli.output import confirm, say
+from mngr.errors import MngrError, Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from mngr.api import Agent
+    from mngr.cli.output import Row
+    from mngr.cli.parser import Parser
+    from mngr.ops.workdir import Risk
+
+DESCRIPTION = """\
+End agents and move their work directories and records to the trash; `mngr restore` brings them \
+back exactly as they were until `mngr gc` empties the trash, after `trash.keep`. A branch that \
+holds nothing is removed; one with commits stays unless you ask.
+
+Uncommitted files, and commits that no branch would keep, are listed first and you are asked; \
+with --force, or when nothing is at risk, you are not."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    targets.add_targets(parser, "the agents to destroy", session=True)
+    add = parser.add_argument
+    add("-f", "--force", action="store_true", help="do not ask, even if work is at risk")
+    help = "also remove the branch mngr made for it, with its commits"
+    add("-b", "--remove-created-branch", action="store_true", help=help)
+    import argparse
+
+    help = "run `mngr gc` afterwards (default: no)"
+    add("--gc", action=argparse.BooleanOptionalAction, default=False, help=help)
+    parser.add_dry_run()
+    parser.examples = [
+        ("destroy an agent", "mngr destroy foo"),
+        ("without being asked, branch and all", "mngr destroy -f -b foo"),
+        ("undo", "mngr restore foo"),
+        ("destroy all that are done", "mngr list --include 'state == \"DONE\"' --ids | mngr rm -"),
+    ]
+    parser.see_also = ["mngr-restore", "mngr-stop", "mngr-gc"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    chosen = targets.agents(args, api)
+    agreed = _agreed(args, api, chosen)
+
+    def destroy(agent: Agent) -> None:
+        if not args.dry_run:
+            api.destroy(agent, drop_branch=args.remove_created_branch)
+
+    def describe(agent: Agent, _: None) -> tuple[Row, str]:
+        row: Row = {"id": agent.id, "name": agent.name, "destroyed": not args.dry_run}
+        if args.dry_run:
+            return row, f"Would destroy {agent.name}."
+        return row, f"Destroyed {agent.name} (undo: mngr restore {agent.name})."
+
+    code = targets.each(args, agreed, destroy, describe)
+    return _collect(args, api) or code if args.gc else code
+
+
+def _agreed(args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent]) -> list[Agent]:
+    """Those that may go. Every question is asked before anything is touched."""
+    agreed = []
+    for agent in chosen:
+        risk = _risk(args, api, agent)
+        if not risk or _explained(args, agent, risk):
+            agreed.append(agent)
+        else:
+            args.failures.append(Refused(f"{agent.name} was kept"))
+    if args.failures and not agreed:
+        raise args.failures[-1]
+    return agreed
+
+
+def _risk(args: argparse.Namespace, api: Mngr, agent: Agent) -> Risk | None:
+    if args.force and not args.dry_run:
+        return None
+    try:
+        return api.risk(agent, drop_branch=args.remove_created_branch)
+    except MngrError as error:
+        args.failures.append(error)
+        return None
+
+
+def _explained(args: argparse.Namespace, agent: Agent, risk: Risk) -> bool:
+    if args.dry_run:
+        say(args, f"{agent.name} has {risk}.")
+        return True
+    return confirm(args, f"{agent.name} has {risk}. Destroy it?")
+
+
+def _collect(args: argparse.Namespace, api: Mngr) -> int:
+    from mngr.cli.gc import collect
+
+    return collect(args, api.leftovers())

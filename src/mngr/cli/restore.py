@@ -1,0 +1,142 @@
+"""`mngr restore`: list and bring back what was destroyed."""
+
+from __future__ import annotations
+
+import time
+
+from mngr.api import Mngr
+from mngr.cli.output import confirm, one, rows, say, warn
+from mngr.durations import parse_duration
+from mngr.errors import MngrError, NotFound, PartialFailure, Refused, Taken, UsageError
+from mngr.events import iso
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from mngr.cli.output import Column, Row
+    from mngr.cli.parser import Parser
+    from mngr.ops.destroy import Trashed
+
+COLUMNS: list[Column] = ["name", "id", "destroyed", "branch", "work_dir"]
+
+DESCRIPTION = """\
+Bring a destroyed agent back: its work directory with every file, its branch, its record. It comes \
+back stopped; `mngr start` launches it. Of several with the same name the one destroyed last is \
+meant; name the others by id. Without NAME, list what is in the trash.
+
+With --purge, remove from the trash for good instead: what NAME says, or what --older-than says."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    add = parser.add_argument
+    add("name", nargs="?", metavar="NAME", help="the name or id it had")
+    add("--list", action="store_true", help="list what can be restored")
+    add("--as", dest="new_name", default="", metavar="NEW_NAME", help="restore under this name")
+    help = "list or purge only what was destroyed longer ago than this"
+    add("--older-than", type=parse_duration, metavar="TIME", help=help)
+    add("--purge", action="store_true", help="remove for good; there is no undo")
+    add("-f", "--force", action="store_true", help="do not ask before purging")
+    parser.add_dry_run()
+    parser.examples = [
+        ("see what was destroyed", "mngr restore"),
+        ("bring one back", "mngr restore foo"),
+        ("under another name", "mngr restore foo --as foo-2"),
+        ("empty what is older than a month", "mngr restore --purge --older-than 30d"),
+    ]
+    parser.see_also = ["mngr-destroy", "mngr-start", "mngr-gc"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    if args.purge:
+        return _purge(args, api)
+    if args.list or args.name is None:
+        if args.new_name:
+            raise UsageError("--as needs the NAME to restore")
+        return _list(args, api)
+    if args.older_than is not None:
+        raise UsageError("--older-than goes with --list or --purge")
+    return _restore(args, api)
+
+
+def _matching(args: argparse.Namespace, api: Mngr) -> list[Trashed]:
+    found = api.trashed()
+    if args.name is not None:
+        found = [each for each in found if args.name in (each.note.name, each.note.id)]
+    if args.older_than is not None:
+        found = [each for each in found if time.time() - each.note.time >= args.older_than]
+    return list(found)
+
+
+def _list(args: argparse.Namespace, api: Mngr) -> int:
+    table = [_row(each) for each in _matching(args, api)]
+    fields = [str(column) for column in COLUMNS]
+    rows(args, table, COLUMNS, empty="The trash is empty", fields=fields)
+    return 0
+
+
+def _row(each: Trashed) -> Row:
+    note = each.note
+    return {
+        "name": note.name,
+        "id": note.id,
+        "destroyed": iso(note.time)[:19] + "Z",
+        "branch": note.branch,
+        "work_dir": note.work_dir,
+        "host": each.host.ref.name,
+    }
+
+
+def _restore(args: argparse.Namespace, api: Mngr) -> int:
+    from mngr.ops.destroy import find_trashed
+
+    trashed = find_trashed(api.world, args.name)
+    name = args.new_name or trashed.note.name
+    if args.dry_run:
+        say(args, f"Would restore {name}.")
+        return 0
+    try:
+        agent = api.restore(trashed.note.id, args.new_name)
+    except Taken as error:
+        raise Taken(error.message, f"use `mngr restore {args.name} --as NEW_NAME`") from None
+    if args.format == "human":
+        branch = f", branch {trashed.note.branch}" if trashed.note.branch else ""
+        say(args, f"Restored {agent.name}: {agent.record.work_dir}{branch}; it is {agent.state}.")
+    else:
+        one(args, agent.to_json(), "")
+    return 0
+
+
+def _purge(args: argparse.Namespace, api: Mngr) -> int:
+    if args.name is None and args.older_than is None:
+        raise UsageError("--purge of what?", "give a NAME, or --older-than 0s for everything")
+    found = _matching(args, api)
+    if not found and args.name is not None:
+        raise NotFound(f"nothing called {args.name!r} in the trash", "see `mngr restore --list`")
+    if found and not args.dry_run and not args.force:
+        names = ", ".join(each.note.name for each in found)
+        if not confirm(args, f"Remove {names} for good?"):
+            raise Refused("nothing was removed")
+    return _purged(args, api, found)
+
+
+def _purged(args: argparse.Namespace, api: Mngr, found: Sequence[Trashed]) -> int:
+    failed = 0
+    for each in found:
+        try:
+            if not args.dry_run:
+                api.purge(each)
+            done = "Would remove" if args.dry_run else "Removed"
+            if args.format == "human":
+                say(args, f"{done} {each.note.name} ({each.note.id}) for good.")
+        except (MngrError, OSError) as error:
+            warn(f"{each.note.name}: {error}")
+            failed += 1
+    if args.format != "human":
+        rows(args, [_row(each) for each in found], [])
+    elif not found:
+        say(args, "Nothing to remove.")
+    return PartialFailure.exit_code if failed else 0

@@ -1,0 +1,112 @@
+"""The user's terminal: hand it to tmux, to an editor or to a connect command."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mngr import tmux
+from mngr.errors import MissingProgram, MngrError, Refused, UsageError
+from mngr.hosts import spawn
+from mngr.quoting import join
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from mngr.hosts.base import Host
+    from mngr.ops.listing import Agent
+    from mngr.records import AgentRecord
+
+
+def is_terminal() -> bool:
+    """Whether a person sits at both ends."""
+    return all(
+        stream is not None and not stream.closed and stream.isatty()
+        for stream in (sys.stdin, sys.stdout)
+    )
+
+
+def connect(agent: Agent, *, command: str = "", read_only: bool = False) -> int:
+    """Switch, run the connect command, or become tmux."""
+    if command:
+        return run_connect_command(command, agent.host, agent.record, read_only)
+    if agent.evidence.pane is None:
+        raise Refused(
+            f"{agent.name} is {agent.state}: there is no terminal to attach to",
+            f"start it with `mngr start {agent.name}`",
+        )
+    if not is_terminal():
+        raise UsageError("connecting needs a terminal", f"see `mngr capture {agent.name}`")
+    if not read_only and switch(agent.host, agent.record):
+        return 0
+    attach(agent.host, agent.record, read_only)
+
+
+def attach(host: Host, record: AgentRecord, read_only: bool = False) -> NoReturn:
+    """Become the tmux client."""
+    argv = attach_argv(host, record, read_only)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvpe(argv[0], argv, spawn.environment())
+    except FileNotFoundError:
+        raise MissingProgram(f"{argv[0]} is not installed or not on PATH") from None
+
+
+def attach_argv(host: Host, record: AgentRecord, read_only: bool = False) -> list[str]:
+    return host.argv(tmux.attach(host.socket, record.id, read_only=read_only), tty=True)
+
+
+def switch(host: Host, record: AgentRecord) -> bool:
+    """Inside an agent whose terminal somebody watches, show them the other agent instead."""
+    here = os.environ.get("MNGR_AGENT_ID", "")
+    if not here:
+        return False
+    listed = host.run(tmux.list_clients(host.socket, here), timeout=20)
+    clients = listed.stdout.decode("utf-8", "replace").splitlines()
+    if listed.code or not clients:
+        return False
+    done = host.run(tmux.switch_client(host.socket, clients[0], record.id), timeout=20)
+    if done.code:
+        raise MngrError(f"could not switch to {record.name}: {done.complaint}")
+    return True
+
+
+def run_connect_command(
+    command: str, host: Host, record: AgentRecord, read_only: bool = False
+) -> int:
+    """The user's own way to connect; it learns what we would have run."""
+    env = {
+        **spawn.environment(),
+        "MNGR_AGENT_NAME": record.name,
+        "MNGR_CONNECT_ARGV": join(attach_argv(host, record, read_only)),
+    }
+    sys.stdout.flush()
+    sys.stderr.flush()
+    code = spawn.call(["sh", "-c", command], env)
+    if code:
+        raise MngrError(f"the connect command ended with exit code {code}: {command}")
+    return 0
+
+
+def edit(path: str) -> None:
+    """Let the user edit a file; returns when the editor is closed."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    # Through a shell, as git does: the variable may hold options.
+    code = spawn.call(["sh", "-c", f'{editor} "$@"', "editor", path], dict(os.environ))
+    if code:
+        raise MngrError(f"the editor {editor!r} ended with exit code {code}")
+
+
+def compose(introduction: str = "") -> str:
+    """A text from the user's editor; empty when they wrote nothing."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="mngr-") as folder:
+        path = os.path.join(folder, "MESSAGE.md")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(introduction)
+        edit(path)
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "surrogateescape")

@@ -1,0 +1,43 @@
+"""The text of a message: from an option, a file, standard input or an editor."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mngr.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+LIMIT = 2 << 20
+"""Above what any message may hold; an endless stdin must not fill the memory."""
+
+
+def given_text(args: argparse.Namespace) -> str | None:
+    """What --message or --message-file say, as it is; None when neither is given."""
+    if args.message is not None and args.message_file is not None:
+        raise UsageError("--message and --message-file exclude each other")
+    if args.message_file is not None:
+        return read_text(args.message_file)
+    return None if args.message is None else str(args.message)
+
+
+def read_text(path: str) -> str:
+    """A file, or standard input for `-`; bytes that are no UTF-8 become refusable characters."""
+    if path == "-":
+        return read_stdin()
+    try:
+        with open(os.path.expanduser(path), "rb") as file:
+            return _decoded(file.read(LIMIT))
+    except OSError as error:
+        raise UsageError(f"--message-file: {path}: {error.strerror}") from None
+
+
+def read_stdin() -> str:
+    return "" if sys.stdin is None else _decoded(sys.stdin.buffer.read(LIMIT))
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

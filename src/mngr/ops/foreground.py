@@ -1,0 +1,39 @@
+"""What a headless agent prints, as it prints it."""
+
+from __future__ import annotations
+
+import time
+
+from mngr.ops import logs
+from mngr.ops.listing import refreshed
+from mngr.state import ALIVE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Literal, TypeAlias
+
+    from mngr.ops.listing import Agent
+    from mngr.ops.world import World
+
+    Stream: TypeAlias = Literal["stdout", "stderr"]
+
+INTERVAL = 0.05
+
+
+def stream(world: World, agent: Agent) -> Iterator[tuple[Stream, bytes]]:
+    """Until it has ended and everything it wrote was handed over."""
+    offsets: dict[Stream, int] = {"stdout": 0, "stderr": 0}
+    while True:
+        # The state before the files: what was written before the end is then always read.
+        alive = refreshed(world, agent).state in ALIVE
+        quiet = True
+        for name in offsets:
+            if data := logs.read(agent, offsets[name], name):
+                offsets[name] += len(data)
+                quiet = False
+                yield name, data
+        if quiet and not alive:
+            return
+        if quiet:
+            time.sleep(INTERVAL)

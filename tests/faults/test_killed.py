@@ -1,0 +1,195 @@
+"""kill -9 of the CLI at every step: the next `list` is honest, a repeat or `gc` repairs it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import ROOT, Cli, Result
+
+CREATE = ("claimed", "recorded", "work_dir", "files", "launched")
+DESTROY = (
+    *("removal_recorded", "processes_ended", "noted", "detached", "work_moved", "repaired"),
+    *("branch_dropped", "state_moved"),
+)
+RESTORE = ("restore_claimed", "work_restored", "removal_cleared", "state_restored")
+RENAME = ("name_claimed", "renamed")
+STOP = ("intent",)
+START = ("launch_recorded",)
+
+
+def test_every_step_in_the_source_is_killed_here() -> None:
+    source = "".join(path.read_text() for path in (ROOT / "src/mngr").rglob("*.py"))
+    named = set(re.findall(r'\bstep\("(\w+)"\)', source))
+    assert named == {*CREATE, *DESTROY, *RESTORE, *RENAME, *STOP, *START}
+
+
+def killed(mngr: Cli, step: str, *args: str) -> Result:
+    result = mngr(*args, env={"MNGR_KILL_AT": step})
+    assert result.code == -9, f"{args} was not killed at {step}: {result}"
+    return result
+
+
+def create(mngr: Cli) -> list[str]:
+    return ["create", "foo", "--no-connect", "--", "sleep", "1000"]
+
+
+def listed(mngr: Cli) -> dict[str, str]:
+    agents = mngr("list", "--format", "json").ok().json()["agents"]
+    return {agent["name"]: f"{agent['state']}: {agent['state_reason']}" for agent in agents}
+
+
+def worktrees(mngr: Cli) -> int:
+    return mngr.git("worktree", "list").count("worktrees/")
+
+
+@pytest.mark.parametrize("step", CREATE)
+def test_a_killed_create_is_listed_honestly_and_repeating_it_completes_it(mngr: Cli, step: str) -> None:
+    killed(mngr, step, *create(mngr))
+    expected = {
+        "claimed": {},
+        "launched": {"foo": "RUNNING: process is alive"},
+    }.get(step, {"foo": "LOST: create interrupted"})
+    assert listed(mngr) == expected
+    again = mngr(*create(mngr))
+    if step == "launched":
+        again.fails(1, "taken")
+    else:
+        again.ok()
+    assert listed(mngr) == {"foo": "RUNNING: process is alive"}
+    assert worktrees(mngr) == 1
+    assert mngr.agent("foo")["initial_branch"] == "mngr/foo"
+
+
+@pytest.mark.parametrize("step", CREATE[:-1])
+def test_gc_puts_a_killed_create_into_the_trash(mngr: Cli, step: str) -> None:
+    killed(mngr, step, *create(mngr))
+    planned = mngr("gc", "--dry-run").ok().out
+    assert mngr("gc").ok().out == planned
+    assert listed(mngr) == {}
+    assert "gc" in mngr("gc").ok().err or mngr("gc").out == ""
+    mngr(*create(mngr)).ok()
+    assert mngr.agent("foo")["initial_branch"] == "mngr/foo"
+
+
+def with_work(mngr: Cli) -> Path:
+    """An agent with a commit, staged, unstaged, untracked and ignored files."""
+    mngr(*create(mngr)).ok()
+    work = mngr.work_dir("foo")
+    (work / ".gitignore").write_text("ignored\n")
+    (work / "committed").write_text("1")
+    mngr.commit("work", cwd=work)
+    (work / "staged").write_text("2")
+    mngr.git("add", "staged", cwd=work)
+    (work / "README").write_text("changed\n")
+    (work / "untracked").write_text("3")
+    (work / "ignored").write_text("4")
+    return work
+
+
+def whole(mngr: Cli, work: Path) -> None:
+    """All of `with_work` is there, on its branch, with the index as it was."""
+    status = set(mngr.git("status", "--porcelain", cwd=work).splitlines())
+    assert status == {"A  staged", "M README", "?? untracked"} or status == {
+        "A  staged",
+        " M README",
+        "?? untracked",
+    }
+    assert mngr.git("branch", "--show-current", cwd=work) == "mngr/foo"
+    assert mngr.git("log", "--format=%s", "-1", cwd=work) == "work"
+    assert (work / "ignored").read_text() == "4"
+
+
+@pytest.mark.parametrize("step", DESTROY)
+def test_a_killed_destroy_is_listed_honestly_and_repeating_it_completes_it(mngr: Cli, step: str) -> None:
+    work = with_work(mngr)
+    killed(mngr, step, "destroy", "foo", "--force", "-b")
+    now = listed(mngr)
+    if step == "state_moved":
+        assert now == {}
+    else:
+        assert "being destroyed" in now["foo"]
+        mngr("destroy", "foo", "--force", "-b").ok()
+    assert listed(mngr) == {}
+    assert mngr.git("branch", "--list", "mngr/foo") == ""
+    mngr("restore", "foo").ok()
+    whole(mngr, work)
+
+
+@pytest.mark.parametrize("step", DESTROY[:-1])
+def test_gc_completes_a_killed_destroy_and_restore_undoes_it(mngr: Cli, step: str) -> None:
+    work = with_work(mngr)
+    killed(mngr, step, "destroy", "foo", "--force", "-b")
+    mngr("gc").ok()
+    assert listed(mngr) == {}
+    mngr("restore", "foo").ok()
+    whole(mngr, work)
+
+
+@pytest.mark.parametrize("step", DESTROY[:-1])
+def test_a_killed_destroy_can_be_taken_back_at_once(mngr: Cli, step: str) -> None:
+    work = with_work(mngr)
+    killed(mngr, step, "destroy", "foo", "--force", "-b")
+    if mngr("restore", "--list", "--format", "json").ok().json():
+        mngr("restore", "foo").ok()
+    else:
+        mngr("destroy", "foo", "--force").ok()
+        mngr("restore", "foo").ok()
+    assert listed(mngr)["foo"].startswith("STOPPED")
+    whole(mngr, work)
+    mngr("start", "foo").ok()
+    assert mngr.state("foo") == "RUNNING"
+
+
+@pytest.mark.parametrize("step", RESTORE)
+def test_a_killed_restore_is_completed_by_repeating_it(mngr: Cli, step: str) -> None:
+    work = with_work(mngr)
+    mngr("destroy", "foo", "--force", "-b").ok()
+    killed(mngr, step, "restore", "foo")
+    again = mngr("restore", "foo")
+    assert again.code == 0 or step == "state_restored", again
+    whole(mngr, work)
+    assert set(listed(mngr)) == {"foo"}
+    mngr("gc", env={"MNGR__TRASH__KEEP": "0s"}).ok()
+    assert set(listed(mngr)) == {"foo"}
+    whole(mngr, work)
+    mngr("start", "foo").ok()
+
+
+@pytest.mark.parametrize("step", RENAME)
+def test_a_killed_rename_leaves_one_name_and_a_repeat_completes_it(mngr: Cli, step: str) -> None:
+    mngr(*create(mngr)).ok()
+    killed(mngr, step, "rename", "foo", "bar")
+    (name,) = listed(mngr)
+    assert name == ("foo" if step == "name_claimed" else "bar")
+    if name == "foo":
+        mngr("rename", "foo", "bar").ok()
+    assert set(listed(mngr)) == {"bar"}
+    mngr(*create(mngr)).ok()
+    assert set(listed(mngr)) == {"foo", "bar"}
+
+
+def test_a_killed_rename_does_not_block_the_name_for_others(mngr: Cli) -> None:
+    mngr(*create(mngr)).ok()
+    killed(mngr, "name_claimed", "rename", "foo", "bar")
+    mngr.create("bar")
+    assert set(listed(mngr)) == {"foo", "bar"}
+
+
+def test_a_killed_stop_is_listed_honestly_and_repeating_it_completes_it(mngr: Cli) -> None:
+    mngr(*create(mngr)).ok()
+    killed(mngr, "intent", "stop", "foo")
+    assert listed(mngr) == {"foo": "RUNNING: stopping"}
+    mngr("stop", "foo").ok()
+    assert mngr.state("foo") == "STOPPED"
+
+
+def test_a_killed_start_is_listed_honestly_and_repeating_it_completes_it(mngr: Cli) -> None:
+    mngr(*create(mngr)).ok()
+    mngr("stop", "foo").ok()
+    killed(mngr, "launch_recorded", "start", "foo")
+    assert listed(mngr) == {"foo": "LOST: start interrupted"}
+    mngr("start", "foo").ok()
+    assert mngr.state("foo") == "RUNNING"
