@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 
 from mngr.config import Config
-from mngr.ops.create import Created, CreateRequest
 from mngr.ops.listing import Agent
 from mngr.ops.world import World
 from mngr.plugins import Registry, load_registry
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from mngr.agents.base import Receipt
     from mngr.hosts.base import Host
+    from mngr.ops.create import Created, CreateRequest
     from mngr.ops.destroy import Trashed
     from mngr.ops.doctor import Finding
     from mngr.ops.execute import ExecResult
@@ -33,6 +33,15 @@ if TYPE_CHECKING:
     from mngr.struct import Json
 
 __all__ = ["Agent", "CreateRequest", "Created", "Mngr", "State"]
+
+
+def __getattr__(name: str) -> object:
+    """What only creating needs is imported when asked for: looking is what start-up is for."""
+    if name in ("CreateRequest", "Created"):
+        from mngr.ops import create
+
+        return getattr(create, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Mngr:

@@ -188,10 +188,6 @@ def _is_texts(value: Json) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def _is_number(value: Json) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _is_duration(value: Json) -> bool:
     from mngr.durations import parse_duration
 
@@ -199,7 +195,7 @@ def _is_duration(value: Json) -> bool:
         parse_duration(str(value))
     except UsageError:
         return False
-    return isinstance(value, str) or _is_number(value)
+    return True
 
 
 _KINDS: dict[str, tuple[str, Callable[[Json], bool]]] = {

@@ -11,6 +11,9 @@ KILLED_GRACE = 1.0
 """A pane can be seen dead an instant before its `exit` file is; after this long it is not coming."""
 
 
+BEING_DESTROYED = "being destroyed; if that was interrupted, destroy it again or run gc"
+
+
 class State(StrEnum):
     CREATING = "CREATING"
     RUNNING = "RUNNING"
@@ -146,7 +149,7 @@ def _being_removed(record: AgentRecord, exit: Exit | None) -> Verdict:
     assert record.removal
     return Verdict(
         state=State.STOPPED,
-        reason="being destroyed; if that was interrupted, destroy it again or run gc",
+        reason=BEING_DESTROYED,
         since=record.removal.time,
         exit_code=exit.code if exit else None,
     )
@@ -163,6 +166,8 @@ def _judge_exit(exit: Exit) -> Verdict:
 
 def _judge_alive(evidence: Evidence, record: AgentRecord, signals: Signals) -> Verdict:
     since = evidence.this_started.time if evidence.this_started else record.launch_time
+    if record.removal:
+        return Verdict(state=State.RUNNING, reason=BEING_DESTROYED, since=record.removal.time)
     if record.stop and record.stop.launch == record.launch:
         return Verdict(state=State.RUNNING, reason="stopping", since=since)
     if signals.waiting:

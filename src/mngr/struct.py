@@ -36,6 +36,7 @@ class Struct:
 
     _fields: dict[str, str] = {}
     _defaults: dict[str, object] = {}
+    _decoders: list[tuple[str, Decoder]] = []
 
     def __init_subclass__(cls) -> None:
         names = cls.__dict__.get("__annotations__", {})
@@ -47,12 +48,11 @@ class Struct:
 
     def __init__(self, **values: object) -> None:
         cls = type(self)
-        missing = cls._fields.keys() - values.keys() - cls._defaults.keys()
-        unknown = values.keys() - cls._fields.keys()
-        if missing or unknown:
+        made = {**cls._defaults, **values}
+        if made.keys() != cls._fields.keys():
+            missing, unknown = cls._fields.keys() - made.keys(), made.keys() - cls._fields.keys()
             raise TypeError(f"{cls.__name__}: missing {sorted(missing)}, unknown {sorted(unknown)}")
-        self.__dict__.update(cls._defaults)
-        self.__dict__.update(values)
+        self.__dict__.update(made)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable")
@@ -61,7 +61,7 @@ class Struct:
         return type(other) is type(self) and other.__dict__ == self.__dict__
 
     def __hash__(self) -> int:
-        return hash(tuple(map(repr, self.__dict__.values())))
+        return hash(tuple(repr(getattr(self, name)) for name in self._fields))
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields)
@@ -79,16 +79,28 @@ class Struct:
     def from_json(cls, value: object) -> Self:
         """Validate; unknown keys are ignored so that older programs read newer records."""
         given = _object(value)
-        known = {}
-        for name, annotation in cls._fields.items():
-            if name in given:
-                try:
-                    known[name] = _decoder(annotation, cls.__module__)(given[name])
-                except BadRecord as error:
-                    raise BadRecord(f"{cls.__name__}.{name}: {error.message}") from None
-            elif name not in cls._defaults:
+        made = cls.__new__(cls)
+        known = made.__dict__
+        known.update(cls._defaults)
+        name = ""
+        try:
+            for name, decode in cls._field_decoders():
+                if name in given:
+                    known[name] = decode(given[name])
+        except BadRecord as error:
+            raise BadRecord(f"{cls.__name__}.{name}: {error.message}") from None
+        for name in cls._fields if len(known) < len(cls._fields) else ():
+            if name not in known:
                 raise BadRecord(f"{cls.__name__}.{name} is missing")
-        return cls(**known)
+        return made
+
+    @classmethod
+    def _field_decoders(cls) -> list[tuple[str, Decoder]]:
+        """Made on the first record read: structs may name others that are defined after them."""
+        if "_decoders" not in cls.__dict__:
+            fields = cls._fields.items()
+            cls._decoders = [(name, _decoder(text, cls.__module__)) for name, text in fields]
+        return cls._decoders
 
 
 def _plain(value: object) -> Json:
@@ -145,8 +157,8 @@ def _scalar(name: str) -> Decoder:
     types = _SCALARS[name]
 
     def decode(value: object) -> object:
-        # bool is an int to Python, but `true` is not a number to anyone else.
-        if not isinstance(value, types) or (isinstance(value, bool) and name != "bool"):
+        # By exact type: bool is an int to Python, but `true` is not a number to anyone else.
+        if type(value) not in types:
             raise BadRecord(f"expected {name}, found {type(value).__name__}")
         return value
 

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from mngr.settings import SETTINGS
 
 
 class Shell:
@@ -55,6 +58,9 @@ class Shell:
     def write_user(self, text: str) -> None:
         self.user_file.parent.mkdir(exist_ok=True)
         self.user_file.write_text(text)
+
+
+GUIDE = Path(__file__).parents[2] / "docs" / "configuration.md"
 
 
 @pytest.fixture
@@ -271,3 +277,40 @@ def test_list_reports_options_no_command_has(mngr: Shell) -> None:
 )
 def test_wrong_words_are_usage_errors(mngr: Shell, words: list[str], complaint: str) -> None:
     assert complaint in mngr.fails(2, *words)
+
+
+def test_every_example_in_the_guide_does_what_it_says(mngr: Shell) -> None:
+    mngr.cwd = mngr.project
+    mngr.env["PYTHON"] = sys.executable
+    blocks = re.findall(r"```console\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    expected = "".join(blocks)
+    commands = [line[2:] for line in expected.splitlines() if line.startswith("$ ")]
+    shown = ""
+    for command in commands:
+        script = 'mngr() { "$PYTHON" -m mngr "$@"; }\n' + command
+        done = subprocess.run(
+            ["sh", "-c", script],
+            cwd=mngr.cwd,
+            env=mngr.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+        )
+        shown += f"$ {command}\n{done.stdout}".replace(str(mngr.home), "/home/you")
+    assert len(commands) > 20
+    assert _squeezed(shown) == _squeezed(expected)
+
+
+def _squeezed(text: str) -> list[str]:
+    """Columns are as wide as this machine's paths make them."""
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def test_the_guide_describes_every_setting() -> None:
+    guide = GUIDE.read_text()
+    for key, (_, default, help) in SETTINGS.items():
+        shown = "" if default is None else f"`{default}`"
+        row = rf"\| `{re.escape(key.replace('*', 'NAME'))}` \| [^|]+ \| {re.escape(shown)} ?\| "
+        assert re.search(row + re.escape(help) + r" \|", guide), key

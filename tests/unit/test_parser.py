@@ -167,6 +167,13 @@ def test_a_false_flag_undoes_a_true_one_below(parser: Parser) -> None:
     assert args.string
 
 
+def test_an_option_with_an_optional_value_may_be_true() -> None:
+    parser = Parser("fly")
+    parser.add_argument("--watch", nargs="?", const=2, type=int)
+    assert parser.coerce({"watch": True}, "x") == {"watch": 2}
+    assert parser.coerce({"watch": 5}, "x") == {"watch": 5}
+
+
 def test_pairs_may_be_given_as_a_list_too(parser: Parser) -> None:
     assert parser.coerce({"label": ["a=1", "b=2"]}, "x") == {"label": {"a": "1", "b": "2"}}
 

@@ -64,7 +64,9 @@ def test_the_version_needs_nothing(tmp_path: Path) -> None:
     assert imported(tmp_path, "--version") <= {"__future__", "mngr", "mngr.cli", "mngr.cli.main"}
 
 
-@pytest.mark.parametrize("line", ["help", "help help", "list --help", "help --format json"])
+@pytest.mark.parametrize(
+    "line", ["help", "list --help", "list --format json", "help --format json"]
+)
 def test_parsing_imports_nothing_slow(tmp_path: Path, line: str) -> None:
     modules = imported(tmp_path, *line.split())
     assert "argparse" in modules

@@ -151,6 +151,8 @@ def test_a_half_destroyed_agent_says_so() -> None:
     removal = Removal(time=970.0, worker=WORKER)
     seen = verdict(record(removal=removal), started=started(), exit=exit(0))
     assert seen.state is State.STOPPED and "being destroyed" in seen.reason
+    alive = verdict(record(removal=removal), started=started(), panes=(pane(),))
+    assert alive.state is State.RUNNING and "being destroyed" in alive.reason
 
 
 def test_codes_above_128_that_are_no_signal_stay_numbers() -> None:

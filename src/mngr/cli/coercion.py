@@ -52,6 +52,8 @@ def _give(
 
     if action.nargs == 0:
         _give_flag(parser, given, action, option, value)
+    elif action.nargs == "?" and value is True:
+        act(action.const)
     elif not repeats(action):
         act(_checked(parser, action, value))
     elif action.nargs in ("+", "*"):

@@ -115,7 +115,7 @@ def _options(parser: Parser) -> dict[str, str]:
 
 
 def _taking_value(parser: Parser, word: str) -> list[argparse.Action]:
-    """The option that takes the word after `word`, if there is one."""
+    """The option that needs the word after `word`, if there is one."""
     if not word.startswith("-") or "=" in word:
         return []
     short = f"-{word[-1]}"  # the last of `-qS` is what wants a value
@@ -123,7 +123,7 @@ def _taking_value(parser: Parser, word: str) -> list[argparse.Action]:
     return [
         action
         for action in parser.options
-        if action.nargs != 0 and any(name in action.option_strings for name in names)
+        if action.nargs not in (0, "?") and any(name in action.option_strings for name in names)
     ]
 
 

@@ -83,7 +83,7 @@ def _assignments(text: str, where: str) -> Iterator[tuple[str, str]]:
 
 
 def _unquoted(value: str, where: str) -> str:
-    """As dotenv files have it: inside quotes everything is literal but \\" and \\\\ in double ones."""
+    """As a shell has it, but that nothing is ever expanded."""
     quote = value[:1]
     if quote not in ("'", '"'):
         return re.split(r"\s#", value, maxsplit=1)[0].rstrip()

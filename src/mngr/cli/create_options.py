@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 
@@ -16,6 +15,8 @@ from mngr.records import Window
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
+
     from mngr.cli.parser import Parser
 
 LARGEST = 10_000
@@ -208,3 +209,9 @@ def _upload(text: str) -> tuple[str, str]:
     if not os.path.isfile(local):
         raise UsageError(f"--upload-file: {local!r} is not a file")
     return local, remote
+
+
+def count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= 1000:
+        raise UsageError(f"{text[:40]!r} is not a number from 1 to 1000")
+    return int(text)

@@ -133,7 +133,7 @@ def _term(action: argparse.Action) -> str:
         options = [o.replace("--", "--[no-]", 1) if o[:2] == "--" else o for o in options]
     else:
         options = list(action.option_strings)
-    value = "" if action.nargs == 0 else f" {_metavar(action)}"
+    value = "" if action.nargs == 0 else f" {_usage(action)}"
     return ", ".join(options) + value
 
 

@@ -68,10 +68,11 @@ def check_fields(
 ) -> None:
     """UsageError for the first field that no row has; `known` serves when there are no rows."""
     names = dict.fromkeys(known)
-    for row in rows:
+    asked = [field for field in asked if field not in names and not _is_open(field)]
+    for row in rows if asked else ():
         names.update(dict.fromkeys(_names(row)))
     for field in asked:
-        if names and field not in names and not _is_open(field):
+        if names and field not in names:
             near = nearest(field, tuple(names))
             hint = f"did you mean {near!r}?" if near else f"there are {', '.join(names)}"
             raise UsageError(f"unknown field {field!r}", hint)

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 def is_terminal() -> bool:
     """Whether a person sits at both ends."""
-    return all(
-        stream is not None and not stream.closed and stream.isatty()
-        for stream in (sys.stdin, sys.stdout)
-    )
+    return input_is_terminal() and sys.stdout is not None and sys.stdout.isatty()
+
+
+def input_is_terminal() -> bool:
+    """A closed stream is None."""
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def connect(agent: Agent, *, command: str = "", read_only: bool = False) -> int:
@@ -40,7 +42,7 @@ def connect(agent: Agent, *, command: str = "", read_only: bool = False) -> int:
         raise UsageError("connecting needs a terminal", f"see `mngr capture {agent.name}`")
     if not read_only and switch(agent.host, agent.record):
         return 0
-    attach(agent.host, agent.record, read_only)
+    return attach(agent.host, agent.record, read_only)
 
 
 def attach(host: Host, record: AgentRecord, read_only: bool = False) -> NoReturn:

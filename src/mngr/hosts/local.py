@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mngr.config import Config
     from mngr.hosts.base import Files
 
+PIECE = 1 << 14
 BASE_ENVIRONMENT = ("HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "TMPDIR")
 
 
@@ -187,5 +188,15 @@ def _listed(folder: str) -> list[str]:
 
 
 def _read(path: str) -> bytes:
-    with open(path, "rb", buffering=0) as file:
-        return file.read(RECORD_LIMIT + 1)
+    """In small pieces: a buffer of the limit's size, made anew per file, took most of a listing."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        data = os.read(descriptor, PIECE)
+        while len(data) % PIECE == 0 and len(data) <= RECORD_LIMIT:
+            more = os.read(descriptor, PIECE)
+            if not more:
+                break
+            data += more
+        return data
+    finally:
+        os.close(descriptor)

@@ -28,9 +28,9 @@ def stream(world: World, agent: Agent) -> Iterator[tuple[Stream, bytes]]:
         # The state before the files: what was written before the end is then always read.
         alive = refreshed(world, agent).state in ALIVE
         quiet = True
-        for name in offsets:
-            if data := logs.read(agent, offsets[name], name):
-                offsets[name] += len(data)
+        for name, offset in offsets.items():
+            if data := logs.read(agent, offset, name):
+                offsets[name] = offset + len(data)
                 quiet = False
                 yield name, data
         if quiet and not alive:

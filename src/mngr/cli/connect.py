@@ -1,0 +1,116 @@
+"""`mngr connect`: attach to an agent."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from mngr.api import Mngr
+from mngr.cli import targets, terminal
+from mngr.cli.output import clean, say
+from mngr.errors import MngrError, NotFound, Refused, UsageError
+from mngr.state import ALIVE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.api import Agent
+    from mngr.cli.parser import Parser
+
+DESCRIPTION = """\
+Shows the agent's terminal in yours; detach with C-b d, and it runs on. Without TARGET you choose \
+from a list. Inside an agent's terminal it switches to the other agent."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    target = parser.add_argument("target", nargs="?", metavar="TARGET", help="name, id or address")
+    parser.completes(target, "agent")
+    parser.add_argument(
+        "--start",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="start it if it does not run (default)",
+    )
+    parser.add_argument(
+        "--connect-command",
+        metavar="CMD",
+        help="run this through sh instead of attaching; it finds MNGR_AGENT_NAME and "
+        "MNGR_CONNECT_ARGV in its environment",
+    )
+    parser.add_argument("--read-only", action="store_true", help="watch, without typing")
+    parser.examples = [
+        ("attach to an agent", "mngr connect tests"),
+        ("choose from a list", "mngr connect"),
+        ("look, and touch nothing", "mngr connect tests --read-only --no-start"),
+        (
+            "in a window of its own",
+            "mngr connect tests --connect-command 'xterm -e sh -c \"$MNGR_CONNECT_ARGV\" &'",
+        ),
+    ]
+    parser.see_also = ["mngr-create", "mngr-capture", "mngr-start"]
+
+
+def run(args: argparse.Namespace) -> int:
+    command = args.connect_command or ""
+    if not command and not terminal.is_terminal():
+        raise UsageError("connecting needs a terminal", "see `mngr capture`, or --connect-command")
+    api = Mngr(args.config, args.registry)
+    agent = _chosen(args, api)
+    if agent.state not in ALIVE:
+        agent = _started(args, api, agent)
+    return terminal.connect(agent, command=command, read_only=args.read_only)
+
+
+def _chosen(args: argparse.Namespace, api: Mngr) -> Agent:
+    if args.target is not None:
+        return targets.agents(args, api, [args.target])[0]
+    if args.headless or not terminal.is_terminal():
+        raise UsageError("name an agent", "the list to choose from needs a terminal")
+    pool = [agent for agent in api.list() if not _archived(agent)]
+    targets.footnotes(api)
+    if not pool:
+        raise NotFound("there are no agents", "make one with `mngr create`")
+    return _picked(pool)
+
+
+def _archived(agent: Agent) -> bool:
+    return agent.evidence.record is not None and agent.evidence.record.archived is not None
+
+
+def _picked(pool: list[Agent]) -> Agent:
+    """Ask for a number or a name; the list goes where notes go."""
+    width = max(len(agent.name) for agent in pool)
+    for number, agent in enumerate(pool, start=1):
+        note = f"{number:3}  {agent.name:{width}}  {agent.state} ({agent.verdict.reason})"
+        sys.stderr.write(clean(note) + "\n")
+    sys.stderr.write("Which one? ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline().strip()
+    if not answer:
+        raise Refused("none chosen")
+    return _by_answer(pool, answer)
+
+
+def _by_answer(pool: list[Agent], answer: str) -> Agent:
+    from mngr.ops.listing import one
+
+    named = [agent for agent in pool if agent.name == answer]
+    if not named and answer.isascii() and answer.isdigit():
+        if not 1 <= int(answer[:9]) <= len(pool):
+            raise NotFound(f"there is no number {answer[:9]}", f"choose from 1 to {len(pool)}")
+        return pool[int(answer) - 1]
+    return one(pool, answer)
+
+
+def _started(args: argparse.Namespace, api: Mngr, agent: Agent) -> Agent:
+    if not args.start:
+        return agent
+    started = api.start(agent)
+    if started.state not in ALIVE:
+        say(args, f"{started.name} was started and is {started.state} already.")
+        raise MngrError(
+            f"{started.name} is {started.state} ({started.verdict.reason})",
+            f"see its screen with `mngr capture {started.name}`",
+        )
+    say(args, f"Started {started.name}.")
+    return started

@@ -1,0 +1,265 @@
+"""`mngr create`: make an agent: its work directory, its launch, and attach."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from mngr.api import Mngr
+from mngr.cli import create_options, terminal
+from mngr.cli.output import clean, one, say, warn
+from mngr.errors import MngrError, UsageError, nearest
+from mngr.quoting import join
+from mngr.state import ALIVE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.api import Agent, Created, CreateRequest
+    from mngr.cli.parser import Parser
+    from mngr.struct import Json
+
+DESCRIPTION = """\
+An agent is a program in a terminal of its own, in a work directory of its own. In a git \
+repository that directory is a worktree on the new branch mngr/NAME; elsewhere it is a copy.
+
+What stands after `--` is run as it is, without a shell. `create` returns once the program \
+provably runs or has provably ended, and then attaches if you sit at a terminal."""
+
+NOTES = """\
+An agent gets HOME, USER, LOGNAME, SHELL, PATH, LANG, LC_*, TERM, TZ and TMPDIR, what --env, \
+--env-file and --pass-env name, and MNGR_AGENT_NAME, MNGR_AGENT_ID, MNGR_AGENT_STATE_DIR, \
+MNGR_AGENT_WORK_DIR, MNGR_HOST_DIR and MNGR_GIT_BASE: nothing else of your environment.
+
+A line of a batch that starts with `{` is a JSON object of options, written with `_`, and `name`, \
+`args` and `message`; any other line is a message, and a name is made from it. Options on the \
+command line hold for all lines. Each result is one line of JSON: line, agent_id, agent_name, \
+state, error."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description, parser.notes = DESCRIPTION, NOTES
+    parser.rest_name = "ARGS"
+    add = parser.add_argument
+    add("address", nargs="?", metavar="ADDRESS", help="its name, as NAME or NAME@HOST.PROVIDER")
+    kind = add("type_word", nargs="?", metavar="TYPE", help="agent type (default: command)")
+    parser.completes(kind, "type")
+    create_options.configure(parser)
+    _connecting(parser)
+    _many(parser)
+    parser.add_dry_run()
+    parser.examples = [
+        ("run the tests on a branch of their own", "mngr create tests -- make test"),
+        ("without attaching, with a label", "mngr create tests --no-connect --label by=me -- make"),
+        ("wait for it, with its output and its exit code", "mngr create --foreground -- make test"),
+        ("work in place, with a second window", "mngr create -w log='tail -f log' -- python3 -i"),
+        ("ten at once", "mngr create --batch jobs.jsonl --max-parallel 10"),
+    ]
+    parser.see_also = ["mngr-connect", "mngr-message", "mngr-list", "mngr-destroy"]
+
+
+def _connecting(parser: Parser) -> None:
+    group = parser.add_argument_group("Afterwards")
+    group.add_argument(
+        "--connect",
+        action=argparse.BooleanOptionalAction,
+        help="attach (default: on a terminal, or with a connect command)",
+    )
+    group.add_argument(
+        "--connect-command",
+        metavar="CMD",
+        help="run this through sh instead of attaching; it finds MNGR_AGENT_NAME and "
+        "MNGR_CONNECT_ARGV in its environment",
+    )
+    group.add_argument(
+        "--edit-message", action="store_true", help="write the message while the agent starts"
+    )
+    group.add_argument(
+        "--foreground",
+        action="store_true",
+        help="no terminal: print what it prints, exit with its code; Ctrl-C stops it",
+    )
+
+
+def _many(parser: Parser) -> None:
+    group = parser.add_argument_group("Many at once")
+    batch = group.add_argument("--batch", metavar="FILE", help="one agent per line; `-` is stdin")
+    parser.completes(batch, "file")
+    group.add_argument(
+        "--max-parallel",
+        type=create_options.count,
+        default=8,
+        metavar="N",
+        help="how many at a time (default %(default)s)",
+    )
+
+
+def defaults(args: argparse.Namespace) -> dict[str, Json]:
+    """What the templates say; below the options, above the other settings."""
+    return templates(args, args.template)
+
+
+def templates(args: argparse.Namespace, names: list[str]) -> dict[str, Json]:
+    from mngr.cli.parser import overlay
+
+    known = args.config.table("create_templates")
+    found: dict[str, object] = {}
+    for name in names:
+        if name not in known:
+            near = nearest(name, tuple(known))
+            hint = f"did you mean {near!r}?" if near else "define it in [create_templates.NAME]"
+            raise UsageError(f"unknown template {name!r}", hint)
+        if "template" in known[name]:
+            raise UsageError(f"create_templates.{name}: a template cannot name templates")
+        args.parser.coerce(known[name], f"create_templates.{name}")
+        found = overlay(found, known[name])
+    return found  # type: ignore[return-value]  # only settings were laid over each other
+
+
+def run(args: argparse.Namespace) -> int:
+    _refuse_contradictions(args)
+    api = Mngr(args.config, args.registry)
+    if args.batch is not None:
+        from mngr.cli.create_batch import run_batch
+
+        return run_batch(args, api)
+    request = create_options.request(args)
+    if args.dry_run:
+        return _preview(args, api, request)
+    if args.foreground:
+        return _foreground(args, api, request)
+    return _create(args, api, request)
+
+
+def _refuse_contradictions(args: argparse.Namespace) -> None:
+    if args.batch is not None:
+        given = [("ADDRESS", args.address), ("--foreground", args.foreground)]
+        given.append(("--edit-message", args.edit_message))
+        for name, value in given:
+            if value:
+                raise UsageError(f"--batch and {name} exclude each other")
+    if args.edit_message and (args.message is not None or args.message_file is not None):
+        raise UsageError("--edit-message and --message exclude each other")
+    if args.edit_message and not terminal.is_terminal():
+        raise UsageError("--edit-message needs a terminal", "use --message or --message-file")
+    if args.foreground and args.format != "human":
+        raise UsageError("--foreground prints what the agent prints", "leave out --format")
+
+
+def _preview(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
+    name, host, plan = api.preview(request)
+    row: dict[str, Json] = {"agent_name": name, "host_name": host.ref.name}
+    row["command"] = list(request.args)
+    if plan is None:
+        one(args, row, f"Would reuse {name}")
+        return 0
+    row |= {"transfer": plan.transfer, "work_dir": plan.work_dir, "branch": plan.branch}
+    branch = f" on branch {plan.branch}" if plan.branch else ""
+    human = f"Would create {name} on {host.ref.name}, in {plan.work_dir} ({plan.transfer}){branch}"
+    one(args, row, f"{human}, running: {join(request.args)}")
+    return 0
+
+
+def _create(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
+    created = _created_while_editing(api, request) if args.edit_message else api.create(request)
+    agent = created.agent
+    tell_remarks(args, created)
+    ref = agent.host.ref
+    row = {
+        "agent_id": agent.id,
+        "agent_name": agent.name,
+        "host_id": ref.id,
+        "host_name": ref.name,
+        "state": str(agent.state),
+    }
+    if args.format != "human":
+        one(args, row, "")
+    failure = launch_failure(agent) or message_failure(created)
+    if failure:
+        raise MngrError(failure, hint_for(agent))
+    say(args, f"{agent.name} is {agent.state} ({agent.verdict.reason})")
+    say(args, "Done.")
+    return _connect(args, agent)
+
+
+def tell_remarks(args: argparse.Namespace, created: Created) -> None:
+    if created.reused:
+        say(args, f"Reusing {created.agent.name}.")
+    for remark in created.remarks:
+        say(args, f"Note: {remark}")
+    receipt = created.receipt
+    if receipt is not None and receipt.ok:
+        detail = f" ({receipt.detail})" if receipt.detail else ""
+        say(args, f"Message {receipt.outcome}{detail}.")
+
+
+def launch_failure(agent: Agent) -> str:
+    """Why nothing was ever run, or nothing. How a program ends later is its own affair."""
+    evidence = agent.evidence
+    if evidence.this_started is None and evidence.this_exit is not None:
+        return f"{agent.name} could not be launched: {agent.verdict.reason}"
+    return ""
+
+
+def message_failure(created: Created) -> str:
+    receipt, agent = created.receipt, created.agent
+    if receipt is None or receipt.ok:
+        return ""
+    return f"{agent.name} is {agent.state}, but its message was not delivered: {receipt.detail}"
+
+
+def hint_for(agent: Agent) -> str:
+    if agent.state in ALIVE:
+        return f"send it again with `mngr message {agent.name}`"
+    return f"look with `mngr capture {agent.name}`, remove it with `mngr destroy {agent.name}`"
+
+
+def _connect(args: argparse.Namespace, agent: Agent) -> int:
+    command = args.connect_command or ""
+    wanted = args.connect
+    if wanted is None:
+        wanted = bool(command) or (terminal.is_terminal() and not args.headless)
+    if not wanted:
+        return 0
+    if not command and agent.state not in ALIVE:
+        say(args, f"It has ended already; see its screen with `mngr capture {agent.name}`.")
+        return 0
+    return terminal.connect(agent, command=command)
+
+
+def _created_while_editing(api: Mngr, request: CreateRequest) -> Created:
+    """The agent starts while the user writes; an empty text sends nothing."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        pending = pool.submit(api.create, request)
+        text = terminal.compose()
+    try:
+        created = pending.result()
+    except (MngrError, OSError):
+        if text.strip():
+            warn(f"your message was not sent:\n{text.rstrip()}")
+        raise
+    if not text.strip():
+        return created
+    receipt = api.message(created.agent, text)
+    return created.replace(agent=api.get(created.agent), receipt=receipt)
+
+
+def _foreground(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
+    created = api.create(request)
+    agent = created.agent
+    tell_remarks(args, created)
+    try:
+        for name, data in api.stream(agent):
+            stream = sys.stdout if name == "stdout" else sys.stderr
+            stream.buffer.write(data)
+            stream.buffer.flush()
+    except (KeyboardInterrupt, BrokenPipeError):
+        api.stop(agent)  # nobody is listening any more; its work stays
+        raise
+    agent = api.get(agent)
+    if failure := launch_failure(agent) or message_failure(created):
+        warn(failure)
+    elif agent.verdict.exit_code is None:
+        raise MngrError(f"{agent.name} is {agent.state}: {clean(agent.verdict.reason)}")
+    return agent.verdict.exit_code or 0

@@ -1,0 +1,133 @@
+"""`mngr message`: send a text to agents and say whether it arrived."""
+
+from __future__ import annotations
+
+from mngr.agents.base import Receipt
+from mngr.api import Mngr
+from mngr.cli import targets, terminal
+from mngr.cli.output import rows, say, warn
+from mngr.cli.spread import add_on_error, exit_code, spread
+from mngr.cli.text import given_text, read_stdin
+from mngr.durations import parse_duration
+from mngr.errors import MngrError, TimedOut, UsageError
+from mngr.state import ALIVE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.api import Agent
+    from mngr.cli.parser import Parser
+    from mngr.struct import Json
+
+DESCRIPTION = """\
+Types the text into the agent's terminal, followed by Enter, and looks whether the program read \
+it: `delivered`; `queued` while the program is busy; `typed` where it cannot be seen. The text \
+comes from -m, a file, standard input, or an editor if you sit at a terminal."""
+
+NOTES = """\
+Only tabs and newlines of the control characters can be sent. A program that reads whole lines \
+gets at most 4,095 bytes in one (1,023 on macOS); a longer line is refused before anything is \
+typed."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description, parser.notes = DESCRIPTION, NOTES
+    targets.add_targets(parser, "who gets it")
+    parser.add_argument("-m", "--message", metavar="TEXT", help="the text")
+    file = parser.add_argument("--message-file", metavar="FILE", help="a file; `-` is stdin")
+    parser.completes(file, "file")
+    parser.add_argument("--start", action="store_true", help="start agents that do not run")
+    parser.add_argument(
+        "--timeout",
+        type=parse_duration,
+        default=0.0,
+        metavar="DURATION",
+        help="how long a busy program has to read it; then exit with 124",
+    )
+    add_on_error(parser)
+    parser.add_dry_run()
+    parser.examples = [
+        ("answer an agent", "mngr message tests -m 'yes, go on'"),
+        ("send a file to two agents", "mngr message one two --message-file plan.md"),
+        ("from a pipe, to all that wait", "git diff | mngr message review"),
+        ("write it in your editor", "mngr message tests"),
+    ]
+    parser.see_also = ["mngr-capture", "mngr-connect", "mngr-wait"]
+
+
+def run(args: argparse.Namespace) -> int:
+    from mngr.ops.message import normalise
+
+    api = Mngr(args.config, args.registry)
+    agents = targets.agents(args, api)
+    text = normalise(_text(args))
+
+    def send(agent: Agent) -> Receipt:
+        if args.dry_run:
+            return Receipt(outcome="dry-run", detail=f"{len(text.encode())} bytes would be sent")
+        if args.start and agent.state not in ALIVE:
+            agent = api.start(agent)
+        return api.message(agent, text, timeout=args.timeout)
+
+    found = [
+        (agent, result if isinstance(result, Receipt) else _refusal(result))
+        for agent, result in spread(agents, send, lambda r: _good(args, r), args.on_error)
+    ]
+    _report(args, found)
+    return _code(args, [receipt for _, receipt in found])
+
+
+def _refusal(error: MngrError) -> Receipt:
+    return Receipt(outcome="refused", detail=str(error))
+
+
+def _text(args: argparse.Namespace) -> str:
+    text = given_text(args)
+    if args.message_file == "-" and _names_from_stdin(args):
+        raise UsageError("standard input cannot hold both the names and the message")
+    if text is not None:
+        return text
+    if terminal.is_terminal() and not args.headless:
+        return terminal.compose()
+    if _names_from_stdin(args) or terminal.input_is_terminal():
+        raise UsageError("there is no message", "use -m TEXT or --message-file FILE")
+    return read_stdin()
+
+
+def _names_from_stdin(args: argparse.Namespace) -> bool:
+    return args.stdin or "-" in args.target
+
+
+def _report(args: argparse.Namespace, found: list[tuple[Agent, Receipt]]) -> None:
+    for error in args.failures:
+        warn(str(error))
+    if args.format != "human":
+        table: list[dict[str, Json]] = [
+            {"agent": agent.name, "outcome": receipt.outcome, "detail": receipt.detail}
+            for agent, receipt in found
+        ]
+        rows(args, table, [])
+        return
+    for agent, receipt in found:
+        if receipt.outcome == "refused":
+            named = receipt.detail.startswith(agent.name)
+            warn(receipt.detail if named else f"{agent.name}: {receipt.detail}")
+            continue
+        detail = f" ({receipt.detail})" if receipt.detail else ""
+        say(args, f"{agent.name}: {receipt.outcome}{detail}")
+
+
+def _good(args: argparse.Namespace, receipt: Receipt) -> bool:
+    if args.timeout and receipt.outcome == "queued":
+        return False
+    return receipt.ok or receipt.outcome == "dry-run"
+
+
+def _code(args: argparse.Namespace, receipts: list[Receipt]) -> int:
+    failed = [receipt for receipt in receipts if not _good(args, receipt)]
+    late = [receipt for receipt in failed if receipt.outcome == "queued"]
+    if late and len(late) == len(receipts) and not args.failures:
+        return TimedOut.exit_code
+    missing = len(args.failures)
+    return exit_code(len(failed) + missing, len(receipts) + missing)

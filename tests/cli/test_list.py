@@ -1,0 +1,225 @@
+"""Every agent is listed, whatever state it or its record is in; filters say what they mean."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import Cli, until
+
+NONE = ("--transfer", "none")
+HEADER = "NAME  STATE    HOST       PROVIDER  HOST STATE  PROJECT"
+
+
+def names(mngr: Cli, *options: str, input: str | None = None) -> list[str]:
+    found = mngr("list", "--format", "{name}", *options, input=input)
+    return found.ok().out.split()
+
+
+def broken(mngr: Cli, content: str = "{") -> str:
+    agent_id = f"agent-{7:032x}"
+    folder = mngr.home / "agents" / agent_id
+    folder.mkdir(parents=True)
+    (folder / "agent.1.json").write_text(content)
+    return agent_id
+
+
+def test_an_empty_world_says_so_in_every_format(mngr: Cli) -> None:
+    assert mngr("list").ok().out == "No agents found\n"
+    assert mngr("ls", "--format", "json").ok().json() == {"agents": [], "errors": []}
+    assert mngr("list", "--format", "jsonl").ok().out == ""
+    assert mngr("list", "--ids").ok().out == ""
+    assert not (mngr.controller_home / "agents").exists(), "looking made something"
+
+
+def test_filters_choose_and_combine(mngr: Cli) -> None:
+    mngr.create("runs", *NONE, "--label", "team=web", "--project", "one")
+    mngr.create("fails", *NONE, "--label", "team=ops", "--", "sh", "-c", "exit 3")
+    mngr.create("stops", *NONE)
+    mngr("wait", "fails").ok()
+    mngr("stop", "stops").ok()
+    assert names(mngr) == ["runs", "fails", "stops"]
+    assert names(mngr, "--running") == names(mngr, "--active") == ["runs"]
+    assert names(mngr, "--failed", "--stopped") == ["fails", "stops"]
+    assert names(mngr, "--waiting") == []
+    assert names(mngr, "--label", "team") == ["runs", "fails"]
+    assert names(mngr, "--label", "team=web", "--label", "team") == ["runs"]
+    assert names(mngr, "--project", "one", "--project", "two") == ["runs"]
+    assert names(mngr, "--host-label", "gpu") == []
+    assert names(mngr, "--provider", mngr.provider, "--limit", "2") == ["runs", "fails"]
+    assert names(mngr, "--local") == ([] if mngr.provider == "bare" else ["runs", "fails", "stops"])
+    assert names(mngr, "--remote") == (["runs", "fails", "stops"] if mngr.provider == "bare" else [])
+    assert names(mngr, "--include", "exit_code == 3", "--include", 'labels.team == "ops"') == ["fails"]
+    assert names(mngr, "--exclude", 'state == "RUNNING"', "--sort", "-name") == ["stops", "fails"]
+    ids = mngr("list", "--ids", "--sort", "name").ok().out.split()
+    assert [mngr.agent(name)["id"] for name in ("fails", "runs", "stops")] == ids
+    assert names(mngr, "--stdin", input=f"stops\n\n{ids[0]}\n") == ["stops", "fails"]
+    table = mngr("list", "--fields", "name,host.name,labels.team,exit_code").ok().out.splitlines()
+    host = "bare" if mngr.provider == "bare" else "localhost"
+    assert [line.split() for line in table] == [
+        ["NAME", "HOST", "NAME", "LABELS", "TEAM", "EXIT", "CODE"],
+        ["runs", host, "web"],
+        ["fails", host, "ops", "3"],
+        ["stops", host],
+    ]
+    picked = mngr("list", "--fields", "name,host.name", "--format", "jsonl", "--running").ok().json()
+    assert picked == {"name": "runs", "host.name": host}
+
+
+def test_an_agent_has_the_documented_shape(mngr: Cli) -> None:
+    mngr.create("foo", "--label", "a=b")
+    agent = mngr.agent("foo")
+    assert list(agent) == (
+        "id name type command work_dir initial_branch create_time start_time state state_reason "
+        "state_since pid labels project idle_seconds runtime_seconds exit_code usage archived host "
+        "plugin"
+    ).split()
+    assert list(agent["host"]) == ["id", "name", "provider_name", "state", "tags"]
+    assert (agent["name"], agent["type"], agent["command"]) == ("foo", "command", ["sleep", "1000"])
+    assert (agent["initial_branch"], agent["labels"], agent["project"]) == (
+        "mngr/foo",
+        {"a": "b"},
+        "repo",
+    )
+    assert os.path.exists(f"/proc/{agent['pid']}")
+    human = mngr("list").ok().out.splitlines()
+    assert human[0].split() == "NAME STATE HOST PROVIDER HOST STATE PROJECT".split()
+    assert human[1].split()[:2] == ["foo", "RUNNING"]
+    assert not any(line != line.rstrip() for line in human)
+
+
+def test_archived_agents_are_shown_only_when_meant(local: Cli) -> None:
+    local.create("kept", *NONE, "--", "true")
+    local.create("aside", *NONE, "--", "true")
+    local("archive", "aside").ok()
+    assert names(local) == ["kept"]
+    assert names(local, "--archived") == ["aside"]
+    assert names(local, "--include", "archived || true") == ["kept", "aside"]
+    assert names(local, "--stdin", input="aside\n") == ["aside"]
+
+
+@pytest.mark.parametrize("content", ["{", "", "[]", '{"id": 3}', "null"])
+def test_an_unreadable_record_is_one_line_and_hides_nothing(mngr: Cli, content: str) -> None:
+    mngr.create("fine", *NONE, "--", "true")
+    agent_id = broken(mngr, content)
+    human = mngr("list").ok()
+    assert human.err.startswith(f"mngr: {agent_id}: unreadable record: ")
+    assert human.err.count("\n") == 1
+    assert [line.split()[:2] for line in human.out.splitlines()[1:]] == [
+        [agent_id, "LOST"],
+        ["fine", mngr.state("fine")],
+    ]
+    found = mngr("list", "--format", "json").ok()
+    assert found.err == human.err
+    assert [error["agent_id"] for error in found.json()["errors"]] == [agent_id]
+    assert [agent["name"] for agent in found.json()["agents"]] == [agent_id, "fine"]
+    for command in (["stop"], ["start"], ["label", "a=b"], ["destroy", "-f"]):
+        mngr(*command, agent_id).fails(1, agent_id, "unreadable record", "mngr doctor")
+
+
+def test_hosts_can_be_listed(mngr: Cli) -> None:
+    mngr.create("foo", *NONE)
+    found = mngr("list", "--hosts", "--format", "json").ok().json()["hosts"]
+    counts = {host["name"]: (host["provider_name"], host["state"], host["agents"]) for host in found}
+    if mngr.provider == "bare":
+        assert counts == {"localhost": ("local", "RUNNING", 0), "bare": ("bare", "RUNNING", 1)}
+    else:
+        assert counts == {"localhost": ("local", "RUNNING", 1)}
+    busy = mngr("list", "--hosts", "--include", "agents > 0", "--format", "{name}").ok().out
+    assert busy.split() == ["bare" if mngr.provider == "bare" else "localhost"]
+    mngr("list", "--hosts", "--fields", "state_reason").fails(2, "state_reason")
+
+
+def test_wrong_input_is_refused_even_when_there_is_nothing_to_list(local: Cli) -> None:
+    for words, say in (
+        (["--include", "nam == 1"], ("nam", "name")),
+        (["--include", "state =="], ("--include",)),
+        (["--exclude", "1 +"], ("--exclude",)),
+        (["--sort", "stat"], ("stat", "state")),
+        (["--fields", "name,hots.name"], ("hots.name", "host.name")),
+        (["--fields", ""], ("--fields",)),
+        (["--limit", "0"], ("--limit", "0")),
+        (["--limit", "x"], ("--limit", "'x'")),
+        (["--provider", "locl"], ("locl", "local")),
+        (["--watch", "soon"], ("--watch", "soon")),
+        (["--watch", "0"], ("--watch",)),
+        (["--runing"], ("--runing", "--running")),
+        (["--format", "{nam}"], ("nam", "name")),
+        (["extra"], ("extra",)),
+    ):
+        done = local("list", *words).fails(2, *say)
+        assert done.out == "", words
+    local("list", "--stdin", input="nosuch\n").fails(4, "nosuch")
+
+
+def test_names_on_stdin_that_are_unknown_do_not_hide_the_others(local: Cli) -> None:
+    local.create("foo", *NONE, "--", "true")
+    done = local("list", "--stdin", "--format", "{name}", input="foo\nfooo\n").fails(3, "fooo", "foo")
+    assert done.out == "foo\n"
+
+
+def test_a_reader_that_leaves_early_is_no_error(local: Cli) -> None:
+    local.create("foo", *NONE, "--", "true")
+    command = f"{' '.join(local.argv('list'))} | head -1"
+    done = subprocess.run(
+        ["sh", "-c", command], env=local.env, cwd=local.repo, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == (f"{HEADER.replace('STATE    H', 'STATE  H')}\n", "")
+
+
+def test_watching_prints_again_until_interrupted(local: Cli) -> None:
+    local.create("foo", *NONE)
+    watching = local.start("list", "--watch", "0.1", "--format", "{name} {state}")
+    assert watching.stdout is not None
+    assert [watching.stdout.readline() for _ in range(3)] == [b"foo RUNNING\n", b"\n", b"foo RUNNING\n"]
+    local("stop", "foo").ok()
+    for line in watching.stdout:
+        if line == b"foo STOPPED\n":
+            break
+    watching.send_signal(signal.SIGINT)
+    assert (watching.wait(10), watching.communicate()[1]) == (0, b"")
+
+
+def test_listing_needs_one_program_and_nothing_slow(local: Cli, tmp_path: Path) -> None:
+    local.create("foo", *NONE)
+    log = tmp_path / "started"
+    stub = tmp_path / "bin"
+    stub.mkdir()
+    for program in ("tmux", "git", "sh", "ps", "tar"):
+        real = shutil.which(program)
+        (stub / program).write_text(f'#!/bin/sh\necho {program} >> {log}\nexec {real} "$@"\n')
+        (stub / program).chmod(0o755)
+    done = subprocess.run(
+        [*local.argv()[:1], "-X", "importtime", *local.argv("list", "--format", "json")[1:]],
+        env=local.env | {"PATH": f"{stub}:{local.env['PATH']}"},
+        cwd=local.repo,
+        capture_output=True,
+        text=True,
+    )
+    assert json.loads(done.stdout)["agents"][0]["state"] == "RUNNING"
+    assert log.read_text() == "tmux\n"
+    ours = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    slow = {"typing", "dataclasses", "subprocess", "contextlib", "pathlib", "threading", "tomllib"}
+    created = {"mngr.ops.create", "mngr.ops.destroy", "mngr.git", "mngr.filters.parser"}
+    assert ours & {*created, *(slow - _at_any_start(local))} == set()
+
+
+def _at_any_start(local: Cli) -> set[str]:
+    done = subprocess.run(
+        [local.argv()[0], "-X", "importtime", "-m", "mngr", "--version"],
+        env=local.env, cwd=local.repo, capture_output=True, text=True,
+    )  # fmt: skip
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+
+
+def test_a_removed_socket_is_made_anew_and_nothing_is_lost(mngr: Cli) -> None:
+    mngr.create("foo", *NONE)
+    os.unlink(mngr.socket)
+    assert mngr.state("foo") == "RUNNING"
+    until(lambda: os.path.exists(mngr.socket))
