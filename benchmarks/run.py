@@ -18,15 +18,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.measure import Row, as_json, interleaved, once, percentile, ratio, table  # noqa: E402
-from mngr import tmux  # noqa: E402
+from benchmarks.measure import Row, as_json, interleaved, once, percentile, ratio, table
+from mngr import tmux
 
 PYTHON = sys.executable
 MNGR = [str(Path(sys.executable).with_name("mngr"))]
 COUNT_SPAWNS = """
 import sys
 spawned = []
-sys.addaudithook(lambda event, args: event in ("os.posix_spawn", "subprocess.Popen", "os.fork") and spawned.append(args))
+events = ("os.posix_spawn", "subprocess.Popen", "os.fork")
+sys.addaudithook(lambda event, args: event in events and spawned.append(args))
 from mngr.cli.main import main
 main(["list"])
 print(len(spawned), file=sys.stderr)
@@ -41,7 +42,11 @@ class Bench:
         self.rounds = 7 if quick else 21
         self.repo = str(base / "repo")
         self.env = {
-            **{key: os.environ[key] for key in ("PATH", "HOME", "LANG", "TERM") if key in os.environ},
+            **{
+                key: os.environ[key]
+                for key in ("PATH", "HOME", "LANG", "TERM")
+                if key in os.environ
+            },
             "MNGR_HOST_DIR": str(base / "home"),
             "GIT_CONFIG_GLOBAL": os.devnull,
         }
@@ -94,9 +99,22 @@ class Bench:
             os.mkfifo(fifo)
             stamp = self.base / f"stamp{number}"
             script = f"read x < {fifo}; date +%s.%N > {stamp}"
-            self.mngr("create", f"w-{number}", "--no-connect", "--transfer", "none", "--", "sh", "-c", script)
+            self.mngr(
+                "create",
+                f"w-{number}",
+                "--no-connect",
+                "--transfer",
+                "none",
+                "--",
+                "sh",
+                "-c",
+                script,
+            )
             waiting = subprocess.Popen(
-                [*MNGR, "wait", f"w-{number}"], env=self.env, cwd=self.repo, stdout=subprocess.DEVNULL
+                [*MNGR, "wait", f"w-{number}"],
+                env=self.env,
+                cwd=self.repo,
+                stdout=subprocess.DEVNULL,
             )
             time.sleep(0.25)  # until it polls
             fifo.write_text("go\n")
@@ -154,7 +172,14 @@ def exit_latencies(bench: Bench, trials: int) -> Row:
     found = bench.exit_to_wait(trials)
     worst = percentile(found, 0.99)
     median = percentile(found, 0.5)
-    return Row("exit of a program -> wait returns, p99", worst * 1000, median * 1000, worst * 1000, 250, "ms")
+    return Row(
+        "exit of a program -> wait returns, p99",
+        worst * 1000,
+        median * 1000,
+        worst * 1000,
+        250,
+        "ms",
+    )
 
 
 def peer(bench: Bench) -> list[Row]:

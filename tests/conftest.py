@@ -1,10 +1,14 @@
-"""In CI a skipped test fails the run: what was not tried was not tested."""
+"""The CLI as a fixture; and in CI a skip fails the run: what was not tried was not tested."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from tests.support.cli import Cli
 
 
 class SkipsFail:
@@ -44,3 +48,21 @@ def pytest_configure(config: pytest.Config) -> None:
     # With xdist the workers only report; the verdict is the controller's.
     if in_ci and not hasattr(config, "workerinput"):
         config.pluginmanager.register(SkipsFail(), "skips-fail")
+
+
+@pytest.fixture(params=["local", "bare"])
+def mngr(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cli]:
+    """The CLI in a world of its own, on the local host and again on one behind `env -i sh`."""
+    cli = Cli(tmp_path, provider=request.param)
+    yield cli
+    cli.close()
+    assert not cli.processes(), "the test left processes running"
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Iterator[Cli]:
+    """Only the local host: for what does not depend on where agents run."""
+    cli = Cli(tmp_path)
+    yield cli
+    cli.close()
+    assert not cli.processes(), "the test left processes running"

@@ -1,4 +1,4 @@
-"""git: the only module that builds its argv. Runs wherever `run` does; porcelain is read with -z."""
+"""git: the only module that builds its argv. Runs where `run` does; porcelain is read with -z."""
 
 from __future__ import annotations
 

@@ -74,10 +74,10 @@ def lookup(tree: Json, parts: tuple[str, ...]) -> Json:
 
 
 def leaves(tree: dict[str, Json], above: tuple[str, ...] = ()) -> Iterator[tuple[str, Json]]:
-    """Every dotted key with its value; an empty table is a value."""
+    """Every dotted key with its value; a table is no value, so an empty one is passed over."""
     for name, value in tree.items():
         parts = (*above, name)
-        if isinstance(value, dict) and value:
+        if isinstance(value, dict):
             yield from leaves(value, parts)
         else:
             yield join_key(parts), value

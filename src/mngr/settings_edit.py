@@ -29,33 +29,57 @@ def change(home: str, path: str, parts: tuple[str, ...], value: Json, private: b
 
 def edited(text: str, parts: tuple[str, ...], value: Json, path: str) -> str:
     """The text after the edit, proven to differ in nothing else."""
-    import tomlkit
-
     tree = parse_settings(text, path)
     if value is None and lookup(tree, parts) is None:
         return text
+    for size in range(1, len(parts)):
+        if not isinstance(lookup(tree, parts[:size]) or {}, dict):
+            raise UsageError(f"{join_key(parts[:size])} in {path} is not a table")
     rest = _without(tree, parts)
     wanted = rest if value is None else merge(rest, nest(parts, value))
-    document = tomlkit.parse(text)
-    _assign(document, parts, value, path)
-    after = tomlkit.dumps(document)
-    if _exactly(parse_settings(after, path)) != _exactly(wanted):
-        key = join_key(parts)
-        raise MngrError(f"cannot change {key} in {path} and keep the rest", "use mngr config edit")
-    return after
+    for write in (_rewritten,) if value is None else (_rewritten, _on_top):
+        after = write(text, parts, value)
+        if _holds(after, wanted):
+            return after
+    key = join_key(parts)
+    raise MngrError(f"cannot change {key} in {path} and keep the rest", "use mngr config edit")
 
 
-def _assign(table: dict[str, Json], parts: tuple[str, ...], value: Json, path: str) -> None:
-    """On tomlkit's own tables, which are dicts that remember how they were written."""
-    for at, part in enumerate(parts[:-1], 1):
-        inner = table.setdefault(part, {})
-        if not isinstance(inner, dict):
-            raise UsageError(f"{join_key(parts[:at])} in {path} is not a table")
+def _rewritten(text: str, parts: tuple[str, ...], value: Json) -> str:
+    """By tomlkit, whose tables are dicts that remember how they were written."""
+    import tomlkit
+
+    # It joins a new key to a last line that has no end.
+    document = tomlkit.parse(text if text.endswith("\n") else f"{text}\n".lstrip("\n"))
+    table: dict[str, Json] = document
+    for part in parts[:-1]:
+        table.setdefault(part, {})
         table = table[part]  # type: ignore[assignment]
     if value is None:
         del table[parts[-1]]
     else:
-        table[parts[-1]] = value
+        table[parts[-1]] = _inline(value)
+    return tomlkit.dumps(document)
+
+
+def _on_top(text: str, parts: tuple[str, ...], value: Json) -> str:
+    """As `a.b.c = 1` before all else: tomlkit puts a new table in the midst of dotted keys."""
+    import tomlkit
+
+    document = tomlkit.document()
+    document.add(tomlkit.key(list(parts)), tomlkit.item(_inline(value)))
+    return tomlkit.dumps(document) + text
+
+
+def _inline(value: Json) -> Json:
+    """A table as {a = 1}, the way it was typed; [headers] could land among dotted keys."""
+    if not isinstance(value, dict):
+        return value
+    from tomlkit import inline_table
+
+    table: dict[str, Json] = inline_table()
+    table.update({name: _inline(inner) for name, inner in value.items()})
+    return table
 
 
 def _without(tree: dict[str, Json], parts: tuple[str, ...]) -> dict[str, Json]:
@@ -68,9 +92,17 @@ def _without(tree: dict[str, Json], parts: tuple[str, ...]) -> dict[str, Json]:
     return kept
 
 
+def _holds(text: str, wanted: dict[str, Json]) -> bool:
+    """tomlkit gets rare mixtures of dotted keys and tables wrong, so look before writing."""
+    try:
+        return _exactly(parse_settings(text, "")) == _exactly(wanted)
+    except UsageError:
+        return False
+
+
 def _exactly(tree: dict[str, Json]) -> str:
-    """Comparable, with 1, 1.0 and true told apart; empty tables hold no value."""
-    return json.dumps({k: v for k, v in leaves(tree) if v != {}}, sort_keys=True)
+    """Comparable, with 1, 1.0 and true told apart; empty tables count for nothing."""
+    return json.dumps(dict(leaves(tree)), sort_keys=True)
 
 
 def _replace(path: str, text: str, mode: int) -> None:

@@ -8,7 +8,7 @@ from mngr.records import AgentRecord, Exit, Started
 from mngr.struct import Json, Struct
 
 KILLED_GRACE = 1.0
-"""A pane can be seen dead an instant before its `exit` file is; after this long it is not coming."""
+"""A pane can be seen dead an instant before its `exit` file; after this long none is coming."""
 
 
 BEING_DESTROYED = "being destroyed; if that was interrupted, destroy it again or run gc"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from mngr.records import AgentRecord, Worker, agent_dir, encode
-from support.kite import environment, mngr
+from tests.support.kite import environment, mngr
 
 AGENTS = ("alpha", "alphabet", "beta")
 

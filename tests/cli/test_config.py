@@ -60,6 +60,14 @@ class Shell:
         self.user_file.write_text(text)
 
 
+def use_editor(mngr: Shell, script: str) -> None:
+    """`$1` is the file."""
+    editor = mngr.home / "my editor"
+    editor.write_text(f"#!/bin/sh\n{script}\n")
+    editor.chmod(0o755)
+    mngr.env["EDITOR"] = f"'{editor}'"
+
+
 GUIDE = Path(__file__).parents[2] / "docs" / "configuration.md"
 
 
@@ -254,6 +262,31 @@ def test_other_files_can_be_changed_while_one_is_broken(mngr: Shell) -> None:
     mngr.write_user("[trash\n")
     assert mngr("set", "--scope", "project", "tmux.width", "90").returncode == 0
     assert mngr.project_file.read_text() == "[tmux]\nwidth = 90\n"
+
+
+def test_edit_opens_the_file_and_makes_its_folder(mngr: Shell) -> None:
+    use_editor(mngr, """echo 'trash.keep = "3d"' > "$1" """)
+    mngr.ok("edit")
+    assert mngr.ok("get", "trash.keep") == "3d\n"
+    mngr.ok("edit", "--scope", "local")
+    assert mngr.local_file.exists()
+
+
+def test_edit_mends_a_broken_file(mngr: Shell) -> None:
+    mngr.write_user("oops")
+    use_editor(mngr, ': > "$1"')
+    assert mngr("edit").returncode == 0
+    assert mngr.ok("get", "trash.keep") == "14d\n"
+
+
+def test_edit_says_when_the_file_is_broken_afterwards(mngr: Shell) -> None:
+    use_editor(mngr, 'echo trash.kep = 1 > "$1"')
+    assert "did you mean 'trash.keep'?" in mngr.fails(2, "edit")
+
+
+def test_a_template_holds_options_of_create(mngr: Shell) -> None:
+    mngr.ok("set", "create_templates.quick.label.team", "core")
+    assert "did you mean 'label'?" in mngr.fails(2, "set", "create_templates.quick.lable", "a=b")
 
 
 def test_list_reports_options_no_command_has(mngr: Shell) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.kite import environment, mngr
+from tests.support.kite import environment, mngr
 
 
 @pytest.fixture

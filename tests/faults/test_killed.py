@@ -46,7 +46,9 @@ def worktrees(mngr: Cli) -> int:
 
 
 @pytest.mark.parametrize("step", CREATE)
-def test_a_killed_create_is_listed_honestly_and_repeating_it_completes_it(mngr: Cli, step: str) -> None:
+def test_a_killed_create_is_listed_honestly_and_repeating_it_completes_it(
+    mngr: Cli, step: str
+) -> None:
     killed(mngr, step, *create(mngr))
     expected = {
         "claimed": {},
@@ -103,7 +105,9 @@ def whole(mngr: Cli, work: Path) -> None:
 
 
 @pytest.mark.parametrize("step", DESTROY)
-def test_a_killed_destroy_is_listed_honestly_and_repeating_it_completes_it(mngr: Cli, step: str) -> None:
+def test_a_killed_destroy_is_listed_honestly_and_repeating_it_completes_it(
+    mngr: Cli, step: str
+) -> None:
     work = with_work(mngr)
     killed(mngr, step, "destroy", "foo", "--force", "-b")
     now = listed(mngr)

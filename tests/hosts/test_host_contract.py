@@ -62,7 +62,9 @@ def test_run_ends_the_whole_tree_at_its_deadline(host: Host, tmp_path: Path) -> 
     until(lambda: not Path(f"/proc/{pid}").exists(), what="the grandchild ended")
 
 
-def test_run_does_not_wait_for_a_grandchild_that_holds_its_pipes(host: Host, tmp_path: Path) -> None:
+def test_run_does_not_wait_for_a_grandchild_that_holds_its_pipes(
+    host: Host, tmp_path: Path
+) -> None:
     pid_file = tmp_path / "pid"
     done = host.run(["sh", "-c", f"sleep 300 & echo $! > {pid_file}; echo out"], timeout=20)
     assert (done.code, done.stdout) == (0, b"out\n")
@@ -78,7 +80,9 @@ def test_a_program_that_reads_none_of_its_input_is_no_error(host: Host) -> None:
     assert host.run(["true"], input=b"x" * (1 << 20), timeout=10).code == 0
 
 
-def test_put_writes_content_and_mode_and_leaves_no_temporary_file(host: Host, tmp_path: Path) -> None:
+def test_put_writes_content_and_mode_and_leaves_no_temporary_file(
+    host: Host, tmp_path: Path
+) -> None:
     folder = tmp_path / "deep" / "er"
     names = ["a", "with space", "quo'te", "new\nline", "-dash"]
     host.put({str(folder / name): (f"{name}\0".encode(), 0o640) for name in names})
@@ -110,7 +114,7 @@ def test_of_many_writers_on_one_revision_exactly_one_wins(host: Host) -> None:
     stem = record_stem(host.home, AGENT_ID)
     for rev in range(5):
         with ThreadPoolExecutor(8) as pool:
-            won = list(pool.map(lambda n, rev=rev: host.swap(stem, rev, b"%d" % n), range(8)))  # type: ignore[misc]
+            won = list(pool.map(lambda n, rev=rev: host.swap(stem, rev, b"%d" % n), range(8)))
         assert won.count(True) == 1
         assert current(host, stem) == (rev + 1, b"%d" % won.index(True))
 
@@ -150,7 +154,9 @@ def test_nothing_in_an_agents_folder_can_break_a_reading(host: Host) -> None:
     assert evidence.started is None and evidence.exit is None
 
 
-@pytest.mark.parametrize("bad", [b"", b"{", b"[]", b"{}", b'{"id":"agent-other"}', b"\xff\xfe", b"x" * (2 << 20)])
+@pytest.mark.parametrize(
+    "bad", [b"", b"{", b"[]", b"{}", b'{"id":"agent-other"}', b"\xff\xfe", b"x" * (2 << 20)]
+)
 def test_a_bad_record_is_evidence_with_a_problem_and_hides_no_other(host: Host, bad: bytes) -> None:
     other = "agent-" + "b" * 32
     host.swap(record_stem(host.home, AGENT_ID), 0, bad)

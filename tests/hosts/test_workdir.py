@@ -33,7 +33,7 @@ def tree(folder: Path) -> dict[str, tuple[str, bytes]]:
     found = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
-        if name.split("/")[0] == ".git":
+        if name.split("/", maxsplit=1)[0] == ".git":
             continue
         if path.is_symlink():
             found[name] = ("link", os.fsencode(os.readlink(path)))
@@ -89,7 +89,14 @@ def test_include_dirty_makes_the_new_tree_equal_to_the_old_one(
     shutil.rmtree(base)
 
 
-def make(base: Path, *, name: str = "n", branch: str = "", transfer: str = "", include_dirty: bool = False) -> workdir.Plan:
+def make(
+    base: Path,
+    *,
+    name: str = "n",
+    branch: str = "",
+    transfer: str = "",
+    include_dirty: bool = False,
+) -> workdir.Plan:
     host = LocalHost(str(base / "home"))
     plan = workdir.plan(
         host,
@@ -146,7 +153,9 @@ def test_an_existing_branch_is_used_itself_when_only_a_base_is_given(base: Path)
         make(base, name="m", branch="topic")
 
 
-def test_a_default_branch_that_exists_gets_a_suffix_and_a_spelled_out_one_is_refused(base: Path) -> None:
+def test_a_default_branch_that_exists_gets_a_suffix_and_a_spelled_out_one_is_refused(
+    base: Path,
+) -> None:
     run_git(base / "repo", "branch", "mngr/n")
     assert make(base).branch == "mngr/n-2"
     with pytest.raises(Taken, match="exists already"):
@@ -159,14 +168,20 @@ def test_a_branch_called_like_the_prefix_is_explained(base: Path) -> None:
         make(base)
 
 
-@pytest.mark.parametrize("branch", ["nope:x", ":bad..name", "nope", ":a b", ":-x", "--upload-pack=x:y"])
+@pytest.mark.parametrize(
+    "branch", ["nope:x", ":bad..name", "nope", ":a b", ":-x", "--upload-pack=x:y"]
+)
 def test_a_bad_branch_option_is_a_usage_error(base: Path, branch: str) -> None:
     with pytest.raises(UsageError):
         make(base, branch=branch)
 
 
 def test_a_copy_keeps_modes_links_and_hidden_files(base: Path) -> None:
-    for name, (kind, content) in {".h": ("file", b"1"), "x": ("executable", b"2"), "l": ("link", b"f")}.items():
+    for name, (kind, content) in {
+        ".h": ("file", b"1"),
+        "x": ("executable", b"2"),
+        "l": ("link", b"f"),
+    }.items():
         write(base / "repo", name, kind, content)
     made = make(base, transfer="rsync")
     assert tree(Path(made.work_dir)) == tree(base / "repo")
@@ -197,7 +212,10 @@ def test_changes_lists_odd_names_and_both_sides_of_a_rename(base: Path) -> None:
     repo = base / "repo"
     run_git(repo, "mv", "f", "new\nname")
     (repo / "unt racked").write_text("")
-    found = {change.path: change.code for change in git.changes(Repo(run=LocalHost("/x").run, path=str(repo)))}
+    found = {
+        change.path: change.code
+        for change in git.changes(Repo(run=LocalHost("/x").run, path=str(repo)))
+    }
     assert found == {"new\nname": "R ", "f": "D ", "unt racked": "??"}
 
 

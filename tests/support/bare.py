@@ -39,6 +39,8 @@ class BareHost(ShellHost):
         self.socket = tmux.socket_path(home, os.getuid())
 
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
-        clean = [f"{key}={os.environ[key]}" for key in ("HOME", "PATH", "TERM") if key in os.environ]
+        clean = [
+            f"{key}={os.environ[key]}" for key in ("HOME", "PATH", "TERM") if key in os.environ
+        ]
         git_identity = [f"{k}={v}" for k, v in os.environ.items() if k.startswith("GIT_CONFIG_")]
         return ["env", "-i", *clean, *git_identity, "sh", "-c", 'exec "$@"', "sh", *argv]

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mngr import tmux
 
@@ -26,7 +27,7 @@ class Result:
     out: str
     err: str
 
-    def json(self) -> dict:  # type: ignore[type-arg]
+    def json(self) -> Any:
         return json.loads(self.out)
 
     def ok(self) -> Result:
@@ -133,7 +134,9 @@ class Cli:
             timeout=timeout,
             check=False,
         )
-        out, err = (stream.decode("utf-8", "surrogateescape") for stream in (done.stdout, done.stderr))
+        out, err = (
+            stream.decode("utf-8", "surrogateescape") for stream in (done.stdout, done.stderr)
+        )
         return Result(list(args), done.returncode, out, err)
 
     def start(self, *args: str, **options: object) -> subprocess.Popen[bytes]:
@@ -154,16 +157,18 @@ class Cli:
         words = args if "--" in args else (*args, "--", "sleep", "1000")
         return self("create", name, "--no-connect", *words).ok()
 
-    def agent(self, name: str) -> dict:  # type: ignore[type-arg]
-        agents = [a for a in self("list", "--format", "json").ok().json()["agents"] if a["name"] == name]
+    def agent(self, name: str) -> dict[str, Any]:
+        everything = self("list", "--format", "json").ok().json()["agents"]
+        agents = [agent for agent in everything if agent["name"] == name]
         assert len(agents) == 1, f"{name}: {agents}"
-        return agents[0]
+        found: dict[str, Any] = agents[0]
+        return found
 
     def state(self, name: str) -> str:
         return str(self.agent(name)["state"])
 
     def state_dir(self, name: str) -> Path:
-        return self.home / "agents" / self.agent(name)["id"]
+        return self.home / "agents" / str(self.agent(name)["id"])
 
     def work_dir(self, name: str) -> Path:
         return Path(self.agent(name)["work_dir"])

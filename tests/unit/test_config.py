@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mngr.config import Config, find_project, new_project
-from mngr.errors import UsageError
+from mngr.errors import MngrError, UsageError
 from mngr.settings import (
     SETTINGS,
     check,
@@ -132,6 +132,7 @@ def test_variables_with_single_underscores_are_not_settings(world: World) -> Non
     assert world.load().values == defaults()
 
 
+@settings(deadline=None)
 @given(st.lists(NAMES, min_size=1, max_size=4), st.from_regex(r"[a-hj-m][a-z ]*", fullmatch=True))
 def test_double_underscores_in_a_variable_separate_lower_case_names(
     names: list[str], value: str
@@ -150,6 +151,7 @@ def test_a_variable_with_an_empty_part_is_named(world: World, name: str) -> None
         world.load()
 
 
+@settings(deadline=None)
 @given(TREES, TREES, TREES)
 def test_merging_is_associative(
     one: dict[str, Json], two: dict[str, Json], three: dict[str, Json]
@@ -157,6 +159,7 @@ def test_merging_is_associative(
     assert merge(merge(one, two), three) == merge(one, merge(two, three))
 
 
+@settings(deadline=None)
 @given(TREES, TREES)
 def test_the_upper_layer_wins_and_nothing_else_is_lost(
     below: dict[str, Json], above: dict[str, Json]
@@ -164,8 +167,7 @@ def test_the_upper_layer_wins_and_nothing_else_is_lost(
     before = repr((below, above))
     merged = merge(below, above)
     for key, value in leaves(above):
-        if value != {}:
-            assert lookup(merged, split_key(key)) == value
+        assert lookup(merged, split_key(key)) == value
     assert merge(merged, above) == merged
     assert merge({}, above) == merge(above, {}) == above
     assert {k: v for k, v in merged.items() if k not in above} == {
@@ -177,11 +179,13 @@ def test_the_upper_layer_wins_and_nothing_else_is_lost(
 # Names.
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(), min_size=1, max_size=5))
 def test_a_key_of_any_parts_can_be_written_and_read_back(parts: list[str]) -> None:
     assert split_key(join_key(tuple(parts))) == tuple(parts)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_text_is_a_key_or_a_usage_error(text: str) -> None:
     try:
@@ -241,6 +245,7 @@ def test_a_value_is_toml_if_it_is_toml_and_text_otherwise(text: str, value: Json
     assert (type(parsed), parsed) == (type(value), value)
 
 
+@settings(deadline=None)
 @given(st.text() | st.from_regex(r"[\"'\[{+\-0-9tfin_.,=} a]{0,8}", fullmatch=True))
 def test_the_short_cut_for_common_values_agrees_with_the_toml_parser(text: str) -> None:
     assert repr(parse_value(text)) == repr(_toml_value(text))
@@ -316,6 +321,7 @@ def test_every_default_passes_its_own_check() -> None:
     assert all(kind_of(split_key(key)) == kind for key, (kind, _, _) in SETTINGS.items())
 
 
+@settings(deadline=None)
 @given(VALUES, st.lists(st.sampled_from(["agent_types", "trash", "keep", "x", "env"]), max_size=4))
 def test_any_tree_is_accepted_or_refused_in_one_line(value: Json, names: list[str]) -> None:
     try:
@@ -418,6 +424,7 @@ def test_a_bad_setting_on_the_command_line_is_never_left_out(world: World) -> No
         world.load("trash.kep=1", strict=False)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=40) | st.text("[]{}=.\"'#\n\\u ax1e", max_size=40).map(str.encode))
 def test_any_bytes_are_settings_or_a_usage_error(data: bytes) -> None:
     with tempfile.NamedTemporaryFile() as file:
@@ -586,6 +593,50 @@ def test_a_value_taken_out_leaves_the_rest_and_its_comments() -> None:
 
 def test_taking_out_what_is_not_there_changes_nothing() -> None:
     assert edited(DOCUMENT, ("providers", "q", "y"), None, "settings.toml") == DOCUMENT
+
+
+def test_a_file_without_a_last_line_end_can_be_edited() -> None:
+    after = edited('trash.keep = "1d"', ("tmux", "width"), 9, "settings.toml")
+    assert parse_settings(after, "") == {"trash": {"keep": "1d"}, "tmux": {"width": 9}}
+
+
+def test_a_file_of_dotted_keys_can_be_edited() -> None:
+    dotted = 'providers.x.y = 1\ntrash.keep = "1d"\n'
+    after = edited(dotted, ("providers", "z", "w"), {"a": 2}, "settings.toml")
+    providers: Json = {"x": {"y": 1}, "z": {"w": {"a": 2}}}
+    assert parse_settings(after, "") == {"providers": providers, "trash": {"keep": "1d"}}
+
+
+def test_an_edit_that_would_change_something_else_is_not_made() -> None:
+    odd = "[a]\n[c.a]\nb.b.b = 1\n# c\n[a.a]\n"
+    with pytest.raises(MngrError, match=r"cannot change a\.c\.b in .* and keep the rest"):
+        edited(odd, ("a", "c", "b"), "x", "settings.toml")
+
+
+PATHS = st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map(".".join)
+LINES = st.one_of(
+    PATHS.map("[{}]".format),
+    PATHS.map("[[{}]]".format),
+    PATHS.map("{} = 1".format),
+    PATHS.map("{} = [1,\n 2] # two".format),
+    PATHS.map('{} = {{a = "x"}}'.format),
+    st.sampled_from(["", "# comment"]),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(LINES, max_size=8).map("\n".join), PATHS, st.sampled_from([None, 1, [2], {"q": 3}]))
+def test_any_edit_of_any_file_changes_only_its_key_or_nothing(
+    text: str, key: str, value: Json
+) -> None:
+    try:
+        before = parse_settings(text, "")
+        after = parse_settings(edited(text, split_key(key), value, ""), "")
+    except MngrError:
+        return
+    same = nest(split_key(key), "same")
+    assert lookup(after, split_key(key)) == value
+    assert dict(leaves(merge(after, same))) == dict(leaves(merge(before, same)))
 
 
 def test_a_key_cannot_be_set_below_a_value() -> None:

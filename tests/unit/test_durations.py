@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mngr.durations import parse_duration
@@ -43,6 +43,7 @@ def test_a_duration_beyond_a_lifetime_is_refused(text: str) -> None:
         parse_duration(text)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 99), min_size=5, max_size=5))
 def test_units_add_up(amounts: list[int]) -> None:
     written = "".join(f"{n}{unit}" for n, unit in zip(amounts, UNITS, strict=True))
@@ -50,11 +51,13 @@ def test_units_add_up(amounts: list[int]) -> None:
     assert parse_duration(written) == expected
 
 
+@settings(deadline=None)
 @given(st.integers(0, 3_000_000_000))
 def test_a_bare_number_is_seconds(seconds: int) -> None:
     assert parse_duration(str(seconds)) == parse_duration(f"{seconds}s") == seconds
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_text_is_a_duration_or_a_usage_error(text: str) -> None:
     try:

@@ -13,7 +13,7 @@ from mngr.cli.manual import check, command_page, main, overview_page, write
 from mngr.cli.parser import Parser
 from mngr.cli.rendering import Block, Page, Section, as_roff, as_text, fill, text_width
 from mngr.plugins import load_registry
-from support import kite
+from tests.support import kite
 
 
 def kite_page() -> Page:

@@ -13,7 +13,11 @@ from mngr.ops.launch import env_file
 from mngr.quoting import join, quote
 
 raw = st.binary(max_size=40).map(lambda data: os.fsdecode(data.replace(b"\0", b"")))
-PRINT = ["python3", "-c", "import os,sys; sys.stdout.buffer.write(b'\\0'.join(map(os.fsencode, sys.argv[1:])))"]
+PRINT = [
+    "python3",
+    "-c",
+    "import os,sys; sys.stdout.buffer.write(b'\\0'.join(map(os.fsencode, sys.argv[1:])))",
+]
 
 
 @settings(max_examples=60, deadline=None)
@@ -39,7 +43,14 @@ def test_any_environment_passes_through_the_env_file(env: dict[str, str]) -> Non
 
 
 def test_nothing_in_a_value_is_executed(tmp_path: Path) -> None:
-    values = ["$(touch x)", "`touch x`", "a;touch x", "'; touch x; '", "\n touch x \n", "\\'; touch x"]
+    values = [
+        "$(touch x)",
+        "`touch x`",
+        "a;touch x",
+        "'; touch x; '",
+        "\n touch x \n",
+        "\\'; touch x",
+    ]
     script = env_file({f"V{n}": value for n, value in enumerate(values)})
     subprocess.run(["sh"], input=script, cwd=tmp_path, check=True)
     assert not (tmp_path / "x").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.kite import ROOT
+from tests.support.kite import ROOT
 
 FORBIDDEN = {
     "asyncio",

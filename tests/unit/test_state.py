@@ -29,7 +29,9 @@ def record(**changes: object) -> AgentRecord:
     return base.replace(**changes)
 
 
-def pane(*, dead: bool = False, pid: int = 7, dead_time: float = 0.0, window: str = "agent") -> Pane:
+def pane(
+    *, dead: bool = False, pid: int = 7, dead_time: float = 0.0, window: str = "agent"
+) -> Pane:
     return Pane(
         session="agent-1",
         pane_id="%1",
@@ -165,20 +167,24 @@ evidence = st.fixed_dictionaries(
     {},
     optional={
         "started": st.builds(started, launches),
-        "exit": st.builds(exit, st.integers(0, 255), launches, st.sampled_from(["", "hangup", "x"])),
-        "panes": st.lists(st.builds(pane, dead=st.booleans(), pid=st.sampled_from([7, 8])), max_size=2).map(
-            tuple
+        "exit": st.builds(
+            exit, st.integers(0, 255), launches, st.sampled_from(["", "hangup", "x"])
         ),
+        "panes": st.lists(
+            st.builds(pane, dead=st.booleans(), pid=st.sampled_from([7, 8])), max_size=2
+        ).map(tuple),
     },
 )
 
 
-@given(evidence, st.booleans(), st.sampled_from(["", "end_of_turn"]), st.sampled_from(["", "L0", "L1"]))
+@given(
+    evidence, st.booleans(), st.sampled_from(["", "end_of_turn"]), st.sampled_from(["", "L0", "L1"])
+)
 def test_every_evidence_has_one_state_with_a_reason_and_a_time(
     found: dict[str, object], worker: bool, waiting: str, stop: str
 ) -> None:
     intent = StopIntent(launch=stop, time=950.0) if stop else None
-    seen = verdict(record(stop=intent), alive_worker=worker, waiting=waiting, **found)
+    seen = verdict(record(stop=intent), alive_worker=worker, waiting=waiting, **found)  # type: ignore[arg-type]
     assert seen.reason and 0 < seen.since <= NOW
     panes = found.get("panes", ())
     if seen.state in (State.RUNNING, State.WAITING):

@@ -11,7 +11,10 @@ from mngr.struct import Json, Struct
 
 text = st.text(max_size=20)
 worker = st.builds(
-    lambda machine, pid, start: Worker(machine=machine, pid=pid, start=start), text, st.integers(), text
+    lambda machine, pid, start: Worker(machine=machine, pid=pid, start=start),
+    text,
+    st.integers(),
+    text,
 )
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | text,

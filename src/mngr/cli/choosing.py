@@ -76,7 +76,7 @@ def add_filters(parser: Parser) -> None:
     add("--project", action="append", help="of this project; repeatable")
     add("--label", action="append", metavar="K[=V]", help="with this label; repeatable")
     add("--host-label", action="append", metavar="K[=V]", help="on hosts with this tag; repeatable")
-    add("--sort", metavar="FIELDS", help="order, as in `state,-create_time`; `-` is descending")
+    add("--sort", metavar="FIELDS", help="order, as in `state,create_time:desc`")
     add("--fields", metavar="FIELDS", help="columns, as in `name,host.name,labels.team`")
     add("--limit", type=_count, metavar="N", help="the first N only")
     add("--ids", action="store_true", help="print ids only, one per line")
@@ -91,7 +91,7 @@ def _count(text: str) -> int:
 def chosen(args: argparse.Namespace, table: Sequence[Row], fields: Fields = FIELDS) -> list[Row]:
     """Filtered, sorted, limited; what was asked is checked even when there is nothing to show."""
     tests = list(_tests(args, fields))
-    order = parse_sort(args.sort, fields) if args.sort else None
+    order = parse_sort(args.sort, fields) if args.sort is not None else None
     found = [row for row in table if all(test(row) for test in tests)]
     if order is not None:
         found.sort(key=order)
@@ -166,7 +166,7 @@ def listed(
     """Print the rows, with the columns asked for in every format."""
     if args.ids and args.format == "human":
         args.format = "{id}"
-    if args.fields:
+    if args.fields is not None:
         columns = names = parse_fields(args.fields, fields)
         if args.format in ("json", "jsonl"):
             table = [{name: select(row, name) for name in names} for row in table]

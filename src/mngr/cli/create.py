@@ -111,8 +111,15 @@ def templates(args: argparse.Namespace, names: list[str]) -> dict[str, Json]:
         if "template" in known[name]:
             raise UsageError(f"create_templates.{name}: a template cannot name templates")
         args.parser.coerce(known[name], f"create_templates.{name}")
-        found = overlay(found, known[name])
+        found = overlay(found, {key: _listed(value) for key, value in known[name].items()})
     return found  # type: ignore[return-value]  # only settings were laid over each other
+
+
+def _listed(value: Json) -> Json:
+    """An object adds up with the lists of other templates."""
+    if isinstance(value, dict):
+        return [f"{key}={inner}" for key, inner in value.items()]
+    return value
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from mngr import tmux
+from mngr import tmux, tmux_scripts
 from mngr.errors import MngrError
 from mngr.hosts import spawn
 from mngr.hosts.base import Capabilities, Completed, Host, HostReading, HostRef, newest
@@ -79,7 +79,7 @@ class LocalHost:
     def _restore_socket(self) -> bool:
         if not os.path.exists(os.path.join(self.home, "tmux.json")):
             return False
-        script = ["sh", "-c", tmux.RESTORE, "mngr", self.home, self.socket]
+        script = ["sh", "-c", tmux_scripts.RESTORE, "mngr", self.home, self.socket]
         return self.run(script, timeout=20).code == 0
 
     def put(self, files: Files) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import tarfile
 
-from mngr import tmux
+from mngr import tmux, tmux_scripts
 from mngr.errors import MngrError, Unreachable
 from mngr.hosts import spawn
 from mngr.hosts.base import Capabilities, Completed, HostReading, HostRef, newest
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Panes before files, as on every host: `exit` is written before its pane dies.
 READ = (
     "home=$1 socket=$2; shift 2\n"
-    + tmux.FUNCTIONS
+    + tmux_scripts.FUNCTIONS
     + r"""
 date +%s
 if command -v tmux >/dev/null; then

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mngr.errors import NotFound, Stale
+from mngr.errors import BadRecord, NotFound, Stale
 from mngr.records import AgentRecord, encode, record_stem
 
 TYPE_CHECKING = False
@@ -19,8 +19,12 @@ def change(host: Host, agent_id: str, edit: Callable[[AgentRecord], AgentRecord]
     """The record after `edit`, which is called on the newest revision, perhaps several times."""
     for _ in range(ATTEMPTS):
         evidence = next(iter(host.read([agent_id]).agents), None)
-        if evidence is None or evidence.record is None:
-            raise NotFound(f"{agent_id} is gone or its record unreadable", "see `mngr doctor`")
+        if evidence is None:
+            raise NotFound(f"{agent_id} is gone", "see `mngr restore --list`")
+        if evidence.record is None:
+            raise BadRecord(
+                f"{agent_id} has an unreadable record ({evidence.problem})", "see `mngr doctor`"
+            )
         edited = edit(evidence.record)
         if edited == evidence.record:
             return edited

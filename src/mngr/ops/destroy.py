@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from mngr import events, git, tmux
+from mngr import events, git, tmux_scripts
 from mngr.errors import BadRecord, MngrError, NotFound, Refused, Stale, nearest
 from mngr.git import Repo
 from mngr.hosts.processes import this_process
@@ -100,7 +100,7 @@ def _move_to_trash(world: World, host: Host, record: AgentRecord) -> None:
 def end_processes(world: World, host: Host, agent_id: str) -> None:
     grace = world.config.seconds("stop.grace")
     seconds = str(max(1, round(grace)))
-    script = ["sh", "-c", tmux.STOP, "mngr", host.home, host.socket, agent_id, seconds]
+    script = ["sh", "-c", tmux_scripts.STOP, "mngr", host.home, host.socket, agent_id, seconds]
     done = host.run(script, timeout=grace + 30)
     if done.code:
         raise MngrError(f"some processes of {agent_id} did not end", "see `mngr doctor`")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mngr import tmux
+from mngr import tmux_scripts
 from mngr.hosts import spawn
 from mngr.quoting import join, quote
 from mngr.records import AgentRecord, agent_dir
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # In two shells: the first drops whatever the caller's environment holds beyond the basics.
 INNER = """. "$1" && cd -- "$2" && shift 2 && exec "$@" """
-SCRIPT = tmux.CLEAN + f'clean ${{TERM+"TERM=$TERM"}} sh -c {quote(INNER)} mngr "$@"\n'
+SCRIPT = tmux_scripts.CLEAN + f'clean ${{TERM+"TERM=$TERM"}} sh -c {quote(INNER)} mngr "$@"\n'
 
 
 class ExecResult(Struct):

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from mngr import events, tmux
+from mngr import events, tmux, tmux_scripts
 from mngr.agents.base import LaunchContext
 from mngr.errors import MissingProgram, MngrError
 from mngr.quoting import join, quote
@@ -33,8 +33,9 @@ report() {{ printf '%s\n' "$2" > "$dir/.$1.$$" && mv -f "$dir/.$1.$$" "$dir/$1";
 ended() {{
   now
   report exit "{{\"launch\":\"$launch\",\"code\":$1,\"time\":$time,\"cause\":$2}}"
-  printf '{{"event_id":"evt-%s-exit","timestamp":"%s","source":"launcher","type":"agent_exited",%s\n' \
-    "$launch" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "\"exit_code\":$1,\"cause\":$2}}" >> "$dir/events.jsonl"
+  event="{{\"event_id\":\"evt-$launch-exit\",\"timestamp\":\"$(date -u +%Y-%m-%dT%H:%M:%SZ)\""
+  event="$event,\"source\":\"launcher\",\"type\":\"agent_exited\",\"exit_code\":$1,\"cause\":$2}}"
+  printf '%s\n' "$event" >> "$dir/events.jsonl"
   exit "$1"
 }}
 # Signals meant for the program must not end the launcher before it has reported. A handler, not
@@ -59,7 +60,10 @@ ended "$code" '""'
 LIMIT = """sh "$dir/limit.sh" {seconds} < /dev/null > /dev/null 2>&1 &
 """
 
-AFTER_LIMIT = """if [ -f "$dir/.timed_out.$launch" ]; then rm -f "$dir/.timed_out.$launch"; ended 124 {cause}; fi"""
+AFTER_LIMIT = """if [ -f "$dir/.timed_out.$launch" ]; then
+  rm -f "$dir/.timed_out.$launch"
+  ended 124 {cause}
+fi"""
 
 # Ends the launcher's program at the deadline; checks each second whether it is still needed.
 LIMIT_SCRIPT = (
@@ -72,7 +76,7 @@ while [ "$left" -gt 0 ]; do
 done
 : > {dir}/.timed_out.{launch}
 """
-    + tmux.PROCESSES.replace("{", "{{").replace("}", "}}")
+    + tmux_scripts.PROCESSES.replace("{", "{{").replace("}", "}}")
     + r"""
 spared=$launcher
 end_processes {grace}
@@ -179,10 +183,19 @@ def launch(host: Host, record: AgentRecord, event_type: str) -> None:
         pipe_to=_recorder(folder, record) if record.recorded else "",
     )
     event = events.event(event_type, agent_id=record.id, agent_name=record.name)
-    script = ["sh", "-c", tmux.LAUNCH, "mngr", host.home, host.socket, record.id, record.launch]
+    script = [
+        "sh",
+        "-c",
+        tmux_scripts.LAUNCH,
+        "mngr",
+        host.home,
+        host.socket,
+        record.id,
+        record.launch,
+    ]
     done = host.run([*script, events.line(event), *words], timeout=60)
     if done.code:
-        if done.code == tmux.NOT_INSTALLED:
+        if done.code == tmux_scripts.NOT_INSTALLED:
             raise MissingProgram("tmux is not installed", "install tmux 3.2 or newer")
         raise MngrError(f"{record.name} could not be launched: {done.complaint}")
 

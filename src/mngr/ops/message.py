@@ -24,7 +24,7 @@ LIMIT = 1 << 20
 
 
 def normalise(text: str) -> str:
-    """CRLF -> LF, no final newline; a control character would act as a key press, so it is named."""
+    """CRLF -> LF, no final newline; control characters would act as keys, so they are refused."""
     text = text.replace("\r\n", "\n").removesuffix("\n")
     for position, character in enumerate(text):
         if character not in "\t\n" and unicodedata.category(character) in ("Cc", "Cs"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mngr import git, quoting
+from mngr import git
 from mngr.errors import MngrError, Refused, Taken, UsageError
 from mngr.git import Repo
 from mngr.locks import Lock
@@ -233,12 +233,9 @@ def _copy_listed(host: Host, source: str, target: str, listed: bytes) -> None:
 
 def _copy(host: Host, plan: Plan) -> None:
     """A whole directory, every file mode and link kept; shares blocks where the disk can."""
-    source, target = quoting.quote(plan.source), quoting.quote(plan.work_dir)
-    script = (
-        f"mkdir -p {target} && "
-        f"{{ cp -a --reflink=auto {source}/. {target}/ 2>/dev/null || cp -pPR {source}/. {target}/; }}"
-    )
-    done = host.run(["sh", "-c", script], timeout=3600)
+    reflink = 'cp -a --reflink=auto "$1/." "$2/" 2> /dev/null'
+    script = f'mkdir -p "$2" && {{ {reflink} || cp -pPR "$1/." "$2/"; }}'
+    done = host.run(["sh", "-c", script, "mngr", plan.source, plan.work_dir], timeout=3600)
     if done.code:
         raise MngrError(f"{plan.source} could not be copied: {done.complaint}")
 

@@ -1,0 +1,148 @@
+"""What tmux needs done on the agent's own host, in POSIX sh: there may be no Python there."""
+
+from __future__ import annotations
+
+NOT_INSTALLED = 69
+"""What LAUNCH exits with when there is no tmux."""
+
+CLEAN = r"""
+clean() {
+  env -i HOME="${HOME:-/}" PATH="$PATH" SHELL="${SHELL:-/bin/sh}" LANG="${LANG:-C.UTF-8}" \
+    ${USER+"USER=$USER"} ${LOGNAME+"LOGNAME=$LOGNAME"} ${TZ+"TZ=$TZ"} \
+    ${TMPDIR+"TMPDIR=$TMPDIR"} "$@"
+}
+"""
+
+FUNCTIONS = r"""
+process_start() {
+  if [ -r "/proc/$1/stat" ]; then
+    IFS= read -r stat_line < "/proc/$1/stat" || return 1
+    set -- ${stat_line##*) }
+    echo "${20}"
+  elif [ ! -d /proc/self ]; then
+    LC_ALL=C ps -o lstart= -p "$1"
+  fi
+}
+in_socket_dir() {
+  socket_dir=${socket%/*}
+  [ -d "$socket_dir" ] || mkdir -m 700 "$socket_dir" 2>/dev/null || [ -d "$socket_dir" ] || {
+    echo "cannot make $socket_dir for the tmux socket" >&2; return 1; }
+  [ -O "$socket_dir" ] && [ ! -h "$socket_dir" ] || {
+    echo "$socket_dir belongs to somebody else" >&2; return 1; }
+}
+# If a temp cleaner took the socket, the server lives on and can make it anew.
+restore_socket() {
+  [ -S "$socket" ] && return 0
+  [ -f "$home/tmux.json" ] && IFS= read -r server < "$home/tmux.json" || return 1
+  pid=${server#*\"pid\":}; pid=${pid%%[!0-9]*}
+  start=${server#*\"start\":\"}; start=${start%%\"*}
+  [ -n "$pid" ] && [ -n "$start" ] && [ "$(process_start "$pid")" = "$start" ] || return 1
+  in_socket_dir && kill -USR1 "$pid" || return 1
+  tries=0
+  until [ -S "$socket" ]; do
+    tries=$((tries + 1)); [ "$tries" -lt 100 ] || return 1
+    sleep 0.02
+  done
+}
+"""
+
+# Processes that changed session keep the mark in their environment (readable on Linux).
+PROCESSES = r"""
+agent_pids() {
+  if [ -d /proc/self ]; then
+    for stat_file in /proc/[0-9]*/stat; do
+      IFS= read -r stat_line < "$stat_file" || continue
+      set -- ${stat_line##*) }
+      case " $leaders " in *" $4 "*)
+        [ "$1" = Z ] || { stat_file=${stat_file#/proc/}; echo "${stat_file%/stat}"; } ;;
+      esac
+    done 2>/dev/null
+    grep -ls "MNGR_AGENT_ID=$id" /proc/[0-9]*/environ | sed 's|^/proc/||; s|/environ$||'
+  else
+    ps -A -o pid=,tty= | while read -r each tty; do
+      case " $ttys " in *" $tty "*|*" /dev/$tty "*) echo "$each" ;; esac
+    done
+  fi
+}
+# Whoever asked may run inside the agent itself: spare this shell and its parent.
+others() {
+  for each in $(agent_pids | sort -un); do
+    case " $$ $PPID $spared " in *" $each "*) ;; *) echo "$each" ;; esac
+  done
+}
+send() { each_signal=$1; shift; [ $# -eq 0 ] || kill "-$each_signal" "$@" 2>/dev/null; }
+gone_within() {
+  until=$(($(date +%s) + $1))
+  while [ -n "$(others)" ]; do
+    [ "$(date +%s)" -lt "$until" ] || return 1
+    sleep 0.05
+  done
+}
+# TERM; then HUP, which interactive shells heed; then KILL, the reporting launchers last.
+end_processes() {
+  send TERM $(others)
+  gone_within 1 && return 0
+  send HUP $(others)
+  gone_within "$1" && return 0
+  spared=$leaders; send KILL $(others); gone_within 2
+  spared=; gone_within 1 || send KILL $(others)
+}
+"""
+
+RESTORE = "home=$1 socket=$2\n" + FUNCTIONS + "restore_socket\n"
+
+# Save the screen, end every process of the agent, then its session.
+STOP = (
+    "home=$1 socket=$2 id=$3 grace=$4 spared=\n"
+    + PROCESSES
+    + r"""
+dir=$home/agents/$id
+panes=$(tmux -u -S "$socket" list-panes -s -t "=$id" -F '#{pane_pid} #{pane_tty}' 2>/dev/null)
+leaders=$(printf '%s\n' "$panes" | cut -d ' ' -f 1 | tr '\n' ' ')
+ttys=$(printf '%s\n' "$panes" | cut -d ' ' -f 2 | tr '\n' ' ')
+[ -n "$panes" ] &&
+  tmux -u -S "$socket" capture-pane -p -e -J -S - -t "=$id:agent" > "$dir/.screen.$$" 2>/dev/null &&
+  mv -f "$dir/.screen.$$" "$dir/screen.txt"
+rm -f "$dir/.screen.$$"
+end_processes "$grace"
+[ -z "$panes" ] || tmux -u -S "$socket" kill-session -t "=$id" 2>/dev/null
+[ -z "$(others)" ]
+"""
+)
+
+# The server keeps the environment of whoever started it, so it gets next to none.
+LAUNCH = (
+    r"""
+home=$1 socket=$2 id=$3 launch=$4 event=$5; shift 5
+dir=$home/agents/$id
+"""
+    + CLEAN
+    + FUNCTIONS
+    + r"""
+ours() { clean TERM=xterm-256color tmux -u -S "$socket" -f "$home/tmux.conf" "$@"; }
+command -v tmux > /dev/null || exit 69
+in_socket_dir || exit 1
+[ -S "$socket" ] || restore_socket || :
+[ -f "$dir/started" ] && ours kill-session -t "=$id" 2>/dev/null
+pid=$(ours "$@") || exit 1
+server=
+[ -f "$home/tmux.json" ] && IFS= read -r server < "$home/tmux.json"
+case $server in
+  *"\"pid\":$pid,"*) ;;
+  *) printf '{"pid":%s,"start":"%s"}\n' "$pid" "$(process_start "$pid")" > "$home/.tmux.json.$$" &&
+     mv -f "$home/.tmux.json.$$" "$home/tmux.json" ;;
+esac
+printf '%s\n' "$event" >> "$dir/events.jsonl"
+tries=0
+while :; do
+  for file in "$dir/started" "$dir/exit"; do
+    if [ -f "$file" ] && IFS= read -r line < "$file"; then
+      case $line in *"\"$launch\""*) exit 0 ;; esac
+    fi
+  done
+  tries=$((tries + 1))
+  [ "$tries" -lt 1500 ] || { echo "the launcher did not report within 15 s" >&2; exit 1; }
+  sleep 0.01
+done
+"""
+)

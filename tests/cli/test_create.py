@@ -1,0 +1,389 @@
+"""What `mngr create` makes. What it refuses is in test_create_wrong_input.py."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import Cli, until
+from tests.support.screen import Screen
+
+HOSTILE = {
+    "SUBSTITUTION": "$(touch pwned) `touch pwned` ${HOME}",
+    "SEMICOLON": "a;b && c | d > e",
+    "QUOTES": "it's \"quoted\" '' \\' \\\\",
+    "NEWLINES": "one\ntwo\n\n",
+    "EMOJI": "🪁 ü 漢字",
+    "DASH": "--help",
+    "EMPTY": "",
+    "BYTES": b"\xff\xfe\x80 raw".decode("utf-8", "surrogateescape"),
+    "TMUX_WORDS": "#{pane_id} %1 ~ ;",
+}
+
+
+def environment_in(path: Path) -> dict[str, str]:
+    until(path.exists, what=str(path))
+    pairs = path.read_bytes().decode("utf-8", "surrogateescape").split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if pair)
+
+
+def test_an_agent_runs_in_a_worktree_on_a_branch_of_its_own(mngr: Cli) -> None:
+    done = mngr("create", "foo", "--format", "json", "--", "sleep", "1000").ok()
+    agent = mngr.agent("foo")
+    assert done.json() == {
+        "agent_id": agent["id"],
+        "agent_name": "foo",
+        "host_id": agent["host"]["id"],
+        "host_name": agent["host"]["name"],
+        "state": "RUNNING",
+    }
+    assert done.err.splitlines() == ["foo is RUNNING (process is alive)", "Done."]
+    work = Path(agent["work_dir"])
+    assert mngr.git("branch", "--show-current", cwd=work) == "mngr/foo"
+    assert mngr.git("rev-parse", "HEAD", cwd=work) == mngr.git("rev-parse", "HEAD")
+    assert work.parent == mngr.home / "worktrees"
+    assert mngr.tmux("list-sessions", "-F", "#S").split() == [agent["id"]]
+    assert mngr.git("status", "--short") == ""
+
+
+def test_how_a_fast_command_ends_is_not_a_failure_of_create(mngr: Cli) -> None:
+    for code, state in ((0, "DONE"), (3, "FAILED")):
+        name = f"end-{code}"
+        done = mngr("create", name, "--", "sh", "-c", f"exit {code}").ok()
+        assert done.err.splitlines()[-1] == "Done."
+        assert done.err.startswith(f"{name} is ")
+        until(lambda name=name, state=state: mngr.state(name) == state)  # type: ignore[misc]
+        assert mngr.agent(name)["exit_code"] == code
+
+
+def test_what_cannot_be_launched_is_an_error_and_stays_to_be_looked_at(mngr: Cli) -> None:
+    failed = mngr("create", "foo", "--", "no-such-program", "x")
+    failed.fails(1, "command not found: no-such-program", "mngr destroy foo")
+    assert "Done." not in failed.err
+    assert mngr.state("foo") == "FAILED"
+    in_json = mngr("create", "bar", "--format", "json", "--", "./nope")
+    in_json.fails(1, "command not found: ./nope")
+    assert in_json.json()["state"] == "FAILED"
+
+
+@pytest.mark.parametrize("words", [["exit", "0"], ["if", "true"], ["NAME=x", "true"], [":"]])
+def test_words_of_the_shell_are_programs_like_any_other(local: Cli, words: list[str]) -> None:
+    local("create", "foo", "--", *words)
+    until(lambda: local.state("foo") == "FAILED")
+    assert local.agent("foo")["exit_code"] == 127
+
+
+def test_the_environment_is_what_was_promised_and_nothing_else(mngr: Cli) -> None:
+    mngr.env |= {"AWS_SECRET": "x", "SSH_AUTH_SOCK": "/tmp/x", "PASSED": "p", "LC_TIME": "C"}
+    mngr.env |= {"TMUX": "/tmp/x,1,0"}
+    file = mngr.base / "vars"
+    file.write_bytes(
+        b"# a comment\n\nexport A=1\nB='two words'  # why\nC=\"say \\\"hi\\\"\"\n D = x y # z\nE=\xff\n"
+    )
+    flags = [word for key, value in HOSTILE.items() for word in ("--env", f"{key}={value}")]
+    flags += ["--env-file", str(file), "--pass-env", "PASSED", "--env", "A=over"]
+    flags += ["-w", "side=env -0 > side.env; sleep 1000"]
+    mngr.create("foo", *flags, "--", "sh", "-c", "env -0 > .own && mv .own own.env; exec cat")
+    agent, work = mngr.agent("foo"), mngr.work_dir("foo")
+    until((work / "side.env").exists)
+    found = environment_in(work / "own.env")
+    assert {key: found[key] for key in HOSTILE} == HOSTILE
+    given = {"A": "over", "B": "two words", "C": 'say "hi"', "D": "x y", "PASSED": "p"}
+    assert {key: found[key] for key in given} == given
+    assert os.fsencode(found["E"]) == b"\xff"
+    own = {
+        "MNGR_AGENT_NAME": "foo",
+        "MNGR_AGENT_ID": agent["id"],
+        "MNGR_AGENT_STATE_DIR": str(mngr.state_dir("foo")),
+        "MNGR_AGENT_WORK_DIR": str(work),
+        "MNGR_HOST_DIR": str(mngr.home),
+        "MNGR_GIT_BASE": mngr.git("rev-parse", "HEAD"),
+    }
+    assert {key: found[key] for key in own} == own
+    basics = {"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TERM", "TZ", "TMPDIR", "PWD"}
+    allowed = basics | own.keys() | given.keys() | HOSTILE.keys() | {"E"}
+    extra = {key for key in found if key not in allowed and not key.startswith("LC_")}
+    assert extra <= {"TERM_PROGRAM", "TERM_PROGRAM_VERSION", "SHLVL", "_"}
+    assert found["HOME"] == str(mngr.user_home)
+    assert not (work / "pwned").exists()
+    until(lambda: environment_in(work / "side.env").get("A") == "over")
+    side = environment_in(work / "side.env")
+    assert {key: side[key] for key in HOSTILE} == HOSTILE
+    assert "AWS_SECRET" not in side
+    assert (mngr.state_dir("foo") / "env").stat().st_mode & 0o77 == 0
+
+
+def test_arguments_reach_the_program_byte_for_byte(mngr: Cli) -> None:
+    words = [*HOSTILE.values(), "-", "--", "*", "~", "!!"]
+    mngr.create("foo", "--", "sh", "-c", 'printf "%s\\0" "$@" > .out; mv .out out', "sh", *words)
+    until((mngr.work_dir("foo") / "out").exists)
+    found = (mngr.work_dir("foo") / "out").read_bytes().split(b"\0")[:-1]
+    assert found == [os.fsencode(word) for word in words]
+    assert mngr.agent("foo")["command"][4:] == words
+
+
+def test_nothing_of_the_user_is_touched(local: Cli) -> None:
+    for name in (".profile", ".bashrc", ".tmux.conf", ".gitconfig"):
+        (local.user_home / name).write_text("exit 1 # would break whatever reads it\n")
+    (local.user_home / ".gitconfig").write_text("[user]\nname = me\n")
+
+    def fingerprint() -> dict[str, str]:
+        files = [path for path in local.user_home.rglob("*") if path.is_file()]
+        return {str(p): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+    before, config = fingerprint(), (local.repo / ".git/config").read_bytes()
+    sockets = local.base / "sockets"
+    sockets.mkdir()
+    local.env |= {"TMUX_TMPDIR": str(sockets)}
+    local.create("foo")
+    local("message", "foo", "-m", "hello").ok()
+    assert fingerprint() == before
+    assert (local.repo / ".git/config").read_bytes() == config
+    assert list(sockets.iterdir()) == []
+
+
+def test_an_agent_can_be_given_windows_files_and_preparations(mngr: Cli) -> None:
+    upload = mngr.base / "tool"
+    upload.write_bytes(b"#!/bin/sh\necho from the tool\n")
+    upload.chmod(0o755)
+    flags = ["--upload-file", f"{upload}:bin/tool", "--provision-command", "bin/tool > made"]
+    flags += ["-w", "one=sleep 1000", "-w", "two=sleep 1001", "--label", "k=v=w", "--project", "p"]
+    flags += ["--tmux-width", "91", "--tmux-height", "23"]
+    mngr.create("foo", *flags)
+    agent, work = mngr.agent("foo"), mngr.work_dir("foo")
+    assert (work / "made").read_text() == "from the tool\n"
+    assert os.access(work / "bin/tool", os.X_OK)
+    windows = mngr.tmux("list-windows", "-t", agent["id"], "-F", "#W #{window_width}")
+    assert windows.splitlines() == ["agent 91", "one 91", "two 91"]
+    assert (agent["labels"], agent["project"]) == ({"k": "v=w"}, "p")
+    failing = mngr("create", "bar", "--provision-command", "exit 4", "--", "true")
+    failing.fails(1, "provisioning failed", "exit 4")
+    assert [each["name"] for each in mngr("list", "--format", "json").json()["agents"]] == ["foo"]
+
+
+def test_sources_other_than_a_clean_repository(mngr: Cli) -> None:
+    plain = mngr.base / "plain dir"
+    plain.mkdir()
+    (plain / "f").write_text("x")
+    mngr.create("copied", "--from", str(plain))
+    copied = mngr.work_dir("copied")
+    assert (copied / "f").read_text() == "x"
+    assert copied != plain
+    mngr.create("inplace", "--from", str(plain), "--transfer", "none")
+    assert mngr.work_dir("inplace") == plain
+    mngr.write("README", "changed\n")
+    mngr.write("néw file", "new\n")
+    mngr.create("dirty", "--include-dirty")
+    assert (mngr.work_dir("dirty") / "README").read_text() == "changed\n"
+    assert (mngr.work_dir("dirty") / "néw file").read_text() == "new\n"
+    mngr.create("dirtier", "--no-ensure-clean", "--transfer", "worktree")
+    assert (mngr.work_dir("dirtier") / "README").read_text() == "changed\n"
+
+
+def test_branches(local: Cli) -> None:
+    local.git("branch", "mngr/foo")
+    local.git("branch", "base")
+    local.commit("second")
+    done = local.create("foo")
+    assert "Note: the branch mngr/foo exists already; using mngr/foo-2" in done.err
+    assert local.agent("foo")["initial_branch"] == "mngr/foo-2"
+    local.create("bar", "--branch", "base:work/*")
+    bar = local.work_dir("bar")
+    assert local.git("branch", "--show-current", cwd=bar) == "work/bar"
+    assert local.git("rev-parse", "HEAD", cwd=bar) == local.git("rev-parse", "base")
+    local.create("on-base", "--branch", "base")
+    assert local.git("branch", "--show-current", cwd=local.work_dir("on-base")) == "base"
+    taken = local("create", "baz", "--branch", ":work/bar", "--", "true")
+    taken.fails(1, "the branch 'work/bar' exists already")
+
+
+def test_reuse_starts_what_has_ended_and_leaves_alone_what_runs(mngr: Cli) -> None:
+    mngr("create", "foo", "--reuse", "--", "sh", "-c", "echo x >> runs; exec cat").ok()
+    runs = mngr.work_dir("foo") / "runs"
+    until(lambda: runs.exists() and runs.read_text() == "x\n")
+    again = mngr("create", "foo", "--reuse", "-m", "hello", "--", "something", "else").ok()
+    assert "Reusing foo." in again.err
+    until(lambda: "hello" in mngr("capture", "foo").out)
+    mngr("stop", "foo").ok()
+    mngr("create", "foo", "--reuse").ok()
+    until(lambda: runs.read_text() == "x\nx\n")
+
+
+def test_the_first_message_is_delivered_after_the_start(mngr: Cli) -> None:
+    reader = ["sh", "-c", "stty -echo; head -n 2 > .got; mv .got got; exec sleep 1000"]
+    said = mngr("create", "foo", "-m", "one\ntwo", "--", *reader).ok()
+    assert "Message " in said.err
+    got = mngr.work_dir("foo") / "got"
+    until(got.exists)
+    assert got.read_text() == "one\ntwo\n"
+    mngr("create", "bar", "--message-file", "-", "--", *reader, input="1\n2\n").ok()
+    until((mngr.work_dir("bar") / "got").exists)
+    late = mngr("create", "baz", "-m", "x", "--", "no-such-program")
+    late.fails(1, "command not found")
+
+
+def test_templates_stack_below_the_options_and_above_the_settings(local: Cli) -> None:
+    local.controller_home.mkdir()
+    (local.controller_home / "settings.toml").write_text(
+        """
+        [commands.create]
+        project = "settings"
+        [create_templates.base]
+        project = "base"
+        label = ["a=1", "b=1"]
+        env = {X = "base"}
+        [create_templates.top]
+        label = {b = "2"}
+        timeout = "1h"
+        [create_templates.wrong]
+        proiect = "x"
+        [create_templates.loop]
+        template = ["base"]
+        """
+    )
+    local.create("none")
+    assert local.agent("none")["project"] == "settings"
+    local.create("both", "-t", "base", "-t", "top", "--label", "c=3", "--env", "X=flag")
+    both = local.agent("both")
+    assert both["project"] == "base"
+    assert both["labels"] == {"a": "1", "b": "2", "c": "3"}
+    assert "export X='flag'" in (local.state_dir("both") / "env").read_text()
+    local.create("over", "-t", "base", "--project", "flag")
+    assert local.agent("over")["project"] == "flag"
+    local("create", "-t", "bas", "--", "true").fails(2, "unknown template 'bas'", "'base'")
+    wrong = local("create", "-t", "wrong", "--", "true")
+    wrong.fails(2, "create_templates.wrong", "'proiect'", "'project'")
+    local("create", "-t", "loop", "--", "true").fails(2, "cannot name templates")
+
+
+def test_types_can_be_derived_from_others_in_the_settings(local: Cli) -> None:
+    local.controller_home.mkdir()
+    (local.controller_home / "settings.toml").write_text(
+        """
+        [agent_types.printer]
+        parent_type = "command"
+        command = ["printf", "%s|"]
+        cli_args = ["a b"]
+        env = {FROM = "type", TOO = "type"}
+        [agent_types.child]
+        parent_type = "printer"
+        cli_args = "c 'd e'"
+        env = {TOO = "child"}
+        [agent_types.round]
+        parent_type = "about"
+        [agent_types.about]
+        parent_type = "round"
+        [agent_types.orphan]
+        parent_type = "comand"
+        """
+    )
+    local("create", "foo", "child", "--env", "FROM=flag", "--no-connect", "--", "last").ok()
+    assert local.agent("foo")["command"] == ["printf", "%s|", "a b", "c", "d e", "last"]
+    until(lambda: "a b|c|d e|last|" in local("capture", "foo").out)
+    env = (local.state_dir("foo") / "env").read_text()
+    assert "export FROM='flag'" in env
+    assert "export TOO='child'" in env
+    local("create", "--type", "printer", "--", "x").ok()
+    local("create", "bar", "printr").fails(2, "unknown agent type 'printr'", "'printer'")
+    local("create", "bar", "round").fails(2, "derived from itself")
+    local("create", "bar", "orphan").fails(2, "'comand' (parent of 'orphan')", "'command'")
+    local("create", "bar", "printer", "--type", "child").fails(2, "disagree")
+
+
+def test_a_connect_command_runs_without_a_terminal_and_learns_what_to_do(mngr: Cli) -> None:
+    seen = mngr.base / "seen"
+    command = f'printf "%s\\n" "$MNGR_AGENT_NAME" "$MNGR_CONNECT_ARGV" > {seen}'
+    mngr.env["MNGR__COMMANDS__CREATE__CONNECT_COMMAND"] = command
+    mngr("create", "foo", "--", "cat").ok()
+    name, argv = seen.read_text().splitlines()
+    assert name == "foo"
+    assert f"attach-session -t '={mngr.agent('foo')['id']}'" in argv
+    seen.unlink()
+    mngr("create", "bar", "--no-connect", "--", "cat").ok()
+    assert not seen.exists()
+    failed = mngr("create", "baz", "--connect-command", "exit 9", "--", "cat")
+    failed.fails(1, "the connect command", "exit code 9")
+    assert mngr.state("baz") == "RUNNING"
+
+
+def test_foreground_passes_on_output_as_it_comes_and_the_exit_code(mngr: Cli) -> None:
+    script = "printf out; printf err >&2; sleep 0.2; printf '\\377\\n'; exit 7"
+    done = mngr("create", "foo", "--foreground", "--", "sh", "-c", script)
+    assert (done.code, done.err) == (7, "err")
+    assert os.fsencode(done.out) == b"out\xff\n"
+    big = mngr("create", "--foreground", "--", "head", "-c", "3000000", "/dev/zero")
+    assert (big.code, len(big.out)) == (0, 3_000_000)
+    missing = mngr("create", "--foreground", "--", "no-such-program")
+    missing.fails(127, "command not found: no-such-program")
+    mngr("create", "--foreground", "--format", "json", "--", "true").fails(2, "--format")
+
+
+def test_ctrl_c_stops_a_foreground_agent_and_keeps_its_work(mngr: Cli) -> None:
+    words = ["sh", "-c", "echo work > file; echo ready; sleep 1000"]
+    running = mngr.start("create", "foo", "--foreground", "--", *words)
+    assert running.stdout is not None
+    assert running.stdout.readline() == b"ready\n"
+    running.send_signal(signal.SIGINT)
+    assert running.wait(30) == 130
+    running.communicate()
+    assert mngr.state("foo") == "STOPPED"
+    assert (mngr.work_dir("foo") / "file").read_text() == "work\n"
+
+
+def test_twenty_creates_at_once_in_one_repository_all_succeed(local: Cli) -> None:
+    with ThreadPoolExecutor(20) as pool:
+        found = list(pool.map(lambda n: local("create", f"a{n}", "--", "cat"), range(20)))
+    assert [result.err for result in found if result.code] == []
+    agents = local("list", "--format", "json").json()["agents"]
+    assert {agent["state"] for agent in agents} == {"RUNNING"}
+    assert {agent["initial_branch"] for agent in agents} == {f"mngr/a{n}" for n in range(20)}
+    assert len({agent["work_dir"] for agent in agents}) == 20
+
+
+def test_a_dry_run_says_what_would_be_and_changes_nothing(mngr: Cli) -> None:
+    mngr.create("foo")
+    said = mngr("create", "bar", "--dry-run", "--", "make", "a b").ok()
+    assert "Would create bar" in said.out
+    assert "mngr/bar" in said.out
+    assert "make 'a b'" in said.out
+    row = mngr("create", "bar", "--dry-run", "--format", "json", "--", "true").ok().json()
+    assert (row["agent_name"], row["branch"], row["command"]) == ("bar", "mngr/bar", ["true"])
+    mngr("create", "foo", "--dry-run", "--", "true").fails(1, "'foo' is taken")
+    assert "Would reuse foo" in mngr("create", "foo", "--dry-run", "--reuse").ok().out
+    assert "mngr/bar" not in mngr.git("branch", "--list", "mngr/*")
+    assert len(mngr("list", "--format", "json").json()["agents"]) == 1
+
+
+def test_time_limits_and_recordings(local: Cli) -> None:
+    local.create("foo", "--timeout", "1s", "--record", "--", "sh", "-c", "echo hello; sleep 1000")
+    until(lambda: local.state("foo") == "FAILED")
+    agent = local.agent("foo")
+    assert (agent["state_reason"], agent["exit_code"]) == ("timed out after 1 s", 124)
+    header, *events = (local.state_dir("foo") / "record.cast").read_text().splitlines()
+    assert json.loads(header)["version"] == 2
+    assert "hello" in "".join(json.loads(event)[2] for event in events)
+
+
+def test_on_a_terminal_it_attaches_and_the_message_may_be_written_meanwhile(local: Cli) -> None:
+    editor = local.base / "editor"
+    editor.write_text('#!/bin/sh\nprintf "from the editor\\n" > "$1"\n')
+    editor.chmod(0o755)
+    with Screen(local, {"EDITOR": f"{editor} "}) as screen:
+        screen.mngr("create", "foo", "--edit-message", "--", "cat")
+        screen.shows("[foo]", "from the editor\nfrom the editor")
+        screen.keys("C-b", "d")
+        screen.shows("[detached")
+        screen.mngr("create", "bar", "--no-connect", "--", "cat")
+        screen.shows("bar is RUNNING (process is alive)", "Done.")
+        screen.mngr("create", "quick", "--", "no-such-program")
+        screen.shows("command not found: no-such-program")
+        editor.write_text("#!/bin/sh\nexit 3\n")
+        screen.mngr("create", "cancelled", "--edit-message", "--", "cat")
+        screen.shows("exit code 3")
+    local("create", "--edit-message", "--", "cat").fails(2, "needs a terminal")

@@ -1,0 +1,209 @@
+"""start, stop, restart, archive, rename, label: idempotent, atomic, and honest about it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+from tests.support.cli import Cli, until
+
+NONE = ("--transfer", "none")
+
+
+def launches(mngr: Cli, name: str) -> int:
+    [record] = mngr.state_dir(name).glob("agent.*.json")
+    return int(json.loads(record.read_text())["launches"])
+
+
+def records(mngr: Cli, name: str) -> list[str]:
+    return sorted(path.name for path in mngr.state_dir(name).glob("agent.*.json"))
+
+
+def test_stop_and_start_do_what_they_say_and_say_what_is(mngr: Cli) -> None:
+    mngr.create("foo", *NONE)
+    mngr.create("bar", *NONE)
+    pid = mngr.agent("foo")["pid"]
+    assert mngr("stop", "foo", "--dry-run").ok().err == "Would stop foo (RUNNING).\n"
+    assert os.path.exists(f"/proc/{pid}")
+    assert mngr("stop", "foo").ok().err == "Stopped foo.\n"
+    assert not os.path.exists(f"/proc/{pid}")
+    assert mngr.tmux("list-sessions", "-F", "#S").split() == [mngr.agent("bar")["id"]]
+    assert mngr("s", "foo").ok().err == "foo is already STOPPED.\n"
+    done = mngr("start", "foo", "bar").ok()
+    assert (done.out, done.err) == ("", "Started foo.\nbar is already RUNNING.\n")
+    assert (launches(mngr, "foo"), launches(mngr, "bar")) == (2, 1)
+    again = mngr("restart", "foo", "--format", "json").ok().json()
+    assert [(agent["name"], agent["state"]) for agent in again] == [("foo", "RUNNING")]
+    assert launches(mngr, "foo") == 3
+    assert mngr("stop", "--all", "-q").ok().err == ""
+    assert (mngr.state("foo"), mngr.state("bar")) == ("STOPPED", "STOPPED")
+    assert mngr("stop", "--all").ok().err == ""
+
+
+def test_each_target_stands_for_itself(mngr: Cli) -> None:
+    mngr.create("foo", *NONE)
+    mngr.create("bar", *NONE)
+    some = mngr("stop", "foo", "fooo", "bar", "nosuch")
+    assert some.code == 3
+    assert some.err.splitlines() == [
+        "mngr: no agent 'fooo'; did you mean 'foo'?",
+        "mngr: no agent 'nosuch'; see `mngr list`",
+        "Stopped foo.",
+        "Stopped bar.",
+    ]
+    mngr("start", "fooo").fails(4, "fooo", "did you mean 'foo'?")
+    none = mngr("start", "x1", "x2")
+    assert (none.code, none.err.count("no agent")) == (4, 2)
+    assert (mngr.state("foo"), mngr.state("bar")) == ("STOPPED", "STOPPED")
+    ids = mngr("list", "--stopped", "--ids").ok().out
+    mngr("start", "-", input=ids).ok()
+    assert (mngr.state("foo"), mngr.state("bar")) == ("RUNNING", "RUNNING")
+    mngr("stop", "--session", mngr.agent("foo")["id"], "foo").ok()
+    assert (mngr.state("foo"), mngr.state("bar")) == ("STOPPED", "RUNNING")
+    lines = mngr("stop", "foo", "bar", "--format", "jsonl").ok().out.splitlines()
+    assert [json.loads(line)["state"] for line in lines] == ["STOPPED", "STOPPED"]
+    host = mngr.agent("foo")["host"]
+    mngr("start", f"foo@{host['name']}.{host['provider_name']}").ok()
+    mngr("stop", f"foo@{host['name']}", "--format", "{name}={state}").ok()
+
+
+def test_wrong_targets_are_refused(local: Cli) -> None:
+    for command in ("start", "stop", "restart", "archive", "destroy", "label", "wait"):
+        local(command).fails(2, "name an agent", "mngr list")
+        local(command, "nosuch").fails(4, "nosuch")
+        assert local(command, "-", input="\n").ok().err == ""
+    local("stop", "not a name").fails(2, "not a name")
+    local("stop", "foo:src").fails(2, "path")
+    local("stop", "@localhost").fails(2, "names no agent")
+    local("stop", "--all", "foo").fails(2, "--all")
+    local("stop", "--session", "work").fails(4, "work")
+    local("stop", "foo", "--sesion", "x").fails(2, "--sesion", "--session")
+    local("start", "--connect", "-", input="").fails(2, "--connect", "one agent")
+
+
+def test_stopping_what_has_finished_records_nothing(mngr: Cli) -> None:
+    mngr.create("foo", *NONE, "--", "sh", "-c", "exit 3")
+    mngr("wait", "foo").ok()
+    before = records(mngr, "foo"), mngr("event", "foo").ok().out
+    assert mngr("stop", "foo").ok().err == "foo is already FAILED (exit code 3).\n"
+    assert (records(mngr, "foo"), mngr("event", "foo").ok().out) == before
+    assert mngr.state("foo") == "FAILED"
+
+
+def test_a_program_that_ignores_signals_and_hides_still_ends(mngr: Cli, tmp_path: Path) -> None:
+    script = tmp_path / "stubborn.sh"
+    script.write_text(
+        "trap '' TERM HUP INT\n"
+        "setsid sh -c 'trap \"\" TERM HUP; touch hidden; while :; do sleep 100; done' &\n"
+        "touch ready; while :; do sleep 100; done\n"
+    )
+    mngr.create("foo", "--", "sh", str(script))
+    work = mngr.work_dir("foo")
+    until(lambda: (work / "ready").exists() and (work / "hidden").exists())
+    began = time.monotonic()
+    mngr("stop", "foo", env={"MNGR__STOP__GRACE": "0.2s"}).ok()
+    assert time.monotonic() - began < 8
+    assert mngr.state("foo") == "STOPPED"
+    assert not mngr.processes()
+
+
+def test_an_agent_can_stop_itself(local: Cli) -> None:
+    command = " ".join(local.argv("stop", "foo"))
+    local.create(
+        "foo", "--pass-env", "PYTHONPATH", "--", "sh", "-c", f"{command} 2> said; sleep 1000"
+    )
+    until(lambda: local.state("foo") == "STOPPED")
+    assert "agent_stopped" in local("event", "foo", "--format", "{type}").ok().out.split()
+
+
+def test_archive_puts_aside_and_start_brings_back(mngr: Cli) -> None:
+    mngr.create("foo", *NONE)
+    assert mngr("archive", "foo", "--dry-run").ok().err == "Would archive foo.\n"
+    assert mngr.state("foo") == "RUNNING"
+    assert mngr("archive", "foo").ok().err == "Archived foo.\n"
+    assert mngr("archive", "foo").ok().err == "foo is already archived.\n"
+    assert mngr("list").ok().out == "No agents found\n"
+    [aside] = mngr("list", "--archived", "--format", "json").ok().json()["agents"]
+    assert (aside["state"], aside["archived"]) == ("STOPPED", True)
+    mngr("start", "foo").ok()
+    assert mngr.agent("foo")["archived"] is False
+    mngr("stop", "--archive", "foo").ok()
+    assert mngr("list", "--running").ok().out == "No agents found\n"
+
+
+def test_start_connects_by_the_configured_command(local: Cli, tmp_path: Path) -> None:
+    local.create("foo", *NONE)
+    local.create("quick", *NONE, "--", "true")
+    local("stop", "foo").ok()
+    local("start", "--connect", "foo").fails(2, "terminal")
+    seen = tmp_path / "seen"
+    connect = {"MNGR__COMMANDS__CONNECT__CONNECT_COMMAND": f"echo $MNGR_AGENT_NAME > {seen}"}
+    local("start", "--connect", "foo", env=connect).ok()
+    assert seen.read_text() == "foo\n"
+    local("start", "--connect", "foo", "quick").fails(2, "one agent")
+    until(lambda: local.state("quick") == "DONE")
+    seen.unlink()
+    local("start", "--connect", "--dry-run", "quick", env=connect).ok()
+    assert not seen.exists()
+
+
+def test_rename_changes_the_name_and_nothing_else(mngr: Cli) -> None:
+    mngr.create("foo")
+    mngr.create("other", *NONE)
+    before = mngr.agent("foo")
+    assert mngr("rename", "foo", "bar", "--dry-run").ok().err == "Would rename foo to bar.\n"
+    assert mngr.agent("foo") == before | {
+        k: mngr.agent("foo")[k] for k in ("idle_seconds", "runtime_seconds")
+    }
+    assert mngr("mv", "foo", "bar").ok().err == "Renamed foo to bar.\n"
+    after = mngr.agent("bar")
+    kept = ("id", "work_dir", "initial_branch", "pid", "start_time", "state")
+    assert {key: after[key] for key in kept} == {key: before[key] for key in kept}
+    assert mngr.tmux("show-options", "-v", "-t", f"={after['id']}:", "@mngr_name") == "bar\n"
+    assert mngr("rename", "bar", "bar").ok().err == "bar has that name already.\n"
+    mngr("rename", "bar", "other").fails(1, "other", "taken")
+    mngr("rename", "bar", "a b").fails(2, "a b")
+    mngr("rename", "foo", "baz").fails(4, "foo")
+    mngr("rename", "bar").fails(2, "NEW")
+    mngr.create("foo", *NONE)
+    assert mngr("rename", "bar", "third", "--format", "json").ok().json()[0]["old_name"] == "bar"
+
+
+def test_labels_are_set_removed_and_printed(mngr: Cli) -> None:
+    mngr.create("foo", *NONE, "--label", "a=1", "--", "true")
+    mngr.create("bar", *NONE, "--", "true")
+    assert mngr("label", "bar").ok().out == "No labels found\n"
+    assert mngr("label", "foo", "b=x y", "--dry-run").ok().err == "Would label foo: a=1 b=x y.\n"
+    assert mngr.agent("foo")["labels"] == {"a": "1"}
+    mngr("label", "foo", "bar", "b=x=y", "c=").ok()
+    assert mngr.agent("foo")["labels"] == {"a": "1", "b": "x=y", "c": ""}
+    assert mngr.agent("bar")["labels"] == {"b": "x=y", "c": ""}
+    mngr("label", "foo", "a=2", "--remove", "b", "--remove", "never").ok()
+    assert mngr.agent("foo")["labels"] == {"a": "2", "c": ""}
+    assert mngr("label", "foo").ok().out.split() == [
+        "NAME",
+        "LABEL",
+        "VALUE",
+        "foo",
+        "a",
+        "2",
+        "foo",
+        "c",
+    ]
+    assert mngr("label", "foo", "--format", "json").ok().json()[0]["labels"] == {"a": "2", "c": ""}
+    mngr("label", "foo", "=x").fails(2, "=x")
+    mngr("label", "foo", "a b=x").fails(2, "a b")
+    mngr("label", "foo", "k=two\nlines").fails(2, "k", "printable")
+    mngr("label", "k=v").fails(2, "name an agent")
+
+
+def test_fifty_labels_set_at_once_are_all_kept(mngr: Cli) -> None:
+    mngr.create("foo", *NONE, "--", "true")
+    count = 50 if mngr.provider == "local" else 12
+    running = [mngr.start("label", "foo", f"k{number}={number}") for number in range(count)]
+    ended = [process.communicate(timeout=120)[1] or process.returncode for process in running]
+    assert all(process.returncode == 0 for process in running), ended
+    assert mngr.agent("foo")["labels"] == {f"k{number}": str(number) for number in range(count)}
+    assert len(records(mngr, "foo")) == 1
