@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support.cli import Cli
 
@@ -41,6 +42,11 @@ class SkipsFail:
             terminalreporter.section("skipped, which fails the run because CI is set", red=True)
         for test, reason in sorted(self.skipped.items()):
             terminalreporter.line(f"{test}: {reason}", red=True)
+
+
+# Two loaded cores are no place for deadlines on single examples.
+settings.register_profile("mngr", deadline=None)
+settings.load_profile("mngr")
 
 
 def pytest_configure(config: pytest.Config) -> None:

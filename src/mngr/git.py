@@ -20,6 +20,9 @@ if TYPE_CHECKING:
         def stdout(self) -> bytes: ...
 
         @property
+        def stderr(self) -> bytes: ...
+
+        @property
         def complaint(self) -> str: ...
 
     class Run(Protocol):
@@ -45,6 +48,13 @@ class Change(Struct):
         return f"{self.code} {self.path}"
 
 
+def _complaint(done: Completed) -> str:
+    """The first error is the cause (a full disk), the last line what came of it."""
+    lines = done.stderr.decode("utf-8", "replace").splitlines()
+    causes = [line.strip() for line in lines if line.startswith("error: ")]
+    return "; ".join([*causes[:1], done.complaint]) if causes else done.complaint
+
+
 class Repo(Struct):
     """A directory inside a repository, and the way to run git there."""
 
@@ -52,10 +62,10 @@ class Repo(Struct):
     path: str
 
     def git(self, *args: str, input: bytes | None = None) -> bytes:
-        """stdout, or a GitError with git's own last line."""
+        """stdout, or a GitError with git's own complaint."""
         done = self.attempt(*args, input=input)
         if done.code:
-            raise GitError(f"git {args[0]} failed in {self.path}: {done.complaint}")
+            raise GitError(f"git {args[0]} failed in {self.path}: {_complaint(done)}")
         return done.stdout
 
     def attempt(self, *args: str, input: bytes | None = None) -> Completed:

@@ -58,7 +58,7 @@ def _rewritten(text: str, parts: tuple[str, ...], value: Json) -> str:
     if value is None:
         del table[parts[-1]]
     else:
-        table[parts[-1]] = _inline(value)
+        table[parts[-1]] = value
     return tomlkit.dumps(document)
 
 
@@ -72,7 +72,7 @@ def _on_top(text: str, parts: tuple[str, ...], value: Json) -> str:
 
 
 def _inline(value: Json) -> Json:
-    """A table as {a = 1}, the way it was typed; [headers] could land among dotted keys."""
+    """A table as {a = 1}; [headers] would take in the keys below them."""
     if not isinstance(value, dict):
         return value
     from tomlkit import inline_table

@@ -341,6 +341,13 @@ def _squeezed(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines()]
 
 
+def test_every_settings_file_in_the_guide_is_accepted(mngr: Shell) -> None:
+    blocks = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    assert len(blocks) >= 3
+    mngr.write_user("\n".join(blocks))
+    assert "create_templates.reviewer.type" in mngr.ok("list")
+
+
 def test_the_guide_describes_every_setting() -> None:
     guide = GUIDE.read_text()
     for key, (_, default, help) in SETTINGS.items():

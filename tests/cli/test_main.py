@@ -220,6 +220,17 @@ def test_a_reader_that_leaves_early_is_no_error(home: str, format: str) -> None:
     assert process.returncode == 141
 
 
+def test_a_reader_that_has_left_before_is_no_error(home: str) -> None:
+    theirs, ours = os.pipe()
+    os.close(theirs)
+    # Little output is still in a buffer at exit, where Python would complain once more.
+    process = start(home, "help", stdout=ours, stderr=subprocess.PIPE)
+    os.close(ours)
+    _, error = process.communicate(timeout=60)
+    assert error == b""
+    assert process.returncode == 141
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 def test_a_full_disk_is_one_line(home: str) -> None:
     for fate in ("fly", "flood"):
@@ -229,8 +240,7 @@ def test_a_full_disk_is_one_line(home: str) -> None:
             )
             _, error = process.communicate(timeout=60)
         assert process.returncode == 1
-        assert error.decode().count("\n") == 1
-        assert "No space left on device" in error.decode()
+        assert error == b"mngr: standard output: No space left on device\n"
 
 
 def test_closed_streams_are_no_error(home: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,9 +21,9 @@ AGENT_ID = "agent-" + "a" * 32
 
 
 @pytest.fixture(params=["local", "bare"])
-def host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]:
+def host(request: pytest.FixtureRequest, tmp_path: Path) -> Host:
     home = str(tmp_path / "home")
-    yield LocalHost(home) if request.param == "local" else BareHost(home)
+    return LocalHost(home) if request.param == "local" else BareHost(home)
 
 
 def a_record(**changes: object) -> AgentRecord:

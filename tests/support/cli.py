@@ -187,9 +187,11 @@ class Cli:
 
     def close(self) -> None:
         """End the tmux server and every process that belongs to this world."""
+        # A launcher outlives its terminal for a moment, and what it starts then would be found.
+        panes = [int(pid) for pid in self.tmux("list-panes", "-aF", "#{pane_pid}").split()]
         self.tmux("kill-server")
         deadline = time.monotonic() + 10
-        while (pids := self.processes()) and time.monotonic() < deadline:
+        while (pids := self.processes() + _living(panes)) and time.monotonic() < deadline:
             for pid in pids:
                 try:
                     os.kill(pid, signal.SIGKILL)
@@ -212,6 +214,10 @@ class Cli:
                 except OSError:
                     continue
         return found
+
+
+def _living(pids: list[int]) -> list[int]:
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists() and _alive(Path(f"/proc/{pid}"))]
 
 
 def _alive(entry: Path) -> bool:

@@ -597,7 +597,7 @@ def test_taking_out_what_is_not_there_changes_nothing() -> None:
 
 def test_a_file_without_a_last_line_end_can_be_edited() -> None:
     after = edited('trash.keep = "1d"', ("tmux", "width"), 9, "settings.toml")
-    assert parse_settings(after, "") == {"trash": {"keep": "1d"}, "tmux": {"width": 9}}
+    assert after == 'trash.keep = "1d"\n\n[tmux]\nwidth = 9\n'
 
 
 def test_a_file_of_dotted_keys_can_be_edited() -> None:

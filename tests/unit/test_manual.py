@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mngr.cli.main import make_parser
 from mngr.cli.manual import check, command_page, main, overview_page, write
 from mngr.cli.parser import Parser
 from mngr.cli.rendering import Block, Page, Section, as_roff, as_text, fill, text_width
@@ -101,6 +101,21 @@ def test_roff_says_the_same_as_the_text() -> None:
     )
 
 
+def test_roff_has_no_hyphens_that_a_typesetter_could_change() -> None:
+    options = [line for line in as_roff(kite_page()).splitlines() if "wind" in line]
+    assert options == ["\\fB\\-\\-wind WIND\\fR"]
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
+@pytest.mark.parametrize("name", load_registry(None).names("command"))
+def test_every_command_has_a_whole_manual(name: str) -> None:
+    page = command_page(make_parser(load_registry(None), name))
+    sections = {section.title: section.blocks for section in page.sections}
+    assert all(block.text for blocks in sections.values() for block in blocks)
+    assert sections["EXAMPLES"]
+    assert rendered(page)
+
+
 hostile = st.text(st.sampled_from(" .'\\-\"ab`%\t\n"), min_size=1)
 
 
@@ -137,9 +152,8 @@ def test_no_line_of_text_becomes_a_request(text: str) -> None:
 
 
 def test_stale_missing_and_superfluous_pages_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _only_finished_commands(monkeypatch)
     folder = tmp_path / "man"
     assert write(str(folder)) == 0
     capsys.readouterr()
@@ -160,7 +174,6 @@ def test_stale_missing_and_superfluous_pages_are_named(
 def test_pages_do_not_depend_on_where_they_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _only_finished_commands(monkeypatch)
     write(str(tmp_path / "one"))
     monkeypatch.setenv("COLUMNS", "44")
     monkeypatch.setenv("MNGR__PLUGINS__MODULES", '["support.kite"]')
@@ -172,12 +185,3 @@ def test_pages_do_not_depend_on_where_they_are_written(
 def test_the_manual_program_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     assert "--write|--check" in capsys.readouterr().err
-
-
-def _only_finished_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While commands are being added, their modules may lag behind the table."""
-    from mngr import builtin
-
-    here = os.path.dirname(builtin.__file__)
-    present = [row for row in builtin.COMMANDS if os.path.exists(f"{here}/cli/{row[1]}.py")]
-    monkeypatch.setattr(builtin, "COMMANDS", tuple(present))

@@ -143,7 +143,7 @@ def test_no_control_character_survives_cleaning(text: str) -> None:
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(),
+        st.none() | st.integers() | st.text() | st.text(st.sampled_from("a\r\n\t\x1b")),
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
         max_leaves=5,
     )

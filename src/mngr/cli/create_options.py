@@ -180,7 +180,10 @@ def _directory(path: str) -> str:
     folder = os.path.expanduser(sound(path, "--from"))
     if not os.path.isdir(folder):
         raise UsageError(f"--from: {path!r} is not a directory")
-    return folder
+    try:
+        return os.path.abspath(folder)
+    except FileNotFoundError:
+        raise UsageError("the current directory is gone", "go to another, or use --from") from None
 
 
 def _window(name: str, command: str) -> Window:

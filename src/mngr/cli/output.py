@@ -161,7 +161,11 @@ def _message(error: Json) -> str:
 
 
 def _print(*lines: str) -> None:
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    try:
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+    except OSError as error:  # such as a full disk; Python does not say on which file
+        error.filename = "standard output"
+        raise
 
 
 def _note(line: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from mngr.address import AGENT_ID, parse_address
@@ -109,6 +110,7 @@ def each(
     describe: Callable[[Agent, T], tuple[Row, str]],
 ) -> int:
     """Act on all at once; report each as (row, note), in order. 0, 3 if some failed, 1 if all."""
+    _outlive_terminal()
     failures: list[MngrError | OSError] = list(getattr(args, "failures", ()))
     missing, done = len(failures), []
     for error in failures:
@@ -126,6 +128,14 @@ def each(
     if args.format == "json":
         rows(args, done, [])
     return (PartialFailure.exit_code if done else _worst(failures)) if failures else 0
+
+
+def _outlive_terminal() -> None:
+    """An agent that stops itself loses its terminal, and we must still finish what we began."""
+    if os.environ.get("MNGR_AGENT_ID"):
+        import signal
+
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def _report(args: argparse.Namespace, row: Row, note: str) -> None:

@@ -138,8 +138,6 @@ def equal(left: object, right: object) -> bool:
 
 def order(op: str, left: object, right: object) -> bool:
     """`< <= > >=` between values of one type; false when either is null."""
-    if left is None or right is None:
-        return False
     a, b = aligned(left, right)
     if a is None or b is None:
         return False

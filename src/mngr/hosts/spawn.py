@@ -28,8 +28,11 @@ _GIT_LOCATION = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR",
 
 
 def environment() -> dict[str, str]:
-    """Ours, without what a git hook or an outer tmux would make our git and tmux believe."""
-    dropped = {*_GIT_LOCATION, "TMUX", "TMUX_PANE"}
+    """Ours, without what a git hook or an outer tmux would make our git and tmux believe.
+
+    Nor with an agent's mark: when one stops itself, our scripts would count themselves as its.
+    """
+    dropped = {*_GIT_LOCATION, "TMUX", "TMUX_PANE", "MNGR_AGENT_ID"}
     return {key: value for key, value in os.environ.items() if key not in dropped}
 
 
@@ -214,7 +217,8 @@ def _signal_all(pid: int, strays: list[int], number: int) -> None:
 def _descendants(pid: int) -> list[int]:
     """Children and theirs, by /proc where there is one: setsid hides them from killpg."""
     children: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
+    processes = os.listdir("/proc") if os.path.isdir("/proc/self") else []
+    for entry in filter(str.isdigit, processes):
         try:
             with open(f"/proc/{entry}/stat", "rb") as file:
                 parent = int(file.read().rpartition(b")")[2].split()[1])

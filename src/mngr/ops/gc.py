@@ -60,12 +60,12 @@ def _interrupted(world: World, mine: list[Agent]) -> Iterator[Leftover]:
             worker = record.removal.worker
             if not processes.is_alive(worker, since=record.removal.time, now=agent.now):
                 yield Leftover(
-                    kind="agent", what=agent.name, why="its destroy was interrupted: into the trash",
-                    remove=remove,
+                    kind="agent", what=agent.name, remove=remove,
+                    why="its destroy was interrupted; into the trash",
                 )  # fmt: skip
         elif agent.state is State.LOST and agent.verdict.reason == "create interrupted":
             yield Leftover(
-                kind="agent", what=agent.name, why="its create was interrupted: into the trash",
+                kind="agent", what=agent.name, why="its create was interrupted; into the trash",
                 remove=remove,
             )  # fmt: skip
 

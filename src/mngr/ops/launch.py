@@ -44,6 +44,7 @@ hung=
 trap : INT QUIT TERM
 trap hung=1 HUP
 cd {work_dir} || ended 125 '"work directory is missing"'
+unset OLDPWD
 command -v {program} > /dev/null || {{
   printf 'mngr: %s: command not found\n' {program} >&2
   ended 127 {not_found}
@@ -93,6 +94,7 @@ kill "$viewer" 2> /dev/null
 WINDOW = """#!/bin/sh
 . {dir}/env
 cd {work_dir} || exit 125
+unset OLDPWD
 exec sh -c "$1"
 """
 
@@ -121,7 +123,7 @@ def env_file(env: Mapping[str, str]) -> bytes:
     """Shell assignments; any bytes but NUL pass through single quotes unharmed."""
     lines = [f"export {key}={_always_quoted(value)}" for key, value in sorted(env.items())]
     # tmux's own variables would let a stray `tmux kill-server` inside reach every agent.
-    text = "unset TMUX TMUX_PANE OLDPWD\n" + "\n".join(lines) + "\n"
+    text = "unset TMUX TMUX_PANE TERM_PROGRAM TERM_PROGRAM_VERSION\n" + "\n".join(lines) + "\n"
     return os.fsencode(text)
 
 

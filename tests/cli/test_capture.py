@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from tests.support.cli import Cli, until
+
+
+def test_the_screen_in_all_its_forms(mngr: Cli) -> None:
+    script = "printf '\\033[31mred\\033[0m\\n'; seq 1 100; echo end; exec cat"
+    flags = ["--tmux-height", "20", "-w", "side=echo from the side; exec cat"]
+    mngr.create("foo", *flags, "--", "sh", "-c", script)
+    until(lambda: "end" in mngr("capture", "foo").out)
+    screen = mngr("capture", "foo").ok().out
+    assert screen.endswith("100\nend\n")
+    assert "red" not in screen
+    full = mngr("capture", "foo", "--full").ok().out
+    assert full == "red\n" + "".join(f"{n}\n" for n in range(1, 101)) + "end\n"
+    assert "\x1b[31mred" in mngr("capture", "foo", "--full", "--ansi").ok().out
+    until(lambda: "from the side" in mngr("capture", "foo", "--window", "side").out)
+    row = mngr("capture", "foo", "--format", "json").ok().json()
+    assert row == {"agent": "foo", "window": "agent", "screen": screen}
+    mngr("stop", "foo").ok()
+    assert mngr("capture", "foo").ok().out.endswith("100\nend\n")
+    assert mngr("capture", "foo", "--full").ok().out == full
+
+
+def test_wrong_use_is_named(local: Cli) -> None:
+    local.create("foo", "-w", "side=exec cat")
+    local("capture").fails(2, "missing TARGET")
+    local("capture", "fo").fails(4, "no agent 'fo'", "'foo'")
+    local("capture", "foo", "--window", "sid").fails(4, "no window 'sid'", "'side'")
+    local("capture", "foo", "bar").fails(2, "unexpected argument 'bar'")
+    local("capture", "foo:x").fails(2, "names a path")

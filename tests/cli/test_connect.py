@@ -1,0 +1,97 @@
+"""Attaching, by way of a terminal that is not mngr's own."""
+
+from __future__ import annotations
+
+import shlex
+
+from tests.support.cli import Cli, until
+from tests.support.screen import Screen
+
+
+def test_attach_type_and_detach(mngr: Cli) -> None:
+    mngr.create("foo", "--", "sh", "-c", "echo I am foo; exec cat")
+    with Screen(mngr) as screen:
+        screen.mngr("connect", "foo")
+        screen.shows("I am foo", "[foo]")
+        screen.type("typed here")
+        screen.shows("typed here\ntyped here")
+        screen.keys("C-b", "d")
+        screen.shows("[detached")
+        screen.mngr("connect", "--read-only", "foo")
+        screen.shows("[foo]")
+        client = mngr.tmux("list-clients", "-F", "#{client_readonly}")
+        assert client == "1\n"
+        screen.keys("C-b", "d")
+        until(lambda: mngr.tmux("list-clients") == "")
+    assert mngr.state("foo") == "RUNNING"
+
+
+def test_what_does_not_run_is_started_unless_told_otherwise(local: Cli) -> None:
+    local.create("foo", "--", "sh", "-c", "echo I am foo; exec cat")
+    local("stop", "foo").ok()
+    with Screen(local) as screen:
+        screen.mngr("connect", "foo", "--no-start")
+        screen.shows("foo is STOPPED: there is no terminal")
+        assert local.state("foo") == "STOPPED"
+        screen.mngr("connect", "foo")
+        screen.shows("I am foo", "[foo]")
+    assert local.state("foo") == "RUNNING"
+
+
+def test_without_a_name_one_chooses_from_a_list(local: Cli) -> None:
+    with Screen(local) as screen:
+        screen.mngr("connect")
+        screen.shows("there are no agents")
+        local.create("foo", "--", "sh", "-c", "echo I am foo; exec cat")
+        local.create("bar", "--", "sh", "-c", "echo I am bar; exec cat")
+        screen.type("clear")
+        for answer in ("2", "bar"):
+            screen.mngr("connect")
+            screen.shows("1  foo  RUNNING", "2  bar  RUNNING", "Which one?")
+            screen.type(answer)
+            screen.shows("I am bar", "[bar]")
+            screen.keys("C-b", "d")
+            screen.shows("[detached")
+            screen.type("clear")
+        wrong = {"9": "no number 9", "baz": "did you mean 'bar'?", "": "none chosen"}
+        for answer, told in wrong.items():
+            screen.mngr("connect")
+            screen.shows("Which one?")
+            screen.type(answer)
+            screen.shows(told)
+            screen.type("clear")
+
+
+def test_inside_an_agent_the_terminal_switches_to_the_other(mngr: Cli) -> None:
+    shell = ["env", "PS1=foo> ", *(f"{k}={v}" for k, v in mngr.env.items() if "MNGR_" in k), "sh"]
+    shell.insert(1, f"PYTHONPATH={mngr.env['PYTHONPATH']}")
+    mngr.create("foo", "--", *shell)
+    mngr.create("bar", "--", "sh", "-c", "echo I am bar; exec cat")
+    with Screen(mngr) as screen:
+        screen.mngr("connect", "foo")
+        screen.shows("foo>", "[foo]")
+        screen.type(shlex.join(mngr.argv("connect", "bar")))
+        screen.shows("I am bar", "[bar]")
+        sessions = mngr.tmux("list-clients", "-F", "#{client_session}").split()
+        assert sessions == [mngr.agent("bar")["id"]]
+
+
+def test_a_connect_command_needs_no_terminal(mngr: Cli) -> None:
+    mngr.create("foo")
+    command = 'printf "%s\\n" "$MNGR_AGENT_NAME" "$MNGR_CONNECT_ARGV"'
+    done = mngr("connect", "foo", "--read-only", "--connect-command", command).ok()
+    name, argv = done.out.splitlines()
+    assert name == "foo"
+    assert f"attach-session -r -t '={mngr.agent('foo')['id']}'" in argv
+    mngr("connect", "foo", "--connect-command", "exit 3").fails(1, "exit code 3")
+
+
+def test_wrong_use_is_named(local: Cli) -> None:
+    local.create("foo")
+    local("connect", "foo").fails(2, "needs a terminal", "mngr capture")
+    local("connect", "--connect-command", "true").fails(2, "name an agent")
+    local("connect", "fo", "--connect-command", "true").fails(4, "'fo'", "'foo'")
+    local("connect", "foo", "bar").fails(2, "unexpected argument 'bar'")
+    with Screen(local) as screen:
+        screen.mngr("connect", "fop")
+        screen.shows("no agent 'fop'", "did you mean 'foo'?")

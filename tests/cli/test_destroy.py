@@ -1,0 +1,229 @@
+"""destroy moves, restore moves back: nothing is lost on the way, whatever it is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+from tests.support.cli import Cli
+
+NONE = ("--transfer", "none")
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, str]]:
+    """Every path below, with its kind, mode and content; .git itself is git's business."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if name == ".git":
+            continue
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            content = os.readlink(path)
+        else:
+            content = path.read_bytes().hex() if path.is_file() else ""
+        found[name] = (mode, content)
+    return found
+
+
+def status(mngr: Cli, work: Path) -> str:
+    return mngr.git("status", "--porcelain=v2", "--branch", "--ignored", "-uall", cwd=work)
+
+
+def work_of_every_kind(mngr: Cli, name: str) -> Path:
+    mngr.create(name, "--label", "team=web")
+    work = mngr.work_dir(name)
+    (work / ".gitignore").write_text("*.ignored\n")
+    (work / "committed").write_text("1")
+    mngr.commit("work", cwd=work)
+    (work / "README").write_text("staged\n")
+    mngr.git("add", "README", cwd=work)
+    (work / "README").write_text("and changed again\n")
+    (work / "added").write_text("index only")
+    mngr.git("add", "-N", "added", cwd=work)
+    (work / "committed").unlink()
+    (work / "odd \n naïve name").write_text("untracked")
+    (work / "build.ignored").write_text("ignored")
+    (work / "tool").write_text("#!/bin/sh\n")
+    (work / "tool").chmod(0o751)
+    (work / "secret").write_text("x")
+    (work / "secret").chmod(0o600)
+    (work / "link").symlink_to("nowhere/at all")
+    (work / "empty" / "folder").mkdir(parents=True)
+    (work / "locked").mkdir(mode=0o500)
+    for nested in ("nested", "unborn"):
+        (work / nested).mkdir()
+        mngr.git("init", "-q", cwd=work / nested)
+        (work / nested / "file").write_text(nested)
+    mngr.commit("inner", cwd=work / "nested")
+    return work
+
+
+def test_everything_comes_back_exactly_as_it_was(mngr: Cli) -> None:
+    work = work_of_every_kind(mngr, "foo")
+    before, index, tip = snapshot(work), status(mngr, work), mngr.git("rev-parse", "HEAD", cwd=work)
+    agent = mngr.agent("foo")
+    # A branch with commits stays unless asked for; here its commits go as well.
+    done = mngr("destroy", "foo", "--force", "--remove-created-branch").ok()
+    assert done.err == "Destroyed foo (undo: mngr restore foo).\n"
+    assert not work.exists()
+    assert mngr.git("branch", "--list", "mngr/*") == ""
+    assert mngr("list").ok().out == "No agents found\n"
+    assert not mngr.processes()
+    listed = mngr("restore").ok().out.splitlines()
+    assert listed[0].split() == ["NAME", "ID", "DESTROYED", "BRANCH", "WORK", "DIR"]
+    assert listed[1].split()[0::2] == ["foo", listed[1].split()[2], str(work)]
+    assert "Would restore foo" in mngr("restore", "foo", "--dry-run").ok().err
+    assert not work.exists()
+    assert mngr("restore", "foo").ok().err == (
+        f"Restored foo: {work}, branch mngr/foo; it is STOPPED.\n"
+    )
+    assert snapshot(work) == before
+    assert status(mngr, work) == index
+    assert mngr.git("rev-parse", "mngr/foo") == tip
+    assert mngr.git("log", "--format=%s", cwd=work / "nested") == "inner"
+    after = mngr.agent("foo")
+    for key in ("id", "name", "labels", "project", "command", "work_dir", "create_time"):
+        assert after[key] == agent[key]
+    mngr("start", "foo").ok()
+    assert mngr.state("foo") == "RUNNING"
+    assert mngr("restore", "--list", "--format", "json").ok().json() == []
+
+
+def test_a_branch_with_commits_stays_and_an_empty_one_goes(mngr: Cli) -> None:
+    mngr.create("busy")
+    mngr.create("idle")
+    tip = mngr.commit("work", cwd=mngr.work_dir("busy"))
+    idle = mngr.work_dir("idle")
+    mngr("destroy", "busy", "idle").ok()  # nothing is at risk, so nothing is asked
+    assert mngr.git("branch", "--list", "--format=%(refname:short)") == "main\nmngr/busy"
+    # Free to be checked out elsewhere while its work lies in the trash.
+    mngr.git("worktree", "add", "-q", str(mngr.base / "elsewhere"), "mngr/busy")
+    mngr.commit("more", cwd=mngr.base / "elsewhere")
+    mngr("restore", "busy").ok()
+    assert mngr.git("rev-parse", "HEAD", cwd=mngr.work_dir("busy")) == tip
+    assert mngr.git("branch", "--show-current", cwd=mngr.work_dir("busy")) == ""
+    mngr("restore", "idle").ok()
+    assert mngr.git("branch", "--show-current", cwd=idle) == "mngr/idle"
+
+
+def test_work_at_risk_is_explained_and_nothing_is_touched_without_a_yes(mngr: Cli) -> None:
+    mngr.create("risky")
+    mngr.create("safe", *NONE)
+    work = mngr.work_dir("risky")
+    (work / "new file").write_text("x")
+    refused = mngr("destroy", "risky").fails(1, "risky", "new file", "--force")
+    assert "Destroyed" not in refused.err
+    mngr("destroy", "safe", "risky").fails(1, "risky", "new file")
+    assert (mngr.state("risky"), mngr.state("safe")) == ("RUNNING", "RUNNING")
+    assert (work / "new file").exists()
+    dry = mngr("destroy", "risky", "--dry-run").ok().err
+    assert "new file" in dry and "Would destroy risky." in dry
+    (work / "new file").unlink()
+    mngr.commit("only here", cwd=work)
+    mngr("destroy", "risky", "-b").fails(1, "only here", "--force")
+    assert mngr.state("risky") == "RUNNING"
+    mngr("destroy", "risky", "safe").ok()  # the commit's branch stays
+    assert mngr.git("log", "-1", "--format=%s", "mngr/risky") == "only here"
+
+
+def test_a_taken_name_needs_another_one(mngr: Cli) -> None:
+    mngr.create("foo", "--label", "n=1")
+    first = mngr.work_dir("foo")
+    (first / "mine").write_text("first")
+    mngr("rm", "-f", "foo").ok()
+    mngr.create("foo", "--label", "n=2")
+    assert mngr.work_dir("foo") != first
+    mngr("restore", "foo").fails(1, "foo", "taken", "--as")
+    assert not first.exists()
+    assert "Restored older" in mngr("restore", "foo", "--as", "older").ok().err
+    assert (mngr.agent("older")["labels"], mngr.agent("foo")["labels"]) == ({"n": "1"}, {"n": "2"})
+    assert (first / "mine").read_text() == "first"
+    mngr("restore", "nosuch").fails(4, "nosuch")
+    mngr("restore", "nosuch", "--dry-run").fails(4, "nosuch")
+    mngr("restore", "--as", "x").fails(2, "NAME")
+    mngr("restore", "foo", "--as", "a b").fails(4, "foo")
+    mngr("restore", "foo", "--older-than", "1d").fails(2, "--older-than")
+
+
+def test_of_one_name_destroyed_twice_the_last_comes_back(mngr: Cli) -> None:
+    for label in ("n=1", "n=2"):
+        mngr.create("foo", *NONE, "--label", label, "--", "true")
+        mngr("destroy", "-f", "foo").ok()
+    rows = mngr("restore", "--list", "--format", "jsonl").ok().out.splitlines()
+    assert len(rows) == 2
+    mngr("restore", "foo").ok()
+    assert mngr.agent("foo")["labels"] == {"n": "2"}
+    [left] = mngr("restore", "--format", "{id}").ok().out.split()
+    mngr("restore", left, "--as", "bar").ok()
+    assert mngr.agent("bar")["labels"] == {"n": "1"}
+
+
+def test_a_deleted_source_repository_does_not_hold_the_files_back(mngr: Cli) -> None:
+    mngr.create("foo")
+    work = mngr.work_dir("foo")
+    (work / "mine").write_text("precious")
+    before = snapshot(work)
+    shutil.rmtree(mngr.repo)
+    at = mngr.base
+    mngr("destroy", "foo", "--force", cwd=at).ok()
+    assert not work.exists()
+    mngr("restore", "foo", cwd=at).ok()
+    assert snapshot(work) == before
+    mngr("destroy", "foo", "-f", cwd=at).ok()
+    mngr("restore", "foo", "--purge", "-f", cwd=at).ok()
+    assert not list((mngr.home / "trash").iterdir())
+
+
+def test_a_work_directory_mngr_did_not_make_stays_where_it_is(mngr: Cli) -> None:
+    mngr.create("foo", *NONE)
+    (mngr.repo / "mine").write_text("x")
+    assert mngr("destroy", "foo").ok().err.startswith("Destroyed foo")
+    assert (mngr.repo / "mine").exists()
+    mngr("restore", "foo").ok()
+    assert mngr.agent("foo")["work_dir"] == str(mngr.repo)
+
+
+def test_a_copied_directory_comes_back_too(mngr: Cli) -> None:
+    mngr.create("foo", "--transfer", "rsync")
+    work = mngr.work_dir("foo")
+    before = snapshot(work)
+    mngr("destroy", "foo").fails(1, "copy", "--force")
+    mngr("destroy", "--session", mngr.agent("foo")["id"], "-f").ok()
+    assert not work.exists()
+    mngr("restore", "foo").ok()
+    assert snapshot(work) == before
+
+
+def test_purging_is_for_good_and_asks_first(mngr: Cli) -> None:
+    for name in ("foo", "bar"):
+        mngr.create(name)
+        (mngr.work_dir(name) / "locked").mkdir(mode=0o500)
+        mngr.commit("work", cwd=mngr.work_dir(name))
+    mngr("destroy", "-f", "-b", "foo", "bar").ok()
+    mngr("restore", "--purge").fails(2, "--older-than")
+    mngr("restore", "--purge", "foo").fails(1, "foo", "--force")
+    assert mngr("restore", "--purge", "--older-than", "1h", "-f").ok().err == "Nothing to remove.\n"
+    assert "Would remove foo" in mngr("restore", "foo", "--purge", "--dry-run").ok().err
+    assert len(list((mngr.home / "trash").iterdir())) == 2
+    assert "Removed foo" in mngr("restore", "foo", "--purge", "--force").ok().err
+    assert mngr("restore", "--format", "{name}").ok().out == "bar\n"
+    mngr("restore", "--purge", "--older-than", "0s", "--force").ok()
+    assert not list((mngr.home / "trash").iterdir())
+    assert mngr.git("for-each-ref", "refs/mngr") == ""
+    assert mngr.git("worktree", "list").count("\n") == 0
+    assert mngr("restore").ok().out == "The trash is empty\n"
+    mngr("restore", "--purge", "foo", "-f").fails(4, "foo")
+
+
+def test_destroying_several_reports_each(mngr: Cli) -> None:
+    mngr.create("foo", *NONE)
+    mngr.create("bar", *NONE)
+    some = mngr("destroy", "foo", "nosuch", "bar", "--format", "json")
+    assert some.code == 3
+    assert [row["name"] for row in some.json()] == ["foo", "bar"]
+    assert "nosuch" in some.err
+    mngr("destroy", "--session", "work").fails(4, "work")
+    assert mngr("destroy", "-", input="").ok().err == ""

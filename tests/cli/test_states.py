@@ -1,0 +1,94 @@
+"""The state that `list` shows, against what was really done to the agent."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import Cli, until
+
+NONE = ("--transfer", "none")
+
+
+def kill_server(mngr: Cli) -> None:
+    pid = int(mngr.tmux("display-message", "-p", "#{pid}"))
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not os.path.exists(f"/proc/{pid}") or "Z" in _stat(pid))
+
+
+def _stat(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "Z"
+
+
+def reason(mngr: Cli, name: str) -> tuple[str, str]:
+    agent = mngr.agent(name)
+    return agent["state"], agent["state_reason"]
+
+
+def test_how_it_ended_is_how_it_is_listed(mngr: Cli) -> None:
+    mngr.create("good", *NONE, "--", "true")
+    mngr.create("bad", *NONE, "--", "sh", "-c", "exit 3")
+    mngr.create("shot", *NONE, "--", "sh", "-c", "kill -SEGV $$")
+    mngr.create("late", *NONE, "--timeout", "1", "--", "sleep", "1000")
+    mngr.create("live", *NONE)
+    mngr("wait", "good", "bad", "shot", "late", "--timeout", "30").ok()
+    assert reason(mngr, "good") == ("DONE", "exit code 0")
+    assert reason(mngr, "bad") == ("FAILED", "exit code 3")
+    assert reason(mngr, "shot") == ("FAILED", "signal SIGSEGV")
+    assert reason(mngr, "late") == ("FAILED", "timed out after 1 s")
+    assert reason(mngr, "live") == ("RUNNING", "process is alive")
+    assert mngr.agent("bad")["exit_code"] == 3
+    assert mngr.agent("bad")["pid"] is None
+
+
+def test_a_killed_launcher_did_not_report(mngr: Cli) -> None:
+    mngr.create("foo", *NONE)
+    os.kill(mngr.agent("foo")["pid"], signal.SIGKILL)
+    mngr("wait", "foo", "--timeout", "20").ok()
+    assert reason(mngr, "foo") == ("FAILED", "killed before it could report")
+    mngr("start", "foo").ok()
+    assert mngr.state("foo") == "RUNNING"
+
+
+def test_a_killed_server_loses_agents_and_start_brings_one_copy_back(mngr: Cli) -> None:
+    script = "trap '' HUP; echo $$ >> pids; while :; do sleep 1000; done"
+    mngr.create("foo", "--", "sh", "-c", script)
+    pids = mngr.work_dir("foo") / "pids"
+    until(lambda: pids.exists() and pids.read_text().strip())
+    kill_server(mngr)
+    until(lambda: mngr.state("foo") == "LOST")
+    assert os.path.exists(f"/proc/{pids.read_text().split()[0]}"), "it outlived its terminal"
+    mngr("start", "foo").ok()
+    until(lambda: len(pids.read_text().split()) == 2)
+    first, second = pids.read_text().split()
+    assert mngr.state("foo") == "RUNNING"
+    assert os.path.exists(f"/proc/{second}")
+    assert not os.path.exists(f"/proc/{first}")
+
+
+def test_files_the_agent_writes_about_itself_cannot_break_the_list(mngr: Cli) -> None:
+    mngr.create("foo", *NONE)
+    folder = mngr.state_dir("foo")
+    (folder / "signals").mkdir(exist_ok=True)
+    (folder / "signals" / "Stop.json").write_text("{")
+    (folder / "exit").write_text('{"launch": "another", "code": 0, "time": 1}')
+    assert mngr.state("foo") == "RUNNING"
+    (folder / "exit").write_text("nonsense")
+    assert mngr.state("foo") == "RUNNING"
+
+
+@pytest.mark.parametrize("stop", ["tmux", "everything"])
+def test_a_finished_agent_stays_finished_when_its_session_goes(local: Cli, stop: str) -> None:
+    local.create("foo", *NONE, "--", "sh", "-c", "exit 4")
+    local("wait", "foo").ok()
+    if stop == "tmux":
+        kill_server(local)
+    else:
+        local.close()
+    assert reason(local, "foo") == ("FAILED", "exit code 4")

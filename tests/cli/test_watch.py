@@ -1,0 +1,154 @@
+"""event, observe and wait: what happened, what happens, and until when."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from tests.support.cli import Cli, until
+
+NONE = ("--transfer", "none")
+
+
+def types(mngr: Cli, *words: str) -> list[str]:
+    return mngr("event", *words, "--format", "{type}").ok().out.split()
+
+
+def test_events_tell_what_happened(mngr: Cli) -> None:
+    mngr.create("foo", *NONE)
+    mngr("rename", "foo", "bar").ok()
+    mngr("stop", "bar").ok()
+    mngr("start", "bar").ok()
+    every = ["agent_created", "agent_renamed", "agent_exited", "agent_stopped", "agent_started"]
+    assert types(mngr, "bar") == every
+    assert types(mngr, "bar", "--tail", "2") == every[-2:]
+    assert types(mngr, "bar", "--tail", "0") == []
+    assert types(mngr, "bar", "--head", "1") == every[:1]
+    assert types(mngr, "bar", "launcher") == ["agent_exited"]
+    assert types(mngr, "bar", "--include", 'old_name == "foo"') == ["agent_renamed"]
+    assert types(mngr, "bar", "--include", "exit_code > 0", "--include", "nothing == 3") == []
+    for machine in ("json", "jsonl"):
+        lines = mngr("events", "bar", "--format", machine).ok().out.splitlines()
+        assert all({"event_id", "timestamp", "source", "type"} <= set(json.loads(x)) for x in lines)
+        assert len(lines) == 5
+    human = mngr("event", "bar").ok().out.splitlines()
+    assert human[1].split("  ")[1:] == ["agent_renamed", "source=mngr", "old_name=foo"]
+    mngr("event", "nosuch").fails(4, "nosuch")
+    mngr("event", "bar", "--include", "type ==").fails(2, "--include")
+    mngr("event", "bar", "--tail", "x").fails(2, "--tail")
+    mngr("event", "bar", "--head", "1", "--follow").fails(2, "--head")
+
+
+def test_torn_and_hostile_events_are_skipped_or_cleaned(local: Cli) -> None:
+    local.create("foo", *NONE, "--", "true")
+    with open(local.state_dir("foo") / "events.jsonl", "ab") as file:
+        file.write(b'{"event_id":"1","type":"a\\u001b[31m","n":"\\u001b]0;x\\u0007y"}\n[]\n{"event')
+    local("wait", "foo").ok()
+    assert local("event", "foo", "--include", 'event_id == "1"').ok().out.strip() == "a  n=y"
+
+
+def test_following_prints_what_comes_and_ends_quietly(mngr: Cli) -> None:
+    mngr.create("foo", *NONE)
+    follower = mngr.start("event", "foo", "--follow", "--format", "jsonl", "--tail", "0")
+    assert follower.stdout is not None
+    mngr("stop", "foo").ok()
+    seen = [json.loads(follower.stdout.readline())["type"] for _ in range(2)]
+    assert seen == ["agent_exited", "agent_stopped"]
+    follower.send_signal(signal.SIGINT)
+    assert (follower.wait(10), follower.communicate()[1]) == (0, b"")
+
+
+def test_observing_says_who_is_there_and_what_becomes_of_them(mngr: Cli) -> None:
+    mngr.create("foo", *NONE)
+    observer = mngr.start("observe")
+    assert observer.stdout is not None
+
+    def said(type: str, name: str) -> dict[str, str]:
+        assert observer.stdout is not None
+        for line in observer.stdout:
+            event = json.loads(line)
+            if event["type"] == type and name in (
+                event.get("agent_name"),
+                event.get("agent", {}).get("name"),
+            ):
+                return dict(event)
+        raise AssertionError("it ended")
+
+    assert said("agent_discovered", "foo")["source"] == "observe"
+    mngr.create("bar", *NONE, "--", "sh", "-c", "exit 3")
+    said("agent_discovered", "bar")
+    mngr("stop", "foo").ok()
+    while (event := said("agent_state_changed", "foo"))["new_state"] != "STOPPED":
+        pass
+    assert event["old_state"] == "RUNNING"
+    mngr("destroy", "-f", "bar").ok()
+    said("agent_gone", "bar")
+    observer.send_signal(signal.SIGTERM)
+    assert observer.wait(10) in (-signal.SIGTERM, 143)
+    assert observer.communicate()[1] == b""
+
+
+def test_observing_ends_with_its_reader(local: Cli) -> None:
+    local.create("foo", *NONE, "--", "true")
+    command = " ".join(local.argv("observe", "--discovery-only", "--format", "'{agent.name}'"))
+    done = subprocess.run(
+        ["sh", "-c", f"{command} | head -1"],
+        env=local.env, cwd=local.repo, capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("foo\n", "")
+
+
+def test_waiting_returns_the_state_reached(mngr: Cli) -> None:
+    mngr.create("good", *NONE, "--", "true")
+    mngr.create("bad", *NONE, "--", "sh", "-c", "exit 3")
+    mngr.create("live", *NONE)
+    assert mngr("wait", "good", "bad").ok().out == "good DONE exit code 0\nbad FAILED exit code 3\n"
+    found = mngr("wait", "good", "FAILED", "bad", "DONE", "--format", "json").ok()
+    assert [(a["name"], a["exit_code"]) for a in json.loads(found.out)] == [("good", 0), ("bad", 3)]
+    assert mngr("wait", "live", "RUNNING").ok().out.startswith("live RUNNING")
+    assert mngr("wait", "live", "good", "--any").ok().out == "good DONE exit code 0\n"
+    late = mngr("wait", "live", "--state", "done", "--timeout", "0.1s").fails(
+        124, "live is RUNNING"
+    )
+    assert late.out == ""
+    some = mngr("wait", "good", "nosuch")
+    assert (some.code, some.out) == (3, "good DONE exit code 0\n")
+    mngr("wait", "good", "--state", "DOEN").fails(2, "DOEN", "DONE")
+    mngr("wait", "good", "--any", "--all").fails(2, "--any")
+    mngr("wait", "good", "--timeout", "soon").fails(2, "--timeout", "soon")
+    mngr("wait", "DONE").fails(2, "name an agent")
+
+
+def looked(waiting: subprocess.Popen[bytes]) -> bool:
+    """Whether it has read the state of agents: then a child of it has come and gone."""
+    after_name = Path(f"/proc/{waiting.pid}/stat").read_text().rpartition(")")[2].split()
+    return int(after_name[8]) > 0  # minor faults of children that were waited for
+
+
+def test_an_agent_that_vanishes_ends_the_waiting(local: Cli) -> None:
+    local.create("foo", *NONE)
+    local.create("bar", *NONE)
+    alone = local.start("wait", "foo", "DONE")
+    both = local.start("wait", "foo", "bar", "DONE", "STOPPED", "--state", "FAILED")
+    until(lambda: looked(alone) and looked(both))
+    local("destroy", "-f", "foo").ok()
+    out, err = alone.communicate(timeout=15)
+    assert (alone.returncode, out, b"foo vanished" in err) == (4, b"", True)
+    local("stop", "bar").ok()
+    out, err = both.communicate(timeout=15)
+    assert (both.returncode, out, b"foo vanished" in err) == (3, b"bar STOPPED stopped\n", True)
+
+
+def test_waiting_notices_the_end_at_once(local: Cli) -> None:
+    local.create("foo", "--", "sh", "-c", "until [ -e go ]; do sleep 0.02; done; exit 7")
+    waiting = local.start("wait", "foo")
+    until(lambda: looked(waiting))
+    (local.work_dir("foo") / "go").touch()
+    out, _ = waiting.communicate(timeout=15)
+    ended = time.time()
+    assert out == b"foo FAILED exit code 7\n"
+    # 0.1 s on a quiet machine; the bound only has to tell polling from sleeping.
+    assert ended - json.loads((local.state_dir("foo") / "exit").read_text())["time"] < 2
