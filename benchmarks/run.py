@@ -91,6 +91,16 @@ class Bench:
         path.write_text("".join(lines))
         return self.mngr("create", "--batch", str(path))
 
+    @property
+    def agents(self) -> int:
+        folder = Path(self.env["MNGR_HOST_DIR"], "agents")
+        return len(list(folder.iterdir())) if folder.exists() else 0
+
+    def fill(self, total: int) -> None:
+        """More agents until there are `total`."""
+        if self.agents < total:
+            self.batch(total - self.agents, f"fill{total}")
+
     def exit_to_wait(self, trials: int) -> list[float]:
         """From the moment a program ends to the moment `mngr wait` has returned."""
         latencies = []
@@ -141,24 +151,19 @@ def measure(bench: Bench, quick: bool) -> list[Row]:
     batch = bench.batch(many, "batch")
     rows.append(ratio(f"{many} creates by --batch / {many} raw", batch, raw_many, 2))
 
-    bench.batch(max(0, 100 - many - bench_count(bench)), "fill")
+    bench.fill(100)
     bare, listed = interleaved(rounds, bench.bare, lambda: bench.mngr("list"))
-    rows.append(ratio(f"list, {bench_count(bench)} live agents / interpreter", listed, bare, 5))
+    rows.append(ratio(f"list, {bench.agents} live agents / interpreter", listed, bare, 5))
     rows.append(spawns(bench))
 
     latencies = exit_latencies(bench, 20 if quick else 100)
     rows.append(latencies)
 
     if not quick:
-        bench.batch(300 - bench_count(bench), "more")
+        bench.fill(300)
         bare, listed = interleaved(rounds, bench.bare, lambda: bench.mngr("list"))
-        rows.append(ratio(f"list, {bench_count(bench)} live agents / interpreter", listed, bare, 8))
+        rows.append(ratio(f"list, {bench.agents} live agents / interpreter", listed, bare, 8))
     return rows + peer(bench)
-
-
-def bench_count(bench: Bench) -> int:
-    agents = Path(bench.env["MNGR_HOST_DIR"], "agents")
-    return len(list(agents.iterdir())) if agents.exists() else 0
 
 
 def spawns(bench: Bench) -> Row:

@@ -140,10 +140,14 @@ def valid_branch(repo: Repo, branch: str) -> bool:
 def add_worktree(repo: Repo, path: str, *, commit: str, new_branch: str, branch: str) -> None:
     """Locked, so that a `git worktree prune` by anyone leaves it alone."""
     words = ["worktree", "add", "-q", "--lock"]
-    if new_branch:
-        repo.git(*words, "--no-track", "-b", new_branch, path, commit)
-    else:
+    if not new_branch:
         repo.git(*words, path, branch or commit)
+        return
+    try:
+        repo.git(*words, "--no-track", "-b", new_branch, path, commit)
+    except MngrError:  # a full disk, say: git removes the worktree and forgets the branch
+        repo.attempt("update-ref", "-d", f"refs/heads/{new_branch}", commit)
+        raise
 
 
 def worktree_of_branch(repo: Repo, branch: str) -> str | None:

@@ -7,7 +7,8 @@ import shutil
 import stat
 from pathlib import Path
 
-from tests.support.cli import Cli
+from tests.support.cli import Cli, until
+from tests.support.screen import Screen
 
 NONE = ("--transfer", "none")
 
@@ -227,3 +228,23 @@ def test_destroying_several_reports_each(mngr: Cli) -> None:
     assert "nosuch" in some.err
     mngr("destroy", "--session", "work").fails(4, "work")
     assert mngr("destroy", "-", input="").ok().err == ""
+
+
+def test_a_person_is_asked_per_agent_and_no_means_no(local: Cli) -> None:
+    for name in ("foo", "bar"):
+        local.create(name)
+        (local.work_dir(name) / "mine").write_text("x")
+    with Screen(local) as screen:
+        screen.mngr("destroy", "foo", "bar")
+        screen.shows("foo has uncommitted: ?? mine. Destroy it? [y/N]")
+        screen.keys("n", "Enter")
+        screen.shows("bar has uncommitted: ?? mine. Destroy it? [y/N]")
+        screen.keys("y", "Enter")
+        screen.shows("mngr: foo was kept", "Destroyed bar (undo: mngr restore bar).")
+        screen.mngr("destroy", "foo")
+        until(lambda: screen.text().count("foo has uncommitted") == 2)
+        screen.keys("Enter")
+        until(lambda: screen.text().count("mngr: foo was kept") == 2)
+    assert [row["name"] for row in local("list", "--format", "json").ok().json()["agents"]] == [
+        "foo"
+    ]

@@ -57,7 +57,8 @@ def test_fixing_mends_what_it_says(mngr: Cli) -> None:
     mngr.create("kept", *NONE)
     mngr.create("old", *NONE, "--", "true")
     mngr("destroy", "old").ok()
-    os.chmod(mngr.controller_home, 0o777)
+    mngr.controller_home.mkdir(exist_ok=True)
+    mngr.controller_home.chmod(0o777)
     stray = ["tmux", "-S", mngr.socket, "new-session", "-d", "-s", "stray", "sleep", "1000"]
     subprocess.run(stray, env=mngr.env, check=True)
     at_once = {"MNGR__TRASH__KEEP": "0s"}

@@ -135,10 +135,8 @@ def test_a_thing_that_resists_does_not_spare_the_others(mngr: Cli, tmp_path: Pat
     stub = tmp_path / "bin" / "rm"
     stub.parent.mkdir()
     foo = json.loads(mngr("restore", "foo", "--list", "--format", "jsonl").ok().out)["id"]
-    real = "/bin/rm"
-    stub.write_text(
-        f'#!/bin/sh\ncase "$*" in *"-rf "*{foo}*) echo "rm: stuck" >&2; exit 1 ;; esac\nexec {real} "$@"\n'
-    )
+    stuck = f'case "$*" in *"-rf "*{foo}*) echo "rm: stuck" >&2; exit 1 ;; esac'
+    stub.write_text(f'#!/bin/sh\n{stuck}\nexec /bin/rm "$@"\n')
     stub.chmod(0o755)
     path = {"PATH": f"{stub.parent}:{mngr.env['PATH']}"}
     done = mngr("gc", env=AT_ONCE | path)

@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 from tests.support.cli import Cli, until
+from tests.support.screen import Screen
 
 NONE = ("--transfer", "none")
 HEADER = "NAME  STATE    HOST       PROVIDER  HOST STATE  PROJECT"
@@ -244,3 +245,16 @@ def test_a_removed_socket_is_made_anew_and_nothing_is_lost(mngr: Cli) -> None:
     os.unlink(mngr.socket)
     assert mngr.state("foo") == "RUNNING"
     until(lambda: os.path.exists(mngr.socket))
+
+
+def test_watching_redraws_a_terminal(local: Cli) -> None:
+    local.create("foo", *NONE)
+    with Screen(local) as screen:
+        screen.mngr("list", "--watch", "0.2")
+        screen.shows("foo", "RUNNING")
+        local("stop", "foo").ok()
+        screen.shows("STOPPED")
+        assert screen.text().count("foo") == 1, "the last table was not cleared"
+        screen.keys("C-c")
+        until(lambda: screen.text().rstrip().endswith("$"))
+        assert "Traceback" not in screen.text()

@@ -70,7 +70,11 @@ def _agreed(args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent]) -> lis
     """Those that may go. Every question is asked before anything is touched."""
     agreed = []
     for agent in chosen:
-        risk = _risk(args, api, agent)
+        try:
+            risk = _risk(args, api, agent)
+        except MngrError as error:  # what cannot be judged stays
+            args.failures.append(error)
+            continue
         if not risk or _explained(args, agent, risk):
             agreed.append(agent)
         else:
@@ -83,11 +87,7 @@ def _agreed(args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent]) -> lis
 def _risk(args: argparse.Namespace, api: Mngr, agent: Agent) -> Risk | None:
     if args.force and not args.dry_run:
         return None
-    try:
-        return api.risk(agent, drop_branch=args.remove_created_branch)
-    except MngrError as error:
-        args.failures.append(error)
-        return None
+    return api.risk(agent, drop_branch=args.remove_created_branch)
 
 
 def _explained(args: argparse.Namespace, agent: Agent, risk: Risk) -> bool:

@@ -83,8 +83,10 @@ def _old_trash(world: World, host: Host, mine: list[Agent]) -> Iterator[Leftover
         note = each.note
         if each.host is not host or note.id in living or time.time() - note.time < keep:
             continue
-        # A work dir back in its place without its record: a restore was interrupted.
-        if host.run(["test", "-e", note.work_dir], timeout=30).code == 0:
+        # A work dir back in its place without its record: a restore was interrupted. One that
+        # mngr did not make was never away.
+        made = note.work_dir.startswith(os.path.join(host.home, "worktrees", ""))
+        if made and host.run(["test", "-e", note.work_dir], timeout=30).code == 0:
             continue
         days = (time.time() - note.time) / 86400
         yield Leftover(

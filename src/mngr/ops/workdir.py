@@ -261,21 +261,21 @@ class Risk(Struct):
 def at_risk(host: Host, work_dir: str, transfer: str, *, losing_branch: str = "") -> Risk:
     """Files that differ from HEAD, untracked files, and commits no surviving ref reaches."""
     repo = Repo(run=host.run, path=work_dir)
-    checkout = git.checkout(repo)
-    if checkout is None or transfer != "git-worktree":
-        return _copied_risk(host, work_dir) if transfer == "rsync" else Risk()
+    if transfer != "git-worktree" or git.checkout(repo) is None:
+        # A copy, or a worktree whose repository is gone: there is nothing to compare it with.
+        return _whole(host, work_dir)
     commits = git.unreachable_commits(
         repo, "HEAD", without=f"refs/heads/{losing_branch}" if losing_branch else ""
     )
     return Risk(files=tuple(map(str, git.changes(repo))), commits=tuple(commits))
 
 
-def _copied_risk(host: Host, work_dir: str) -> Risk:
-    """A copy has nothing to be compared with: all of it counts, in one line."""
+def _whole(host: Host, work_dir: str) -> Risk:
+    """All files count, in one line."""
     done = host.run(
         ["sh", "-c", 'find "$1" -type f | head -n 1000 | wc -l', "mngr", work_dir], timeout=120
     )
     count = int(done.stdout.strip() or 0)
     return (
-        Risk(files=(f"{count}{'+' if count == 1000 else ''} files of a copy",)) if count else Risk()
+        Risk(files=(f"{count}{'+' if count == 1000 else ''} files that exist nowhere else",)) if count else Risk()
     )
