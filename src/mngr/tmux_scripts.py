@@ -46,17 +46,14 @@ restore_socket() {
 }
 """
 
+# Looking at every process costs some 20 ms with a thousand of them, so it is done once to find the
+# agent's and once more to see that none is left; in between only those found are watched.
 # Processes that changed session keep the mark in their environment (readable on Linux).
 PROCESSES = r"""
 agent_pids() {
   if [ -d /proc/self ]; then
-    for stat_file in /proc/[0-9]*/stat; do
-      IFS= read -r stat_line < "$stat_file" || continue
-      set -- ${stat_line##*) }
-      case " $leaders " in *" $4 "*)
-        [ "$1" = Z ] || { stat_file=${stat_file#/proc/}; echo "${stat_file%/stat}"; } ;;
-      esac
-    done 2>/dev/null
+    cat /proc/[0-9]*/stat 2>/dev/null | awk -v leaders=" $leaders " '
+      { pid = $1; sub(/^.*\) /, ""); if ($1 != "Z" && index(leaders, " " $4 " ")) print pid }'
     grep -ls "MNGR_AGENT_ID=$id" /proc/[0-9]*/environ | sed 's|^/proc/||; s|/environ$||'
   else
     ps -A -o pid=,tty= | while read -r each tty; do
@@ -65,27 +62,46 @@ agent_pids() {
   fi
 }
 # Whoever asked may run inside the agent itself: spare this shell and its parent.
-others() {
+find_others() {
+  found=
   for each in $(agent_pids | sort -un); do
-    case " $$ $PPID $spared " in *" $each "*) ;; *) echo "$each" ;; esac
+    case " $$ $PPID $spared " in *" $each "*) ;; *) found="$found $each" ;; esac
   done
 }
-send() { each_signal=$1; shift; [ $# -eq 0 ] || kill "-$each_signal" "$@" 2>/dev/null; }
-gone_within() {
-  until=$(($(date +%s) + $1))
-  while [ -n "$(others)" ]; do
-    [ "$(date +%s)" -lt "$until" ] || return 1
-    sleep 0.05
+still_there() {
+  living=
+  for each in $found; do
+    kill -0 "$each" 2>/dev/null || continue
+    if [ -d /proc/self ]; then
+      { IFS= read -r stat_line < "/proc/$each/stat"; } 2>/dev/null || continue
+      case ${stat_line##*) } in Z*) continue ;; esac
+    fi
+    living="$living $each"
   done
+  found=$living
+  [ -n "$found" ]
+}
+# Signal what is there, and wait; false when something is left, also something new.
+signal_and_wait() {
+  find_others
+  [ -n "$found" ] || return 0
+  kill "-$1" $found 2>/dev/null
+  until=$(($(date +%s) + $2))
+  while still_there; do
+    [ "$(date +%s)" -lt "$until" ] || return 1
+    sleep 0.03
+  done
+  find_others
+  [ -z "$found" ]
 }
 # TERM; then HUP, which interactive shells heed; then KILL, the reporting launchers last.
 end_processes() {
-  send TERM $(others)
-  gone_within 1 && return 0
-  send HUP $(others)
-  gone_within "$1" && return 0
-  spared=$leaders; send KILL $(others); gone_within 2
-  spared=; gone_within 1 || send KILL $(others)
+  signal_and_wait TERM 1 && return 0
+  signal_and_wait HUP "$1" && return 0
+  spared=$leaders
+  signal_and_wait KILL 2
+  spared=
+  signal_and_wait TERM 1 || signal_and_wait KILL 2
 }
 """
 
@@ -104,9 +120,9 @@ ttys=$(printf '%s\n' "$panes" | cut -d ' ' -f 2 | tr '\n' ' ')
   tmux -u -S "$socket" capture-pane -p -e -J -S - -t "=$id:agent" > "$dir/.screen.$$" 2>/dev/null &&
   mv -f "$dir/.screen.$$" "$dir/screen.txt"
 rm -f "$dir/.screen.$$"
-end_processes "$grace"
+end_processes "$grace"; ended=$?
 [ -z "$panes" ] || tmux -u -S "$socket" kill-session -t "=$id" 2>/dev/null
-[ -z "$(others)" ]
+exit "$ended"
 """
 )
 
