@@ -191,7 +191,7 @@ def test_a_copied_directory_comes_back_too(mngr: Cli) -> None:
     mngr.create("foo", "--transfer", "rsync")
     work = mngr.work_dir("foo")
     before = snapshot(work)
-    mngr("destroy", "foo").fails(1, "copy", "--force")
+    mngr("destroy", "foo").fails(1, "nowhere else", "--force")
     mngr("destroy", "--session", mngr.agent("foo")["id"], "-f").ok()
     assert not work.exists()
     mngr("restore", "foo").ok()

@@ -13,19 +13,15 @@ from mngr.ops.launch import env_file
 from mngr.quoting import join, quote
 
 raw = st.binary(max_size=40).map(lambda data: os.fsdecode(data.replace(b"\0", b"")))
-PRINT = [
-    "python3",
-    "-c",
-    "import os,sys; sys.stdout.buffer.write(b'\\0'.join(map(os.fsencode, sys.argv[1:])))",
-]
+PRINT = ["printf", "%s\\0"]
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(raw, min_size=1, max_size=5))
 def test_any_words_reach_a_program_through_sh_byte_for_byte(words: list[str]) -> None:
-    script = os.fsencode(f"exec {join([*PRINT, *words])}")
+    script = os.fsencode(f"exec env {join([*PRINT, *words])}")
     done = subprocess.run(["sh", "-c", script], capture_output=True, check=True)
-    assert done.stdout == b"\0".join(os.fsencode(word) for word in words)
+    assert done.stdout == b"".join(os.fsencode(word) + b"\0" for word in words)
 
 
 def test_a_word_with_an_equals_sign_is_never_an_assignment() -> None:

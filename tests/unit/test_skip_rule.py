@@ -1,4 +1,4 @@
-"""The rule of tests/conftest.py, tried on a small suite of its own."""
+"""The rule of tests/support/skips.py, tried on a small suite of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def test_fails_as_expected():
 
 
 def run_suite(folder: Path, ci: str, workers: int) -> subprocess.CompletedProcess[str]:
-    (folder / "conftest.py").write_bytes((Path(__file__).parents[1] / "conftest.py").read_bytes())
+    rule = Path(__file__).parents[1] / "support" / "skips.py"
+    (folder / "conftest.py").write_bytes(rule.read_bytes())
     for name, text in SUITE.items():
         (folder / name).write_text(text)
     plugins = ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-n", str(workers)]

@@ -277,5 +277,7 @@ def _whole(host: Host, work_dir: str) -> Risk:
     )
     count = int(done.stdout.strip() or 0)
     return (
-        Risk(files=(f"{count}{'+' if count == 1000 else ''} files that exist nowhere else",)) if count else Risk()
+        Risk(files=(f"{count}{'+' if count == 1000 else ''} files that exist nowhere else",))
+        if count
+        else Risk()
     )
