@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks import snapshot, transfer
 from benchmarks.measure import Row, as_json, interleaved, once, percentile, ratio, table
 from mngr import tmux
 
@@ -163,7 +164,7 @@ def measure(bench: Bench, quick: bool) -> list[Row]:
         bench.fill(300)
         bare, listed = interleaved(rounds, bench.bare, lambda: bench.mngr("list"))
         rows.append(ratio(f"list, {bench.agents} live agents / interpreter", listed, bare, 8))
-    return rows + peer(bench)
+    return rows + transfer.rows(bench) + snapshot.rows(bench) + peer(bench)
 
 
 def spawns(bench: Bench) -> Row:

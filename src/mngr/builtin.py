@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from mngr.plugins import Registry
 
 AGENTS = "Agents"
+WORK = "Work"
 REST = "The rest"
 
 COMMANDS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
@@ -27,8 +28,16 @@ COMMANDS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (AGENTS, "restore", "list and bring back what was destroyed", ()),
     (AGENTS, "rename", "give an agent another name", ("mv",)),
     (AGENTS, "label", "set labels of agents", ()),
+    (AGENTS, "clone", "make another agent with the same work", ()),
+    (AGENTS, "migrate", "move an agent to another host", ()),
+    (WORK, "pull", "bring an agent's commits or files here", ()),
+    (WORK, "push", "bring commits or files to an agent", ()),
+    (WORK, "diff", "show what an agent did since it began", ()),
+    (WORK, "merge", "merge what agents committed into the current branch", ()),
+    (WORK, "snapshot", "keep and bring back moments of an agent's work", ("snap",)),
     (REST, "gc", "remove leftovers that mngr created", ()),
     (REST, "config", "read and change settings", ()),
+    (REST, "plugin", "show plugins, and choose which are used", ()),
     (REST, "doctor", "check this machine and say what to do", ()),
     (REST, "completion", "print a shell's completion script", ()),
     (REST, "man", "show a manual page", ()),

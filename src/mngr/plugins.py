@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 
+from mngr.entry_points import EntryPoint, installed
 from mngr.errors import MngrError, Taken, UsageError, nearest
 from mngr.struct import Json, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from types import ModuleType
 
     from mngr.config import Config
@@ -45,11 +46,22 @@ class Command(Struct):
         return (self.name, *self.aliases)
 
 
+class Plugin(Struct):
+    """What became of an entry point, or of a module that the settings name."""
+
+    point: EntryPoint
+    enabled: bool = True
+    registers: dict[str, tuple[str, ...]] = {}
+    """Names by kind. None for one that is disabled: it is not even imported."""
+    problem: str = ""
+
+
 class Registry:
     """Names to dotted paths. `problems` collects one line per thing that a plugin got wrong."""
 
     def __init__(self, plugin: str = BUILTIN) -> None:
         self.plugin = plugin
+        self.plugins: list[Plugin] = []
         self.commands: dict[str, Command] = {}
         self.problems: list[str] = []
         self._targets: dict[str, dict[str, str]] = {"agent type": {}, "provider": {}}
@@ -101,7 +113,11 @@ class Registry:
 
     def load_command(self, name: str) -> ModuleType:
         command = self.resolve(name)
-        return _module(command.module, f"command {command.name!r}")
+        module = _module(command.module, f"command {command.name!r}")
+        for wanted in ("configure", "run"):
+            if not hasattr(module, wanted):
+                raise MngrError(f"command {name!r}: {command.module!r} has no {wanted!r}")
+        return module
 
     def load(self, kind: str, name: str) -> object:
         """The object behind a name of kind `agent_type` or `provider`."""
@@ -121,12 +137,34 @@ class Registry:
                     assert callable(handler), "it is not callable"
                     handler(payload)
 
-    def add_plugin(self, module: str) -> None:
+    def add_plugin(self, point: EntryPoint) -> None:
         """All of what a plugin registers, or, when it raises half-way, nothing."""
-        part = Registry(module)
-        with _Blamed(self.problems, f"plugin {module!r}"):
-            _module(module, f"plugin {module!r}").register(part)
-            self._merge(part)
+        part = Registry(point.name)
+        problems: list[str] = []
+        with _Blamed(problems, part.blame, part.remedy):
+            _register(point.target, part.blame)(part)
+            self._merge(part, problems)
+        self.problems += problems
+        self.plugins.append(
+            Plugin(point=point, registers=part.registered(), problem="; ".join(problems))
+        )
+
+    def registered(self) -> dict[str, tuple[str, ...]]:
+        """Every name it holds, by kind."""
+        return {
+            "agent_types": tuple(self._targets["agent type"]),
+            "providers": tuple(self._targets["provider"]),
+            "commands": tuple(self.commands),
+            "events": tuple(dict.fromkeys(event for event, _ in self._handlers)),
+        }
+
+    @property
+    def blame(self) -> str:
+        return f"plugin {self.plugin!r}"
+
+    @property
+    def remedy(self) -> str:
+        return f"`mngr plugin disable {self.plugin}` leaves it out"
 
     def leave_out(self, names: Iterable[str]) -> None:
         """Forget commands, agent types and providers of these names."""
@@ -139,13 +177,13 @@ class Registry:
 
     # How.
 
-    def _merge(self, part: Registry) -> None:
+    def _merge(self, part: Registry, problems: list[str]) -> None:
         for kind, targets in part._targets.items():
             for name, target in targets.items():
-                with _Blamed(self.problems, f"plugin {part.plugin!r}"):
+                with _Blamed(problems, part.blame, part.remedy):
                     self._claim(kind, name, target)
         for command in part.commands.values():
-            with _Blamed(self.problems, f"plugin {part.plugin!r}"):
+            with _Blamed(problems, part.blame, part.remedy):
                 self._add_command(command)
         self._handlers += part._handlers
 
@@ -163,21 +201,30 @@ class Registry:
 
 
 def load_registry(config: Config | None) -> Registry:
-    """The built-ins, and the plugins that the settings name. Without settings, the built-ins."""
+    """The built-ins and every plugin that is not disabled. Without settings, the built-ins."""
     registry = Registry()
-    registry.add_plugin(BUILTIN)
-    if config is not None:
-        disabled = _strings(config, "plugins.disabled")
-        for module in _plugins(config):
-            if module not in disabled:
-                registry.add_plugin(module)
-        registry.leave_out(disabled)
+    registry.add_plugin(EntryPoint(name=BUILTIN, target=BUILTIN))
+    if config is None:
+        return registry
+    disabled = set(_strings(config, "plugins.disabled"))
+    others = set(disabled)
+    for point in find_plugins(config):
+        names = {point.name, point.module}
+        others -= names
+        if names & disabled:
+            registry.plugins.append(Plugin(point=point, enabled=False))
+        else:
+            registry.add_plugin(point)
+    registry.leave_out(others)
     return registry
 
 
-def _plugins(config: Config) -> list[str]:
-    """Entry points of installed distributions, once we read them, join the list here."""
-    return _strings(config, "plugins.modules")
+def find_plugins(config: Config) -> list[EntryPoint]:
+    """What is installed, then what the settings name; nothing of it is imported."""
+    found = installed(config.home, sys.path)
+    there = {point.module for point in found}
+    modules = dict.fromkeys(_strings(config, "plugins.modules"))
+    return found + [EntryPoint(name=name, target=name) for name in modules if name not in there]
 
 
 def _strings(config: Config, key: str) -> list[str]:
@@ -187,12 +234,18 @@ def _strings(config: Config, key: str) -> list[str]:
     return [str(item) for item in value]
 
 
+def _register(target: str, what: str) -> Callable[[Registry], object]:
+    found = _object(target if ":" in target else f"{target}:register", what)
+    assert callable(found), f"{target} is not callable"
+    return found
+
+
 def _module(name: str, what: str) -> ModuleType:
     try:
         __import__(name)
     except MngrError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
             raise MngrError(f"{what}: there is no module {name!r}") from None
         # A plugin can raise anything while it is imported; the cause keeps the traceback for -v.
@@ -211,19 +264,21 @@ def _object(target: str, what: str) -> object:
 class _Blamed:
     """Turns whatever goes wrong inside into one line that names who did it."""
 
-    def __init__(self, problems: list[str], who: str) -> None:
+    def __init__(self, problems: list[str], who: str, remedy: str = "") -> None:
         self.problems = problems
         self.who = who
+        self.remedy = remedy
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, Exception):
+        if not isinstance(error, (Exception, SystemExit)):
             return False
         text = str(error) if isinstance(error, MngrError) else f"{type(error).__name__}: {error}"
         line = " ".join(text.split())
-        self.problems.append(line if line.startswith(self.who) else f"{self.who}: {line}")
+        line = line if line.startswith(self.who) else f"{self.who}: {line}"
+        self.problems.append(f"{line}; {self.remedy}" if self.remedy else line)
         return True
 
 

@@ -21,7 +21,7 @@ SETTINGS: dict[str, tuple[str, Json, str]] = {
     "agent_types.*.parent_type": ("text", None, "the type it is derived from"),
     "commands.*.*": ("anything", None, "the default of an option: commands.COMMAND.OPTION"),
     "create_templates.*.*": ("anything", None, "an option of create, for `create --template`"),
-    "plugins.disabled": ("texts", [], "plugins to leave out, by module"),
+    "plugins.disabled": ("texts", [], "plugins to leave out, by name or module"),
     "plugins.modules": ("texts", [], "Python modules to load as plugins"),
     "providers.*.*": ("anything", None, "what a provider of hosts wants to know"),
     "stop.grace": ("duration", "10s", "how long a stopped agent has to end by itself"),

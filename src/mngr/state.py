@@ -156,9 +156,6 @@ def _being_removed(record: AgentRecord, exit: Exit | None) -> Verdict:
 
 
 def _judge_exit(exit: Exit) -> Verdict:
-    if exit.cause == "hangup":
-        reason = f"its terminal vanished and the command ended with {describe_code(exit.code)}"
-        return Verdict(state=State.LOST, reason=reason, since=exit.time, exit_code=exit.code)
     reason = exit.cause or describe_code(exit.code)
     state = State.DONE if exit.code == 0 else State.FAILED
     return Verdict(state=state, reason=reason, since=exit.time, exit_code=exit.code)

@@ -23,7 +23,10 @@ set -g remain-on-exit on
 set -gq remain-on-exit-format ""
 set -g default-terminal "screen-256color"
 set -g history-limit {history}
+# With `latest`, a new agent takes the size of whatever client looks at another one; `manual`
+# crashes tmux 3.3a.
 set -g default-size {width}x{height}
+set -g window-size smallest
 set -g focus-events on
 set -g escape-time 10
 set -g set-titles on

@@ -54,7 +54,8 @@ agent_pids() {
   if [ -d /proc/self ]; then
     cat /proc/[0-9]*/stat 2>/dev/null | awk -v leaders=" $leaders " '
       { pid = $1; sub(/^.*\) /, ""); if ($1 != "Z" && index(leaders, " " $4 " ")) print pid }'
-    grep -ls "MNGR_AGENT_ID=$id" /proc/[0-9]*/environ | sed 's|^/proc/||; s|/environ$||'
+    printf 'MNGR_AGENT_ID=%s\n' $ids | grep -lsFf - /proc/[0-9]*/environ |
+      sed 's|^/proc/||; s|/environ$||'
   else
     ps -A -o pid=,tty= | while read -r each tty; do
       case " $ttys " in *" $tty "*|*" /dev/$tty "*) echo "$each" ;; esac
@@ -97,9 +98,8 @@ signal_and_wait() {
 # TERM; then HUP, which interactive shells heed; then KILL, the reporting launchers last.
 end_processes() {
   signal_and_wait TERM 1 && return 0
-  signal_and_wait HUP "$1" && return 0
   spared=$leaders
-  signal_and_wait KILL 2
+  signal_and_wait HUP "$1" || signal_and_wait KILL 2
   spared=
   signal_and_wait TERM 1 || signal_and_wait KILL 2
 }
@@ -107,21 +107,28 @@ end_processes() {
 
 RESTORE = "home=$1 socket=$2\n" + FUNCTIONS + "restore_socket\n"
 
-# Save the screen, end every process of the agent, then its session.
+# Save the screens, end every process of these agents, then their sessions.
 STOP = (
-    "home=$1 socket=$2 id=$3 grace=$4 spared=\n"
+    "home=$1 socket=$2 grace=$3; shift 3; ids=$* spared= leaders= ttys= sessions=\n"
     + PROCESSES
     + r"""
-dir=$home/agents/$id
-panes=$(tmux -u -S "$socket" list-panes -s -t "=$id" -F '#{pane_pid} #{pane_tty}' 2>/dev/null)
-leaders=$(printf '%s\n' "$panes" | cut -d ' ' -f 1 | tr '\n' ' ')
-ttys=$(printf '%s\n' "$panes" | cut -d ' ' -f 2 | tr '\n' ' ')
-[ -n "$panes" ] &&
-  tmux -u -S "$socket" capture-pane -p -e -J -S - -t "=$id:agent" > "$dir/.screen.$$" 2>/dev/null &&
-  mv -f "$dir/.screen.$$" "$dir/screen.txt"
-rm -f "$dir/.screen.$$"
+ours() { tmux -u -S "$socket" "$@" 2>/dev/null; }
+panes=$(ours list-panes -a -F '#{session_name} #{pane_pid} #{pane_tty}')
+while read -r session pid tty; do
+  case " $ids " in *" $session "*)
+    leaders="$leaders $pid" ttys="$ttys $tty"
+    case " $sessions " in *" $session "*) ;; *) sessions="$sessions $session" ;; esac ;;
+  esac
+done <<END
+$panes
+END
+for id in $sessions; do
+  dir=$home/agents/$id
+  ours capture-pane -p -e -J -S - -t "=$id:agent" > "$dir/.screen.$$" &&
+    mv -f "$dir/.screen.$$" "$dir/screen.txt" || rm -f "$dir/.screen.$$"
+done
 end_processes "$grace"; ended=$?
-[ -z "$panes" ] || tmux -u -S "$socket" kill-session -t "=$id" 2>/dev/null
+for id in $sessions; do ours kill-session -t "=$id"; done
 exit "$ended"
 """
 )

@@ -95,3 +95,28 @@ def test_wrong_use_is_named(local: Cli) -> None:
     with Screen(local) as screen:
         screen.mngr("connect", "fop")
         screen.shows("no agent 'fop'", "did you mean 'foo'?")
+
+
+def test_a_tiny_client_elsewhere_does_not_shrink_a_new_agent(local: Cli) -> None:
+    local.create("foo", "--", "cat")
+    with Screen(local) as screen:
+        screen.tmux("resize-window", "-x", "20", "-y", "6")
+        screen.mngr("connect", "foo")
+        until(lambda: local.tmux("list-clients", "-F", "#{client_width}") == "20\n")
+        local.create("bar", "--", "sh", "-c", "stty size > size; exec cat")
+        size = local.work_dir("bar") / "size"
+        until(lambda: size.exists() and size.read_text() != "")
+        assert size.read_text() == "50 200\n"
+        pane = f"={local.agent('bar')['id']}:agent"
+        assert local.tmux("display", "-p", "-t", pane, "#{window_width}") == "200\n"
+
+
+def test_a_window_fits_the_terminal_that_looks_at_it(local: Cli) -> None:
+    local.create("foo", "-w", "side=cat", "--", "cat")
+    with Screen(local) as screen:
+        screen.tmux("resize-window", "-x", "90", "-y", "30")
+        screen.mngr("connect", "foo")
+        widths = ("list-windows", "-t", f"={local.agent('foo')['id']}", "-F", "#{window_width}")
+        until(lambda: local.tmux(*widths) == "90\n200\n", what="the window looked at fits")
+        screen.keys("C-b", "n")
+        until(lambda: local.tmux(*widths) == "90\n90\n", what="the other fits when looked at")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cli import Cli, until
+from tests.support.cli import Cli, first_line, until
 from tests.support.screen import Screen
 
 HOSTILE = {
@@ -328,8 +328,7 @@ def test_foreground_passes_on_output_as_it_comes_and_the_exit_code(mngr: Cli) ->
 def test_ctrl_c_stops_a_foreground_agent_and_keeps_its_work(mngr: Cli) -> None:
     words = ["sh", "-c", "echo work > file; echo ready; sleep 1000"]
     running = mngr.start("create", "foo", "--foreground", "--", *words)
-    assert running.stdout is not None
-    assert running.stdout.readline() == b"ready\n"
+    assert first_line(running) == b"ready\n"
     running.send_signal(signal.SIGINT)
     assert running.wait(30) == 130
     running.communicate()

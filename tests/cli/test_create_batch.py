@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mngr.address import NAME
 from mngr.cli.create_batch import free_name, slug
-from tests.support.cli import Cli, Result, until
+from tests.support.cli import Cli, Result, first_line, until
 from tests.support.screen import Screen
 
 
@@ -117,8 +117,7 @@ def test_ctrl_c_begins_nothing_more_and_leaves_whole_agents(local: Cli) -> None:
     file = local.base / "batch"
     file.write_text(lines)
     running = local.start("create", "--batch", str(file), "--max-parallel", "2")
-    assert running.stdout is not None
-    assert json.loads(running.stdout.readline())["state"] == "RUNNING"
+    assert json.loads(first_line(running))["state"] == "RUNNING"
     running.send_signal(signal.SIGINT)
     assert running.wait(30) == 130
     running.communicate()

@@ -130,36 +130,39 @@ def test_work_at_risk_is_explained_and_nothing_is_touched_without_a_yes(mngr: Cl
     assert mngr.git("log", "-1", "--format=%s", "mngr/risky") == "only here"
 
 
-def test_a_taken_name_needs_another_one(mngr: Cli) -> None:
-    mngr.create("foo", "--label", "n=1")
-    first = mngr.work_dir("foo")
+def test_a_taken_name_needs_another_one(local: Cli) -> None:
+    local.create("foo", "--label", "n=1")
+    first = local.work_dir("foo")
     (first / "mine").write_text("first")
-    mngr("rm", "-f", "foo").ok()
-    mngr.create("foo", "--label", "n=2")
-    assert mngr.work_dir("foo") != first
-    mngr("restore", "foo").fails(1, "foo", "taken", "--as")
+    local("rm", "-f", "foo").ok()
+    local.create("foo", "--label", "n=2")
+    assert local.work_dir("foo") != first
+    local("restore", "foo").fails(1, "foo", "taken", "--as")
     assert not first.exists()
-    assert "Restored older" in mngr("restore", "foo", "--as", "older").ok().err
-    assert (mngr.agent("older")["labels"], mngr.agent("foo")["labels"]) == ({"n": "1"}, {"n": "2"})
+    assert "Restored older" in local("restore", "foo", "--as", "older").ok().err
+    assert (local.agent("older")["labels"], local.agent("foo")["labels"]) == (
+        {"n": "1"},
+        {"n": "2"},
+    )
     assert (first / "mine").read_text() == "first"
-    mngr("restore", "nosuch").fails(4, "nosuch")
-    mngr("restore", "nosuch", "--dry-run").fails(4, "nosuch")
-    mngr("restore", "--as", "x").fails(2, "NAME")
-    mngr("restore", "foo", "--as", "a b").fails(4, "foo")
-    mngr("restore", "foo", "--older-than", "1d").fails(2, "--older-than")
+    local("restore", "nosuch").fails(4, "nosuch")
+    local("restore", "nosuch", "--dry-run").fails(4, "nosuch")
+    local("restore", "--as", "x").fails(2, "NAME")
+    local("restore", "foo", "--as", "a b").fails(4, "foo")
+    local("restore", "foo", "--older-than", "1d").fails(2, "--older-than")
 
 
-def test_of_one_name_destroyed_twice_the_last_comes_back(mngr: Cli) -> None:
+def test_of_one_name_destroyed_twice_the_last_comes_back(local: Cli) -> None:
     for label in ("n=1", "n=2"):
-        mngr.create("foo", *NONE, "--label", label, "--", "true")
-        mngr("destroy", "-f", "foo").ok()
-    rows = mngr("restore", "--list", "--format", "jsonl").ok().out.splitlines()
+        local.create("foo", *NONE, "--label", label, "--", "true")
+        local("destroy", "-f", "foo").ok()
+    rows = local("restore", "--list", "--format", "jsonl").ok().out.splitlines()
     assert len(rows) == 2
-    mngr("restore", "foo").ok()
-    assert mngr.agent("foo")["labels"] == {"n": "2"}
-    [left] = mngr("restore", "--format", "{id}").ok().out.split()
-    mngr("restore", left, "--as", "bar").ok()
-    assert mngr.agent("bar")["labels"] == {"n": "1"}
+    local("restore", "foo").ok()
+    assert local.agent("foo")["labels"] == {"n": "2"}
+    [left] = local("restore", "--format", "{id}").ok().out.split()
+    local("restore", left, "--as", "bar").ok()
+    assert local.agent("bar")["labels"] == {"n": "1"}
 
 
 def test_a_deleted_source_repository_does_not_hold_the_files_back(mngr: Cli) -> None:
@@ -191,7 +194,7 @@ def test_a_copied_directory_comes_back_too(mngr: Cli) -> None:
     mngr.create("foo", "--transfer", "rsync")
     work = mngr.work_dir("foo")
     before = snapshot(work)
-    mngr("destroy", "foo").fails(1, "nowhere else", "--force")
+    mngr("destroy", "foo").fails(1, "files", "--force")
     mngr("destroy", "--session", mngr.agent("foo")["id"], "-f").ok()
     assert not work.exists()
     mngr("restore", "foo").ok()
@@ -219,15 +222,15 @@ def test_purging_is_for_good_and_asks_first(mngr: Cli) -> None:
     mngr("restore", "--purge", "foo", "-f").fails(4, "foo")
 
 
-def test_destroying_several_reports_each(mngr: Cli) -> None:
-    mngr.create("foo", *NONE)
-    mngr.create("bar", *NONE)
-    some = mngr("destroy", "foo", "nosuch", "bar", "--format", "json")
+def test_destroying_several_reports_each(local: Cli) -> None:
+    local.create("foo", *NONE)
+    local.create("bar", *NONE)
+    some = local("destroy", "foo", "nosuch", "bar", "--format", "json")
     assert some.code == 3
     assert [row["name"] for row in some.json()] == ["foo", "bar"]
     assert "nosuch" in some.err
-    mngr("destroy", "--session", "work").fails(4, "work")
-    assert mngr("destroy", "-", input="").ok().err == ""
+    local("destroy", "--session", "work").fails(4, "work")
+    assert local("destroy", "-", input="").ok().err == ""
 
 
 def test_a_person_is_asked_per_agent_and_no_means_no(local: Cli) -> None:

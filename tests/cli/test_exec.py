@@ -4,7 +4,7 @@ import os
 import signal
 from pathlib import Path
 
-from tests.support.cli import Cli, until
+from tests.support.cli import Cli, first_line, until
 
 
 def pid_in(path: Path) -> int:
@@ -95,8 +95,7 @@ def test_streamed_output_comes_as_it_is_written_and_ctrl_c_ends_the_command(mngr
     mngr.create("foo")
     script = "echo first; echo $$ > pid; exec sleep 1000"
     running = mngr.start("exec", "foo", "--stream", script)
-    assert running.stdout is not None
-    assert running.stdout.readline() == b"first\n"
+    assert first_line(running) == b"first\n"
     pid = pid_in(mngr.work_dir("foo") / "pid")
     running.send_signal(signal.SIGINT)
     assert running.wait(30) == 130

@@ -19,9 +19,10 @@ def aged(*paths: Path) -> None:
 
 
 def everything(mngr: Cli) -> set[str]:
-    """All files of both homes but the ones that just looking may touch."""
+    """All files of both homes but the ones that just looking may make."""
     homes = {mngr.home, mngr.controller_home}
-    return {str(path) for home in homes for path in home.rglob("*") if "locks" not in path.parts}
+    made = {"locks", "cache"}
+    return {str(p) for home in homes for p in home.rglob("*") if not made & set(p.parts)}
 
 
 def test_a_dry_run_says_what_the_real_one_does(mngr: Cli) -> None:
@@ -50,14 +51,14 @@ def test_a_dry_run_says_what_the_real_one_does(mngr: Cli) -> None:
     assert mngr.state("kept") == "RUNNING"
 
 
-def test_young_trash_stays(mngr: Cli) -> None:
-    mngr.create("foo")
-    (mngr.work_dir("foo") / "mine").write_text("x")
-    mngr("destroy", "-f", "foo").ok()
-    assert mngr("gc").ok().out == ""
-    assert mngr("gc", "-S", "trash.keep=1h").ok().out == ""
-    mngr("restore", "foo").ok()
-    assert (mngr.work_dir("foo") / "mine").read_text() == "x"
+def test_young_trash_stays(local: Cli) -> None:
+    local.create("foo")
+    (local.work_dir("foo") / "mine").write_text("x")
+    local("destroy", "-f", "foo").ok()
+    assert local("gc").ok().out == ""
+    assert local("gc", "-S", "trash.keep=1h").ok().out == ""
+    local("restore", "foo").ok()
+    assert (local.work_dir("foo") / "mine").read_text() == "x"
 
 
 def test_what_others_made_survives(mngr: Cli) -> None:
@@ -120,30 +121,30 @@ def test_an_interrupted_destroy_is_completed(mngr: Cli) -> None:
     assert (work / "mine").read_text() == "x"
 
 
-def test_destroy_can_collect_at_once(mngr: Cli) -> None:
-    mngr.create("foo", *NONE, "--", "true")
-    done = mngr("destroy", "foo", "--gc", env=AT_ONCE).ok()
+def test_destroy_can_collect_at_once(local: Cli) -> None:
+    local.create("foo", *NONE, "--", "true")
+    done = local("destroy", "foo", "--gc", env=AT_ONCE).ok()
     assert done.out.startswith("trash foo")
-    mngr("restore", "foo").fails(4, "foo")
+    local("restore", "foo").fails(4, "foo")
 
 
-def test_a_thing_that_resists_does_not_spare_the_others(mngr: Cli, tmp_path: Path) -> None:
+def test_a_thing_that_resists_does_not_spare_the_others(local: Cli, tmp_path: Path) -> None:
     for name in ("foo", "bar"):
-        mngr.create(name, *NONE, "--", "true")
-    mngr("destroy", "foo", "bar").ok()
+        local.create(name, *NONE, "--", "true")
+    local("destroy", "foo", "bar").ok()
     # An rm that fails on foo's folder: root may remove anything, so permissions cannot resist.
     stub = tmp_path / "bin" / "rm"
     stub.parent.mkdir()
-    foo = json.loads(mngr("restore", "foo", "--list", "--format", "jsonl").ok().out)["id"]
+    foo = json.loads(local("restore", "foo", "--list", "--format", "jsonl").ok().out)["id"]
     stuck = f'case "$*" in *"-rf "*{foo}*) echo "rm: stuck" >&2; exit 1 ;; esac'
     stub.write_text(f'#!/bin/sh\n{stuck}\nexec /bin/rm "$@"\n')
     stub.chmod(0o755)
-    path = {"PATH": f"{stub.parent}:{mngr.env['PATH']}"}
-    done = mngr("gc", env=AT_ONCE | path)
+    path = {"PATH": f"{stub.parent}:{local.env['PATH']}"}
+    done = local("gc", env=AT_ONCE | path)
     assert done.code == 3
     assert "stuck" in done.err and "trash foo" in done.err
     assert done.out.startswith("trash bar") and done.out.count("\n") == 1
-    assert mngr("restore", "--format", "{name}").ok().out == "foo\n"
+    assert local("restore", "--format", "{name}").ok().out == "foo\n"
 
 
 def test_wrong_input(local: Cli) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 
-from tests.support.cli import Cli, until
+from tests.support.cli import Cli, lives, until
 
 NONE = ("--transfer", "none")
 
@@ -26,9 +25,9 @@ def test_stop_and_start_do_what_they_say_and_say_what_is(mngr: Cli) -> None:
     mngr.create("bar", *NONE)
     pid = mngr.agent("foo")["pid"]
     assert mngr("stop", "foo", "--dry-run").ok().err == "Would stop foo (RUNNING).\n"
-    assert os.path.exists(f"/proc/{pid}")
+    assert lives(pid)
     assert mngr("stop", "foo").ok().err == "Stopped foo.\n"
-    assert not os.path.exists(f"/proc/{pid}")
+    assert not lives(pid)
     assert mngr.tmux("list-sessions", "-F", "#S").split() == [mngr.agent("bar")["id"]]
     assert mngr("s", "foo").ok().err == "foo is already STOPPED.\n"
     done = mngr("start", "foo", "bar").ok()
@@ -42,10 +41,10 @@ def test_stop_and_start_do_what_they_say_and_say_what_is(mngr: Cli) -> None:
     assert mngr("stop", "--all").ok().err == ""
 
 
-def test_each_target_stands_for_itself(mngr: Cli) -> None:
-    mngr.create("foo", *NONE)
-    mngr.create("bar", *NONE)
-    some = mngr("stop", "foo", "fooo", "bar", "nosuch")
+def test_each_target_stands_for_itself(local: Cli) -> None:
+    local.create("foo", *NONE)
+    local.create("bar", *NONE)
+    some = local("stop", "foo", "fooo", "bar", "nosuch")
     assert some.code == 3
     assert some.err.splitlines() == [
         "mngr: no agent 'fooo'; did you mean 'foo'?",
@@ -53,20 +52,20 @@ def test_each_target_stands_for_itself(mngr: Cli) -> None:
         "Stopped foo.",
         "Stopped bar.",
     ]
-    mngr("start", "fooo").fails(4, "fooo", "did you mean 'foo'?")
-    none = mngr("start", "x1", "x2")
+    local("start", "fooo").fails(4, "fooo", "did you mean 'foo'?")
+    none = local("start", "x1", "x2")
     assert (none.code, none.err.count("no agent")) == (4, 2)
-    assert (mngr.state("foo"), mngr.state("bar")) == ("STOPPED", "STOPPED")
-    ids = mngr("list", "--stopped", "--ids").ok().out
-    mngr("start", "-", input=ids).ok()
-    assert (mngr.state("foo"), mngr.state("bar")) == ("RUNNING", "RUNNING")
-    mngr("stop", "--session", mngr.agent("foo")["id"], "foo").ok()
-    assert (mngr.state("foo"), mngr.state("bar")) == ("STOPPED", "RUNNING")
-    lines = mngr("stop", "foo", "bar", "--format", "jsonl").ok().out.splitlines()
+    assert (local.state("foo"), local.state("bar")) == ("STOPPED", "STOPPED")
+    ids = local("list", "--stopped", "--ids").ok().out
+    local("start", "-", input=ids).ok()
+    assert (local.state("foo"), local.state("bar")) == ("RUNNING", "RUNNING")
+    local("stop", "--session", local.agent("foo")["id"], "foo").ok()
+    assert (local.state("foo"), local.state("bar")) == ("STOPPED", "RUNNING")
+    lines = local("stop", "foo", "bar", "--format", "jsonl").ok().out.splitlines()
     assert [json.loads(line)["state"] for line in lines] == ["STOPPED", "STOPPED"]
-    host = mngr.agent("foo")["host"]
-    mngr("start", f"foo@{host['name']}.{host['provider_name']}").ok()
-    mngr("stop", f"foo@{host['name']}", "--format", "{name}={state}").ok()
+    host = local.agent("foo")["host"]
+    local("start", f"foo@{host['name']}.{host['provider_name']}").ok()
+    local("stop", f"foo@{host['name']}", "--format", "{name}={state}").ok()
 
 
 def test_wrong_targets_are_refused(local: Cli) -> None:
@@ -119,19 +118,19 @@ def test_an_agent_can_stop_itself(local: Cli) -> None:
     until(lambda: local("event", "foo", "--format", "{type}").ok().out.split() == stopped)
 
 
-def test_archive_puts_aside_and_start_brings_back(mngr: Cli) -> None:
-    mngr.create("foo", *NONE)
-    assert mngr("archive", "foo", "--dry-run").ok().err == "Would archive foo.\n"
-    assert mngr.state("foo") == "RUNNING"
-    assert mngr("archive", "foo").ok().err == "Archived foo.\n"
-    assert mngr("archive", "foo").ok().err == "foo is already archived.\n"
-    assert mngr("list").ok().out == "No agents found\n"
-    [aside] = mngr("list", "--archived", "--format", "json").ok().json()["agents"]
+def test_archive_puts_aside_and_start_brings_back(local: Cli) -> None:
+    local.create("foo", *NONE)
+    assert local("archive", "foo", "--dry-run").ok().err == "Would archive foo.\n"
+    assert local.state("foo") == "RUNNING"
+    assert local("archive", "foo").ok().err == "Archived foo.\n"
+    assert local("archive", "foo").ok().err == "foo is already archived.\n"
+    assert local("list").ok().out == "No agents found\n"
+    [aside] = local("list", "--archived", "--format", "json").ok().json()["agents"]
     assert (aside["state"], aside["archived"]) == ("STOPPED", True)
-    mngr("start", "foo").ok()
-    assert mngr.agent("foo")["archived"] is False
-    mngr("stop", "--archive", "foo").ok()
-    assert mngr("list", "--running").ok().out == "No agents found\n"
+    local("start", "foo").ok()
+    assert local.agent("foo")["archived"] is False
+    local("stop", "--archive", "foo").ok()
+    assert local("list", "--running").ok().out == "No agents found\n"
 
 
 def test_start_connects_by_the_configured_command(local: Cli, tmp_path: Path) -> None:
@@ -170,18 +169,18 @@ def test_rename_changes_the_name_and_nothing_else(mngr: Cli) -> None:
     assert mngr("rename", "bar", "third", "--format", "json").ok().json()[0]["old_name"] == "bar"
 
 
-def test_labels_are_set_removed_and_printed(mngr: Cli) -> None:
-    mngr.create("foo", *NONE, "--label", "a=1", "--", "true")
-    mngr.create("bar", *NONE, "--", "true")
-    assert mngr("label", "bar").ok().out == "No labels found\n"
-    assert mngr("label", "foo", "b=x y", "--dry-run").ok().err == "Would label foo: a=1 b=x y.\n"
-    assert mngr.agent("foo")["labels"] == {"a": "1"}
-    mngr("label", "foo", "bar", "b=x=y", "c=").ok()
-    assert mngr.agent("foo")["labels"] == {"a": "1", "b": "x=y", "c": ""}
-    assert mngr.agent("bar")["labels"] == {"b": "x=y", "c": ""}
-    mngr("label", "foo", "a=2", "--remove", "b", "--remove", "never").ok()
-    assert mngr.agent("foo")["labels"] == {"a": "2", "c": ""}
-    assert mngr("label", "foo").ok().out.split() == [
+def test_labels_are_set_removed_and_printed(local: Cli) -> None:
+    local.create("foo", *NONE, "--label", "a=1", "--", "true")
+    local.create("bar", *NONE, "--", "true")
+    assert local("label", "bar").ok().out == "No labels found\n"
+    assert local("label", "foo", "b=x y", "--dry-run").ok().err == "Would label foo: a=1 b=x y.\n"
+    assert local.agent("foo")["labels"] == {"a": "1"}
+    local("label", "foo", "bar", "b=x=y", "c=").ok()
+    assert local.agent("foo")["labels"] == {"a": "1", "b": "x=y", "c": ""}
+    assert local.agent("bar")["labels"] == {"b": "x=y", "c": ""}
+    local("label", "foo", "a=2", "--remove", "b", "--remove", "never").ok()
+    assert local.agent("foo")["labels"] == {"a": "2", "c": ""}
+    assert local("label", "foo").ok().out.split() == [
         "NAME",
         "LABEL",
         "VALUE",
@@ -191,11 +190,11 @@ def test_labels_are_set_removed_and_printed(mngr: Cli) -> None:
         "foo",
         "c",
     ]
-    assert mngr("label", "foo", "--format", "json").ok().json()[0]["labels"] == {"a": "2", "c": ""}
-    mngr("label", "foo", "=x").fails(2, "=x")
-    mngr("label", "foo", "a b=x").fails(2, "a b")
-    mngr("label", "foo", "k=two\nlines").fails(2, "k", "printable")
-    mngr("label", "k=v").fails(2, "name an agent")
+    assert local("label", "foo", "--format", "json").ok().json()[0]["labels"] == {"a": "2", "c": ""}
+    local("label", "foo", "=x").fails(2, "=x")
+    local("label", "foo", "a b=x").fails(2, "a b")
+    local("label", "foo", "k=two\nlines").fails(2, "k", "printable")
+    local("label", "k=v").fails(2, "name an agent")
 
 
 def test_fifty_labels_set_at_once_are_all_kept(mngr: Cli) -> None:

@@ -156,6 +156,7 @@ def test_wrong_input_is_refused_even_when_there_is_nothing_to_list(local: Cli) -
         (["--fields", "name,hots.name"], ("hots.name", "host.name")),
         (["--fields", ""], ("--fields",)),
         (["--limit", "0"], ("--limit", "0")),
+        (["--label", "=x"], ("=x",)),
         (["--limit", "x"], ("--limit", "'x'")),
         (["--provider", "locl"], ("locl", "local")),
         (["--watch", "soon"], ("--watch", "soon")),

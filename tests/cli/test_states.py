@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cli import Cli, until
+from tests.support.cli import Cli, lives, until
 
 NONE = ("--transfer", "none")
 
@@ -63,13 +63,13 @@ def test_a_killed_server_loses_agents_and_start_brings_one_copy_back(mngr: Cli) 
     until(lambda: pids.exists() and pids.read_text().strip())
     kill_server(mngr)
     until(lambda: mngr.state("foo") == "LOST")
-    assert os.path.exists(f"/proc/{pids.read_text().split()[0]}"), "it outlived its terminal"
+    assert lives(pids.read_text().split()[0]), "it outlived its terminal"
     mngr("start", "foo").ok()
     until(lambda: len(pids.read_text().split()) == 2)
     first, second = pids.read_text().split()
     assert mngr.state("foo") == "RUNNING"
-    assert os.path.exists(f"/proc/{second}")
-    assert not os.path.exists(f"/proc/{first}")
+    assert lives(second)
+    assert not lives(first)
 
 
 def test_files_the_agent_writes_about_itself_cannot_break_the_list(mngr: Cli) -> None:

@@ -50,11 +50,11 @@ def test_torn_and_hostile_events_are_skipped_or_cleaned(local: Cli) -> None:
     assert local("event", "foo", "--include", 'event_id == "1"').ok().out.strip() == "a  n=y"
 
 
-def test_following_prints_what_comes_and_ends_quietly(mngr: Cli) -> None:
-    mngr.create("foo", *NONE)
-    follower = mngr.start("event", "foo", "--follow", "--format", "jsonl", "--tail", "0")
+def test_following_prints_what_comes_and_ends_quietly(local: Cli) -> None:
+    local.create("foo", *NONE)
+    follower = local.start("event", "foo", "--follow", "--format", "jsonl", "--tail", "0")
     assert follower.stdout is not None
-    mngr("stop", "foo").ok()
+    local("stop", "foo").ok()
     seen = [json.loads(follower.stdout.readline())["type"] for _ in range(2)]
     assert seen == ["agent_exited", "agent_stopped"]
     follower.send_signal(signal.SIGINT)
@@ -114,8 +114,8 @@ def test_waiting_returns_the_state_reached(mngr: Cli) -> None:
         124, "live is RUNNING"
     )
     assert late.out == ""
-    some = mngr("wait", "good", "nosuch")
-    assert (some.code, some.out) == (3, "good DONE exit code 0\n")
+    assert mngr("wait", "live", "nosuch").fails(4, "nosuch").out == ""
+    mngr("wait", "live", "RUNING").fails(4, "RUNING", "did you mean the state 'RUNNING'?")
     mngr("wait", "good", "--state", "DOEN").fails(2, "DOEN", "DONE")
     mngr("wait", "good", "--any", "--all").fails(2, "--any")
     mngr("wait", "good", "--timeout", "soon").fails(2, "--timeout", "soon")

@@ -21,9 +21,13 @@ START = ("launch_recorded",)
 
 
 def test_every_step_in_the_source_is_killed_here() -> None:
+    from tests.faults.test_killed_transfer import TRANSFER_STEPS
+    from tests.faults.test_killed_work import WORK_STEPS
+
     source = "".join(path.read_text() for path in (ROOT / "src/mngr").rglob("*.py"))
     named = set(re.findall(r'\bstep\("(\w+)"\)', source))
-    assert named == {*CREATE, *DESTROY, *RESTORE, *RENAME, *STOP, *START}
+    known = {*CREATE, *DESTROY, *RESTORE, *RENAME, *STOP, *START, *WORK_STEPS, *TRANSFER_STEPS}
+    assert named == known
 
 
 def killed(mngr: Cli, step: str, *args: str) -> Result:

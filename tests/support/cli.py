@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -222,6 +223,23 @@ def _living(pids: list[int]) -> list[int]:
 
 def _alive(entry: Path) -> bool:
     return (entry / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def lives(pid: int | str) -> bool:
+    """A process that ended but that nobody reaped does not."""
+    try:
+        return _alive(Path("/proc", str(pid)))
+    except OSError:
+        return False
+
+
+def first_line(running: subprocess.Popen[bytes], timeout: float = 15) -> bytes:
+    """What a started command prints first; it is ended if nothing comes."""
+    assert running.stdout is not None
+    if not select.select([running.stdout], [], [], timeout)[0]:
+        running.kill()
+        raise AssertionError(f"{running.args!r} printed nothing within {timeout} s")
+    return running.stdout.readline()
 
 
 def until(condition: Callable[[], object], timeout: float = 15, what: str = "") -> None:

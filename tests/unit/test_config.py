@@ -6,14 +6,18 @@ import string
 import subprocess
 import sys
 import tempfile
+from argparse import Action
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mngr.cli.main import make_parser
+from mngr.cli.parser import Parser
 from mngr.config import Config, find_project, new_project
 from mngr.errors import MngrError, UsageError
+from mngr.plugins import load_registry
 from mngr.settings import (
     SETTINGS,
     check,
@@ -699,3 +703,35 @@ def test_no_settings_means_no_toml_parser(world: World) -> None:
         env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     assert done.stdout == "\n"
+
+
+# defaults of options
+
+
+SAMPLES: tuple[Json, ...] = (True, False, 3, "json", "5s", "a=b", "x")
+
+
+@pytest.mark.parametrize("command", load_registry(None).names("command"))
+def test_every_option_of_every_command_can_have_a_default(command: str) -> None:
+    parser = make_parser(load_registry(None), command)
+    for action in parser.options:
+        if action.dest not in ("help", "setting"):
+            option = next(each for each in action.option_strings if each.startswith("--"))
+            assert _takes_effect(parser, action, option[2:].replace("-", "_")), option
+
+
+def _takes_effect(parser: Parser, action: Action, key: str) -> bool:
+    values: list[Json] = [*map(str, action.choices or ()), *SAMPLES]
+    plain = _value(parser, action, {})
+    for value in values:
+        try:
+            if _value(parser, action, parser.coerce({key: value}, "here")) != plain:
+                return True
+        except UsageError:
+            continue  # not a value of that kind
+    return False
+
+
+def _value(parser: Parser, action: Action, base: dict[str, object]) -> object:
+    parser.base = base
+    return getattr(parser.parse(["--help"]), action.dest)  # which wants no words

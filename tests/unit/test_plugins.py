@@ -41,6 +41,7 @@ def test_built_ins_come_with_their_aliases() -> None:
         "s": "stop",
         "rm": "destroy",
         "mv": "rename",
+        "snap": "snapshot",
     }
     assert registry.names("agent_type") == ["command"]
     assert registry.names("provider") == ["local"]
@@ -107,7 +108,9 @@ def test_a_disabled_plugin_command_or_type_is_left_out(plugin: Path) -> None:
         ("raise RuntimeError('a\\nb')", "plugin 'trial_c' cannot be loaded: RuntimeError: a b"),
         ("def register(", "plugin 'trial_c' cannot be loaded: SyntaxError: "),
         ("import no_such_thing", "plugin 'trial_c' cannot be loaded: ModuleNotFoundError: "),
-        ("x = 1", "plugin 'trial_c': AttributeError: "),
+        ("raise SystemExit(3)", "plugin 'trial_c' cannot be loaded: SystemExit: 3"),
+        ("x = 1", "plugin 'trial_c': 'trial_c' has no 'register'"),
+        ("def register(r):\n    raise SystemExit", "plugin 'trial_c': SystemExit"),
         (
             "def register(r):\n    r.command('list', 'x', 'y')",
             "'trial_c': the command 'list' exists",
@@ -124,14 +127,17 @@ def test_a_broken_plugin_is_one_line_and_the_rest_works(
     first, second = registry.problems
     assert problem in first
     assert "\n" not in first
-    assert second == "plugin 'trial_absent': there is no module 'trial_absent'"
+    assert first.endswith("; `mngr plugin disable trial_c` leaves it out")
+    assert second.startswith("plugin 'trial_absent': there is no module 'trial_absent'; ")
     assert registry.resolve("ls").module == "mngr.cli.list"
 
 
 def test_a_plugin_that_fails_half_way_registers_nothing(plugin: Path) -> None:
     (plugin / "trial_d.py").write_text("def register(r):\n    r.provider('p', 'x:y')\n    1/0\n")
     registry = load_registry(config(plugin, 'plugins.modules=["trial_d"]'))
-    assert registry.problems == ["plugin 'trial_d': ZeroDivisionError: division by zero"]
+    (problem,) = registry.problems
+    assert problem.startswith("plugin 'trial_d': ZeroDivisionError: division by zero; ")
+    assert registry.plugins[-1].problem == problem
     assert registry.names("provider") == ["local"]
 
 

@@ -105,11 +105,6 @@ def test_an_exit_with_a_cause_tells_the_cause() -> None:
     assert (seen.state, seen.reason) == (State.FAILED, "timed out after 5 s")
 
 
-def test_an_exit_because_the_terminal_vanished_is_lost() -> None:
-    seen = verdict(record(), started=started(), exit=exit(129, cause="hangup"))
-    assert seen.state is State.LOST and "terminal vanished" in seen.reason
-
-
 def test_files_of_another_launch_are_ignored() -> None:
     seen = verdict(record(), started=started("L0"), exit=exit(0, "L0"), alive_worker=True)
     assert seen.state is State.CREATING
@@ -167,9 +162,7 @@ evidence = st.fixed_dictionaries(
     {},
     optional={
         "started": st.builds(started, launches),
-        "exit": st.builds(
-            exit, st.integers(0, 255), launches, st.sampled_from(["", "hangup", "x"])
-        ),
+        "exit": st.builds(exit, st.integers(0, 255), launches, st.sampled_from(["", "x"])),
         "panes": st.lists(
             st.builds(pane, dead=st.booleans(), pid=st.sampled_from([7, 8])), max_size=2
         ).map(tuple),

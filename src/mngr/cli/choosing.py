@@ -49,8 +49,14 @@ FIELDS = Fields(
         "archived": "bool",
         "host": HOST,
         "plugin": "map",
+        "ahead": "int",
+        "behind": "int",
+        "dirty": "int",
     }
 )
+
+ON_REQUEST = ("ahead", "behind", "dirty")
+"""Columns that are worked out only where something names them."""
 
 STATES = {
     "running": ("RUNNING",),
@@ -96,6 +102,13 @@ def chosen(args: argparse.Namespace, table: Sequence[Row], fields: Fields = FIEL
     if order is not None:
         found.sort(key=order)
     return found[: args.limit]
+
+
+def requested(args: argparse.Namespace) -> list[str]:
+    """The costly columns that an option or a template speaks of."""
+    said = [args.fields or "", args.sort or "", *args.include, *args.exclude]
+    said += [args.format] if "{" in args.format else []
+    return [name for name in ON_REQUEST if any(name in text for text in said)]
 
 
 def _tests(args: argparse.Namespace, fields: Fields) -> Iterator[Test]:
@@ -145,6 +158,8 @@ def _require_providers(args: argparse.Namespace) -> None:
 
 def _labelled(wanted: str, where: str) -> Test:
     key, equals, value = wanted.partition("=")
+    if not key:
+        raise UsageError(f"expected a label as K or K=V, not {wanted!r}")
 
     def test(row: Row) -> bool:
         labels = select(row, where)

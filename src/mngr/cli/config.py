@@ -146,8 +146,11 @@ def _edit(args: argparse.Namespace) -> int:
         os.makedirs(os.path.dirname(path), 0o700 if _scope(args) == "user" else 0o777, True)
         edit(path)
         try:
-            check(read_settings(path) or {}, path)
-        except UsageError as error:
+            values = read_settings(path) or {}
+            check(values, path)
+            for refusal in refusals(args.registry, Layer(origin=path, values=values)):
+                raise refusal
+        except MngrError as error:
             warn(str(error))
             return error.exit_code
     return _done(args, "edit", path)
@@ -224,13 +227,18 @@ def _try_options(registry: Registry, command: str, options: dict[str, Json], whe
     from mngr.cli.main import make_parser
 
     try:
-        full = registry.resolve(command).name
-        if full != command:  # defaults are looked up by the full name
-            raise UsageError(f"{command!r} is short for {full!r}", f"use commands.{full}")
-        parser = make_parser(registry, full)
+        parser = make_parser(registry, command_named(registry, command))
     except MngrError as error:
         raise UsageError(f"{where}: {error.message}", error.hint) from None
     parser.coerce(options, where)
+
+
+def command_named(registry: Registry, word: str) -> str:
+    """The word itself: defaults are looked up by a command's full name."""
+    full = registry.resolve(word).name
+    if full != word:
+        raise UsageError(f"{word!r} is short for {full!r}", f"use commands.{full}")
+    return full
 
 
 _SECRET = ("token", "key", "password", "passwd", "passphrase", "secret", "secrets", "credentials")

@@ -87,7 +87,7 @@ def _many(parser: Parser) -> None:
     group.add_argument(
         "--max-parallel",
         type=create_options.count,
-        default=8,
+        default=4,
         metavar="N",
         help="how many at a time (default %(default)s)",
     )
@@ -137,6 +137,19 @@ def run(args: argparse.Namespace) -> int:
     return _create(args, api, request)
 
 
+def _made(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> Created:
+    """A large copy takes a while: say how far it is."""
+    from mngr.cli.progress import copying
+
+    progress = copying(args)
+    if progress is None:
+        return api.create(request)
+    try:
+        return api.create(request.replace(progress=progress))
+    finally:
+        progress.close()
+
+
 def _refuse_contradictions(args: argparse.Namespace) -> None:
     if args.batch is not None:
         given = [("ADDRESS", args.address), ("--foreground", args.foreground)]
@@ -167,7 +180,8 @@ def _preview(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int
 
 
 def _create(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
-    created = _created_while_editing(api, request) if args.edit_message else api.create(request)
+    editing = args.edit_message
+    created = _created_while_editing(api, request) if editing else _made(args, api, request)
     agent = created.agent
     tell_remarks(args, created)
     ref = agent.host.ref
@@ -184,8 +198,12 @@ def _create(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
     if failure:
         raise MngrError(failure, hint_for(agent))
     say(args, f"{agent.name} is {agent.state} ({agent.verdict.reason})")
+    connect = _wants_connection(args)
+    if connect and not args.connect_command and agent.state not in ALIVE:
+        say(args, f"It has ended already; see its screen with `mngr capture {agent.name}`.")
+        connect = False
     say(args, "Done.")
-    return _connect(args, agent)
+    return terminal.connect(agent, command=args.connect_command or "") if connect else 0
 
 
 def tell_remarks(args: argparse.Namespace, created: Created) -> None:
@@ -220,17 +238,10 @@ def hint_for(agent: Agent) -> str:
     return f"look with `mngr capture {agent.name}`, remove it with `mngr destroy {agent.name}`"
 
 
-def _connect(args: argparse.Namespace, agent: Agent) -> int:
-    command = args.connect_command or ""
-    wanted = args.connect
-    if wanted is None:
-        wanted = bool(command) or (terminal.is_terminal() and not args.headless)
-    if not wanted:
-        return 0
-    if not command and agent.state not in ALIVE:
-        say(args, f"It has ended already; see its screen with `mngr capture {agent.name}`.")
-        return 0
-    return terminal.connect(agent, command=command)
+def _wants_connection(args: argparse.Namespace) -> bool:
+    if args.connect is not None:
+        return bool(args.connect)
+    return bool(args.connect_command) or (terminal.is_terminal() and not args.headless)
 
 
 def _created_while_editing(api: Mngr, request: CreateRequest) -> Created:
@@ -253,7 +264,7 @@ def _created_while_editing(api: Mngr, request: CreateRequest) -> Created:
 
 
 def _foreground(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
-    created = api.create(request)
+    created = _made(args, api, request)
     agent = created.agent
     tell_remarks(args, created)
     try:

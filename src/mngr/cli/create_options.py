@@ -53,13 +53,22 @@ def _where(parser: Parser) -> None:
     group = parser.add_argument_group("Where it works")
     add = group.add_argument
     parser.completes(add("--provider", help="the provider of its host"), "provider")
-    source = add("--from", dest="source", default=".", metavar="DIR", help="work on this directory")
+    source = add(
+        "--from",
+        dest="source",
+        default=".",
+        metavar="SOURCE",
+        help="work on this: a directory (default: the current one), another agent with all it has "
+        "uncommitted, a snapshot as AGENT/SNAPSHOT, or a git URL",
+    )
     parser.completes(source, "file")
     add(
         "--transfer",
         choices=tuple(TRANSFERS),
-        help="git-worktree (short: worktree), rsync (short: copy) or none, which works in place; "
-        "a worktree is the default in a git repository, a copy elsewhere",
+        help="git-worktree (short: worktree); git-mirror (short: mirror), a clone that borrows "
+        "from one mirror per repository and host; rsync (short: copy); or none, which works in "
+        "place. Default: a worktree of a git repository on the same host, a mirror's clone on "
+        "another, a copy of anything else",
     )
     add(
         "--branch",
@@ -139,7 +148,7 @@ def request(args: argparse.Namespace) -> CreateRequest:
         type=kind.type,
         args=kind.argv + words,
         message=message(args),
-        source=_directory(args.source),
+        source=_source(args.source),
         transfer=args.transfer or "",
         branch=sound(args.branch or "", "--branch"),
         include_dirty=args.include_dirty,
@@ -176,10 +185,14 @@ def message(args: argparse.Namespace) -> str:
     return "" if text is None else normalise(text)
 
 
-def _directory(path: str) -> str:
-    folder = os.path.expanduser(sound(path, "--from"))
+def _source(text: str) -> str:
+    """A directory by its full path; what may be an agent, a snapshot or a URL as it is."""
+    sound(text, "--from")
+    folder = os.path.expanduser(text)
     if not os.path.isdir(folder):
-        raise UsageError(f"--from: {path!r} is not a directory")
+        if not text or os.path.exists(folder) or text.startswith(("/", ".", "~", "-")):
+            raise UsageError(f"--from: {text!r} is not a directory")
+        return text
     try:
         return os.path.abspath(folder)
     except FileNotFoundError:

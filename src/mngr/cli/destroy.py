@@ -51,10 +51,14 @@ def run(args: argparse.Namespace) -> int:
     api = Mngr(args.config, args.registry)
     chosen = targets.agents(args, api)
     agreed = _agreed(args, api, chosen)
+    bury = None
+    targets.outlive_terminal()
+    if not args.dry_run:
+        bury = api.destroy_many(agreed, drop_branch=args.remove_created_branch)
 
     def destroy(agent: Agent) -> None:
-        if not args.dry_run:
-            api.destroy(agent, drop_branch=args.remove_created_branch)
+        if bury is not None:
+            bury(agent)
 
     def describe(agent: Agent, _: None) -> tuple[Row, str]:
         row: Row = {"id": agent.id, "name": agent.name, "destroyed": not args.dry_run}
@@ -71,6 +75,7 @@ def _agreed(args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent]) -> lis
     agreed = []
     for agent in chosen:
         try:
+            _ = agent.record
             risk = _risk(args, api, agent)
         except MngrError as error:  # what cannot be judged stays
             args.failures.append(error)

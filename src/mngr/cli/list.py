@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli import targets
-from mngr.cli.choosing import FIELDS, add_filters, chosen, listed
+from mngr.cli.choosing import FIELDS, add_filters, chosen, listed, requested
 from mngr.cli.output import warn
 from mngr.errors import PartialFailure, UsageError
 
@@ -37,7 +37,11 @@ NOTES = """\
 Expressions are CEL over the fields of an agent: id, name, type, command, work_dir, \
 initial_branch, create_time, start_time, state, state_reason, state_since, pid, labels, project, \
 idle_seconds, runtime_seconds, exit_code, usage, archived, host (id, name, provider_name, state, \
-tags) and plugin. `now` is the present time."""
+tags) and plugin. `now` is the present time.
+
+Three more are worked out only where an option or template names them, because they look into the \
+work directory of each agent: ahead (commits since it began), behind (commits of its source that \
+it lacks) and dirty (files that differ from its last commit)."""
 
 
 def configure(parser: Parser) -> None:
@@ -53,6 +57,7 @@ def configure(parser: Parser) -> None:
         ("those at work, as JSON", "mngr list --running --format json"),
         ("by an expression", "mngr list --include 'labels.team == \"web\" && idle_seconds > 600'"),
         ("the columns you want", "mngr list --fields name,state,state_reason,labels.team"),
+        ("what they have done so far", "mngr list --fields name,state,ahead,behind,dirty"),
         ("stop all that wait", "mngr list --waiting --ids | mngr stop -"),
     ]
     parser.see_also = ["mngr-observe", "mngr-wait", "mngr-create"]
@@ -83,12 +88,22 @@ def _show(args: argparse.Namespace) -> int:
     api = Mngr(args.config, args.registry)
     found = targets.agents(args, api, targets.lines_of_stdin()) if args.stdin else api.list()
     errors = _errors(api, found)
-    table = chosen(args, [agent.to_json() for agent in found])
+    table = chosen(args, _table(args, found))
     listed(args, table, COLUMNS, "agents", errors, "No agents found", FIELDS)
     failures = args.failures if args.stdin else ()
     for error in failures:
         warn(str(error))
     return PartialFailure.exit_code if failures else 0
+
+
+def _table(args: argparse.Namespace, found: Sequence[Agent]) -> list[dict[str, Json]]:
+    table = [agent.to_json() for agent in found]
+    if names := requested(args):
+        from mngr.ops.columns import columns
+
+        for row, more in zip(table, columns(found, names), strict=True):
+            row.update(more)
+    return table
 
 
 def _errors(api: Mngr, found: Sequence[Agent]) -> list[Json]:

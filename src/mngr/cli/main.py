@@ -77,6 +77,7 @@ def _run_command(registry: Registry, command: Command, config: Config, argv: lis
 
         return show(parser)
     _check_settings(config, module)
+    _check_commands(config, registry)
     args = _parse(parser, module, config, registry, argv)
     return int(module.run(args) or 0)
 
@@ -112,6 +113,23 @@ def _check_settings(config: Config, module: ModuleType) -> None:
     if config.problems and not getattr(module, "SETTINGS_OPTIONAL", False):
         raise config.problems[0]
     _warn(*map(str, config.problems))
+
+
+def _check_commands(config: Config, registry: Registry) -> None:
+    """Defaults for a command that does not exist have no effect, so their author has to know.
+
+    Only a warning: settings are shared, and the plugin may be installed elsewhere.
+    """
+    unknown = [name for name in config.table("commands") if name not in registry.commands]
+    if unknown and all(plugin.enabled and not plugin.problem for plugin in registry.plugins):
+        from mngr.cli.config import command_named
+        from mngr.errors import UsageError
+
+        for name in unknown:
+            try:
+                command_named(registry, name)
+            except UsageError as problem:
+                _warn(f"commands.{name} in {config.origin(f'commands.{name}')}: {problem}")
 
 
 def _parse(

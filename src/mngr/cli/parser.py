@@ -9,7 +9,7 @@ from mngr.errors import UsageError, nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import NoReturn, TypeVar
 
     from mngr.struct import Json
@@ -107,6 +107,7 @@ class Parser(_Strict):
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
         """Values in argv over those laid down by `layer`. Words are not checked under --help."""
         own, rest = cut(argv)
+        own = list(self._joined(own))
         args, words = self.parse_known_args(own, argparse.Namespace(**self._start()))
         self._refuse_options(words)
         args.rest = rest if self.rest_name else []
@@ -125,6 +126,21 @@ class Parser(_Strict):
         from mngr.cli.coercion import coerce
 
         return coerce(self, values, where)
+
+    def _joined(self, argv: Sequence[str]) -> Iterator[str]:
+        """An option that needs a value takes the next word, whatever that begins with."""
+        words = iter(argv)
+        for word in words:
+            action = self._option_string_actions.get(word)
+            if action is None or action.nargs is not None:
+                yield word
+                continue
+            value = next(words, None)
+            if value is None or value[:1] != "-" or value == "-":
+                yield word
+                yield from () if value is None else (value,)
+            else:
+                yield f"{word}={value}" if word[:2] == "--" else f"{word}{value}"
 
     def _add_action(self, action: ActionT) -> ActionT:
         if action.option_strings:

@@ -27,10 +27,13 @@ def add_on_error(parser: Parser) -> None:
 
 
 def spread(
-    agents: Sequence[Agent], action: Callable[[Agent], T], good: Callable[[T], bool], on_error: str
+    agents: Sequence[Agent],
+    action: Callable[[Agent], T],
+    good: Callable[[T], bool] = lambda _: True,
+    on_error: str = "continue",
 ) -> Iterator[tuple[Agent, T | MngrError]]:
     """Each result, in order. With `abort`, one at a time, and none after the first bad one."""
-    if on_error == "abort" or len(agents) == 1:
+    if on_error == "abort" or len(agents) <= 1:
         for agent in agents:
             result = _attempt(action, agent)
             yield agent, result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli import targets
-from mngr.errors import UsageError
+from mngr.errors import MngrError, NotFound, UsageError
 from mngr.state import ALIVE, State
 
 TYPE_CHECKING = False
@@ -39,15 +39,24 @@ def configure(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     api = Mngr(args.config, args.registry)
-    act = api.archive if args.archive else api.stop
+    chosen = _chosen(args, api)
+    targets.outlive_terminal()
+    if not args.dry_run:
+        api.stop_many(chosen)
+    after = chosen if args.dry_run else api.list([agent.id for agent in chosen])
 
     def stop(agent: Agent) -> Agent:
-        return agent if args.dry_run else act(agent)
+        now = next((each for each in after if each.id == agent.id), None)
+        if now is None:
+            raise NotFound("it was destroyed meanwhile", "see `mngr restore --list`")
+        if not args.dry_run and now.state in ALIVE:
+            raise MngrError(f"still {now.state} ({now.verdict.reason})")
+        return api.archive(now) if args.archive and not args.dry_run else now
 
     def describe(before: Agent, after: Agent) -> tuple[Row, str]:
         return after.to_json(), note(args, before, after)
 
-    return targets.each(args, _chosen(args, api), stop, describe)
+    return targets.each(args, chosen, stop, describe)
 
 
 def _chosen(args: argparse.Namespace, api: Mngr) -> list[Agent]:

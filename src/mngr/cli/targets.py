@@ -7,12 +7,13 @@ import sys
 
 from mngr.address import AGENT_ID, parse_address
 from mngr.cli.output import rows, say, warn
+from mngr.cli.spread import spread
 from mngr.errors import MngrError, NotFound, PartialFailure, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import TypeVar
 
     from mngr.api import Agent, Mngr
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from mngr.cli.parser import Parser
 
     T = TypeVar("T")
-
-PARALLEL = 8
 
 
 def add_targets(parser: Parser, what: str, *, session: bool = False) -> None:
@@ -97,6 +96,19 @@ def _meant(pool: Sequence[Agent], word: str) -> Agent:
     return one(pool, word)
 
 
+def with_path(words: Sequence[str]) -> tuple[str, str | None, str | None]:
+    """AGENT [PATH] [LOCAL], where `AGENT:PATH` is the same as `AGENT PATH`."""
+    name, *rest = words
+    address = None if AGENT_ID.fullmatch(name) else parse_address(name)
+    if address is not None and address.path is not None:
+        rest = [address.path or ".", *rest]
+        name = str(address.replace(path=None))
+    if len(rest) > 2:
+        raise UsageError(f"unexpected argument {rest[2]!r}", "PATH was given with the agent")
+    path, local = (*rest, None, None)[:2]
+    return name, path, local
+
+
 def footnotes(api: Mngr) -> None:
     """Hosts that did not answer, each once."""
     for problem in dict.fromkeys(api.problems):
@@ -110,13 +122,13 @@ def each(
     describe: Callable[[Agent, T], tuple[Row, str]],
 ) -> int:
     """Act on all at once; report each as (row, note), in order. 0, 3 if some failed, 1 if all."""
-    _outlive_terminal()
-    failures: list[MngrError | OSError] = list(getattr(args, "failures", ()))
+    outlive_terminal()
+    failures: list[MngrError] = list(getattr(args, "failures", ()))
     missing, done = len(failures), []
     for error in failures:
         warn(str(error))
-    for agent, result in _results(agents, action):
-        if isinstance(result, (MngrError, OSError)):
+    for agent, result in spread(agents, action):
+        if isinstance(result, MngrError):
             if len(agents) == 1 and not missing:
                 raise result
             warn(f"{agent.name}: {result}")
@@ -130,7 +142,7 @@ def each(
     return (PartialFailure.exit_code if done else _worst(failures)) if failures else 0
 
 
-def _outlive_terminal() -> None:
+def outlive_terminal() -> None:
     """An agent that stops itself loses its terminal, and we must still finish what we began."""
     if os.environ.get("MNGR_AGENT_ID"):
         import signal
@@ -146,28 +158,7 @@ def _report(args: argparse.Namespace, row: Row, note: str) -> None:
         rows(args, [row], [])
 
 
-def _worst(failures: Iterable[Exception]) -> int:
+def _worst(failures: Iterable[MngrError]) -> int:
     """All failed: their common exit code, if they have one."""
-    codes = {getattr(error, "exit_code", 1) for error in failures}
+    codes = {error.exit_code for error in failures}
     return codes.pop() if len(codes) == 1 else 1
-
-
-def _results(
-    agents: Sequence[Agent], action: Callable[[Agent], T]
-) -> Iterator[tuple[Agent, T | MngrError | OSError]]:
-    def attempt(agent: Agent) -> T | MngrError | OSError:
-        try:
-            return action(agent)
-        except (MngrError, OSError) as error:
-            return error
-
-    if len(agents) <= 1:
-        yield from ((agent, attempt(agent)) for agent in agents)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    pool = ThreadPoolExecutor(max_workers=PARALLEL)
-    try:
-        yield from zip(agents, pool.map(attempt, agents), strict=True)
-    finally:
-        pool.shutdown(cancel_futures=True)

@@ -56,9 +56,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--any and --all together", "leave one out")
     states = _split(args)
     api = Mngr(args.config, args.registry)
-    chosen = targets.agents(args, api)
-    for error in args.failures:
-        warn(str(error))
+    chosen = _agents(args, api)
     reached = api.wait(chosen, states, any_one=args.any, timeout=args.timeout)
     vanished = [] if args.any and reached else _missing(chosen, reached)
     for agent in vanished:
@@ -66,7 +64,22 @@ def run(args: argparse.Namespace) -> int:
     _report(args, reached)
     if chosen and not reached:
         return NotFound.exit_code
-    return PartialFailure.exit_code if vanished or args.failures else 0
+    return PartialFailure.exit_code if vanished else 0
+
+
+def _agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
+    """All of them, or an error at once: a slip in a name or state must not wait for ever."""
+    try:
+        chosen = targets.agents(args, api)
+        for error in args.failures:
+            raise error
+    except NotFound as error:
+        for word in args.target:
+            near = nearest(word, tuple(map(str, State))) if word.isupper() else ""
+            if near and repr(word) in error.message:
+                raise NotFound(error.message, f"did you mean the state {near!r}?") from None
+        raise
+    return chosen
 
 
 def _split(args: argparse.Namespace) -> list[State]:
@@ -76,7 +89,7 @@ def _split(args: argparse.Namespace) -> list[State]:
     args.target = [word for word in words if word not in State.__members__]
     for name in named:
         if name.upper() not in State.__members__:
-            near = nearest(name.upper(), tuple(State))
+            near = nearest(name.upper(), tuple(map(str, State)))
             hint = f"did you mean {near!r}?" if near else f"choose from {', '.join(State)}"
             raise UsageError(f"--state: unknown state {name!r}", hint)
     return [State(name.upper()) for name in named]

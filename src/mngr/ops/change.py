@@ -10,15 +10,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mngr.hosts.base import Host
+    from mngr.state import Evidence
 
 ATTEMPTS = 200
 """Fifty writers at once need at most fifty rounds each; more means something is broken."""
 
 
-def change(host: Host, agent_id: str, edit: Callable[[AgentRecord], AgentRecord]) -> AgentRecord:
-    """The record after `edit`, which is called on the newest revision, perhaps several times."""
+def change(
+    host: Host,
+    agent_id: str,
+    edit: Callable[[AgentRecord], AgentRecord],
+    known: Evidence | None = None,
+) -> AgentRecord:
+    """The record after `edit`, which is called on the newest revision, perhaps several times.
+
+    `known` saves the first reading where there is one already: if it is old, the swap says so.
+    """
     for _ in range(ATTEMPTS):
-        evidence = next(iter(host.read([agent_id]).agents), None)
+        evidence = known or next(iter(host.read([agent_id]).agents), None)
+        known = None
         if evidence is None:
             raise NotFound(f"{agent_id} is gone", "see `mngr restore --list`")
         if evidence.record is None:

@@ -13,16 +13,18 @@ import time
 from mngr import events
 from mngr.address import parse_address
 from mngr.errors import MngrError, Taken, UsageError
-from mngr.ops import destroy, launch, names, workdir
+from mngr.ops import destroy, launch, names, sources, workdir
 from mngr.ops.change import change
 from mngr.ops.listing import Agent, agents, one, refreshed
 from mngr.ops.steps import step
 from mngr.records import AgentRecord, Window, encode, record_stem, work_dir
 from mngr.state import State
-from mngr.struct import Struct
+from mngr.struct import Json, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mngr.agents.base import Receipt
     from mngr.hosts.base import Host
     from mngr.ops.workdir import Plan
@@ -55,6 +57,13 @@ class CreateRequest(Struct):
     record: bool = False
     width: int = 0
     height: int = 0
+    progress: Callable[[int], None] | None = None
+    """Called with the number of files copied so far, where a directory is copied."""
+    base_commit: str = ""
+    """Where the work began, if that is not the commit this agent begins with."""
+    plugin: dict[str, Json] = {}
+    verify: Callable[[Host, AgentRecord], None] | None = None
+    """Looks at the work directory once it is made and before anything runs there."""
 
 
 class Created(Struct):
@@ -68,7 +77,7 @@ class Created(Struct):
 
 def create(world: World, request: CreateRequest) -> Created:
     """Returns when the agent provably runs or has provably ended."""
-    host, name = _place(world, request)
+    host, name = place(world, request)
     if request.reuse and name:
         existing = _existing(world, host, name)
         if existing is not None:
@@ -85,7 +94,7 @@ def create(world: World, request: CreateRequest) -> Created:
     return _confirmed(world, record, request, took_prompt, remarks)
 
 
-def _place(world: World, request: CreateRequest) -> tuple[Host, str]:
+def place(world: World, request: CreateRequest) -> tuple[Host, str]:
     address = parse_address(request.address)
     if address.path is not None:
         raise UsageError(f"{request.address!r}: create takes no path", "use --from DIR")
@@ -149,7 +158,7 @@ def _create_claimed(
     world: World, host: Host, name: str, agent_id: str, request: CreateRequest
 ) -> tuple[AgentRecord, bool, tuple[str, ...]]:
     kind = world.agent_type(request.type or "command")
-    plan = _plan(host, name, agent_id, request)
+    plan = _plan(world, host, name, agent_id, request)
     record = _record(world, name, agent_id, request, plan)
     context = launch.context(world, host, record, request.message)
     prepared = kind.prepare(context)
@@ -162,7 +171,9 @@ def _create_claimed(
         raise MngrError(f"the id {agent_id} exists already", "try again")
     step("recorded")
     try:
-        record, remarks = _make_work_dir(world, host, record, plan)
+        record, remarks = _make_work_dir(world, host, record, plan, request)
+        if request.verify is not None:
+            request.verify(host, record)
         host.put(launch.launch_files(world, host, record, prepared, env))
         step("files")
         _provision(host, record, request)
@@ -176,25 +187,27 @@ def _create_claimed(
 
 def preview(world: World, request: CreateRequest) -> tuple[str, Host, Plan | None]:
     """The name, the host and what would be made there; no plan where an agent is reused."""
-    host, name = _place(world, request)
+    host, name = place(world, request)
     existing = _existing(world, host, name) if name else None
     if existing is not None and request.reuse:
         return name, host, None
     if existing is not None and existing.verdict.reason != "create interrupted":
         raise Taken(f"the name {name!r} is taken", "choose another, or use --reuse")
     name = name or names.random_name()
-    return name, host, _plan(host, name, "agent-" + "x" * 32, request)
+    return name, host, _plan(world, host, name, "agent-" + "x" * 32, request)
 
 
-def _plan(host: Host, name: str, agent_id: str, request: CreateRequest) -> Plan:
+def _plan(world: World, host: Host, name: str, agent_id: str, request: CreateRequest) -> Plan:
     return workdir.plan(
         host,
-        source=os.path.abspath(request.source),
+        source=request.source,
         transfer=request.transfer,
         branch=request.branch,
         name=name,
         work_dir=work_dir(host.home, name, agent_id),
         include_dirty=request.include_dirty,
+        agent_id=agent_id,
+        origin=sources.resolve(world, host, request.source),
     )
 
 
@@ -215,9 +228,9 @@ def _record(
         made_work_dir=plan.made_work_dir,
         branch=plan.branch,
         made_branch=plan.made_branch,
-        base_commit=plan.base_commit,
+        base_commit=request.base_commit or plan.base_commit,
         labels=request.labels,
-        project=request.project or os.path.basename(plan.source.rstrip("/")),
+        project=request.project or os.path.basename(plan.source.rstrip("/")).removesuffix(".git"),
         create_time=now,
         launch=launch.new_launch_id(),
         launch_time=now,
@@ -229,6 +242,7 @@ def _record(
         history=world.config.count("tmux.history"),
         headless=request.headless,
         recorded=request.record,
+        plugin=request.plugin,
     )
 
 
@@ -237,14 +251,15 @@ def _declared(keys: tuple[str, ...]) -> dict[str, str]:
 
 
 def _make_work_dir(
-    world: World, host: Host, record: AgentRecord, plan: Plan
+    world: World, host: Host, record: AgentRecord, plan: Plan, request: CreateRequest
 ) -> tuple[AgentRecord, tuple[str, ...]]:
-    made = workdir.make(host, world.home, plan)
+    made = workdir.make(host, world.home, plan, request.progress)
     step("work_dir")
     if made.branch == plan.branch:
-        return record, ()
+        return record, made.remarks
     renamed = change(host, record.id, lambda current: current.replace(branch=made.branch))
-    return renamed, (f"the branch {plan.branch} exists already; using {made.branch}",)
+    told = f"the branch {plan.branch} exists already; using {made.branch}"
+    return renamed, (told, *made.remarks)
 
 
 def _provision(host: Host, record: AgentRecord, request: CreateRequest) -> None:
@@ -273,7 +288,7 @@ def _confirmed(
     reading = next((a for a in agents(world, [record.id])), None)
     if reading is None:
         raise MngrError(f"{record.name} is gone right after its creation")
-    world.registry.emit("agent_created", {"agent_id": record.id, "agent_name": record.name})
+    world.emit("agent_created", reading.host, reading.record)
     receipt = None
     if request.message and not took_prompt:
         receipt = _first_message(world, reading, request.message)

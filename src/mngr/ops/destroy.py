@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 import time
 
-from mngr import events, git, tmux_scripts
+from mngr import events, git
 from mngr.errors import BadRecord, MngrError, NotFound, Refused, Stale, nearest
 from mngr.git import Repo
 from mngr.hosts.processes import this_process
 from mngr.locks import Lock
-from mngr.ops import names, versioned, workdir
+from mngr.ops import mirror, names, versioned, workdir
 from mngr.ops.change import change
-from mngr.ops.listing import Agent, agents
+from mngr.ops.ending import end_processes
+from mngr.ops.listing import Agent, agents, refreshed
 from mngr.ops.steps import step
 from mngr.records import (
     AgentRecord,
@@ -34,6 +35,8 @@ from mngr.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from mngr.hosts.base import Host
     from mngr.ops.workdir import Risk
     from mngr.ops.world import World
@@ -52,37 +55,62 @@ def risk(agent: Agent, *, drop_branch: bool = False) -> Risk:
     if not record.made_work_dir:
         return workdir.Risk()
     losing = record.branch if drop_branch and record.made_branch else ""
-    return workdir.at_risk(agent.host, record.work_dir, record.transfer, losing_branch=losing)
+    return workdir.at_risk(
+        agent.host,
+        record.work_dir,
+        record.transfer,
+        losing_branch=losing,
+        source=record.source,
+        base=record.base_commit,
+    )
 
 
 def destroy(world: World, agent: Agent, *, drop_branch: bool = False) -> None:
     """Move the agent to the trash; asking whether that is wanted is the caller's business."""
-    if agent.record.removal is None:  # what an earlier destroy noted is history
-        _script(agent.host, 'rm -f "$1/trash.json"', trash_dir(agent.host.home, agent.id))
-    record = change(
-        agent.host,
-        agent.id,
-        lambda current: current.replace(
-            removal=Removal(time=time.time(), worker=this_process(), drop_branch=drop_branch),
-            # Ended by us, not by itself: restored, it is STOPPED rather than FAILED.
-            stop=StopIntent(launch=current.launch, time=time.time())
-            if agent.state in ALIVE
-            else current.stop,
-        ),
-    )
-    step("removal_recorded")
+    condemn(world, [agent], drop_branch=drop_branch)
+    bury(world, agent)
+
+
+def condemn(world: World, chosen: Sequence[Agent], *, drop_branch: bool = False) -> None:
+    """The first half, for all at once: record the intent, end every process."""
+    for host in {agent.host.ref.id: agent.host for agent in chosen}.values():
+        mine = [agent for agent in chosen if agent.host.ref == host.ref]
+        # What an earlier destroy noted about an agent that came back is history.
+        old = [trash_dir(host.home, a.id) for a in mine if a.record.removal is None]
+        _script(host, 'for each; do rm -f "$each/trash.json"; done', *old)
+        for agent in mine:
+            change(host, agent.id, _with_removal(agent, drop_branch), agent.evidence)
+        step("removal_recorded")
+        end_processes(world, host, [agent.id for agent in mine])
+        step("processes_ended")
+
+
+def _with_removal(agent: Agent, drop_branch: bool) -> Callable[[AgentRecord], AgentRecord]:
+    removal = Removal(time=time.time(), worker=this_process(), drop_branch=drop_branch)
+
+    def edit(record: AgentRecord) -> AgentRecord:
+        # Ended by us, not by itself: restored, it is STOPPED rather than FAILED.
+        intent = StopIntent(launch=record.launch, time=removal.time)
+        stop = intent if agent.state in ALIVE else record.stop
+        return record.replace(removal=removal, stop=stop)
+
+    return edit
+
+
+def bury(world: World, agent: Agent) -> None:
+    """The second half: everything moves to the trash."""
+    record = refreshed(world, agent).record
     _move_to_trash(world, agent.host, record)
-    world.registry.emit("agent_destroyed", {"agent_id": agent.id, "agent_name": agent.name})
+    world.emit("agent_destroyed", agent.host, record)
 
 
 def discard(world: World, host: Host, record: AgentRecord) -> None:
     """A create that failed: what it made so far goes to the trash."""
+    end_processes(world, host, [record.id])
     _move_to_trash(world, host, record)
 
 
 def _move_to_trash(world: World, host: Host, record: AgentRecord) -> None:
-    end_processes(world, host, record.id)
-    step("processes_ended")
     folder = trash_dir(host.home, record.id)
     note = _note(host, record)
     host.put({os.path.join(folder, "trash.json"): (encode(note), 0o600)})
@@ -95,15 +123,6 @@ def _move_to_trash(world: World, host: Host, record: AgentRecord) -> None:
     _script(host, script, state_dir, os.path.join(folder, "agent"), event)
     step("state_moved")
     names.release(host, record.name, record.id)
-
-
-def end_processes(world: World, host: Host, agent_id: str) -> None:
-    grace = world.config.seconds("stop.grace")
-    seconds = str(max(1, round(grace)))
-    script = ["sh", "-c", tmux_scripts.STOP, "mngr", host.home, host.socket, agent_id, seconds]
-    done = host.run(script, timeout=grace + 30)
-    if done.code:
-        raise MngrError(f"some processes of {agent_id} did not end", "see `mngr doctor`")
 
 
 def _note(host: Host, record: AgentRecord) -> TrashNote:
@@ -279,4 +298,5 @@ def purge(world: World, each: Trashed) -> None:
         with Lock(world.home, "repo", note.repository):
             repo.attempt("worktree", "remove", "--force", "--force", os.path.join(folder, "work"))
             repo.attempt("update-ref", "-d", f"refs/mngr/trash/{note.id}")
+    mirror.unpin(host, note.id)
     _script(host, 'chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1"', folder)

@@ -39,10 +39,9 @@ ended() {{
   exit "$1"
 }}
 # Signals meant for the program must not end the launcher before it has reported. A handler, not
-# '': an ignored signal would stay ignored in the program. Only a vanished terminal is noted.
-hung=
+# '': an ignored signal would stay ignored in the program. HUP ends it: when tmux dies, only the
+# end of the session's leader makes the kernel tell the program too.
 trap : INT QUIT TERM
-trap hung=1 HUP
 cd {work_dir} || ended 125 '"work directory is missing"'
 unset OLDPWD
 command -v {program} > /dev/null || {{
@@ -54,7 +53,6 @@ report started "{{\"launch\":\"$launch\",\"pid\":$$,\"time\":$time}}"
 {limit}{command}
 code=$?
 {after_limit}
-if [ -n "$hung" ] && [ ! -t 0 ]; then ended "$code" '"hangup"'; fi
 ended "$code" '""'
 """
 
@@ -69,7 +67,7 @@ fi"""
 # Ends the launcher's program at the deadline; checks each second whether it is still needed.
 LIMIT_SCRIPT = (
     r"""#!/bin/sh
-left=$1 spared= ttys= launcher=$PPID leaders=$PPID id={id}
+left=$1 spared= ttys= launcher=$PPID leaders=$PPID ids={id}
 while [ "$left" -gt 0 ]; do
   sleep 1
   kill -0 "$launcher" 2>/dev/null || exit 0

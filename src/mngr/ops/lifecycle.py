@@ -10,7 +10,7 @@ from mngr.address import check_name
 from mngr.errors import MngrError, UsageError
 from mngr.ops import launch, names
 from mngr.ops.change import change
-from mngr.ops.destroy import end_processes
+from mngr.ops.ending import end_processes
 from mngr.ops.listing import Agent, refreshed
 from mngr.ops.steps import step
 from mngr.records import AgentRecord, StopIntent, agent_dir
@@ -34,17 +34,25 @@ def note_event(host: Host, record: AgentRecord, type: str, **fields: str) -> Non
 def stop(world: World, agent: Agent) -> Agent:
     """Stopping what has finished records nothing."""
     agent = refreshed(world, agent)
-    if agent.state not in ALIVE:
-        return agent
-    record = change(agent.host, agent.id, _with_stop_intent)
-    step("intent")
-    end_processes(world, agent.host, agent.id)
-    note_event(agent.host, record, "agent_stopped")
+    stop_many(world, [agent])
     stopped = refreshed(world, agent)
     if stopped.state in ALIVE:
         raise MngrError(f"{agent.name} is still {stopped.state} ({stopped.verdict.reason})")
-    world.registry.emit("agent_stopped", {"agent_id": agent.id, "agent_name": agent.name})
     return stopped
+
+
+def stop_many(world: World, chosen: Sequence[Agent]) -> None:
+    """All of them in one visit per host; how it went is for the next reading to tell."""
+    alive = [agent for agent in chosen if agent.state in ALIVE]
+    for host in {agent.host.ref.id: agent.host for agent in alive}.values():
+        mine = [agent for agent in alive if agent.host.ref == host.ref]
+        for agent in mine:
+            change(host, agent.id, _with_stop_intent, agent.evidence)
+        step("intent")
+        end_processes(world, host, [agent.id for agent in mine])
+        for agent in mine:
+            note_event(host, agent.record, "agent_stopped")
+            world.emit("agent_stopped", host, agent.record)
 
 
 def _with_stop_intent(record: AgentRecord) -> AgentRecord:
@@ -62,7 +70,7 @@ def start(world: World, agent: Agent) -> Agent:
     if old.removal is not None:
         raise MngrError(f"{agent.name} is half destroyed", "restore it, or destroy it again")
     # A lost agent's program may have outlived its terminal: never run two of them.
-    end_processes(world, agent.host, agent.id)
+    end_processes(world, agent.host, [agent.id])
     kind = world.agent_type(old.type)
     record = change(
         agent.host, agent.id, lambda now: launch.launched_now(now) if now == old else now
@@ -76,7 +84,7 @@ def start(world: World, agent: Agent) -> Agent:
     files.pop(env)  # exactly what it was created with
     agent.host.put(files)
     launch.launch(agent.host, record, "agent_started")
-    world.registry.emit("agent_started", {"agent_id": agent.id, "agent_name": agent.name})
+    world.emit("agent_started", agent.host, record)
     return refreshed(world, agent)
 
 

@@ -94,6 +94,9 @@ def _signals(world: World, record: AgentRecord, evidence: Evidence) -> Signals:
         return world.agent_type(record.type).signals(evidence)
     except MngrError:
         return Signals()  # a type whose plugin is gone still has agents
+    except Exception as error:  # a plugin's type can raise anything
+        world.note(record.type, error)
+        return Signals()
 
 
 def describe(agent: Agent) -> dict[str, Json]:

@@ -67,7 +67,7 @@ def send(world: World, agent: Agent, text: str, *, timeout: float = 0.0) -> Rece
             receipt = _receipt(world, agent, pane, text)
     if receipt.ok:
         note_event(agent.host, agent.record, "message_delivered", outcome=receipt.outcome)
-        world.registry.emit("message_delivered", {"agent_id": agent.id, "agent_name": agent.name})
+        world.emit("message_delivered", agent.host, agent.record, outcome=receipt.outcome)
     return receipt
 
 

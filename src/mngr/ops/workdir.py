@@ -1,23 +1,34 @@
-"""Work directories: where an agent's files come from, and what of them is at risk."""
+"""Work directories: where an agent's files come from, and how they get there."""
 
 from __future__ import annotations
 
 import os
 
-from mngr import git
-from mngr.errors import MngrError, Refused, Taken, UsageError
+from mngr import git, git_transfer
+from mngr.errors import Refused, Taken, UsageError
 from mngr.git import Repo
+from mngr.hosts import spawn
 from mngr.locks import Lock
+from mngr.ops import copying, mirror, sources
+from mngr.ops.carry import carry_changes
+from mngr.ops.risk import Risk, at_risk, summary
+from mngr.ops.sources import Source
 from mngr.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mngr.git import Checkout
     from mngr.hosts.base import Host
+
+__all__ = ["TRANSFERS", "Plan", "Risk", "at_risk", "carry_changes", "make", "plan", "summary"]
 
 TRANSFERS = {
     "git-worktree": "git-worktree",
     "worktree": "git-worktree",
+    "git-mirror": "git-mirror",
+    "mirror": "git-mirror",
     "rsync": "rsync",
     "copy": "rsync",
     "none": "none",
@@ -38,6 +49,10 @@ class Plan(Struct):
     base_commit: str = ""
     include_dirty: bool = False
     explicit_branch: bool = False
+    agent_id: str = ""
+    origin: Source
+    remarks: tuple[str, ...] = ()
+    """What could not be brought along, once it is made."""
 
 
 def plan(
@@ -49,45 +64,66 @@ def plan(
     name: str,
     work_dir: str,
     include_dirty: bool,
+    agent_id: str = "",
+    origin: Source | None = None,
 ) -> Plan:
     """Look at the source and choose; refuses what would surprise or lose something."""
-    if not os.path.isdir(source):
-        raise UsageError(f"--from {source!r} is not a directory")
-    repo = Repo(run=host.run, path=source)
-    checkout = git.checkout(repo)
-    mode = _mode(transfer, checkout, source)
-    if mode == "git-worktree":
-        assert checkout is not None
-        return _plan_worktree(repo, checkout, branch, name, work_dir, include_dirty)
+    if origin is None:
+        if not os.path.isdir(source):
+            raise UsageError(f"--from {source!r} is not a directory")
+        origin = sources.directory(host, source)
+    mode = _mode(host, transfer, origin)
+    if mode in ("git-worktree", "git-mirror"):
+        assert origin.checkout is not None
+        made = _plan_branch(origin, origin.checkout, branch, name, work_dir, include_dirty)
+        return made.replace(transfer=mode, agent_id=agent_id)
     if branch:
-        raise UsageError(f"--branch needs --transfer git-worktree, not {mode}")
-    commit = checkout.head if checkout else ""
+        raise UsageError(f"--branch needs --transfer git-worktree or git-mirror, not {mode}")
+    commit = origin.checkout.head if origin.checkout else ""
     if mode == "none":
-        here = checkout.branch if checkout else ""
+        _refuse_elsewhere(host, origin)
+        here = origin.checkout.branch if origin.checkout else ""
         return Plan(
-            transfer=mode, source=source, work_dir=source, made_work_dir=False,
-            branch=here, base_commit=commit,
+            transfer=mode, source=origin.folder, work_dir=origin.folder, made_work_dir=False,
+            branch=here, base_commit=commit, origin=origin,
         )  # fmt: skip
-    _refuse_huge_copy(host, source)
+    _refuse_huge_copy(host, origin.folder)
+    _refuse_linked(origin)
     return Plan(
-        transfer=mode, source=source, work_dir=work_dir, made_work_dir=True, base_commit=commit
-    )
+        transfer=mode, source=origin.path if origin.folder_host else origin.folder,
+        work_dir=work_dir, made_work_dir=True, base_commit=commit, origin=origin,
+    )  # fmt: skip
 
 
-def _mode(transfer: str, checkout: Checkout | None, source: str) -> str:
+def _mode(host: Host, transfer: str, origin: Source) -> str:
     if transfer and transfer not in TRANSFERS:
         raise UsageError(f"unknown transfer {transfer!r}", f"choose from {', '.join(TRANSFERS)}")
-    mode = TRANSFERS[transfer] if transfer else ("git-worktree" if checkout else "rsync")
-    if mode != "git-worktree":
+    clone = origin.bare or not host.capabilities.shares_files
+    default = ("git-mirror" if clone else "git-worktree") if origin.checkout else "rsync"
+    mode = TRANSFERS[transfer] if transfer else default
+    if mode == "git-worktree" and clone and origin.checkout:
+        why = "has no work tree" if origin.bare else f"is not on {host.ref.name}"
+        raise UsageError(f"{origin.path} {why}", "use --transfer git-mirror")
+    if mode in ("rsync", "none") and not origin.folder:
+        raise UsageError(f"--transfer {mode} needs a directory, not {origin.path}")
+    if mode in ("rsync", "none"):
         return mode
-    if checkout is None:
-        raise UsageError(f"{source} is not in a git repository", "use --transfer rsync or none")
-    if not checkout.head:
+    if origin.checkout is None:
         raise UsageError(
-            f"the repository {checkout.top} has no commits yet",
+            f"{origin.folder} is not in a git repository", "use --transfer rsync or none"
+        )
+    if not origin.checkout.head:
+        raise UsageError(
+            f"the repository {origin.checkout.top} has no commits yet",
             "commit something first, or use --transfer rsync or none",
         )
     return mode
+
+
+def _refuse_elsewhere(host: Host, origin: Source) -> None:
+    owner = origin.folder_host
+    if (owner is None and not host.capabilities.shares_files) or (owner and owner.ref != host.ref):
+        raise UsageError(f"{origin.folder} is not on {host.ref.name}", "leave out --transfer none")
 
 
 def _refuse_huge_copy(host: Host, source: str) -> None:
@@ -102,18 +138,34 @@ def _refuse_huge_copy(host: Host, source: str) -> None:
         )
 
 
-def _plan_worktree(
-    repo: Repo, checkout: Checkout, branch: str, name: str, work_dir: str, include_dirty: bool
+def _refuse_linked(origin: Source) -> None:
+    """A copied `.git` file would still name the one place where its HEAD is kept."""
+    if origin.repo.run(["test", "-f", os.path.join(origin.folder, ".git")], timeout=30).code == 0:
+        raise UsageError(
+            f"a copy of {origin.folder}, a linked worktree, would share its HEAD",
+            "use --transfer git-worktree or git-mirror",
+        )
+
+
+def _plan_branch(
+    origin: Source,
+    checkout: Checkout,
+    branch: str,
+    name: str,
+    work_dir: str,
+    include_dirty: bool,
 ) -> Plan:
     base, new, explicit = parse_branch(branch, name)
-    if not include_dirty:
+    repo = origin.repo
+    carries = include_dirty or bool(origin.carried or origin.overlay)
+    if not carries and not origin.bare:
         _refuse_dirty(repo)
     commit = git.commit_of(repo, base) if base else checkout.head
     if commit is None:
         raise UsageError(f"--branch: {base!r} is not a commit or branch in {checkout.top}")
-    if include_dirty and commit != checkout.head:
+    if carries and commit != checkout.head:
         raise UsageError(
-            "--include-dirty needs the current commit as base", "drop BASE in --branch"
+            "uncommitted changes need the current commit as base", "drop BASE in --branch"
         )
     if not new and not git.branch_exists(repo, base):
         raise UsageError(
@@ -123,7 +175,7 @@ def _plan_worktree(
         raise UsageError(f"--branch: {new!r} is not a valid branch name")
     return Plan(
         transfer="git-worktree",
-        source=checkout.top,
+        source=origin.path,
         work_dir=work_dir,
         made_work_dir=True,
         repository=checkout.common_dir,
@@ -132,6 +184,7 @@ def _plan_worktree(
         base_commit=commit,
         include_dirty=include_dirty,
         explicit_branch=explicit,
+        origin=origin,
     )
 
 
@@ -152,22 +205,31 @@ def _refuse_dirty(repo: Repo) -> None:
         )
 
 
-def summary(lines: list[str], most: int = 5) -> str:
-    more = f" and {len(lines) - most} more" if len(lines) > most else ""
-    return ", ".join(line.strip() for line in lines[:most]) + more
-
-
-def make(host: Host, controller_home: str, plan: Plan) -> Plan:
+def make(
+    host: Host,
+    controller_home: str,
+    plan: Plan,
+    progress: Callable[[int], None] | None = None,
+) -> Plan:
     """Create what was planned; the plan comes back with the branch that was really made."""
-    if plan.transfer == "git-worktree":
-        return _make_worktree(host, controller_home, plan)
     if plan.transfer == "rsync":
-        _copy(host, plan)
-    return plan
+        copying.copy_tree(host, plan.origin, plan.work_dir, progress)
+    if plan.transfer not in ("git-worktree", "git-mirror"):
+        return plan
+    if plan.transfer == "git-worktree":
+        made = _make_worktree(host, controller_home, plan)
+    else:
+        made = _make_clone(host, controller_home, plan)
+    origin = plan.origin
+    if plan.include_dirty or origin.carried:
+        owner = origin.folder_host
+        same = owner.ref == host.ref if owner else host.capabilities.shares_files
+        carry_changes(host, origin.carried or origin.repo, plan.work_dir, same_host=same)
+    return made
 
 
 def _make_worktree(host: Host, controller_home: str, plan: Plan) -> Plan:
-    repo = Repo(run=host.run, path=plan.source)
+    repo = plan.origin.repo.replace(run=host.run)
     # Ref and worktree updates race between processes; launches need not wait for each other.
     with Lock(controller_home, "repo", plan.repository):
         branch = _free_branch(repo, plan) if plan.made_branch else plan.branch
@@ -180,9 +242,27 @@ def _make_worktree(host: Host, controller_home: str, plan: Plan) -> Plan:
             new_branch=branch if plan.made_branch else "",
             branch=branch,
         )
-    if plan.include_dirty:
-        carry_changes(host, repo, plan.work_dir)
+    if plan.origin.overlay:
+        git_transfer.lay_over(Repo(run=host.run, path=plan.work_dir), plan.origin.overlay)
     return plan.replace(branch=branch)
+
+
+def _make_clone(host: Host, controller_home: str, plan: Plan) -> Plan:
+    """No ref of the source changes, so nothing is locked; its branches only lend their names."""
+    repo, checkout = plan.origin.repo.replace(run=spawn.run), plan.origin.checkout
+    branch = _free_branch(repo, plan) if plan.made_branch else plan.branch
+    borrowed = mirror.Borrowed(
+        source=repo,
+        identity=plan.repository,
+        commit=plan.base_commit,
+        overlay=plan.origin.overlay,
+        branch=branch,
+        upstream=checkout.branch if checkout else "",
+        work_dir=plan.work_dir,
+        agent_id=plan.agent_id,
+    )
+    remarks = mirror.make(host, controller_home, borrowed)
+    return plan.replace(branch=branch, remarks=tuple(remarks))
 
 
 def _free_branch(repo: Repo, plan: Plan) -> str:
@@ -211,73 +291,3 @@ def _refuse_shadowed(repo: Repo, branch: str) -> None:
                 f"a branch called {prefix!r} makes {branch!r} impossible",
                 f"choose another with --branch :{'-'.join(parts)}",
             )
-
-
-def carry_changes(host: Host, source: Repo, work_dir: str) -> None:
-    """Make the new tree differ from HEAD exactly as the old one does."""
-    target = Repo(run=host.run, path=work_dir)
-    patch = source.git("diff", "--binary", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD")
-    if patch:
-        target.git("apply", "--binary", "--whitespace=nowarn", "-", input=patch)
-    untracked = source.git("ls-files", "--others", "--exclude-standard", "-z")
-    if untracked:
-        _copy_listed(host, source.line("rev-parse", "--show-toplevel"), work_dir, untracked)
-
-
-def _copy_listed(host: Host, source: str, target: str, listed: bytes) -> None:
-    script = 'cd "$1" && tar -cf - --null -T - | tar -xpf - -C "$2"'
-    done = host.run(["sh", "-c", script, "mngr", source, target], input=listed, timeout=600)
-    if done.code:
-        raise MngrError(f"untracked files could not be copied: {done.complaint}")
-
-
-def _copy(host: Host, plan: Plan) -> None:
-    """A whole directory, every file mode and link kept; shares blocks where the disk can."""
-    reflink = 'cp -a --reflink=auto "$1/." "$2/" 2> /dev/null'
-    script = f'mkdir -p "$2" && {{ {reflink} || cp -pPR "$1/." "$2/"; }}'
-    done = host.run(["sh", "-c", script, "mngr", plan.source, plan.work_dir], timeout=3600)
-    if done.code:
-        raise MngrError(f"{plan.source} could not be copied: {done.complaint}")
-
-
-class Risk(Struct):
-    """Work that destroying an agent for good would lose."""
-
-    files: tuple[str, ...] = ()
-    commits: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.files or self.commits)
-
-    def __str__(self) -> str:
-        parts = []
-        if self.files:
-            parts.append(f"uncommitted: {summary(list(self.files))}")
-        if self.commits:
-            parts.append(f"commits on no other branch: {summary(list(self.commits), 3)}")
-        return "; ".join(parts)
-
-
-def at_risk(host: Host, work_dir: str, transfer: str, *, losing_branch: str = "") -> Risk:
-    """Files that differ from HEAD, untracked files, and commits no surviving ref reaches."""
-    repo = Repo(run=host.run, path=work_dir)
-    if transfer != "git-worktree" or git.checkout(repo) is None:
-        # A copy, or a worktree whose repository is gone: there is nothing to compare it with.
-        return _whole(host, work_dir)
-    commits = git.unreachable_commits(
-        repo, "HEAD", without=f"refs/heads/{losing_branch}" if losing_branch else ""
-    )
-    return Risk(files=tuple(map(str, git.changes(repo))), commits=tuple(commits))
-
-
-def _whole(host: Host, work_dir: str) -> Risk:
-    """All files count, in one line."""
-    done = host.run(
-        ["sh", "-c", 'find "$1" -type f | head -n 1000 | wc -l', "mngr", work_dir], timeout=120
-    )
-    count = int(done.stdout.strip() or 0)
-    return (
-        Risk(files=(f"{count}{'+' if count == 1000 else ''} files that exist nowhere else",))
-        if count
-        else Risk()
-    )

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from mngr.config import Config
     from mngr.hosts.base import Host, HostReading, Provider
     from mngr.plugins import Registry
+    from mngr.records import AgentRecord
+    from mngr.struct import Json
 
 
 class HostProblem(Struct):
@@ -40,8 +42,8 @@ class World:
             for name in self.registry.names("provider"):
                 try:
                     self._hosts += self._provider(name).hosts()
-                except MngrError as error:
-                    self.problems.append(HostProblem(who=name, problem=str(error)))
+                except Exception as error:  # a plugin's provider can raise anything
+                    self.note(name, error)
         return self._hosts
 
     def _provider(self, name: str) -> Provider:
@@ -79,5 +81,36 @@ class World:
             try:
                 found.append((host, host.read(ids)))
             except MngrError as error:
-                self.problems.append(HostProblem(who=host.ref.name, problem=str(error)))
+                self.note(host.ref.name, error)
+            except Exception as error:
+                if host.ref.provider == "local":
+                    raise
+                self.note(host.ref.name, error)
         return found
+
+    def note(self, who: str, error: Exception) -> None:
+        """A footnote, once however many agents give cause for it."""
+        footnote = HostProblem(who=who, problem=_told(error))
+        if footnote not in self.problems:
+            self.problems.append(footnote)
+
+    def emit(self, event: str, host: Host, record: AgentRecord, **more: str) -> None:
+        """Tell the plugins what has just happened to an agent."""
+        payload: dict[str, Json] = {
+            "event": event,
+            "agent_id": record.id,
+            "agent_name": record.name,
+            "agent_type": record.type,
+            "host_id": host.ref.id,
+            "host_name": host.ref.name,
+            "provider_name": host.ref.provider,
+            "home": self.home,
+            **more,
+        }
+        self.registry.emit(event, payload)
+
+
+def _told(error: Exception) -> str:
+    """One line for a footnote, also for what a plugin did not foresee."""
+    text = str(error) if isinstance(error, MngrError) else f"{type(error).__name__}: {error}"
+    return " ".join(text.split())

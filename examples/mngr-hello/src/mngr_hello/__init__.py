@@ -1,0 +1,19 @@
+"""What this plugin adds to mngr.
+
+This module is imported at every start of mngr, so it imports nothing itself: all that it names is
+loaded on use.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.plugins import Registry
+
+
+def register(registry: Registry) -> None:
+    registry.agent_type("parrot", "mngr_hello.parrot:Parrot")
+    registry.provider("sandbox", "mngr_hello.sandbox:SandboxProvider")
+    registry.command("hello", "mngr_hello.hello", "greet agents by name")
+    registry.on("agent_created", "mngr_hello.diary:write")
+    registry.on("agent_destroyed", "mngr_hello.diary:write")

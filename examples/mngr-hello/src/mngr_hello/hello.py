@@ -1,0 +1,38 @@
+"""A command: `mngr hello` greets agents. `configure` declares, `run` does."""
+
+from __future__ import annotations
+
+import argparse
+
+from mngr.api import Mngr
+from mngr.cli.output import rows
+from mngr.cli.parser import Parser
+
+
+def configure(parser: Parser) -> None:
+    parser.description = "Greet agents: those named, or all of them."
+    names = parser.add_argument(
+        "names", nargs="*", default=[], metavar="NAME", help="whom to greet"
+    )
+    parser.completes(names, "agent")
+    parser.add_argument("--greeting", default="Hello", metavar="WORD", help="what to say first")
+    parser.examples = [
+        ("greet everybody", "mngr hello"),
+        ("in French", "mngr hello --greeting Salut"),
+    ]
+    parser.see_also = ["mngr-list"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    agents = api.resolve(args.names) if args.names else api.list()
+    greetings = [{"name": a.name, "greeting": f"{args.greeting}, {a.name}!"} for a in agents]
+    rows(
+        args,
+        greetings,
+        ["greeting"],
+        "greetings",
+        empty="Nobody is here",
+        fields=["name", "greeting"],
+    )
+    return 0

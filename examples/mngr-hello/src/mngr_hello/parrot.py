@@ -1,0 +1,40 @@
+"""An agent type: a parrot repeats what it is told, and says when it listens."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.agents.base import AgentType, Launch, LaunchContext
+from mngr.state import Evidence, Signals
+
+# The signal is written by rename, so that nobody reads half of it.
+SCRIPT = b"""\
+signals=$MNGR_AGENT_STATE_DIR/signals launch=$1
+shift
+for word in "$@"; do printf 'Polly says: %s\\n' "$word"; done
+mkdir -p "$signals"
+printf '{"launch": "%s"}\\n' "$launch" > "$signals/.listening"
+mv "$signals/.listening" "$signals/Listening.json"
+while IFS= read -r line; do printf 'Polly says: %s\\n' "$line"; done
+"""
+
+
+class Parrot(AgentType):
+    name = "parrot"
+
+    def prepare(self, context: LaunchContext) -> Launch:
+        """What to run, and the files it needs. The first message rides in argv."""
+        first = (context.prompt,) if context.prompt else ()
+        script = os.path.join(context.state_dir, "parrot.sh")
+        return Launch(
+            argv=("sh", script, context.record.launch, *first, *context.record.argv),
+            files={"parrot.sh": (SCRIPT, 0o644)},
+            took_prompt=bool(first),
+        )
+
+    def signals(self, evidence: Evidence) -> Signals:
+        """WAITING while it listens. A signal of an earlier launch says nothing about this one."""
+        said, record = evidence.signals.get("Listening"), evidence.record
+        if record is None or not isinstance(said, dict) or said.get("launch") != record.launch:
+            return Signals()
+        return Signals(waiting="something to repeat", since=record.launch_time)

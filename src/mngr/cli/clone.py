@@ -1,0 +1,100 @@
+"""`mngr clone`: make another agent with the same work."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli import create_options, targets
+from mngr.cli.create import launch_failure, message_failure, tell_remarks, templates
+from mngr.cli.output import one, say
+from mngr.errors import MngrError, UsageError
+from mngr.ops.create import CreateRequest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.api import Agent
+    from mngr.cli.parser import Parser
+    from mngr.struct import Json
+
+DESCRIPTION = """\
+Make a new agent like TARGET: the same program, type, labels, variables and windows, and the same \
+work, with the commits, the uncommitted changes and the untracked files; of a plain copy, every \
+file. It works on a branch of its own and starts at once. The original is left alone.
+
+Every option of `mngr create` changes that aspect; labels and variables are added. What stands \
+after `--` replaces the command."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    parser.rest_name = "ARGS"
+    add = parser.add_argument
+    parser.completes(add("target", metavar="TARGET", help="the agent to copy"), "agent")
+    add("address", nargs="?", metavar="NEW", help="the new name, or NAME@HOST (default: NAME-2)")
+    create_options.configure(parser)
+    parser.add_dry_run()
+    parser.examples = [
+        ("a second one with the same work", "mngr clone foo"),
+        ("try another command on it", "mngr clone foo bar -- make other"),
+        ("with another label", "mngr clone foo bar --label attempt=2"),
+    ]
+    parser.see_also = ["mngr-create", "mngr-migrate", "mngr-snapshot"]
+
+
+def defaults(args: argparse.Namespace) -> dict[str, Json]:
+    return templates(args, args.template)
+
+
+def run(args: argparse.Namespace) -> int:
+    from mngr.ops import clone
+
+    if args.source != ".":
+        raise UsageError("--from: a clone has the work of its original", "use `mngr create --from`")
+    api = Mngr(args.config, args.registry)
+    agent = targets.agents(args, api, [args.target])[0]
+    request = clone.request(api.world, agent, args.address or "", changes(args))
+    if args.dry_run:
+        return _preview(args, api, agent, request)
+    created = api.create(request)
+    tell_remarks(args, created)
+    failure = launch_failure(created.agent) or message_failure(created)
+    if failure:
+        raise MngrError(failure)
+    made = created.agent
+    row = {**made.to_json(), "clone_of": agent.id}
+    if args.format == "human":
+        where = made.record.work_dir
+        say(args, f"Cloned {agent.name} as {made.name}: {where}; it is {made.state}.")
+    else:
+        one(args, row, "")
+    return 0
+
+
+def changes(args: argparse.Namespace) -> dict[str, object]:
+    """The fields of a request that the command line says something about."""
+    asked = create_options.request(args)
+    unsaid = {"address", "source"}
+    if not args.type:
+        unsaid.add("type")
+        if not args.rest:
+            unsaid.add("args")
+    plain = CreateRequest()
+    return {
+        name: getattr(asked, name)
+        for name in CreateRequest._fields
+        if name not in unsaid and getattr(asked, name) != getattr(plain, name)
+    }
+
+
+def _preview(args: argparse.Namespace, api: Mngr, agent: Agent, request: CreateRequest) -> int:
+    name, host, plan = api.preview(request)
+    row: dict[str, Json] = {
+        "clone_of": agent.id,
+        "agent_name": name,
+        "host_name": host.ref.name,
+        "work_dir": plan.work_dir if plan else "",
+        "branch": plan.branch if plan else "",
+    }
+    one(args, row, f"Would clone {agent.name} as {name} on {host.ref.name}")
+    return 0

@@ -1,0 +1,220 @@
+"""git between repositories: mirrors, clones that borrow from them, fetching and pushing.
+
+With git.py the only module that builds git's argv.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mngr.git import GitError, Repo
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mngr.git import Completed, Run
+
+LONG = 6 * 3600.0
+"""Seconds that moving objects may take: a large repository over a thin line."""
+
+# Nothing of the user's may fire or ask while commits travel.
+QUIET = (
+    *("-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=always"),
+    *("-c", "gc.auto=0", "-c", "maintenance.auto=false"),
+)
+# A pointer stays a pointer: git-lfs may be missing there, or would ask the mirror for the content.
+NO_LFS = (
+    *("-c", "filter.lfs.smudge=", "-c", "filter.lfs.process="),
+    *("-c", "filter.lfs.required=false"),
+)
+
+# Whatever is pushed over or pruned by hand, a borrower must not lose an object: pins alone could
+# be deleted by a `git push --mirror`, so the objects are declared precious as well. HEAD is never
+# born, for else a clone would make a local branch of it.
+MIRROR = b"""[core]
+\trepositoryformatversion = 1
+\thooksPath = /dev/null
+\tlogAllRefUpdates = false
+[extensions]
+\tpreciousObjects = true
+[gc]
+\tauto = 0
+\tpruneExpire = never
+[maintenance]
+\tauto = false
+[receive]
+\tautogc = false
+\tshallowUpdate = true
+\tdenyCurrentBranch = ignore
+[uploadpack]
+\thideRefs = refs/mngr
+\tallowAnySHA1InWant = true
+[lsrefs]
+\tunborn = ignore
+"""
+
+# Made aside and then renamed, so that a mirror is whole or not there. Leftovers of this name are
+# what `mngr gc` removes.
+INIT = r"""
+[ ! -d "$1" ] || exit 0
+umask 077
+mkdir -p "${1%/*}" || exit 1
+new=$(mktemp -d "$2/.put.XXXXXX") || exit 1
+trap 'rm -rf "$new"' EXIT
+git init -q --bare --template= --object-format="$3" "$new" || exit 1
+cat >> "$new/config" || exit 1
+echo 'ref: refs/heads/never-born' > "$new/HEAD"
+[ -d "$1" ] || mv "$new" "$1"
+"""
+
+
+class Bare(Repo):
+    """A bare repository, named outright: `safe.bareRepository=explicit` forbids finding one."""
+
+    def attempt(self, *args: str, input: bytes | None = None) -> Completed:
+        argv = ["git", f"--git-dir={self.path}", *args]
+        return self.run(argv, input=input, timeout=self.timeout)
+
+
+def make_mirror(run: Run, path: str, home: str, commit: str) -> None:
+    """An empty mirror in the hash that `commit` is written in; nothing where there is one."""
+    kind = "sha256" if len(commit) == 64 else "sha1"
+    script = ["sh", "-c", INIT, "mngr", path, home, kind]
+    done = run(script, input=MIRROR, timeout=60)
+    if done.code:
+        raise GitError(f"the mirror {path} could not be made: {done.complaint}")
+
+
+def has_commit(repo: Repo, commit: str) -> bool:
+    return repo.attempt("cat-file", "-e", f"{commit}^{{commit}}").code == 0
+
+
+def upload(source: Repo, url: str, refspecs: Sequence[str]) -> Completed:
+    """Push exactly these, without the user's hooks, signatures or followers."""
+    quiet = ("-q", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no")
+    return source.replace(timeout=LONG).attempt(*QUIET, "push", *quiet, "--", url, *refspecs)
+
+
+def fetch(repo: Repo, url: str, refspecs: Sequence[str], *, note: bool = False) -> Completed:
+    """Into refs only: no work tree, HEAD, tag or, unless asked for, FETCH_HEAD changes."""
+    words = ["-q", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"]
+    words += [] if note else ["--no-write-fetch-head"]
+    return repo.replace(timeout=LONG).attempt(*QUIET, "fetch", *words, "--", url, *refspecs)
+
+
+# git does not lend the objects of a shallow mirror by itself: it would copy what refs show.
+LEND = r"""
+mirror=$1 work=$2; shift 2
+git "$@" -- "$mirror" "$work" || exit 1
+[ -f "$mirror/shallow" ] || exit 0
+cp "$mirror/shallow" "$work/.git/shallow"
+printf '%s\n' "$mirror/objects" > "$work/.git/objects/info/alternates"
+"""
+
+
+def clone_borrowing(
+    run: Run, mirror: str, work_dir: str, *, settings: Sequence[tuple[str, str]]
+) -> None:
+    """A clone without files whose objects are the mirror's, and whose only remote it is."""
+    words = [*QUIET, "clone", "-q", "--shared", "--no-checkout", "--origin", "origin"]
+    for key, value in settings:
+        words += ["-c", f"{key}={value}"]
+    done = run(["sh", "-c", LEND, "mngr", mirror, work_dir, *words], timeout=LONG)
+    if done.code:
+        raise GitError(f"{mirror} could not be cloned: {done.complaint}")
+
+
+def check_out(work: Repo, commit: str, branch: str) -> None:
+    """The files of `commit`, on the new branch, or on none."""
+    where = ["--no-track", "-b", branch] if branch else ["--detach"]
+    done = work.replace(timeout=LONG).attempt(*QUIET, *NO_LFS, "checkout", "-q", *where, commit)
+    if done.code:
+        raise GitError(f"{commit[:12]} could not be checked out in {work.path}: {done.complaint}")
+
+
+def settings(repo: Repo) -> list[tuple[str, str]]:
+    """What a clone must share with its source: who commits, and how lines end."""
+    names = r"^(user\.(name|email)|core\.(autocrlf|eol|safecrlf))$"
+    found: dict[str, str] = {}
+    for entry in (repo.ask("config", "-z", "--get-regexp", names) or "").split("\0"):
+        key, newline, value = entry.partition("\n")
+        if newline:
+            found[key] = value
+    return list(found.items())
+
+
+def fast_forward(work: Repo, commit: str) -> Completed:
+    """Move the branch that is checked out, and its files, forward; git refuses all else."""
+    words = ("merge", "-q", "--ff-only", "--no-autostash", "--no-verify-signatures")
+    return work.replace(timeout=LONG).attempt(*QUIET, *NO_LFS, *words, commit)
+
+
+def count(repo: Repo, commit: str, *without: str) -> int:
+    """Commits of `commit` that none of the others has."""
+    return int(repo.line("rev-list", "--count", commit, "--not", *without))
+
+
+def new_commits(repo: Repo, ref: str, known: str) -> list[str]:
+    """Commits of `ref` that `known` lacks, newest first; all of them where that is not here."""
+    done = repo.attempt("rev-list", ref, *(["--not", known] if known else []), "--")
+    if done.code and known:
+        return new_commits(repo, ref, "")
+    return done.stdout.decode().split()
+
+
+def is_ancestor(repo: Repo, old: str, new: str) -> bool:
+    return repo.attempt("merge-base", "--is-ancestor", old, new).code == 0
+
+
+def remote_head(run: Run, url: str) -> tuple[str, str]:
+    """The branch a remote repository's HEAD is on, and its commit; nothing where it is empty."""
+    words = ["git", "ls-remote", "--symref", "--", url, "HEAD"]
+    done = run(["env", "GIT_TERMINAL_PROMPT=0", *words], timeout=120)
+    if done.code:
+        raise GitError(f"git cannot read {url}: {done.complaint}")
+    branch = commit = ""
+    for line in os.fsdecode(done.stdout).splitlines():
+        what, _, name = line.partition("\t")
+        if what.startswith("ref: refs/heads/"):
+            branch = what.removeprefix("ref: refs/heads/")
+        elif name == "HEAD":
+            commit = what
+    return branch, commit
+
+
+def lay_over(work: Repo, commit: str) -> None:
+    """The files of `commit`, with HEAD and index left where they are."""
+    work.git(*QUIET, *NO_LFS, "read-tree", "--reset", "-u", commit)
+    work.git("read-tree", "HEAD")
+
+
+def gitlinks(repo: Repo, commit: str) -> dict[str, str]:
+    """Path and commit of every submodule of a commit."""
+    found = {}
+    for entry in os.fsdecode(repo.git("ls-tree", "-r", "-z", "--full-tree", commit)).split("\0"):
+        if entry.startswith("160000 commit "):
+            head, _, path = entry.partition("\t")
+            found[path] = head.split(" ")[2]
+    return found
+
+
+def own_commits(work: Repo, base: str) -> dict[str, str]:
+    """Commits of a clone that neither its base nor its mirror has: hash to one-line summary."""
+    log = work.git(
+        *("log", "--format=%H %h %s", "-n", "1000", "HEAD", "--exclude=refs/remotes/*", "--all"),
+        *("--not", *([base] if base else []), "--remotes"),
+    )
+    lines = log.decode("utf-8", "replace").splitlines()
+    return {full: text for full, _, text in (line.partition(" ") for line in lines)}
+
+
+def kept_commits(repo: Repo, commits: Mapping[str, str]) -> set[str]:
+    """Those of `commits` that a ref of this repository reaches."""
+    listed = "".join(f"{commit}\n" for commit in commits).encode()
+    checked = repo.git("cat-file", "--batch-check=%(objectname) %(objecttype)", input=listed)
+    here = [line.split()[0] for line in checked.decode().splitlines() if line.endswith(" commit")]
+    if not here:
+        return set()
+    loose = repo.git("rev-list", *here, "--not", "--glob=refs/*").decode().split()
+    return set(here) - set(loose)

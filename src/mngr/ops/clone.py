@@ -1,0 +1,219 @@
+"""Another agent with the same work; and, to move one, the same on another host.
+
+A clone's record says whose it is and what work it was made with, before anything else of it
+exists. So a repeated `migrate` knows a finished copy, and never destroys work that is not in it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from mngr.errors import MngrError, Refused
+from mngr.ops import create, destroy, lifecycle, present
+from mngr.ops.create import CreateRequest
+from mngr.ops.listing import Agent, agents, refreshed
+from mngr.ops.present import PrivateIndex, standing
+from mngr.ops.steps import step
+from mngr.records import agent_dir
+from mngr.state import ALIVE, State
+from mngr.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mngr.hosts.base import Host
+    from mngr.ops.world import World
+    from mngr.records import AgentRecord
+
+ASSIGNMENT = re.compile(rb"export ([A-Za-z_][A-Za-z0-9_]*)='((?:[^']|'\\'')*)'\n")
+PLACE = re.compile(r"HOME|USER|LOGNAME|SHELL|PATH|LANG|TZ|TMPDIR|LC_.*")
+"""Variables that belong to a host rather than to an agent."""
+
+
+class Migrated(Struct):
+    """The agent at its new place, and remarks on the way there."""
+
+    agent: Agent
+    remarks: tuple[str, ...] = ()
+
+
+def request(
+    world: World, agent: Agent, address: str = "", changes: Mapping[str, object] | None = None
+) -> CreateRequest:
+    """What creates a copy of an agent; `changes` replace fields, labels and env add up."""
+    record, given = agent.record, dict(changes or {})
+    provider = str(given.get("provider") or "")
+    address = _address(world, agent, address, provider)
+    host, _ = create.place(world, CreateRequest(address=address, provider=provider))
+    env = _environment(agent, everything=host.ref == agent.host.ref)
+    work = work_of(agent.host, record)
+    base = CreateRequest(
+        address=address,
+        type=record.type,
+        args=record.argv,
+        source=agent.id,
+        base_commit=record.base_commit,
+        transfer=_transfer(record, host),
+        branch=_branch(record),
+        include_dirty=True,
+        windows=record.windows,
+        labels={**record.labels, **given.pop("labels", {})},  # type: ignore[dict-item]
+        env={**env, **given.pop("env", {})},  # type: ignore[dict-item]
+        project=record.project,
+        timeout=record.timeout,
+        headless=record.headless,
+        record=record.recorded,
+        width=record.width,
+        height=record.height,
+        plugin={"clone": {"of": agent.id, "work": work}},
+        verify=lambda host, copy: _verify(host, copy, agent, work),
+    )
+    return base.replace(**given)
+
+
+def _transfer(record: AgentRecord, host: Host) -> str:
+    """As the original's, unless that works only where its repository is."""
+    if record.transfer == "git-worktree" and not host.capabilities.shares_files:
+        return "git-mirror"
+    return record.transfer
+
+
+def _branch(record: AgentRecord) -> str:
+    """A branch of its own: the agent's is checked out where the agent works."""
+    return ":mngr/*" if record.transfer.startswith("git-") else ""
+
+
+def _address(world: World, agent: Agent, address: str, provider: str) -> str:
+    """Where not said otherwise: beside the original, under its name and a number."""
+    from mngr.address import parse_address
+
+    asked = parse_address(address)
+    ref = agent.host.ref
+    name = asked.name or _free_name(world, agent)
+    if asked.host or asked.provider or provider:
+        return str(asked.replace(name=name))
+    return f"{name}@{ref.name}.{ref.provider}"
+
+
+def _free_name(world: World, agent: Agent) -> str:
+    taken = {each.name for each in agents(world)}
+    stem = re.sub(r"-\d{1,4}$", "", agent.name)[:57]
+    return next(f"{stem}-{n}" for n in range(2, 10_000) if f"{stem}-{n}" not in taken)
+
+
+def _environment(agent: Agent, *, everything: bool) -> dict[str, str]:
+    """What it was started with, but for what mngr sets anew."""
+    path = os.path.join(agent_dir(agent.host.home, agent.id), "env")
+    done = agent.host.run(["cat", path], timeout=30)
+    if done.code:
+        raise MngrError(f"the environment of {agent.name} cannot be read: {done.complaint}")
+    found = {
+        os.fsdecode(key): os.fsdecode(value.replace(b"'\\''", b"'"))
+        for key, value in ASSIGNMENT.findall(done.stdout)
+    }
+    return {
+        key: value
+        for key, value in found.items()
+        if not key.startswith("MNGR_") and (everything or not PLACE.fullmatch(key))
+    }
+
+
+# Names, bytes, executable bits and links of all files, as one number.
+DIGEST = r"""
+cd "$1" || exit 1
+{
+  find . -type f -exec cksum {} + | sort
+  find . -type f -perm -100 | sort
+  find . -type l -exec sh -c 'for each; do echo "$each -> $(readlink "$each")"; done' sh {} + |
+    sort
+} | cksum
+"""
+
+
+def work_of(host: Host, record: AgentRecord) -> str:
+    """A text that is the same for the same work: commit and files, or a digest of a plain copy."""
+    try:
+        at = standing(host, record)
+    except MngrError:
+        done = host.run(["sh", "-c", DIGEST, "mngr", record.work_dir], timeout=3600)
+        if done.code:
+            raise MngrError(f"{record.work_dir} cannot be read: {done.complaint}") from None
+        return done.stdout.decode().strip()
+    with PrivateIndex(host, record, at) as index:
+        return f"{at.head} {present.whole_tree(at, index)}"
+
+
+def _verify(host: Host, copy: AgentRecord, agent: Agent, work: str) -> None:
+    if work_of(host, copy) != work:
+        raise MngrError(
+            f"the copy of {agent.name} differs from it",
+            "if it runs, its files changed meanwhile: stop it, then try again",
+        )
+
+
+def migrate(world: World, agent: Agent, host: Host) -> Migrated:
+    """Stop, clone, prove, destroy. Each step is skipped where an earlier try has done it."""
+    copy = copied(world, agent, host)
+    if agent.record.removal is None:
+        was_alive = agent.state in ALIVE
+        agent = lifecycle.stop(world, agent) if was_alive else agent
+        step("original_stopped")
+        if copy is None:
+            return _moved(world, agent, host, was_alive)
+        _refuse_changed(agent, copy)
+    elif copy is None:
+        raise Refused(f"{agent.name} is being destroyed", f"first `mngr restore {agent.name}`")
+    destroy.destroy(world, agent)
+    return Migrated(agent=refreshed(world, copy))
+
+
+def _moved(world: World, agent: Agent, host: Host, was_alive: bool) -> Migrated:
+    address = f"{agent.name}@{host.ref.name}.{host.ref.provider}"
+    try:
+        made = create.create(world, request(world, agent, address))
+    except (MngrError, OSError, KeyboardInterrupt):
+        if was_alive:
+            lifecycle.start(world, agent)
+        raise
+    step("copy_made")
+    destroy.destroy(world, agent)
+    return Migrated(agent=made.agent, remarks=made.remarks)
+
+
+def copied(world: World, agent: Agent, host: Host) -> Agent | None:
+    """The finished copy that an interrupted migration left on a host."""
+    for each in agents(world):
+        record = each.evidence.record
+        if record is None or each.host.ref != host.ref or record.name != agent.name:
+            continue
+        unfinished = each.state is State.LOST and each.verdict.reason == "create interrupted"
+        if _mark(record).get("of") == agent.id and not unfinished:
+            return each
+    return None
+
+
+def _mark(record: AgentRecord) -> dict[str, object]:
+    mark = record.plugin.get("clone")
+    return {**mark} if isinstance(mark, dict) else {}
+
+
+def _refuse_changed(agent: Agent, copy: Agent) -> None:
+    if _mark(copy.record).get("work") != work_of(agent.host, agent.record):
+        raise Refused(
+            f"{agent.name} changed after it was copied to {copy.host.ref.name}",
+            f"destroy the copy ({copy.id}), then migrate again",
+        )
+
+
+def arrived(world: World, name: str, host: Host) -> Agent | None:
+    """A clone of that name on the host whose original is gone: the migration is complete."""
+    pool = agents(world)
+    living = {each.id for each in pool}
+    for each in pool:
+        record = each.evidence.record
+        if record is not None and each.host.ref == host.ref and name in (record.name, record.id):
+            origin = _mark(record).get("of")
+            return each if origin and origin not in living else None
+    return None

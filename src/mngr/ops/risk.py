@@ -1,0 +1,68 @@
+"""Work that would be lost with a work directory."""
+
+from __future__ import annotations
+
+from mngr import git
+from mngr.git import Repo
+from mngr.ops import mirror
+from mngr.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.hosts.base import Host
+
+
+def summary(lines: list[str], most: int = 5) -> str:
+    more = f" and {len(lines) - most} more" if len(lines) > most else ""
+    return ", ".join(line.strip() for line in lines[:most]) + more
+
+
+class Risk(Struct):
+    """Work that destroying an agent for good would lose."""
+
+    files: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.commits)
+
+    def __str__(self) -> str:
+        parts = []
+        if self.files:
+            parts.append(f"uncommitted: {summary(list(self.files))}")
+        if self.commits:
+            parts.append(f"commits on no other branch: {summary(list(self.commits), 3)}")
+        return "; ".join(parts)
+
+
+def at_risk(
+    host: Host,
+    work_dir: str,
+    transfer: str,
+    *,
+    losing_branch: str = "",
+    source: str = "",
+    base: str = "",
+) -> Risk:
+    """Files that differ from HEAD, untracked files, and commits no surviving ref reaches."""
+    repo = Repo(run=host.run, path=work_dir)
+    if transfer == "git-mirror" and git.checkout(repo) is not None:
+        files, lost = mirror.at_risk(host, work_dir, source, base)
+        return Risk(files=tuple(files), commits=tuple(lost))
+    if transfer != "git-worktree" or git.checkout(repo) is None:
+        # A copy, or a worktree whose repository is gone: there is nothing to compare it with.
+        return _whole(host, work_dir)
+    commits = git.unreachable_commits(
+        repo, "HEAD", without=f"refs/heads/{losing_branch}" if losing_branch else ""
+    )
+    return Risk(files=tuple(map(str, git.changes(repo))), commits=tuple(commits))
+
+
+def _whole(host: Host, work_dir: str) -> Risk:
+    """All files count, in one line."""
+    done = host.run(
+        ["sh", "-c", 'find "$1" -type f | head -n 1000 | wc -l', "mngr", work_dir], timeout=120
+    )
+    count = int(done.stdout.strip() or 0)
+    many = f"{count}{'+' if count == 1000 else ''} files that exist nowhere else"
+    return Risk(files=(many,)) if count else Risk()

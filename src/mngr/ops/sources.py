@@ -1,0 +1,153 @@
+"""What `create --from` names: a directory, a repository's address, an agent or a snapshot."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr import git, git_transfer
+from mngr.address import parse_address
+from mngr.errors import MngrError, UsageError
+from mngr.git import Checkout, Repo
+from mngr.git_transfer import Bare
+from mngr.hosts import spawn
+from mngr.locks import Lock
+from mngr.ops import mirror, transport
+from mngr.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.hosts.base import Host
+    from mngr.ops.listing import Agent
+    from mngr.ops.snapshot import Snapshot
+    from mngr.ops.world import World
+
+
+class Source(Struct):
+    """Where work comes from."""
+
+    path: str
+    """What the record names: where `pull` brings the work back to."""
+    repo: Repo
+    """How git is run on it, from this machine."""
+    checkout: Checkout | None = None
+    """Where it stands; None where it is no repository."""
+    bare: bool = False
+    """There is no work tree to look at, so only a clone can be made."""
+    carried: Repo | None = None
+    """A work tree whose uncommitted changes always come along, on `folder_host`."""
+    overlay: str = ""
+    """A commit whose files are laid over those of the base, uncommitted."""
+    folder: str = ""
+    folder_host: Host | None = None
+    """The directory to copy where that is asked for, and whose it is."""
+
+
+def resolve(world: World, host: Host, text: str) -> Source:
+    """A directory if there is one of that name; then by its looks."""
+    if os.path.isdir(text):
+        path = os.path.abspath(text)
+        return from_url(world, path) if _is_bare(path) else directory(host, path)
+    if ":" in text:
+        return from_url(world, text)
+    if "/" in text:
+        from mngr.ops import snapshot
+
+        found = snapshot.resolve(world, text)
+        if found is not None:
+            return _from_snapshot(world, found)
+    return from_agent(world, _agent(world, text))
+
+
+def _agent(world: World, text: str) -> Agent:
+    from mngr.ops.listing import agents, one
+
+    try:
+        parse_address(text)
+        return one(agents(world), text)
+    except MngrError:
+        raise UsageError(
+            f"--from: {text!r} is not a directory, an agent, a snapshot or a git URL"
+        ) from None
+
+
+def directory(host: Host, path: str) -> Source:
+    """A place on this machine."""
+    repo = Repo(run=transport.source_run(host), path=path)
+    checkout = git.checkout(repo)
+    top = checkout.top if checkout else path
+    if checkout:
+        repo = repo.replace(path=top)
+    return Source(path=top, repo=repo, checkout=checkout, folder=path)
+
+
+def _is_bare(path: str) -> bool:
+    parts = ("HEAD", "objects", "refs")
+    if not all(os.path.exists(os.path.join(path, part)) for part in parts):
+        return False
+    bare = Bare(run=spawn.run, path=path).ask("rev-parse", "--is-bare-repository")
+    return bare == "true" and os.path.basename(path) != ".git"
+
+
+def from_url(world: World, url: str) -> Source:
+    """A mirror on this machine, brought up to date: the credentials are here, not on the host."""
+    asked = time.time()
+    branch, commit = git_transfer.remote_head(spawn.run, url)
+    if not commit:
+        raise UsageError(f"--from: the repository {url} has no commits yet")
+    path = mirror.mirror_path(world.home, url)
+    repo = Bare(run=spawn.run, path=path)
+    with Lock(world.home, "mirror", path):
+        git_transfer.make_mirror(spawn.run, path, world.home, commit)
+        if _fetched(path) < asked:  # else somebody did while we waited for our turn
+            _refresh(repo, url)
+    top = Checkout(top=url, common_dir=path, head=commit, branch=branch)
+    return Source(path=url, repo=repo, checkout=top, bare=True)
+
+
+def _refresh(repo: Repo, url: str) -> None:
+    refspecs = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
+    done = git_transfer.fetch(repo, url, refspecs, note=True)
+    if done.code:
+        raise MngrError(f"{url} could not be fetched: {done.complaint}")
+
+
+def _fetched(path: str) -> float:
+    try:
+        return os.stat(os.path.join(path, "FETCH_HEAD")).st_mtime
+    except OSError:
+        return 0.0
+
+
+def from_agent(world: World, agent: Agent) -> Source:
+    """Its commits, and its uncommitted work; of a plain copy, its files."""
+    from mngr.ops import transfer
+
+    record = agent.record
+    theirs = Repo(run=agent.host.run, path=record.work_dir)
+    standing = git.checkout(theirs)
+    if standing is None or standing.top != record.work_dir or not standing.head:
+        return Source(
+            path=record.source, repo=theirs, folder=record.work_dir, folder_host=agent.host
+        )
+    home = transfer.home_repository(world, agent)
+    tip = transfer.fetch_tip(world, agent, home.repo)
+    return Source(
+        path=record.source, repo=home.repo, bare=isinstance(home.repo, Bare), carried=theirs,
+        checkout=Checkout(top=home.repo.path, common_dir=home.folder, head=tip, branch=""),
+        folder=record.work_dir, folder_host=agent.host,
+    )  # fmt: skip
+
+
+def _from_snapshot(world: World, found: Snapshot) -> Source:
+    """As it was when it was taken: its parent is HEAD again, the rest is uncommitted again."""
+    from mngr.ops import listing, transfer
+
+    agent = listing.one(listing.agents(world), found.agent_id)
+    home = transfer.home_repository(world, agent)
+    transfer.fetch_ref(agent, home.repo, found.ref, found.ref)
+    return Source(
+        path=agent.record.source, repo=home.repo, bare=isinstance(home.repo, Bare),
+        overlay=found.commit,
+        checkout=Checkout(top=home.repo.path, common_dir=home.folder, head=found.parent, branch=""),
+    )  # fmt: skip

@@ -1,0 +1,371 @@
+"""git-mirror: clones that borrow from one mirror per repository and host."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import Cli
+
+MIRROR = ("--transfer", "git-mirror")
+KINDS = ("local", "bare", "apart")
+
+
+def cli_on(kind: str, base: Path) -> Cli:
+    cli = Cli(base, provider="local" if kind == "local" else "bare")
+    if kind == "apart":
+        cli.env["MNGR__PLUGINS__MODULES"] = '["tests.support.apart"]'
+    return cli
+
+
+@pytest.fixture(params=KINDS)
+def mngr(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cli]:
+    cli = cli_on(request.param, tmp_path)
+    yield cli
+    cli.close()
+    assert not cli.processes()
+
+
+def mirrors(mngr: Cli) -> list[Path]:
+    return sorted((mngr.home / "mirrors").glob("*.git"))
+
+
+def test_a_clone_stands_on_its_branch_and_knows_only_the_mirror(mngr: Cli) -> None:
+    mngr.git("tag", "-a", "v1", "-m", "one")
+    mngr.create("foo", *MIRROR)
+    work = mngr.work_dir("foo")
+    (mirror,) = mirrors(mngr)
+    assert mirror.name.startswith("repo-")
+    assert (work / "README").read_text() == "hello\n"
+    assert mngr.git("branch", "--show-current", cwd=work) == "mngr/foo"
+    assert mngr.git("remote", "-v", cwd=work).splitlines()[0].split()[1] == str(mirror)
+    assert mngr.git("describe", cwd=work) == "v1", "tags come along"
+    assert mngr.git("status", "--porcelain", cwd=work) == ""
+    head = mngr.git("rev-parse", "HEAD")
+    pin = f"refs/mngr/base/{mngr.agent('foo')['id']}"
+    assert mngr.git("rev-parse", pin, cwd=mirror) == head
+    assert mngr.git("branch", "--list", "mngr/*") == "", "nothing is added to the source"
+    objects = [path for path in (work / ".git/objects").rglob("*") if path.is_file()]
+    assert [path.name for path in objects] == ["alternates"], "all objects are borrowed"
+
+
+def test_twenty_at_once_cost_one_upload_and_a_new_commit_another(mngr: Cli) -> None:
+    batch = "".join(f'{{"name":"a{n}","args":["sleep","1000"]}}\n' for n in range(20))
+    trace = mngr.base / "trace"
+    mngr(
+        *("create", "--batch", "-", *MIRROR, "--max-parallel", "20"),
+        input=batch,
+        env={"GIT_TRACE": str(trace)},
+        timeout=120,
+    ).ok()
+    assert len(mirrors(mngr)) == 1
+    assert pushes(trace) == 1
+    head = mngr.git("rev-parse", "HEAD")
+    for n in range(20):
+        assert mngr.git("rev-parse", "HEAD", cwd=mngr.home / work_of(mngr, f"a{n}")) == head
+    mngr.commit("second")
+    mngr("create", "later", "--no-connect", *MIRROR, "--", "true", env={"GIT_TRACE": str(trace)})
+    assert pushes(trace) == 2
+
+
+def work_of(mngr: Cli, name: str) -> Path:
+    (found,) = (mngr.home / "worktrees").glob(f"{name}-????????")
+    return found
+
+
+def pushes(trace: Path) -> int:
+    return sum("built-in: git push" in line for line in trace.read_text().splitlines())
+
+
+def test_rewriting_and_pruning_the_mirror_breaks_no_borrower(mngr: Cli) -> None:
+    mngr.write("big", "x" * 5000)
+    mngr.commit("to be rewritten")
+    batch = "".join(f'{{"name":"a{n}","args":["sleep","1000"]}}\n' for n in range(20))
+    mngr("create", "--batch", "-", *MIRROR, input=batch, timeout=120).ok()
+    (mirror,) = mirrors(mngr)
+    mngr.git("reset", "-q", "--hard", "HEAD~")
+    mngr.commit("rewritten")
+    mngr.git("push", "-q", "--mirror", "--force", str(mirror))
+    mngr.git("gc", "--prune=now", cwd=mirror)
+    for program in ("prune", "repack"):  # even what refuses to
+        words = {"prune": ["--expire=now"], "repack": ["-a", "-d"]}[program]
+        subprocess.run(["git", program, *words], cwd=mirror, env=mngr.env, capture_output=True)
+    for n in range(20):
+        work = work_of(mngr, f"a{n}")
+        mngr.git("fsck", "--connectivity-only", cwd=work)
+        assert mngr.git("log", "-1", "--format=%s", cwd=work) == "to be rewritten"
+        (work / "mine").write_text(str(n))
+        mngr.commit("mine", cwd=work)
+        mngr.git("gc", "--prune=now", "-q", cwd=work)
+    mngr("pull", "a7").ok()
+    assert mngr.git("show", "mngr/a7:mine") == "7"
+
+
+def test_uncommitted_work_is_carried_with_its_index(mngr: Cli) -> None:
+    for name in ("staged", "both", "gone", "unstaged", "dir/x", "kind"):
+        mngr.write(name, f"{name}\n")
+    mngr.commit("base")
+    mngr.create("refused", "--dry-run", *MIRROR)
+    mngr.write("staged", "1\n")
+    mngr.write("both", "1\n")
+    mngr.write("added", b"\0\xff")
+    mngr.git("add", "staged", "both", "added")
+    mngr.write("both", "2\r\n")
+    mngr.write("unstaged", "2\n").chmod(0o755)
+    (mngr.repo / "gone").unlink()
+    mngr.git("rm", "-qr", "dir")
+    (mngr.repo / "dir").symlink_to("nowhere")
+    (mngr.repo / "kind").unlink()
+    mngr.write("kind/inside", "now a directory\n")
+    mngr.write("-odd name\n", "untracked\n")
+    mngr("create", "no", "--no-connect", *MIRROR, "--", "true").fails(1, "uncommitted changes")
+    mngr.create("foo", *MIRROR, "--include-dirty")
+    work = mngr.work_dir("foo")
+    assert status(mngr, work) == status(mngr, mngr.repo)
+    assert mngr.git("diff", "--cached", "--binary", cwd=work) == mngr.git(
+        "diff", "--cached", "--binary"
+    )
+    assert (work / "both").read_bytes() == b"2\r\n"
+    assert os.readlink(work / "dir") == "nowhere"
+    assert os.access(work / "unstaged", os.X_OK)
+
+
+def status(mngr: Cli, where: Path) -> str:
+    return mngr.git("status", "--porcelain", "-z", "--untracked-files=all", cwd=where)
+
+
+def test_exclude_identity_and_hooks_are_as_in_the_source(mngr: Cli) -> None:
+    (mngr.repo / ".git/info/exclude").write_text("*.log\n")
+    mngr.git("config", "core.autocrlf", "input")
+    for hook in ("pre-push", "post-checkout", "reference-transaction"):
+        path = mngr.repo / ".git/hooks" / hook
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("#!/bin/sh\nexit 1\n")
+        path.chmod(0o755)
+    mngr.create("foo", *MIRROR)
+    work = mngr.work_dir("foo")
+    (work / "x.log").write_text("")
+    assert status(mngr, work) == ""
+    assert mngr.git("config", "--local", "core.autocrlf", cwd=work) == "input"
+    assert mngr.git("config", "--local", "user.email", cwd=work) == "tester@example.com"
+
+
+def test_submodules_come_along_and_what_is_missing_is_told(mngr: Cli) -> None:
+    for name in ("lib", "other"):
+        mngr.git("init", "-q", str(mngr.base / name), cwd=mngr.base)
+        (mngr.base / name / "f").write_text(name)
+        mngr.commit(name, cwd=mngr.base / name)
+        allow = ["-c", "protocol.file.allow=always"]
+        mngr.git(*allow, "submodule", "add", "-q", str(mngr.base / name), f"sub/{name}")
+    mngr.commit("submodules")
+    mngr.git("submodule", "deinit", "-q", "-f", "sub/other")
+    made = mngr.create("foo", *MIRROR)
+    assert "sub/other is not initialised" in made.err
+    work = mngr.work_dir("foo")
+    assert (work / "sub/lib/f").read_text() == "lib"
+    assert status(mngr, work) == ""
+    listed = mngr.git("submodule", "status", cwd=work).splitlines()
+    assert [line.lstrip()[0] == "-" for line in listed] == [False, True]
+    assert "Would destroy" in mngr("destroy", "foo", "--dry-run").ok().err
+    (work / "sub/lib/f").write_text("changed")
+    mngr.commit("deep inside", cwd=work / "sub/lib")
+    mngr.commit("outside", cwd=work)
+    mngr("pull", "foo").ok()
+    mngr("destroy", "foo", "--headless").fails(1, "sub/lib", "deep inside")
+
+
+def test_lfs_pointers_stay_pointers_and_nothing_fails(mngr: Cli) -> None:
+    mngr.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")
+    mngr.write("a.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
+    os.utime(mngr.repo / "a.bin", (1, 1))  # so that git need not read it again to know it
+    mngr.commit("pointer")
+    lfs = {
+        "GIT_CONFIG_COUNT": "6",
+        "GIT_CONFIG_KEY_3": "filter.lfs.smudge",
+        "GIT_CONFIG_VALUE_3": "no-such-git-lfs smudge",
+        "GIT_CONFIG_KEY_4": "filter.lfs.process",
+        "GIT_CONFIG_VALUE_4": "no-such-git-lfs filter-process",
+        "GIT_CONFIG_KEY_5": "filter.lfs.required",
+        "GIT_CONFIG_VALUE_5": "true",
+    }
+    mngr("create", "foo", "--no-connect", *MIRROR, "--", "true", env=lfs).ok()
+    assert (mngr.work_dir("foo") / "a.bin").read_text().startswith("version https://git-lfs")
+
+
+def test_only_what_nobody_else_has_is_at_risk_and_destroy_can_be_undone(mngr: Cli) -> None:
+    mngr.create("foo", *MIRROR)
+    work = mngr.work_dir("foo")
+    (work / "f").write_text("1")
+    mngr.commit("precious", cwd=work)
+    mngr("destroy", "foo", "--headless").fails(1, "precious")
+    mngr("pull", "foo").ok()
+    mngr("destroy", "foo", "--headless").ok()
+    assert not work.exists()
+    mngr("restore", "foo").ok()
+    (work / "untracked").write_text("")
+    mngr("destroy", "foo", "--headless").fails(1, "untracked")
+    assert mngr.git("log", "-1", "--format=%s", cwd=work) == "precious"
+    mngr("destroy", "foo", "--force").ok()
+    (mirror,) = mirrors(mngr)
+    assert "refs/mngr/base/" in mngr.git("for-each-ref", cwd=mirror)
+    mngr("restore", "--purge", "--force", "foo").ok()
+    assert "refs/mngr/base/" not in mngr.git("for-each-ref", cwd=mirror)
+
+
+def test_an_existing_branch_and_a_chosen_one(mngr: Cli) -> None:
+    mngr.git("branch", "mngr/foo")
+    mngr.git("branch", "topic")
+    assert "using mngr/foo-2" in mngr.create("foo", *MIRROR).err
+    mngr.create("bar", *MIRROR, "--branch", "topic")
+    assert mngr.git("branch", "--show-current", cwd=mngr.work_dir("bar")) == "topic"
+    mngr("create", "no", "--no-connect", *MIRROR, "--branch", ":topic", "--", "true").fails(
+        1, "'topic' exists already"
+    )
+    mngr("create", "no", *MIRROR, "--branch", "nope:x", "--", "true").fails(2, "nope")
+
+
+def test_a_url_gives_a_clone_at_its_default_branch(mngr: Cli) -> None:
+    bare = mngr.base / "origin.git"
+    mngr.git("clone", "-q", "--bare", str(mngr.repo), str(bare))
+    for number, source in enumerate((f"file://{bare}", str(bare))):
+        mngr.create(f"a{number}", "--from", source)
+        work = mngr.work_dir(f"a{number}")
+        assert mngr.git("rev-parse", "HEAD", cwd=work) == mngr.git("rev-parse", "HEAD")
+        (work / "new").write_text(str(number))
+        tip = mngr.commit("new", cwd=work)
+        mngr("pull", f"a{number}").ok()
+        where = bare if number else mngr.repo
+        assert mngr.git("rev-parse", f"mngr/a{number}", cwd=where) == tip
+    assert mngr.agent("a0")["project"] == "origin"
+    mngr("pull", "a0", cwd=mngr.base).fails(2, "in a clone of that")
+    later = mngr.commit("later")
+    mngr.git("push", "-q", str(bare), "main")
+    mngr.create("b", "--from", f"file://{bare}")
+    assert mngr.git("rev-parse", "HEAD", cwd=mngr.work_dir("b")) == later
+    mngr("create", "no", "--from", f"file://{mngr.base}/none.git", "--", "true").fails(
+        1, "none.git"
+    )
+    mngr("create", "no", "--from", "ext::sh -c touch% x", "--", "true").fails(1, "not allowed")
+
+
+def test_another_agent_is_a_source_with_its_uncommitted_work(mngr: Cli) -> None:
+    for name, mode in (("tree", ()), ("clone", MIRROR)):
+        mngr.create(name, *mode)
+        work = mngr.work_dir(name)
+        (work / "f").write_text("committed")
+        mngr.commit("by the first", cwd=work)
+        (work / "f").write_text("changed")
+        (work / "staged").write_text("staged")
+        mngr.git("add", "staged", cwd=work)
+        for second, mode2 in ((f"{name}2", ()), (f"{name}3", MIRROR)):
+            mngr.create(second, "--from", name, *mode2)
+            copy = mngr.work_dir(second)
+            assert mngr.git("rev-parse", "HEAD", cwd=copy) == mngr.git(
+                "rev-parse", "HEAD", cwd=work
+            )
+            assert status(mngr, copy) == status(mngr, work) != ""
+            assert mngr.agent(second)["initial_branch"] == f"mngr/{second}"
+            mngr.commit("second", cwd=copy)
+            mngr("pull", second).ok()
+            assert mngr.git("show", f"mngr/{second}:f") == "changed"
+    mngr("create", "no", "--from", "nosuch", "--", "true").fails(2, "nosuch", "not a directory")
+
+
+def test_a_snapshot_is_a_source_too(mngr: Cli) -> None:
+    mngr.create("first", *MIRROR)
+    work = mngr.work_dir("first")
+    (work / "README").write_text("changed")
+    (work / "new").write_text("new")
+    mngr("snapshot", "create", "first", "--name", "early").ok()
+    (work / "new").unlink()
+    mngr.create("second", "--from", "first/early", *MIRROR)
+    copy = mngr.work_dir("second")
+    assert (copy / "new").read_text() == "new" and (copy / "README").read_text() == "changed"
+    assert mngr.git("rev-parse", "HEAD", cwd=copy) == mngr.git("rev-parse", "HEAD")
+    assert status(mngr, copy) == " M README\0?? new\0".strip()
+
+
+def test_a_plain_directory_is_copied_there(mngr: Cli) -> None:
+    folder = mngr.base / "plain dir"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub/x").write_text("x")
+    (folder / "sub/x").chmod(0o755)
+    (folder / "link").symlink_to("sub/x")
+    (folder / "empty").mkdir()
+    mngr("create", "foo", "--no-connect", "--from", str(folder), "--", "true").ok()
+    work = mngr.work_dir("foo")
+    assert os.access(work / "sub/x", os.X_OK) and os.readlink(work / "link") == "sub/x"
+    assert (work / "empty").is_dir()
+    mngr("create", "bar", "--no-connect", "--from", "foo", "--", "true").ok()
+    assert (mngr.work_dir("bar") / "sub/x").read_text() == "x"
+
+
+def test_a_host_with_another_disk_gets_a_clone_by_default(tmp_path: Path) -> None:
+    cli = cli_on("apart", tmp_path)
+    try:
+        cli.create("foo")
+        assert (cli.work_dir("foo") / ".git").is_dir()
+        cli("create", "no", "--transfer", "worktree", "--", "true").fails(2, "git-mirror")
+        cli("create", "no", "--transfer", "none", "--", "true").fails(2, "not on bare")
+    finally:
+        cli.close()
+
+
+def test_a_large_copy_says_how_far_it_is_on_a_terminal_only(tmp_path: Path) -> None:
+    for kind in ("local", "apart"):
+        cli = cli_on(kind, tmp_path / kind)
+        folder = tmp_path / kind / "plain"
+        folder.mkdir()
+        for n in range(300):
+            (folder / f"{n}").write_text("")
+        words = ["--no-connect", "--from", str(folder), "--", "true"]
+        try:
+            assert "copied" not in cli("create", "quiet", *words).ok().err
+            leader, follower = pty.openpty()
+            made = cli.start("create", "seen", *words, stdout=subprocess.DEVNULL, stderr=follower)
+            os.close(follower)
+            shown = b""
+            while piece := read(leader):
+                shown += piece
+            os.close(leader)
+            assert made.wait(30) == 0
+            assert b" files copied" in shown and shown.rstrip().endswith(b"Done.")
+            assert len(list(cli.work_dir("seen").iterdir())) == 300
+        finally:
+            cli.close()
+
+
+def read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:  # the other end is closed
+        return b""
+
+
+def test_a_copy_of_a_linked_worktree_is_refused(local: Cli) -> None:
+    local.create("foo")
+    local("create", "no", "--from", "foo", "--transfer", "rsync", "--", "true").fails(
+        2, "would share its HEAD"
+    )
+
+
+def test_other_hashes_and_shallow_sources_work(local: Cli) -> None:
+    other = local.base / "sha256"
+    local.git("init", "-q", "--object-format=sha256", str(other))
+    (other / "f").write_text("f")
+    local.commit("one", cwd=other)
+    shallow = local.base / "shallow"
+    local.commit("two")
+    local.git("clone", "-q", "--depth=1", f"file://{local.repo}", str(shallow))
+    for name, source in (("a", other), ("b", shallow)):
+        local.create(name, *MIRROR, "--from", str(source))
+        work = local.work_dir(name)
+        (work / "new").write_text("new")
+        tip = local.commit("new", cwd=work)
+        local("pull", name).ok()
+        assert local.git("rev-parse", f"mngr/{name}", cwd=source) == tip

@@ -1,0 +1,26 @@
+"""The bare host once more, but as if its disk were another: no path of ours means a thing there."""
+
+from __future__ import annotations
+
+from mngr.config import Config
+from mngr.hosts.base import Capabilities, Host
+from mngr.plugins import Registry
+from tests.support.bare import BareHost
+
+
+def register(registry: Registry) -> None:
+    registry.provider("bare", "tests.support.apart:ApartProvider")
+
+
+class ApartProvider:
+    name = "bare"
+
+    def __init__(self, config: Config) -> None:
+        self._home = str(config.get("providers.bare.home"))
+
+    def hosts(self) -> list[Host]:
+        return [ApartHost(self._home)]
+
+
+class ApartHost(BareHost):
+    capabilities = Capabilities(shares_files=False)
