@@ -192,7 +192,7 @@ class Cli:
         panes = [int(pid) for pid in self.tmux("list-panes", "-aF", "#{pane_pid}").split()]
         self.tmux("kill-server")
         deadline = time.monotonic() + 10
-        while (pids := self.processes() + _living(panes)) and time.monotonic() < deadline:
+        while (pids := self.processes() + list(filter(lives, panes))) and time.monotonic() < deadline:
             for pid in pids:
                 try:
                     os.kill(pid, signal.SIGKILL)
@@ -210,27 +210,20 @@ class Cli:
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 try:
                     environ = (entry / "environ").read_bytes().split(b"\0")
-                    if any(mark in environ for mark in marks) and _alive(entry):
+                    if any(mark in environ for mark in marks) and lives(entry.name):
                         found.append(int(entry.name))
                 except OSError:
                     continue
         return found
 
 
-def _living(pids: list[int]) -> list[int]:
-    return [pid for pid in pids if Path(f"/proc/{pid}").exists() and _alive(Path(f"/proc/{pid}"))]
-
-
-def _alive(entry: Path) -> bool:
-    return (entry / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-
-
 def lives(pid: int | str) -> bool:
     """A process that ended but that nobody reaped does not."""
     try:
-        return _alive(Path("/proc", str(pid)))
+        stat = Path("/proc", str(pid), "stat").read_text()
     except OSError:
         return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def first_line(running: subprocess.Popen[bytes], timeout: float = 15) -> bytes:
