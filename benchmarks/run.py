@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -164,7 +165,7 @@ def measure(bench: Bench, quick: bool) -> list[Row]:
         bench.fill(300)
         bare, listed = interleaved(rounds, bench.bare, lambda: bench.mngr("list"))
         rows.append(ratio(f"list, {bench.agents} live agents / interpreter", listed, bare, 8))
-    return rows + transfer.rows(bench) + snapshot.rows(bench) + peer(bench)
+    return rows + peer(bench)
 
 
 def spawns(bench: Bench) -> Row:
@@ -201,18 +202,27 @@ def peer(bench: Bench) -> list[Row]:
     ]
 
 
+def in_a_new_world(part: Callable[[Bench], list[Row]], quick: bool) -> list[Row]:
+    base = Path(tempfile.mkdtemp(prefix="mngr-bench-"))
+    bench = Bench(base, quick)
+    try:
+        return part(bench)
+    finally:
+        bench.close()
+        shutil.rmtree(base, ignore_errors=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds and agents")
     parser.add_argument("--json", metavar="FILE", help="also write the figures there")
     args = parser.parse_args()
-    base = Path(tempfile.mkdtemp(prefix="mngr-bench-"))
-    bench = Bench(base, args.quick)
-    try:
-        rows = measure(bench, args.quick)
-    finally:
-        bench.close()
-        shutil.rmtree(base, ignore_errors=True)
+    # Each in a world of its own: three hundred agents would weigh on whatever comes after them.
+    rows = [
+        row
+        for part in (transfer.rows, snapshot.rows, lambda bench: measure(bench, args.quick))
+        for row in in_a_new_world(part, args.quick)
+    ]
     print(table(rows))
     print(as_json(rows))
     if args.json:
