@@ -170,14 +170,22 @@ def remove_worktree(repo: Repo, path: str) -> None:
 def unreachable_commits(repo: Repo, commit: str, *, without: str = "") -> list[str]:
     """One-line summaries of commits that no ref but `without` would keep.
 
-    Not `--all`: that counts the HEAD of every worktree, and so keeps whatever is checked out.
+    Not `--all`: that counts the HEAD of every worktree, and so keeps whatever is checked out. Our
+    own refs go when the agent goes.
     """
     excluded = [f"--exclude={without}"] if without else []
     log = repo.git(
         *("log", "--format=%h %s", "-n", "100", commit),
-        *("--not", *excluded, "--exclude=refs/mngr/trash/*", "--glob=refs/*"),
+        *("--not", *excluded, "--exclude=refs/mngr/*", "--glob=refs/*"),
     )
     return log.decode("utf-8", "replace").splitlines()
+
+
+def delete_refs(repo: Repo, prefix: str) -> None:
+    """Every ref below a prefix; none is no error."""
+    listed = repo.attempt("for-each-ref", "--format=delete %(refname)", prefix)
+    if listed.stdout:
+        repo.attempt("update-ref", "--stdin", input=listed.stdout)
 
 
 def with_index(repo: Repo, index: str) -> Repo:

@@ -155,7 +155,8 @@ def test_exclude_identity_and_hooks_are_as_in_the_source(mngr: Cli) -> None:
     assert mngr.git("config", "--local", "user.email", cwd=work) == "tester@example.com"
 
 
-def test_submodules_come_along_and_what_is_missing_is_told(mngr: Cli) -> None:
+def with_submodules(mngr: Cli) -> None:
+    """One that is checked out, and one that is not."""
     for name in ("lib", "other"):
         mngr.git("init", "-q", str(mngr.base / name), cwd=mngr.base)
         (mngr.base / name / "f").write_text(name)
@@ -164,6 +165,10 @@ def test_submodules_come_along_and_what_is_missing_is_told(mngr: Cli) -> None:
         mngr.git(*allow, "submodule", "add", "-q", str(mngr.base / name), f"sub/{name}")
     mngr.commit("submodules")
     mngr.git("submodule", "deinit", "-q", "-f", "sub/other")
+
+
+def test_submodules_come_along_and_what_is_missing_is_told(mngr: Cli) -> None:
+    with_submodules(mngr)
     made = mngr.create("foo", *MIRROR)
     assert "sub/other is not initialised" in made.err
     work = mngr.work_dir("foo")
@@ -177,6 +182,20 @@ def test_submodules_come_along_and_what_is_missing_is_told(mngr: Cli) -> None:
     mngr.commit("outside", cwd=work)
     mngr("pull", "foo").ok()
     mngr("destroy", "foo", "--headless").fails(1, "sub/lib", "deep inside")
+
+
+def test_submodules_come_along_into_a_worktree_and_through_the_trash(local: Cli) -> None:
+    with_submodules(local)
+    assert "sub/other is not initialised" in local.create("foo").err
+    work = local.work_dir("foo")
+    for _ in range(2):
+        assert (work / "sub/lib/f").read_text() == "lib"
+        assert status(local, work) == ""
+        local("destroy", "foo").ok()
+        local("restore", "foo").ok()
+    local("destroy", "foo").ok()
+    local("restore", "--purge", "foo", "--force").ok()
+    assert not list((local.home / "trash").iterdir())
 
 
 def test_lfs_pointers_stay_pointers_and_nothing_fails(mngr: Cli) -> None:

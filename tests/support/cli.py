@@ -192,7 +192,9 @@ class Cli:
         panes = [int(pid) for pid in self.tmux("list-panes", "-aF", "#{pane_pid}").split()]
         self.tmux("kill-server")
         deadline = time.monotonic() + 10
-        while (pids := self.processes() + list(filter(lives, panes))) and time.monotonic() < deadline:
+        while (
+            pids := self.processes() + list(filter(lives, panes))
+        ) and time.monotonic() < deadline:
             for pid in pids:
                 try:
                     os.kill(pid, signal.SIGKILL)

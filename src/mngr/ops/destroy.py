@@ -298,5 +298,6 @@ def purge(world: World, each: Trashed) -> None:
         with Lock(world.home, "repo", note.repository):
             repo.attempt("worktree", "remove", "--force", "--force", os.path.join(folder, "work"))
             repo.attempt("update-ref", "-d", f"refs/mngr/trash/{note.id}")
+            git.delete_refs(repo, f"refs/mngr/snapshots/{note.id}/")
     mirror.unpin(host, note.id)
     _script(host, 'chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1"', folder)

@@ -82,7 +82,7 @@ def make(host: Host, controller_home: str, plan: Borrowed) -> list[str]:
     git_transfer.check_out(work, plan.commit, plan.branch)
     if plan.overlay:
         git_transfer.lay_over(work, plan.overlay)
-    return _submodules(host, controller_home, plan)
+    return submodules(host, controller_home, plan)
 
 
 def provide(
@@ -142,7 +142,7 @@ def _copy_info(host: Host, plan: Borrowed) -> None:
         host.put(files)
 
 
-def _submodules(host: Host, controller_home: str, plan: Borrowed) -> list[str]:
+def submodules(host: Host, controller_home: str, plan: Borrowed) -> list[str]:
     """Those checked out in the source come along, each through a mirror of its own."""
     links = git_transfer.gitlinks(plan.source, plan.commit) if _has_modules(plan) else {}
     remarks = []

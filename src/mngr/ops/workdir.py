@@ -244,15 +244,14 @@ def _make_worktree(host: Host, controller_home: str, plan: Plan) -> Plan:
         )
     if plan.origin.overlay:
         git_transfer.lay_over(Repo(run=host.run, path=plan.work_dir), plan.origin.overlay)
-    return plan.replace(branch=branch)
+    remarks = mirror.submodules(host, controller_home, _borrowed(plan, branch))
+    return plan.replace(branch=branch, remarks=tuple(remarks))
 
 
-def _make_clone(host: Host, controller_home: str, plan: Plan) -> Plan:
-    """No ref of the source changes, so nothing is locked; its branches only lend their names."""
-    repo, checkout = plan.origin.repo.replace(run=spawn.run), plan.origin.checkout
-    branch = _free_branch(repo, plan) if plan.made_branch else plan.branch
-    borrowed = mirror.Borrowed(
-        source=repo,
+def _borrowed(plan: Plan, branch: str) -> mirror.Borrowed:
+    checkout = plan.origin.checkout
+    return mirror.Borrowed(
+        source=plan.origin.repo.replace(run=spawn.run),
         identity=plan.repository,
         commit=plan.base_commit,
         overlay=plan.origin.overlay,
@@ -261,7 +260,13 @@ def _make_clone(host: Host, controller_home: str, plan: Plan) -> Plan:
         work_dir=plan.work_dir,
         agent_id=plan.agent_id,
     )
-    remarks = mirror.make(host, controller_home, borrowed)
+
+
+def _make_clone(host: Host, controller_home: str, plan: Plan) -> Plan:
+    """No ref of the source changes, so nothing is locked; its branches only lend their names."""
+    repo = plan.origin.repo.replace(run=spawn.run)
+    branch = _free_branch(repo, plan) if plan.made_branch else plan.branch
+    remarks = mirror.make(host, controller_home, _borrowed(plan, branch))
     return plan.replace(branch=branch, remarks=tuple(remarks))
 
 
