@@ -92,3 +92,18 @@ def test_a_finished_agent_stays_finished_when_its_session_goes(local: Cli, stop:
     else:
         local.close()
     assert reason(local, "foo") == ("FAILED", "exit code 4")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+def test_a_strangers_socket_is_not_believed(local: Cli) -> None:
+    local.create("foo", *NONE)
+    os.chown(local.socket, 65534, -1)
+    try:
+        agent = local.agent("foo")
+        assert (agent["state"], "belongs to somebody else" in agent["state_reason"]) == (
+            "UNREACHABLE",
+            True,
+        )
+    finally:
+        os.chown(local.socket, os.getuid(), -1)
+    assert local.state("foo") == "RUNNING"

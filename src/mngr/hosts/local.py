@@ -71,7 +71,12 @@ class LocalHost:
         try:
             if not os.path.exists(self.socket) and not self._restore_socket():
                 return {}, ""
+            # /tmp is everybody's: a stranger could have made the directory, and answer for tmux.
+            if os.stat(self.socket).st_uid != os.getuid():
+                return {}, f"{self.socket} belongs to somebody else"
             listed = self.run(tmux.list_panes(self.socket), timeout=20)
+        except FileNotFoundError:
+            return {}, ""  # the server has just ended
         except MngrError as error:
             return {}, error.message
         return tmux.parse_panes(listed.stdout.decode("utf-8", "replace")), ""
