@@ -137,6 +137,22 @@ def test_read_returns_every_record_and_signal_in_one_go(host: Host) -> None:
     assert host.read(["agent-" + "b" * 32]).agents == ()
 
 
+def test_a_record_that_keeps_changing_is_in_every_reading(host: Host) -> None:
+    stem = record_stem(host.home, AGENT_ID)
+    assert host.swap(stem, 0, encode(a_record()))
+
+    def keep_changing() -> None:
+        for rev in range(1, 60):
+            assert host.swap(stem, rev, encode(a_record(launches=rev)))
+
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(keep_changing)
+        while not writer.done():
+            assert [each.problem for each in host.read([AGENT_ID]).agents] == [""]
+            assert len(host.read().agents) == 1
+    writer.result()
+
+
 def test_nothing_in_an_agents_folder_can_break_a_reading(host: Host) -> None:
     folder = Path(host.home, "agents", AGENT_ID)
     host.swap(record_stem(host.home, AGENT_ID), 0, encode(a_record()))

@@ -35,9 +35,10 @@ else
   echo "error tmux is not installed"
 fi
 shift
-echo --
-cd "$home/agents" 2>/dev/null || exit 0
+cd "$home/agents" 2>/dev/null || { echo --; exit 0; }
 [ $# -gt 0 ] || set -- agent-*
+for each in "$@"; do [ ! -d "$each" ] || echo "agent $each"; done
+echo --
 for each in "$@"; do
   shift
   set -- "$@" "$each"/agent.*.json "$each/started" "$each/exit" "$each/signals"
@@ -106,6 +107,18 @@ class ShellHost:
         return done.stdout
 
     def read(self, ids: Sequence[str] | None = None) -> HostReading:
+        reading, torn = self._read_once(ids)
+        agents = {evidence.id: evidence for evidence in reading.agents}
+        for _ in range(5):
+            if not torn:
+                break
+            # A record was replaced between the listing and the packing: look at those again.
+            again, torn = self._read_once(torn)
+            agents |= {evidence.id: evidence for evidence in again.agents}
+        return reading.replace(agents=tuple(agents.values()))
+
+    def _read_once(self, ids: Sequence[str] | None) -> tuple[HostReading, list[str]]:
+        """One round trip; and the agents that are there but whose record was not caught."""
         fields = tmux.list_panes(self.socket)[-1]
         answer = self._script(READ, self.home, self.socket, fields, *(ids or ()))
         text, mark, archive = answer.partition(b"--\n")
@@ -113,9 +126,12 @@ class ShellHost:
             raise Unreachable(f"host {self.ref.name} gave a torn answer")
         lines = text.decode("utf-8", "replace").splitlines()
         error = next((x.removeprefix("error ") for x in lines if x.startswith("error ")), "")
+        there = [x.removeprefix("agent ") for x in lines if x.startswith("agent agent-")]
         panes = tmux.parse_panes("\n".join(lines[1:]))
         agents = tuple(_agents(_unpack(archive), panes))
-        return HostReading(host=self.ref, now=float(lines[0]), agents=agents, error=error)
+        torn = sorted(set(there) - {evidence.id for evidence in agents})
+        now = float(lines[0])
+        return HostReading(host=self.ref, now=now, agents=agents, error=error), torn
 
     def put(self, files: Files) -> None:
         self._script('mkdir -p -m 700 "$1"\n' + PUT, self.home, *files, input=_pack(files))
