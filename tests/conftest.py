@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from tests.support.cli import Cli
 from tests.support.skips import pytest_configure
 
 __all__ = ["pytest_configure"]
+
+# A shell starts what it puts into the background with Ctrl-C ignored, and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Two loaded cores are no place for deadlines on single examples.
 settings.register_profile("mngr", deadline=None)
