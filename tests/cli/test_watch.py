@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.support.cli import Cli, until
+from tests.support.cli import Cli, first_line, until
 
 NONE = ("--transfer", "none")
 
@@ -52,9 +52,10 @@ def test_torn_and_hostile_events_are_skipped_or_cleaned(local: Cli) -> None:
 
 def test_following_prints_what_comes_and_ends_quietly(local: Cli) -> None:
     local.create("foo", *NONE)
-    follower = local.start("event", "foo", "--follow", "--format", "jsonl", "--tail", "0")
-    assert follower.stdout is not None
+    follower = local.start("event", "foo", "--follow", "--format", "jsonl", "--tail", "1")
+    assert json.loads(first_line(follower))["type"] == "agent_created"
     local("stop", "foo").ok()
+    assert follower.stdout is not None
     seen = [json.loads(follower.stdout.readline())["type"] for _ in range(2)]
     assert seen == ["agent_exited", "agent_stopped"]
     follower.send_signal(signal.SIGINT)

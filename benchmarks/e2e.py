@@ -1,0 +1,125 @@
+"""End-to-end tests: what a session adds to the commands it runs, and how others fare with them.
+
+cram, prysk and bats are measured where they are on PATH.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.measure import Row, interleaved, ratio
+from mngr_e2e.artifacts import TestRecord
+from mngr_e2e.environment import environment
+from mngr_e2e.session import E2eSession, Place
+from mngr_e2e.settings import Settings
+from mngr_e2e.transcript import Redactor, Transcript
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from benchmarks.run import Bench
+
+NAP = "sleep 0.05"
+WITH = """
+import pytest
+@pytest.mark.parametrize("number", range({many}))
+def test_nap(e2e, number):
+    assert e2e.run("{nap}", comment="a nap").exit_code == 0
+"""
+WITHOUT = """
+import subprocess
+import pytest
+@pytest.mark.parametrize("number", range({many}))
+def test_nap(number, tmp_path):
+    assert subprocess.run("{nap}", shell=True, capture_output=True, cwd=tmp_path).returncode == 0
+"""
+
+
+def rows(bench: Bench) -> list[Row]:
+    many = 60 if bench.rounds < 21 else 300
+    return [one_command(bench), many_tests(bench, many), *peers(bench, many)]
+
+
+def session(base: Path) -> E2eSession:
+    place = Place(base, base / "e2e-home", base / "e2e-work", base / "e2e-artifacts")
+    for folder in (place.home, place.work, place.artifacts):
+        folder.mkdir()
+    env = environment(
+        Settings(), os.environ, {name: str(path) for name, path in vars(place).items()}
+    )
+    redact = Redactor(env)
+    transcript = Transcript(place.artifacts / "transcript.txt", redact)
+    return E2eSession(place, Settings(), TestRecord("bench", ""), transcript, redact, env)
+
+
+def timed(action: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def one_command(bench: Bench) -> Row:
+    e2e = session(bench.base)
+    command = f"{sys.executable} -c pass"
+
+    def raw() -> object:
+        return subprocess.run(command, shell=True, capture_output=True, env=e2e.env, cwd=e2e.work)
+
+    bare, ours = interleaved(
+        bench.rounds * 2, lambda: timed(raw), lambda: timed(lambda: e2e.run(command))
+    )
+    e2e.close()
+    e2e.finish()
+    return ratio("e2e.run of a bare interpreter / subprocess.run", ours, bare, 1.2)
+
+
+def pytest_run(bench: Bench, name: str, body: str, many: int, *options: str) -> float:
+    folder = bench.base / name
+    folder.mkdir(exist_ok=True)
+    (folder / "pyproject.toml").write_text("[tool.mngr_e2e]\n")
+    (folder / "test_nap.py").write_text(body.format(many=many, nap=NAP))
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    return bench.run(argv, cwd=str(folder))
+
+
+def many_tests(bench: Bench, many: int) -> Row:
+    """The same tests with and without sessions and artifacts."""
+    without, ours = interleaved(
+        1 if bench.rounds < 21 else 3,
+        lambda: pytest_run(bench, "without", WITHOUT, many),
+        lambda: pytest_run(bench, "with", WITH, many),
+    )
+    return ratio(f"{many} tests of 50 ms with artifacts / without", ours, without, 1.1)
+
+
+def peers(bench: Bench, many: int) -> list[Row]:
+    found = {name: run for name, run in PEERS.items() if shutil.which(name, path=bench.env["PATH"])}
+    if not found:
+        return []
+    workers = str(min(4, os.cpu_count() or 1))
+    ours = pytest_run(bench, "beside", WITH, many, "-n", workers)
+    name = f"{many} commands of 50 ms, {workers} workers"
+    return [ratio(f"{name} / {peer}", ours, run(bench, many), 1.0) for peer, run in found.items()]
+
+
+def in_cram_format(program: str) -> Callable[[Bench, int], float]:
+    def run(bench: Bench, many: int) -> float:
+        path = bench.base / f"{program}.t"
+        path.write_text(f"  $ {NAP}\n" * many)
+        return bench.run([program, str(path)], cwd=str(bench.base))
+
+    return run
+
+
+def bats(bench: Bench, many: int) -> float:
+    path = bench.base / "nap.bats"
+    path.write_text("".join(f'@test "nap {n}" {{\n  run {NAP}\n}}\n' for n in range(many)))
+    return bench.run(["bats", str(path)], cwd=str(bench.base))
+
+
+PEERS = {"cram": in_cram_format("cram"), "prysk": in_cram_format("prysk"), "bats": bats}

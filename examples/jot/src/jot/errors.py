@@ -1,0 +1,17 @@
+"""What can go wrong: one line on stderr, and exit status 1."""
+
+from __future__ import annotations
+
+
+class JotError(Exception):
+    """The message is what the user reads after `jot: `."""
+
+
+class NoSuchNote(JotError):
+    def __init__(self, number: int) -> None:
+        super().__init__(f"there is no note {number}; `jot list` shows all")
+
+
+class BadNote(JotError):
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(f"{where} is not a note: {why}")

@@ -1,0 +1,39 @@
+"""The environment of a test: little of ours, so that it does not matter who runs it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from mngr_e2e.settings import Settings
+from mngr_e2e.tree import MARK
+
+KEPT = ("USER", "LOGNAME", "TZ", "TMPDIR", MARK)
+
+
+def environment(
+    settings: Settings, outside: Mapping[str, str], places: Mapping[str, str]
+) -> dict[str, str]:
+    kept = {name: outside[name] for name in (*KEPT, *settings.pass_env) if name in outside}
+    env = {
+        **kept,
+        "HOME": places["home"],
+        "LANG": "C.UTF-8",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{outside.get('PATH', os.defpath)}",
+        "SHELL": settings.shell,
+        "TERM": "xterm-256color",
+        "ASCIINEMA_CONFIG_HOME": f"{places['home']}.asciinema",  # it writes an id there
+        "MNGR_E2E_ROOT": places["root"],
+        "MNGR_E2E_CASTS": places["artifacts"],
+    }
+    for name, value in settings.env.items():
+        env[name] = _filled(value, places)
+    return env
+
+
+def _filled(value: str, places: Mapping[str, str]) -> str:
+    for name, place in places.items():
+        value = value.replace(f"{{{name}}}", place)
+    return value

@@ -1,0 +1,111 @@
+"""What can be said of text, as pure functions: a value in, a Check out.
+
+Nothing here knows of negation: `not_to_…` reads the same Check the other way round.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Json: TypeAlias = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+
+DIFF_LINES = 200
+
+
+@dataclass(frozen=True)
+class Check:
+    """Whether a claim holds. `None`: it cannot be judged, so neither it nor its negation holds."""
+
+    holds: bool | None
+    claim: str
+    """What follows "expected …": `to contain 'x'`."""
+    detail: str = ""
+    """What helps to see why it does not hold."""
+
+
+# text
+
+
+def contains(text: str, wanted: str) -> Check:
+    holds = wanted in text
+    return Check(holds, f"to contain {shown(wanted)}", "" if holds else _nearest_line(text, wanted))
+
+
+def matches(text: str, pattern: str | re.Pattern[str]) -> Check:
+    """`^` and `$` are the ends of lines; the pattern may be found anywhere."""
+    found = re.compile(pattern, re.MULTILINE) if isinstance(pattern, str) else pattern
+    return Check(found.search(text) is not None, f"to match {shown(found.pattern)}")
+
+
+def equals(text: str, wanted: str) -> Check:
+    if text == wanted:
+        return Check(True, f"to equal {shown(wanted)}")
+    return Check(False, f"to equal {shown(wanted)}", diff(wanted, text))
+
+
+def starts_with(text: str, wanted: str) -> Check:
+    detail = f"it starts with {shown(text[: len(wanted) + 20])}"
+    return Check(text.startswith(wanted), f"to start with {shown(wanted)}", detail)
+
+
+def ends_with(text: str, wanted: str) -> Check:
+    detail = f"it ends with {shown(text[-(len(wanted) + 20) :])}"
+    return Check(text.endswith(wanted), f"to end with {shown(wanted)}", detail)
+
+
+def is_empty(text: str) -> Check:
+    return Check(not text, "to be empty", f"it is {shown(text)}")
+
+
+def has_line_count(text: str, wanted: int) -> Check:
+    """A last line counts also when no newline ends it."""
+    count = text.count("\n") + (not text.endswith("\n") and text != "")
+    return Check(count == wanted, f"to have {plural(wanted, 'line')}", f"it has {count}")
+
+
+# how things are shown
+
+
+def shown(text: str, limit: int = 200) -> str:
+    """On one line, clipped."""
+    return repr(text) if len(text) <= limit else f"{text[:limit]!r}… ({len(text)} characters)"
+
+
+def brief(value: Json, limit: int = 200) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def pretty(value: Json) -> str:
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def diff(wanted: str, actual: str) -> str:
+    """A unified diff, from where they part: difflib is quadratic, so not all of a long text."""
+    old, new = (text.split("\n") for text in (wanted, actual))
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    start = max(0, start - 3)
+    before, after = (
+        [repr(line)[1:-1] for line in side[start : start + DIFF_LINES]] for side in (old, new)
+    )
+    lines = list(difflib.unified_diff(before, after, "expected", "actual", lineterm=""))
+    if max(len(old), len(new)) > start + DIFF_LINES:
+        lines.append(f"… only {DIFF_LINES} lines from line {start + 1} on are compared here")
+    return "\n".join(lines)
+
+
+def _nearest_line(text: str, wanted: str) -> str:
+    lines = text.split("\n", 500)[:500]
+    near = difflib.get_close_matches(wanted[:200], [line[:200] for line in lines], 1)
+    return f"the nearest line is {shown(near[0])}" if near else ""

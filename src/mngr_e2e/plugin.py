@@ -1,0 +1,131 @@
+"""The pytest plugin: the `e2e` fixture, and outcomes for its artifacts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from mngr_e2e import artifacts, coverage, settings
+from mngr_e2e.artifacts import TestRecord
+from mngr_e2e.environment import environment
+from mngr_e2e.session import E2eSession, Place
+from mngr_e2e.transcript import Redactor, Transcript
+
+RUN = "MNGR_E2E_RUN"
+NOOP = "MNGR_E2E_NOOP"
+SESSION = pytest.StashKey[E2eSession]()
+_config: pytest.Config | None = None  # reports come without one
+RUN_ID = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    global _config
+    _config = config
+    worker: dict[str, str] = getattr(config, "workerinput", {})
+    given = worker.get(RUN) or os.environ.get(RUN)
+    config.stash[RUN_ID] = given or artifacts.new_run_id()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: pytest.Item) -> None:
+    """All workers of xdist write to one run."""
+    inputs: dict[str, str] = node.workerinput  # type: ignore[attr-defined]
+    inputs[RUN] = node.config.stash[RUN_ID]
+
+
+@pytest.fixture(scope="session")
+def e2e_settings(pytestconfig: pytest.Config) -> settings.Settings:
+    """`[tool.mngr_e2e]`; a project may override this fixture."""
+    return settings.load(pytestconfig.rootpath)
+
+
+@pytest.fixture(scope="session")
+def e2e_run_folder(pytestconfig: pytest.Config, e2e_settings: settings.Settings) -> Path:
+    """This run's artifacts."""
+    base = pytestconfig.rootpath / e2e_settings.artifacts
+    return artifacts.open_run(base, pytestconfig.stash[RUN_ID])
+
+
+@pytest.fixture
+def e2e(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    e2e_settings: settings.Settings,
+    e2e_run_folder: Path,
+) -> Iterator[E2eSession]:
+    """A session in a home and a work directory of its own."""
+    session = _open(request, tmp_path, e2e_settings, e2e_run_folder)
+    request.node.stash[SESSION] = session
+    session.save()
+    try:
+        session.prepare()
+        yield session
+    finally:
+        session.close()
+
+
+def _open(
+    request: pytest.FixtureRequest, base: Path, chosen: settings.Settings, run: Path
+) -> E2eSession:
+    folder = artifacts.open_test(run, request.node.nodeid)
+    place = Place(request.config.rootpath, base / "home", base / "work", folder)
+    place.home.mkdir()
+    place.work.mkdir()
+    places = {name: str(path) for name, path in vars(place).items()}
+    env = {**environment(chosen, os.environ, places), **coverage.variables(chosen, run, folder)}
+    redact = Redactor(env, chosen.redactions)
+    transcript = Transcript(folder / "transcript.txt", redact)
+    return E2eSession(place, chosen, _record(request), transcript, redact, env)
+
+
+def _record(request: pytest.FixtureRequest) -> TestRecord:
+    qualname = str(getattr(request.function, "__qualname__", request.node.name))
+    block = artifacts.cited(request.function.__doc__)
+    return TestRecord(
+        request.node.nodeid,
+        artifacts.source_sha256(request.path, qualname),
+        started=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        blocks=[block] if block else [],
+        noop=os.environ.get(NOOP, "") not in ("", "0"),
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    session = item.stash.get(SESSION, None)
+    if session is not None:
+        _judge(session.record_of_test, report)
+        if report.when == "teardown":
+            session.finish()
+            del item.stash[SESSION]
+    return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """xdist tells of a worker that died in the middle of a test by a report of no phase."""
+    if str(report.when) == "???" and _config is not None:
+        base = _config.rootpath / settings.load(_config.rootpath).artifacts
+        artifacts.mark_crashed(base / _config.stash[RUN_ID], report.nodeid)
+
+
+def _judge(record: TestRecord, report: pytest.TestReport) -> None:
+    """The worst of the three phases, as pytest itself counts them."""
+    if report.when == "call" or (report.when == "setup" and not report.passed):
+        record.outcome = _outcome(report)
+    elif report.when == "teardown" and report.failed:
+        record.outcome = "error"
+
+
+def _outcome(report: pytest.TestReport) -> str:
+    if hasattr(report, "wasxfail"):
+        return "xpassed" if report.passed else "xfailed"
+    if report.failed and report.when != "call":
+        return "error"
+    return str(report.outcome)

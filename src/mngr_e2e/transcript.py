@@ -1,0 +1,115 @@
+"""What a reader sees of a session: comments, commands, output by line, exits.
+
+It is written as things happen, so a killed test run leaves all that was seen until then.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from mngr_e2e.results import Chunk
+
+LONGEST = 1 << 20  # bytes of one command's output; the result of the command holds all of them
+SHORTEST_SECRET = 6
+SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSW|API_?KEY|CREDENTIAL|PRIVATE_KEY", re.IGNORECASE)
+PREFIX = {1: "", 2: "! "}
+
+
+class Redactor:
+    """Takes secrets out of text: values of telling variables, values named, patterns."""
+
+    def __init__(self, environment: Mapping[str, str], patterns: Sequence[str] = ()) -> None:
+        self._secrets: dict[str, str] = {}
+        self._patterns = [re.compile(pattern) for pattern in patterns]
+        self.learn(environment)
+
+    def learn(self, environment: Mapping[str, str]) -> None:
+        for name, value in environment.items():
+            if SECRET_NAME.search(name):
+                self.add(value, name)
+
+    def add(self, value: str, name: str = "secret") -> None:
+        """Output is redacted by line, so the lines of a long secret are each one."""
+        for line in {value.strip(), *value.splitlines()}:
+            if len(line) >= SHORTEST_SECRET:
+                self._secrets[line] = f"[{name}]"
+
+    def __call__(self, text: str) -> str:
+        for value in sorted(self._secrets, key=len, reverse=True):
+            text = text.replace(value, self._secrets[value])
+        for pattern in self._patterns:
+            text = pattern.sub("[redacted]", text)
+        return text
+
+
+class Transcript:
+    """Grows by lines; a background command writes to it from a thread of its own."""
+
+    def __init__(self, path: Path, redact: Callable[[str], str]) -> None:
+        # Unbuffered: nothing waits in memory when we are killed.
+        self._file = open(path, "wb", buffering=0)
+        self._redact = redact
+        self.text = ""
+        self._lock = threading.Lock()
+
+    def add(self, text: str) -> None:
+        text = self._redact(text)
+        with self._lock:
+            self.text += text
+            if not self._file.closed:
+                self._file.write(text.encode("utf-8", "surrogateescape"))
+
+    def close(self) -> None:
+        with self._lock:
+            self._file.close()
+
+    def began(self, command: str, comment: str, background: bool = False) -> Stretch:
+        lines = [f"# {line}".rstrip() for line in comment.splitlines()]
+        first, *more = command.strip("\n").split("\n")
+        lines += [f"$ {first}", *(f"> {line}" for line in more)]
+        if background:
+            lines[-1] += " &"
+        self.add("\n".join(lines) + "\n")
+        return Stretch(self)
+
+    def note(self, text: str) -> None:
+        self.add(f"# {text}\n")
+
+
+class Stretch:
+    """One command's part. Lines stay whole, in the order in which they were completed."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript = transcript
+        self._partial = {1: b"", 2: b""}
+        self._shown = 0
+        self._hidden = 0
+
+    def feed(self, chunk: Chunk) -> None:
+        if self._shown >= LONGEST:
+            self._hidden += len(chunk.data)
+            return
+        self._shown += len(chunk.data)
+        whole, newline, rest = chunk.data.rpartition(b"\n")
+        if not newline:
+            self._partial[chunk.stream] += chunk.data
+            return
+        self._lines(chunk.stream, self._partial[chunk.stream] + whole)
+        self._partial[chunk.stream] = rest
+
+    def _lines(self, stream: int, data: bytes) -> None:
+        text = data.decode("utf-8", "surrogateescape")
+        self._transcript.add("".join(f"{PREFIX[stream]}{line}\n" for line in text.split("\n")))
+
+    def ended(self, exit_code: int, remark: str = "") -> None:
+        for stream, data in self._partial.items():
+            if data:
+                self._lines(stream, data)
+        self._partial = {1: b"", 2: b""}
+        if self._hidden:
+            self._transcript.note(f"{self._hidden} more bytes are not shown")
+        if exit_code:
+            self._transcript.add(f"? {exit_code} {remark}".rstrip() + "\n")

@@ -1,0 +1,11 @@
+"""`mngr tutorial`: a tutorial and the tests that cite its blocks. A plugin of mngr."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.plugins import Registry
+
+
+def register(registry: Registry) -> None:
+    registry.command("tutorial", "mngr_tutorial.command", "keep a tutorial and its tests together")

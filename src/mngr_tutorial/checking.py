@@ -1,0 +1,125 @@
+"""Whether the tutorial and the tests say the same, in both directions."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from mngr_e2e import blocks
+from mngr_e2e.blocks import Block
+from mngr_tutorial.citations import Citation, read_citations
+from mngr_tutorial.evidence import Evidence
+from mngr_tutorial.project import Project
+
+
+@dataclass(frozen=True)
+class Problem:
+    kind: str
+    """repeated, uncovered, unknown, unreadable, unproven or not_run."""
+    path: str
+    line: int
+    message: str
+    test: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Report:
+    blocks: list[Block]
+    """Those that need a test."""
+    citations: list[Citation]
+    problems: list[Problem]
+
+    @property
+    def uncovered(self) -> list[Block]:
+        cited = {citation.block for citation in self.citations}
+        return [block for block in self.blocks if block.text not in cited]
+
+
+def check(project: Project, evidence: bool = True) -> Report:
+    everything = project.blocks()
+    cited = [each for path in project.test_files() for each in read_citations(path)]
+    needed = [block for block in everything if block.needs_test]
+    report = Report(needed, cited, [])
+    report.problems.extend(_repeated(project, everything))
+    report.problems.extend(_uncovered(project, report.uncovered))
+    report.problems.extend(_unknown(project, cited, everything))
+    if evidence:
+        report.problems.extend(_unproven(project, cited, needed))
+    return report
+
+
+def _repeated(project: Project, everything: list[Block]) -> Iterator[Problem]:
+    for first, again in blocks.repeated(everything):
+        said = f"the same block stands at line {first.line}: {_short(again.caption)}"
+        yield Problem("repeated", project.named(project.tutorial), again.line, said)
+
+
+def _uncovered(project: Project, uncovered: Iterable[Block]) -> Iterator[Problem]:
+    for block in uncovered:
+        said = f"no test cites this block: {_short(block.caption)}"
+        yield Problem("uncovered", project.named(project.tutorial), block.line, said)
+
+
+def _unknown(
+    project: Project, cited: Iterable[Citation], everything: list[Block]
+) -> Iterator[Problem]:
+    known = {block.text for block in everything}
+    for citation in cited:
+        if citation.block is None:
+            said = "the cited block is not plain text, so it cannot be compared"
+            yield _problem(project, "unreadable", citation, said)
+        elif citation.block not in known:
+            name = project.named(project.tutorial)
+            said = f"cites a block that is not in {name}{_nearest(citation.block, everything)}"
+            yield _problem(project, "unknown", citation, said)
+
+
+def _nearest(text: str, everything: list[Block]) -> str:
+    near = difflib.get_close_matches(text, [block.text for block in everything], 1)
+    if not near:
+        return f": {_short(text)}"
+    block = next(block for block in everything if block.text == near[0])
+    pairs = zip([*text.split("\n"), ""], [*block.lines, ""], strict=False)
+    ours, theirs = next(pair for pair in pairs if pair[0] != pair[1])
+    return f"; the nearest, at line {block.line}, has {theirs!r} instead of {ours!r}"
+
+
+def _unproven(
+    project: Project, cited: Iterable[Citation], needed: list[Block]
+) -> Iterator[Problem]:
+    known = {block.text: block for block in needed}
+    evidence = Evidence(project.root, project.artifacts)
+    for citation in cited:
+        block = known.get(citation.block or "")
+        if block is not None:
+            yield from _not_run(project, citation, block, evidence)
+
+
+def _not_run(
+    project: Project, citation: Citation, block: Block, evidence: Evidence
+) -> Iterator[Problem]:
+    path = project.named(citation.path)
+    texts = evidence.commands(path, citation.test)
+    if texts is None:
+        changed = evidence.is_stale(path, citation.test)
+        said = "changed since it last ran" if changed else "has not been run"
+        yield _problem(project, "unproven", citation, f"{citation.test} {said}")
+        return
+    where = f"{project.named(project.tutorial)}:{block.line}"
+    for command in block.commands:
+        if not blocks.ran(command, texts):
+            said = f"{citation.test} did not run {_short(command)!r} of {where}"
+            yield _problem(project, "not_run", citation, said)
+
+
+def _problem(project: Project, kind: str, citation: Citation, said: str) -> Problem:
+    return Problem(kind, project.named(citation.path), citation.line, said, citation.test)
+
+
+def _short(text: str) -> str:
+    line = text.split("\n", 1)[0]
+    return line if len(line) <= 80 else f"{line[:79]}…"

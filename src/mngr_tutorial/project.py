@@ -1,0 +1,75 @@
+"""Where a project keeps its tutorial, the tests that cite it and what they left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mngr.errors import NotFound, UsageError
+from mngr_e2e import blocks, settings
+from mngr_e2e.blocks import Block
+
+TEST_FOLDERS = ("tests/e2e", "tests", ".")
+
+
+@dataclass(frozen=True)
+class Project:
+    root: Path
+    tutorial: Path
+    tests: tuple[Path, ...]
+    """Files and folders in which citations are looked for; new tests go to the first folder."""
+    artifacts: Path
+
+    def blocks(self) -> list[Block]:
+        try:
+            text = self.tutorial.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            hint = "write one, or name it in [tool.mngr_e2e] of pyproject.toml"
+            raise NotFound(f"there is no tutorial {self.tutorial}", hint) from None
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{self.tutorial} is not UTF-8: {error}") from None
+        return blocks.parse(text)
+
+    def named(self, path: Path) -> str:
+        """As a reader finds it from the project's folder."""
+        return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+
+    def test_files(self) -> list[Path]:
+        found = [path for place in self.tests for path in _test_files(place)]
+        return sorted(set(found))
+
+    @property
+    def test_folder(self) -> Path:
+        return next((place for place in self.tests if place.is_dir()), self.root)
+
+
+def find_project(start: Path, tests: list[str]) -> Project:
+    """The nearest folder upwards with a pyproject.toml or a tutorial.sh."""
+    marks = ("pyproject.toml", "tutorial.sh")
+    folders = [start, *start.parents]
+    root = next((f for f in folders if any((f / mark).is_file() for mark in marks)), start)
+    try:
+        found = settings.load(root)
+    except (settings.SettingsError, ValueError) as error:
+        raise UsageError(f"{root / 'pyproject.toml'}: {error}") from None
+    places = [start / name for name in tests] or [_default_tests(root)]
+    for place in places:
+        if not place.exists():
+            raise NotFound(f"there are no tests at {place}")
+    return Project(root, root / found.tutorial, tuple(places), root / found.artifacts)
+
+
+def _default_tests(root: Path) -> Path:
+    return next(root / name for name in TEST_FOLDERS if (root / name).is_dir())
+
+
+def _test_files(place: Path) -> list[Path]:
+    if place.is_file():
+        return [place]
+    found = [*place.rglob("test_*.py"), *place.rglob("*_test.py")]
+    return [path for path in found if not _is_hidden(path.relative_to(place))]
+
+
+def _is_hidden(path: Path) -> bool:
+    """Inside .venv, .git, .mngr-e2e and the like are other people's tests."""
+    return any(part.startswith(".") or part == "node_modules" for part in path.parts[:-1])

@@ -1,0 +1,289 @@
+"""`mngr tutorial`, on small projects whose tests are run."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mngr_e2e import blocks
+from mngr_tutorial import scaffolding
+from mngr_tutorial.citations import read_citations
+from tests.support.cli import Cli, Result
+
+TUTORIAL = """\
+#!/bin/sh
+
+# === Speaking ===
+
+# say hello
+echo hello
+
+# say it twice
+echo hello
+printf 'again\\n'
+
+# === Files ===
+
+# where are we?
+cd /
+ls -d .
+
+# still to be written
+"""
+
+TEST = '''\
+"""Speaking."""
+
+from __future__ import annotations
+
+from mngr_e2e import E2eSession, expect
+
+
+def test_hello(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # say hello
+    echo hello
+    """)
+    expect(e2e.run("echo hello")).to_succeed()
+
+
+class TestMore:
+    def test_twice(self, e2e: E2eSession) -> None:
+        """It can be repeated.
+
+        Tutorial block:
+            # say it twice
+            echo hello
+            printf 'again\\\\n'
+
+        Scope: only the words.
+        """
+        e2e.run("echo hello world")
+        e2e.run("ls; printf 'again\\\\n'")
+'''
+
+FILES = '''\
+def test_where(e2e):
+    e2e.write_tutorial_block("""
+        # where are we?
+        cd /
+        ls -d .
+        """)
+    e2e.run("ls -d .", cwd="/")
+'''
+
+
+class Project:
+    """A tutorial, its tests, and both programs that look at them."""
+
+    def __init__(self, cli: Cli) -> None:
+        self.cli = cli
+        self.root = cli.repo
+        cli.env["MNGR__PLUGINS__MODULES"] = '["mngr_tutorial"]'
+        self.tutorial = cli.write("tutorial.sh", TUTORIAL)
+        self.tests = cli.write("tests/test_speaking.py", TEST)
+        cli.write("tests/test_files.py", FILES)
+        cli.write("pyproject.toml", "[tool.pytest.ini_options]\n")
+
+    def __call__(self, *args: str) -> Result:
+        return self.cli("tutorial", *args)
+
+    def change(self, path: Path, old: str, new: str) -> None:
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def pytest(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-m", "pytest", "-q", "-p", "mngr_e2e.plugin", *args]
+        settled = self.cli.env | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | env
+        return subprocess.run(argv, cwd=self.root, env=settled, capture_output=True, text=True)
+
+
+@pytest.fixture
+def project(local: Cli) -> Project:
+    return Project(local)
+
+
+def problems(result: Result) -> list[str]:
+    assert result.code == (1 if result.out else 0), result
+    return result.out.splitlines()
+
+
+def test_a_tutorial_whose_tests_cite_and_run_it_has_no_problems(project: Project) -> None:
+    done = project.pytest()
+    assert done.returncode == 0, done.stdout
+    checked = project("check")
+    assert problems(checked) == [], checked
+    assert checked.err == "3 blocks, 3 citations: no problems.\n"
+
+
+def test_a_block_that_no_test_cites_is_named_with_its_line(project: Project) -> None:
+    (project.root / "tests/test_files.py").unlink()
+    checked = project("check", "--no-results")
+    assert problems(checked) == ["tutorial.sh:14: no test cites this block: where are we?"]
+    assert "`mngr tutorial scaffold` writes the missing tests" in checked.err
+
+
+def test_a_citation_that_is_not_in_the_tutorial_is_named_with_the_nearest(project: Project) -> None:
+    project.change(project.tutorial, "printf 'again\\n'", "printf 'twice\\n'")
+    assert problems(project("check", "--no-results")) == [
+        "tutorial.sh:8: no test cites this block: say it twice",
+        (
+            "tests/test_speaking.py:21: cites a block that is not in tutorial.sh; "
+            "the nearest, at line 8, has \"printf 'twice\\\\n'\" instead of \"printf 'again\\\\n'\""
+        ),
+    ]
+
+
+def test_identical_blocks_and_citations_that_are_no_text_are_problems(project: Project) -> None:
+    project.tutorial.write_text(TUTORIAL + "\n# say hello\necho hello\n")
+    cite = "def test_odd(e2e):\n    e2e.write_tutorial_block(f'{1}')\n"
+    (project.root / "tests/test_odd.py").write_text(cite)
+    assert problems(project("check", "--no-results")) == [
+        "tutorial.sh:20: the same block stands at line 5: say hello",
+        "tests/test_odd.py:2: the cited block is not plain text, so it cannot be compared",
+    ]
+
+
+def test_a_test_that_did_not_run_what_it_cites_is_named(project: Project) -> None:
+    project.change(project.tests, "ls; printf", "echo printf")
+    assert project.pytest().returncode == 0
+    assert problems(project("check")) == [
+        (
+            "tests/test_speaking.py:21: TestMore.test_twice did not run \"printf 'again\\\\n'\""
+            " of tutorial.sh:8"
+        )
+    ]
+
+
+def test_only_results_of_the_present_test_count(project: Project) -> None:
+    line = "tests/test_speaking.py:10: test_hello"
+    before = problems(project("check"))
+    assert f"{line} has not been run" in before and len(before) == 3
+    assert project.pytest(MNGR_E2E_NOOP="1").returncode == 0
+    assert problems(project("check")) == before  # a no-op run proves nothing
+    assert project.pytest().returncode == 0
+    project.change(project.tests, 'run("echo hello")', 'run("echo hello you")')
+    assert problems(project("check")) == [f"{line} changed since it last ran"]
+    assert project.pytest("-k", "hello").returncode == 0
+    assert problems(project("check")) == []
+
+
+def test_a_newer_result_replaces_an_older_one(project: Project) -> None:
+    project.change(project.tests, '"ls; ', '__import__("os").environ.get("TRIED", "") + "')
+    assert project.pytest().returncode == 0
+    assert problems(project("check")) == []
+    assert project.pytest(TRIED="true ").returncode == 0
+    assert [line.split(": ")[0] for line in problems(project("check"))] == [
+        "tests/test_speaking.py:21"
+    ]
+
+
+def test_json_says_the_same(project: Project) -> None:
+    (project.root / "tests/test_files.py").unlink()
+    checked = project("check", "--no-results", "--format", "json")
+    assert checked.code == 1
+    assert json.loads(checked.out) == {
+        "blocks": 3,
+        "citations": 2,
+        "problems": [
+            {
+                "kind": "uncovered",
+                "path": "tutorial.sh",
+                "line": 14,
+                "message": "no test cites this block: where are we?",
+                "test": "",
+            }
+        ],
+    }
+    lines = project("check", "--no-results", "--format", "{kind} {line}")
+    assert lines.out == "uncovered 14\n"
+
+
+def test_scaffold_writes_tests_that_run_and_cover(project: Project) -> None:
+    shutil.rmtree(project.root / "tests")
+    (project.root / "tests").mkdir()
+    added = project("scaffold")
+    assert added.code == 0 and added.err == "Added 3 tests.\n", added
+    assert sorted(os.listdir(project.root / "tests")) == ["test_files.py", "test_speaking.py"]
+    done = project.pytest()
+    assert "3 passed" in done.stdout, done.stdout
+    assert problems(project("check")) == []
+    again = project("scaffold")
+    assert again.out == "Every block has a test\n" and again.code == 0
+
+
+def test_scaffold_keeps_lines_in_one_shell_that_need_each_other(project: Project) -> None:
+    shutil.rmtree(project.root / "tests")
+    project.tutorial.write_text("word=hi\ntest $word = hi\n\ntest -n '' ||\n  echo \"it's\" no\n")
+    assert project("scaffold").code == 0
+    assert "2 passed" in project.pytest().stdout
+    assert problems(project("check")) == []
+
+
+def test_scaffold_appends_where_the_section_is_tested(project: Project) -> None:
+    mine = project.tests.rename(project.root / "tests/test_mine.py")
+    project.change(project.tutorial, "# === Files", "# thrice\necho hello\n\n# === Files")
+    old = mine.read_text()
+    would = project("scaffold", "--dry-run")
+    assert would.err == "Would add 1 test.\n" and mine.read_text() == old
+    assert project("scaffold").out.splitlines()[1].split() == [
+        "tests/test_mine.py",
+        "test_thrice",
+        "12",
+    ]
+    assert mine.read_text().startswith(old)
+    assert project.pytest().returncode == 0
+    assert problems(project("check")) == []
+
+
+def test_scaffold_adds_the_imports_and_takes_no_name_twice(project: Project) -> None:
+    project.change(project.tutorial, "# still", "# where\nls -d .\n\n# where?\nls -d /\n\n# still")
+    assert project("scaffold").code == 0
+    text = (project.root / "tests/test_files.py").read_text()
+    assert text.startswith("from mngr_e2e import E2eSession, expect\n")
+    assert "def test_where_2(" in text and "def test_where_3(" in text
+    assert "5 passed" in project.pytest().stdout
+
+
+def test_without_a_tutorial_the_error_says_where_it_was_looked_for(project: Project) -> None:
+    project.tutorial.unlink()
+    missing = project("check")
+    assert missing.code == 4 and f"there is no tutorial {project.tutorial}" in missing.err
+    project.cli.write("pyproject.toml", '[tool.mngr_e2e]\ntutorial = "tour.sh"\n')
+    project.cli.write("tour.sh", TUTORIAL)
+    assert problems(project("check", "--no-results")) == []
+    nowhere = project("check", "--tests", "elsewhere")
+    assert nowhere.code == 4 and "there are no tests at" in nowhere.err
+    project.cli.write("tests/test_broken.py", "def (")
+    assert project("check").code == 2
+
+
+LINE = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Zl", "Zp"]), min_size=1)
+
+
+@given(st.lists(LINE | st.sampled_from(['"""', "'''", "\\", "cd x", "#"]), min_size=1, max_size=4))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_a_block_holds_its_scaffold_is_python_that_cites_and_runs_it(
+    tmp_path: Path, lines: list[str]
+) -> None:
+    path = tmp_path / "test_x.py"
+    for block in blocks.parse("\n".join(lines)):
+        text = scaffolding.extended("", [scaffolding.render("test_x", block)])
+        ast.parse(text)
+        path.write_text(text, encoding="utf-8")
+        assert [citation.block for citation in read_citations(path)] == [block.text]
+        runs = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+        ran = [
+            ast.literal_eval(call.args[0]) for call in runs if "e2e.run" in ast.unparse(call.func)
+        ]
+        assert "\n".join(ran) == "\n".join(block.commands)

@@ -1,0 +1,266 @@
+"""The tutorial: Choosing what to list."""
+
+from __future__ import annotations
+
+import re
+
+from mngr_e2e import E2eSession, expect
+from tests.e2e.world import commit, ended, given, names, show
+
+
+def test_only_those_that_run(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # those that run
+    mngr list --running
+    """)
+    given(e2e, "fix")
+    ended(e2e, "quick")
+    result = e2e.run("mngr list --running", comment="those that run")
+    expect(result).to_succeed()
+    expect(result.stdout).to_contain("fix")
+    expect(result.stdout).not_to_contain("quick")
+
+
+def test_state_flags_add_up(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # those that ended badly or that you stopped: state flags add up
+    mngr list --failed --stopped
+    """)
+    given(e2e, "fix")
+    given(e2e, "halted")
+    ended(e2e, "broken", "sh -c 'exit 3'")
+    expect(e2e.run("mngr stop halted")).to_succeed()
+    result = e2e.run(
+        "mngr list --failed --stopped",
+        comment="those that ended badly or that you stopped: state flags add up",
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_match(r"^halted +STOPPED")
+    expect(result.stdout).to_match(r"^broken +FAILED")
+    expect(result.stdout).not_to_contain("fix")
+
+
+def test_only_those_that_are_alive(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # those that are still alive, in whatever way
+    mngr list --active
+    """)
+    given(e2e, "fix")
+    ended(e2e, "quick")
+    result = e2e.run("mngr list --active", comment="those that are still alive, in whatever way")
+    expect(result).to_succeed()
+    expect(result.stdout).to_contain("fix")
+    expect(result.stdout).not_to_contain("quick")
+
+
+def test_labels_select(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # by label, with a value or with any
+    mngr list --label team=core
+    mngr list --label ticket
+    """)
+    given(e2e, "lint", "--label team=core --label ticket=431")
+    given(e2e, "fix", "--label team=web")
+    first = e2e.run("mngr list --label team=core", comment="by label, with a value or with any")
+    expect(first).to_succeed()
+    second = e2e.run("mngr list --label ticket")
+    expect(second).to_succeed()
+    for result in (first, second):
+        expect(result.stdout).to_contain("lint")
+        expect(result.stdout).not_to_contain("fix")
+
+
+def test_a_project_selects(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # by project
+    mngr list --project website
+    """)
+    given(e2e, "home", "--project website")
+    given(e2e, "fix")
+    result = e2e.run("mngr list --project website", comment="by project")
+    expect(result).to_succeed()
+    expect(result.stdout).to_match(r"^home .* website$")
+    expect(result.stdout).not_to_contain("fix")
+
+
+def test_an_expression_selects(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # by an expression over the fields, in CEL
+    mngr list --include 'state == "FAILED" && exit_code == 3'
+    """)
+    ended(e2e, "broken", "sh -c 'exit 3'")
+    ended(e2e, "worse", "sh -c 'exit 4'")
+    result = e2e.run(
+        "mngr list --include 'state == \"FAILED\" && exit_code == 3'",
+        comment="by an expression over the fields, in CEL",
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_contain("broken")
+    expect(result.stdout).not_to_contain("worse")
+
+
+def test_an_expression_excludes(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # and without those where another one holds
+    mngr list --exclude 'state == "DONE"' --format '{name}'
+    """)
+    given(e2e, "fix")
+    ended(e2e, "quick")
+    result = e2e.run(
+        "mngr list --exclude 'state == \"DONE\"' --format '{name}'",
+        comment="and without those where another one holds",
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_equal("fix\n")
+
+
+def test_expressions_know_texts_and_numbers(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # expressions know texts, numbers and times
+    mngr list --include 'name.startsWith("s") && runtime_seconds < 3600.0'
+    """)
+    given(e2e, "server")
+    given(e2e, "fix")
+    result = e2e.run(
+        "mngr list --include 'name.startsWith(\"s\") && runtime_seconds < 3600.0'",
+        comment="expressions know texts, numbers and times",
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_contain("server")
+    expect(result.stdout).not_to_contain("fix")
+
+
+def test_the_list_can_be_sorted_and_cut(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # in the order you want, and only the first few
+    mngr list --sort name:desc --limit 3
+    """)
+    for name in ("a", "b", "c", "d"):
+        given(e2e, name, command="true")
+    result = e2e.run(
+        "mngr list --sort name:desc --limit 3",
+        comment="in the order you want, and only the first few",
+    )
+    expect(result).to_succeed()
+    shown = [line.split()[0] for line in result.stdout.splitlines()[1:]]
+    assert shown == ["d", "c", "b"]
+
+
+def test_the_newest_comes_first(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # newest first
+    mngr list --sort create_time:desc --limit 1 --format '{name}'
+    """)
+    given(e2e, "older", command="true")
+    given(e2e, "newer", command="true")
+    result = e2e.run(
+        "mngr list --sort create_time:desc --limit 1 --format '{name}'", comment="newest first"
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_equal("newer\n")
+
+
+def test_ids_are_printed_one_per_line(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # ids, one per line; unlike names they never change
+    mngr list --running --ids
+    """)
+    given(e2e, "fix")
+    result = e2e.run(
+        "mngr list --running --ids", comment="ids, one per line; unlike names they never change"
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_match(r"\Aagent-[0-9a-f]{32}\n\Z")
+    expect(e2e.run("mngr rename fix mended")).to_succeed()
+    expect(show(e2e, "mended")["id"]).to_equal(result.stdout.strip())
+
+
+def test_names_can_come_from_standard_input(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block(r"""
+    # only these, with their names from standard input
+    printf 'fix\nserver\n' | mngr list --stdin
+    """)
+    for name in ("fix", "server", "other"):
+        given(e2e, name)
+    result = e2e.run(
+        "printf 'fix\\nserver\\n' | mngr list --stdin",
+        comment="only these, with their names from standard input",
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_have_line_count(3)
+    expect(result.stdout).not_to_contain("other")
+
+
+def test_the_list_knows_how_far_each_has_come(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # how far each has come: commits made, commits missed, files not committed
+    mngr list --running --fields name,ahead,behind,dirty
+    """)
+    given(e2e, "fix")
+    commit(e2e, "fix", "hello.txt", "hello")
+    expect(e2e.run("mngr exec fix 'touch loose.txt'")).to_succeed()
+    result = e2e.run(
+        "mngr list --running --fields name,ahead,behind,dirty",
+        comment="how far each has come: commits made, commits missed, files not committed",
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_match(r"^fix +1 +0 +1$")
+
+
+def test_hosts_can_be_listed(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # the hosts instead of the agents
+    mngr list --hosts
+    """)
+    given(e2e, "fix")
+    result = e2e.run("mngr list --hosts", comment="the hosts instead of the agents")
+    expect(result).to_succeed()
+    expect(result.stdout).to_match(r"^localhost +local +RUNNING +1$")
+
+
+def test_the_list_can_be_of_this_machine(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # on this machine, or on the hosts of one provider
+    mngr list --local --limit 2
+    mngr list --provider local --limit 2
+    """)
+    for name in ("a", "b", "c"):
+        given(e2e, name, command="true")
+    first = e2e.run(
+        "mngr list --local --limit 2", comment="on this machine, or on the hosts of one provider"
+    )
+    expect(first).to_succeed()
+    second = e2e.run("mngr list --provider local --limit 2")
+    expect(second).to_succeed()
+    for result in (first, second):
+        expect(result.stdout).to_have_line_count(3)
+        expect(result.stdout).not_to_match("^c ")
+
+
+def test_a_watched_list_is_printed_again(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # keep watching; Ctrl-C ends it
+    mngr list --watch 1
+    """)
+    given(e2e, "fix")
+    watch = e2e.start("mngr list --watch 1", comment="keep watching; Ctrl-C ends it")
+    watch.wait_for_output(re.compile("fix +RUNNING"))
+    expect(e2e.run("mngr stop fix")).to_succeed()
+    watch.wait_for_output(re.compile("fix +STOPPED"))
+    watch.stop()
+    expect(watch.stdout).to_match("^fix +RUNNING")
+
+
+def test_another_home_is_another_world(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # another home is another world, with agents of its own
+    MNGR_HOST_DIR=~/elsewhere mngr list
+    """)
+    given(e2e, "fix")
+    result = e2e.run(
+        "MNGR_HOST_DIR=~/elsewhere mngr list",
+        comment="another home is another world, with agents of its own",
+    )
+    expect(result).to_succeed()
+    expect(result.stdout + result.stderr).to_contain("No agents found")
+    assert names(e2e) == ["fix"]

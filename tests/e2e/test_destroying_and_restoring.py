@@ -1,0 +1,174 @@
+"""The tutorial: Destroying and restoring."""
+
+from __future__ import annotations
+
+from mngr_e2e import E2eSession, expect
+from tests.e2e.world import commit, destroyed, ended, git, given, names, state, work_dir
+
+
+def test_work_at_risk_is_not_destroyed_unasked(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # work that exists nowhere else is not destroyed unasked: with nobody to ask, mngr refuses
+    mngr exec web 'echo precious > found.txt'
+    mngr destroy web --headless || echo "exit code $?"
+    """)
+    given(e2e, "web")
+    expect(
+        e2e.run(
+            "mngr exec web 'echo precious > found.txt'",
+            comment=(
+                "work that exists nowhere else is not destroyed unasked: with nobody to ask, mngr "
+                "refuses"
+            ),
+        )
+    ).to_succeed()
+    second = e2e.run('mngr destroy web --headless || echo "exit code $?"')
+    expect(second).to_succeed()
+    expect(second.stdout).to_equal("exit code 1\n")
+    expect(second.stderr).to_contain("?? found.txt")
+    expect(state(e2e, "web")).to_equal("RUNNING")
+
+
+def test_force_destroys(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # say that you mean it
+    mngr destroy web --force
+    """)
+    given(e2e, "web")
+    directory = work_dir(e2e, "web")
+    (directory / "found.txt").write_text("precious\n")
+    result = e2e.run("mngr destroy web --force", comment="say that you mean it")
+    expect(result).to_succeed()
+    expect(result.stdout + result.stderr).to_contain("Destroyed web")
+    assert names(e2e) == []
+    expect(directory).not_to_exist()
+
+
+def test_the_trash_can_be_listed(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # what can be brought back?
+    mngr restore --list
+    """)
+    destroyed(e2e, "web")
+    result = e2e.run("mngr restore --list", comment="what can be brought back?")
+    expect(result).to_succeed()
+    expect(result.stdout).to_match("^web +agent-.* mngr/web ")
+
+
+def test_an_agent_comes_back_with_every_file(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # bring it back with every file, under another name if you like
+    mngr restore web --as web2
+    mngr exec web2 'cat found.txt'
+    """)
+    destroyed(e2e, "web", "found.txt")
+    expect(
+        e2e.run(
+            "mngr restore web --as web2",
+            comment="bring it back with every file, under another name if you like",
+        )
+    ).to_succeed()
+    second = e2e.run("mngr exec web2 'cat found.txt'")
+    expect(second).to_succeed()
+    expect(second.stdout).to_equal("precious\n")
+    assert names(e2e) == ["web2"]
+
+
+def test_the_branch_can_be_removed_as_well(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # remove the branch that mngr made as well
+    mngr destroy web2 --force --remove-created-branch
+    """)
+    given(e2e, "web2")
+    commit(e2e, "web2", "hello.txt", "hello")
+    result = e2e.run(
+        "mngr destroy web2 --force --remove-created-branch",
+        comment="remove the branch that mngr made as well",
+    )
+    expect(result).to_succeed()
+    expect(result.stdout + result.stderr).to_contain("Destroyed web2")
+    expect(git(e2e, "branch --list")).to_equal("* main")
+
+
+def test_all_that_are_done_can_be_destroyed(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # rm is short for destroy; destroy all that are done
+    mngr list --include 'state == "DONE"' --ids | mngr rm - --force --quiet
+    """)
+    given(e2e, "fix")
+    ended(e2e, "quick")
+    result = e2e.run(
+        "mngr list --include 'state == \"DONE\"' --ids | mngr rm - --force --quiet",
+        comment="rm is short for destroy; destroy all that are done",
+    )
+    expect(result).to_succeed()
+    expect(result.stdout + result.stderr).to_be_empty()
+    assert names(e2e) == ["fix"]
+
+
+def test_a_dry_run_destroys_nothing(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # say what would be destroyed
+    mngr destroy fix --force --dry-run
+    """)
+    given(e2e, "fix")
+    result = e2e.run("mngr destroy fix --force --dry-run", comment="say what would be destroyed")
+    expect(result).to_succeed()
+    expect(result.stdout + result.stderr).to_contain("Would destroy fix.")
+    expect(state(e2e, "fix")).to_equal("RUNNING")
+
+
+def test_only_what_is_old_is_purged(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # empty the trash of what was destroyed long ago
+    mngr restore --purge --older-than 30d --force
+    """)
+    destroyed(e2e, "web")
+    result = e2e.run(
+        "mngr restore --purge --older-than 30d --force",
+        comment="empty the trash of what was destroyed long ago",
+    )
+    expect(result).to_succeed()
+    expect(result.stdout + result.stderr).to_contain("Nothing to remove.")
+    expect(e2e.run("mngr restore web")).to_succeed()
+
+
+def test_one_agent_can_be_purged(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # and of one agent, for good
+    mngr restore hello --purge --force
+    """)
+    destroyed(e2e, "hello")
+    result = e2e.run("mngr restore hello --purge --force", comment="and of one agent, for good")
+    expect(result).to_succeed()
+    expect(result.stdout + result.stderr).to_match("Removed hello .* for good")
+    expect(e2e.run("mngr restore hello")).to_have_exit_code(4)
+
+
+def test_gc_leaves_what_is_needed(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # leftovers: see what would go, then let it go
+    mngr gc --dry-run
+    mngr gc
+    """)
+    given(e2e, "fix")
+    destroyed(e2e, "web")
+    first = e2e.run("mngr gc --dry-run", comment="leftovers: see what would go, then let it go")
+    expect(first).to_succeed()
+    second = e2e.run("mngr gc")
+    expect(second).to_succeed()
+    for result in (first, second):
+        expect(result.stdout + result.stderr).to_contain("Nothing to remove.")
+    expect(e2e.run("mngr restore web")).to_succeed()
+
+
+def test_gc_can_empty_the_trash(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # empty the whole trash now
+    mngr gc -S trash.keep=0s
+    """)
+    destroyed(e2e, "web")
+    result = e2e.run("mngr gc -S trash.keep=0s", comment="empty the whole trash now")
+    expect(result).to_succeed()
+    expect(result.stdout).to_contain("trash web ")
+    expect(e2e.run("mngr restore web")).to_have_exit_code(4)

@@ -1,0 +1,253 @@
+"""The tutorial: Talking to agents."""
+
+from __future__ import annotations
+
+from mngr_e2e import E2eSession, expect
+from tests.e2e.world import clerk, clients, ended, given, show, state, until_shown
+
+
+def test_a_message_is_read(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # type a message into its terminal, and know whether the program read it
+    mngr message clerk -m 'one melon'
+    """)
+    clerk(e2e)
+    result = e2e.run(
+        "mngr message clerk -m 'one melon'",
+        comment="type a message into its terminal, and know whether the program read it",
+    )
+    expect(result).to_succeed()
+    expect(result.stderr).to_equal("clerk: delivered\n")
+    until_shown(e2e, "clerk", "noted: one melon")
+
+
+def test_the_outcome_of_a_message_is_for_scripts(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # for a script: delivered is evidence that the program has read all of it
+    mngr msg clerk -m 'six eggs' --format '{outcome}'
+    """)
+    clerk(e2e)
+    result = e2e.run(
+        "mngr msg clerk -m 'six eggs' --format '{outcome}'",
+        comment="for a script: delivered is evidence that the program has read all of it",
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_equal("delivered\n")
+
+
+def test_a_message_can_come_from_a_pipe(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # send what comes out of a pipe
+    git log -1 --format=%s | mngr message clerk
+    """)
+    clerk(e2e)
+    result = e2e.run(
+        "git log -1 --format=%s | mngr message clerk", comment="send what comes out of a pipe"
+    )
+    expect(result).to_succeed()
+    expect(result.stderr).to_equal("clerk: delivered\n")
+    until_shown(e2e, "clerk", "noted: Begin")
+
+
+def test_a_message_can_be_a_file(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # send a file
+    echo 'a pound of flour' > ~/note.txt
+    mngr message clerk --message-file ~/note.txt
+    """)
+    clerk(e2e)
+    expect(e2e.run("echo 'a pound of flour' > ~/note.txt", comment="send a file")).to_succeed()
+    second = e2e.run("mngr message clerk --message-file ~/note.txt")
+    expect(second).to_succeed()
+    expect(second.stderr).to_equal("clerk: delivered\n")
+    until_shown(e2e, "clerk", "noted: a pound of flour")
+
+
+def test_a_message_can_go_to_several(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # to several at once
+    mngr create cook --no-connect -- cat
+    mngr message clerk cook -m 'dinner at eight'
+    """)
+    clerk(e2e)
+    expect(
+        e2e.run("mngr create cook --no-connect -- cat", comment="to several at once")
+    ).to_succeed()
+    second = e2e.run("mngr message clerk cook -m 'dinner at eight'")
+    expect(second).to_succeed()
+    expect(second.stderr).to_contain("clerk: delivered")
+    expect(second.stderr).to_contain("cook: delivered")
+    for name in ("clerk", "cook"):
+        until_shown(e2e, name, "dinner at eight")
+
+
+def test_a_message_can_go_to_all_that_a_list_names(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # to all that a list names
+    mngr list --include 'name in ["clerk", "cook"]' --ids |
+      mngr message - -m 'dinner at nine'
+    """)
+    clerk(e2e)
+    given(e2e, "cook", command="cat")
+    given(e2e, "deaf")
+    result = e2e.run(
+        (
+            'mngr list --include \'name in ["clerk", "cook"]\' --ids | mngr message - -m '
+            "'dinner at nine'"
+        ),
+        comment="to all that a list names",
+    )
+    expect(result).to_succeed()
+    expect(result.stderr).to_contain("clerk: delivered")
+    expect(result.stderr).to_contain("cook: delivered")
+    expect(result.stderr).not_to_contain("deaf")
+
+
+def test_a_dry_run_sends_nothing(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # say what would be sent, and send nothing
+    mngr message clerk -m 'never mind' --dry-run
+    """)
+    clerk(e2e)
+    result = e2e.run(
+        "mngr message clerk -m 'never mind' --dry-run",
+        comment="say what would be sent, and send nothing",
+    )
+    expect(result).to_succeed()
+    expect(result.stderr).to_contain("10 bytes would be sent")
+    expect(e2e.run("mngr event clerk").stdout).not_to_contain("message_delivered")
+
+
+def test_a_stopped_agent_gets_no_message(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # an agent that has stopped cannot read
+    mngr stop cook
+    mngr message cook -m 'are you there?' || echo "exit code $?"
+    """)
+    given(e2e, "cook", command="cat")
+    expect(e2e.run("mngr stop cook", comment="an agent that has stopped cannot read")).to_succeed()
+    second = e2e.run("mngr message cook -m 'are you there?' || echo \"exit code $?\"")
+    expect(second).to_succeed()
+    expect(second.stdout).to_contain("exit code 1\n")
+    expect(second.stderr).to_contain("nothing was sent")
+    expect(state(e2e, "cook")).to_equal("STOPPED")
+
+
+def test_a_message_can_start_the_agent(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # start it for that
+    mngr message cook -m 'wake up' --start
+    """)
+    given(e2e, "cook", command="cat")
+    expect(e2e.run("mngr stop cook")).to_succeed()
+    result = e2e.run("mngr message cook -m 'wake up' --start", comment="start it for that")
+    expect(result).to_succeed()
+    expect(result.stderr).to_equal("cook: delivered\n")
+    expect(state(e2e, "cook")).to_equal("RUNNING")
+
+
+def test_capture_prints_the_screen(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # what is on its screen?
+    mngr capture clerk
+    """)
+    given(e2e, "clerk", command="sh -c 'echo noted; exec sleep 1000'")
+    until_shown(e2e, "clerk", "noted")
+    result = e2e.run("mngr capture clerk", comment="what is on its screen?")
+    expect(result).to_succeed()
+    expect(result.stdout).to_equal("noted\n")
+
+
+def test_capture_prints_what_scrolled_away(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # and all that has scrolled away, with colours
+    mngr capture clerk --full --ansi
+    """)
+    given(
+        e2e, "clerk", command=r"""sh -c 'seq 300; printf "\033[31mred\033[0m\n"; exec sleep 1000'"""
+    )
+    until_shown(e2e, "clerk", "red")
+    result = e2e.run(
+        "mngr capture clerk --full --ansi", comment="and all that has scrolled away, with colours"
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_start_with("1\n2\n")
+    expect(result.stdout).to_contain("\x1b[31mred")
+    expect(e2e.run("mngr capture clerk").stdout).not_to_match("^100$")
+
+
+def test_capture_prints_another_window(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # another of its windows
+    mngr capture site --window log
+    """)
+    given(e2e, "site", "-w log='echo log begins; exec sleep 1000'")
+    expect(lambda: e2e.run("mngr capture site --window log").stdout).eventually().to_contain("log")
+    result = e2e.run("mngr capture site --window log", comment="another of its windows")
+    expect(result).to_succeed()
+    expect(result.stdout).to_equal("log begins\n")
+
+
+def test_capture_knows_the_last_screen(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # what it showed last, although it has ended
+    mngr capture greet
+    """)
+    ended(e2e, "greet", "echo goodbye")
+    result = e2e.run("mngr capture greet", comment="what it showed last, although it has ended")
+    expect(result).to_succeed()
+    expect(result.stdout).to_contain("goodbye")
+
+
+def test_connect_attaches(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # attach to it; C-b d detaches, and it runs on
+    mngr connect clerk
+    """)
+    given(e2e, "clerk", command="cat")
+    connect = e2e.start(
+        "mngr connect clerk", comment="attach to it; C-b d detaches, and it runs on", pty=True
+    )
+    expect(lambda: clients(e2e)).eventually().to_equal(1)
+    connect.type("\x02d")
+    assert connect.wait() == 0
+    expect(clients(e2e)).to_equal(0)
+    expect(state(e2e, "clerk")).to_equal("RUNNING")
+
+
+def test_connect_can_watch_only(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # only watch, and do not start it if it has stopped
+    mngr connect clerk --read-only --no-start
+    """)
+    given(e2e, "clerk", command="cat")
+    connect = e2e.start(
+        "mngr connect clerk --read-only --no-start",
+        comment="only watch, and do not start it if it has stopped",
+        pty=True,
+    )
+    expect(lambda: clients(e2e, "#{client_readonly}")).eventually().to_equal(1)
+    connect.type("\x02d")
+    assert connect.wait() == 0
+    expect(e2e.run("mngr stop clerk")).to_succeed()
+    again = e2e.run("mngr connect clerk --read-only --no-start", pty=True)
+    expect(again).to_fail()
+    expect(state(e2e, "clerk")).to_equal("STOPPED")
+
+
+def test_connect_can_run_a_command_of_yours(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # attach in a way of your own, in a new window for instance; this only prints the command
+    mngr connect clerk --connect-command 'echo "$MNGR_CONNECT_ARGV"'
+    """)
+    clerk(e2e)
+    result = e2e.run(
+        "mngr connect clerk --connect-command 'echo \"$MNGR_CONNECT_ARGV\"'",
+        comment=(
+            "attach in a way of your own, in a new window for instance; this only prints the "
+            "command"
+        ),
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_match(r"^tmux .* attach-session ")
+    expect(result.stdout).to_contain(str(show(e2e, "clerk")["id"]))

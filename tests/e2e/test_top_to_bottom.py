@@ -1,0 +1,20 @@
+"""The tutorial as its reader goes through it: every block after the other, in one world."""
+
+from __future__ import annotations
+
+import re
+
+from mngr_e2e import E2eSession, expect
+from mngr_e2e.blocks import parse
+
+# These want a person who ends them, or a terminal.
+ATTENDED = re.compile(r"^mngr (observe|.* --watch|.* --follow|connect \w+( --read-only.*)?$)", re.M)
+
+
+def test_every_block_works_after_those_before_it(e2e: E2eSession) -> None:
+    blocks = [block for block in parse((e2e.root / "tutorial.sh").read_text()) if block.needs_test]
+    followed = [block for block in blocks if not ATTENDED.search(block.text)]
+    assert len(followed) == len(blocks) - 6
+    for block in followed:
+        expect(e2e.run(f"set -e\n{block.text}", comment=f"line {block.line}")).to_succeed()
+    expect(e2e.run("mngr list").stdout).to_equal("No agents found\n")
