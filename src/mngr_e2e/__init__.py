@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from mngr_e2e.expect import expect
-from mngr_e2e.results import CommandResult
+from mngr_e2e.background import Background
+from mngr_e2e.expect import ExpectationFailed, expect, expect_file, soft
+from mngr_e2e.results import Chunk, CommandResult
 from mngr_e2e.session import E2eSession
 
-__all__ = ["CommandResult", "E2eSession", "expect"]
+__all__ = [
+    "Background",
+    "Chunk",
+    "CommandResult",
+    "E2eSession",
+    "ExpectationFailed",
+    "expect",
+    "expect_file",
+    "soft",
+]

@@ -11,9 +11,9 @@ import secrets
 import shutil
 import textwrap
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 SCHEMA = 1
@@ -28,17 +28,6 @@ def slug(node_id: str) -> str:
     """A file name for a test: readable, and its own by the hash."""
     digest = hashlib.sha256(node_id.encode("utf-8", "surrogateescape")).hexdigest()
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', node_id)[:LONGEST_SLUG]}-{digest[:8]}"
-
-
-def open_run(base: Path, run: str) -> Path:
-    """The run's folder; `latest` then names it."""
-    folder = base / run
-    folder.mkdir(parents=True, exist_ok=True)
-    ignore = base / ".gitignore"
-    if not ignore.exists():
-        write_whole(ignore, "*\n")
-    point(base / "latest", run)
-    return folder
 
 
 def point(link: Path, target: str) -> None:
@@ -78,6 +67,12 @@ class CommandRecord:
     """Seconds after the test began."""
     timed_out: bool = False
 
+    @cached_property
+    def encoded(self) -> str:
+        """Once, though it is written with every later command again."""
+        names = [item.name for item in fields(self)]
+        return _json({name: getattr(self, name) for name in names})
+
 
 @dataclass
 class TestRecord:
@@ -97,7 +92,13 @@ class TestRecord:
     noop: bool = False
     began: float = field(default_factory=time.monotonic)
 
-    def as_json(self) -> dict[str, object]:
+    def encoded(self) -> str:
+        """As JSON. A list may grow while we look: a background command ends when it likes."""
+        head = _json(self._head())
+        commands = ", ".join([command.encoded for command in self.commands])
+        return f'{head[:-1]}, "commands": [{commands}]}}'
+
+    def _head(self) -> dict[str, object]:
         return {
             "schema": SCHEMA,
             "node_id": self.node_id,
@@ -106,7 +107,6 @@ class TestRecord:
             "started": self.started,
             "source_sha256": self.source_sha256,
             "block": "\n\n".join(self.blocks) or None,  # no block holds an empty line
-            "commands": [vars(command) for command in self.commands],
             "casts": self.casts,
             "noop": self.noop,
         }
@@ -126,8 +126,7 @@ class ResultFile:
 
     def write(self, record: TestRecord) -> None:
         record.seconds = time.monotonic() - record.began
-        text = json.dumps(record.as_json(), ensure_ascii=False)
-        data = text.encode("utf-8", "backslashreplace").ljust(self._length - 1) + b"\n"
+        data = record.encoded().encode("utf-8", "backslashreplace").ljust(self._length - 1) + b"\n"
         self._length = len(data)
         if self._fd < 0:
             self._create(data)
@@ -144,6 +143,10 @@ class ResultFile:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def _json(value: dict[str, object]) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def mark_crashed(run: Path, node_id: str) -> None:

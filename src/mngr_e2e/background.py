@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mngr_e2e import recording, tree
 from mngr_e2e.process import STDERR, STDOUT, Process, Start
-from mngr_e2e.results import Chunk
+from mngr_e2e.results import PATIENCE, Chunk
 
 FOREVER = 365 * 86400.0
 
@@ -74,7 +74,7 @@ class Background:
         whole = b"".join([chunk.data for chunk in list(self._process.chunks)])
         return whole.decode("utf-8", "surrogateescape")
 
-    def wait_for_output(self, text: str | re.Pattern[str], timeout: float = 10) -> str:
+    def wait_for_output(self, text: str | re.Pattern[str], timeout: float = PATIENCE) -> str:
         """Until either stream holds the text or the pattern; gives back all output so far."""
         __tracebackhide__ = True
         deadline = time.monotonic() + timeout
@@ -101,7 +101,7 @@ class Background:
             f"`{self.command}` did not say {wanted!r} {when}; it said:\n{self.output}"
         )
 
-    def wait(self, timeout: float = 10) -> int | None:
+    def wait(self, timeout: float = PATIENCE) -> int | None:
         """Its exit code, or None if it still runs after `timeout` seconds."""
         self._thread.join(timeout)
         return None if self._thread.is_alive() else self._process.exit_code
@@ -152,10 +152,10 @@ class Idle(Background):
     stdout = stderr = output = ""
     seconds = 0.0
 
-    def wait_for_output(self, text: str | re.Pattern[str], timeout: float = 10) -> str:
+    def wait_for_output(self, text: str | re.Pattern[str], timeout: float = PATIENCE) -> str:
         return ""
 
-    def wait(self, timeout: float = 10) -> int | None:
+    def wait(self, timeout: float = PATIENCE) -> int | None:
         return 0
 
     def type(self, text: str) -> None:

@@ -36,6 +36,11 @@ class Block:
         return not self.text.startswith("#!") and any(map(_is_command, self.lines))
 
     @property
+    def is_heading(self) -> bool:
+        """Whether a section begins with it."""
+        return bool(_heading(self.lines))
+
+    @property
     def caption(self) -> str:
         """The comment it begins with, on one line; else its first line."""
         words = [line.lstrip("# ") for line in _leading_comments(self.lines)]

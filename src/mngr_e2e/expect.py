@@ -13,7 +13,7 @@ does not pass because the text was no JSON at all.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar, cast, overload
@@ -27,13 +27,14 @@ from mngr_e2e.expectations import (
 from mngr_e2e.failures import ExpectationFailed, origin, soft
 from mngr_e2e.file_expectations import FileExpectation, decoded
 from mngr_e2e.matchers import Json, shown
-from mngr_e2e.results import CommandResult
+from mngr_e2e.results import PATIENCE, CommandResult
 
 __all__ = ["ExpectationFailed", "Json", "expect", "expect_file", "soft"]
 __tracebackhide__ = True  # pytest then shows the line of the test, not ours
 
 T_co = TypeVar("T_co", covariant=True)
-Value: TypeAlias = None | bool | int | float | list[Json] | tuple[Json, ...] | Mapping[str, Json]
+Value: TypeAlias = None | bool | int | float | Sequence[object] | Mapping[str, object]
+"""What JSON can say, but for text: text has claims of its own. A list of any of these is one."""
 
 
 @dataclass(frozen=True)
@@ -43,17 +44,19 @@ class Pending(Generic[T_co]):
     read: Callable[[], T_co]
 
     @overload
-    def eventually(self: Pending[CommandResult], timeout: float = 10) -> ResultExpectation: ...
+    def eventually(
+        self: Pending[CommandResult], timeout: float = PATIENCE
+    ) -> ResultExpectation: ...
     @overload
-    def eventually(self: Pending[Path], timeout: float = 10) -> FileExpectation: ...
+    def eventually(self: Pending[Path], timeout: float = PATIENCE) -> FileExpectation: ...
     @overload
-    def eventually(self: Pending[str], timeout: float = 10) -> TextExpectation: ...
+    def eventually(  # type: ignore[overload-overlap]  # text is a sequence too; it comes first
+        self: Pending[str] | Pending[bytes], timeout: float = PATIENCE
+    ) -> TextExpectation: ...
     @overload
-    def eventually(self: Pending[bytes], timeout: float = 10) -> TextExpectation: ...
-    @overload
-    def eventually(self: Pending[Value], timeout: float = 10) -> JsonExpectation: ...
+    def eventually(self: Pending[Value], timeout: float = PATIENCE) -> JsonExpectation: ...
 
-    def eventually(self, timeout: float = 10) -> object:
+    def eventually(self, timeout: float = PATIENCE) -> object:
         """Look again until the claim holds, for at most `timeout` seconds."""
         return _about(self._first(timeout), self.read).eventually(timeout)
 
@@ -72,13 +75,13 @@ class Pending(Generic[T_co]):
 @overload
 def expect(actual: CommandResult) -> ResultExpectation: ...
 @overload
-def expect(actual: str | bytes) -> TextExpectation: ...
+def expect(  # type: ignore[overload-overlap]  # text is a sequence too; it comes first
+    actual: str | bytes,
+) -> TextExpectation: ...
 @overload
 def expect(actual: Path) -> FileExpectation: ...
 @overload
-def expect(
-    actual: None | bool | int | float | list[Json] | Mapping[str, Json],
-) -> JsonExpectation: ...
+def expect(actual: Value) -> JsonExpectation: ...
 @overload
 def expect(actual: Callable[[], T_co]) -> Pending[T_co]: ...
 

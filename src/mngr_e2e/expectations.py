@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from mngr_e2e import json_matchers, matchers
 from mngr_e2e.failures import fail
-from mngr_e2e.matchers import Check, Json, shown
-from mngr_e2e.results import CommandResult
+from mngr_e2e.matchers import Check, Json, JsonLike, shown
+from mngr_e2e.results import PATIENCE, CommandResult
 
 if TYPE_CHECKING:
     import re
@@ -33,7 +33,7 @@ class Expectation(Generic[T]):
     void: bool = False
     """It stands on something that failed softly: there is nothing to judge."""
 
-    def eventually(self, timeout: float = 10) -> Self:
+    def eventually(self, timeout: float = PATIENCE) -> Self:
         """Look again until the claim holds, for at most `timeout` seconds."""
         return replace(self, timeout=timeout)
 
@@ -144,22 +144,22 @@ class JsonExpectation(Expectation[Json]):
         )
         return inner._holds(lambda _: Check(True, "to be there"))
 
-    def to_equal(self, wanted: Json) -> Self:
+    def to_equal(self, wanted: JsonLike) -> Self:
         return self._holds(lambda value: json_matchers.same_json(value, wanted))
 
-    def not_to_equal(self, wanted: Json) -> Self:
+    def not_to_equal(self, wanted: JsonLike) -> Self:
         return self._holds(lambda value: json_matchers.same_json(value, wanted), False)
 
-    def to_include_json(self, wanted: Json) -> Self:
+    def to_include_json(self, wanted: JsonLike) -> Self:
         return self._holds(lambda value: json_matchers.includes_json(value, wanted))
 
-    def not_to_include_json(self, wanted: Json) -> Self:
+    def not_to_include_json(self, wanted: JsonLike) -> Self:
         return self._holds(lambda value: json_matchers.includes_json(value, wanted), False)
 
-    def to_match_schema(self, schema: Mapping[str, Json]) -> Self:
+    def to_match_schema(self, schema: Mapping[str, object]) -> Self:
         return self._holds(lambda value: json_matchers.matches_schema(value, schema))
 
-    def not_to_match_schema(self, schema: Mapping[str, Json]) -> Self:
+    def not_to_match_schema(self, schema: Mapping[str, object]) -> Self:
         return self._holds(lambda value: json_matchers.matches_schema(value, schema), False)
 
 
@@ -221,14 +221,14 @@ class TextExpectation(Expectation[str]):
     def at(self, path: str) -> JsonExpectation:
         return self.to_be_json().at(path)
 
-    def to_include_json(self, wanted: Json) -> JsonExpectation:
+    def to_include_json(self, wanted: JsonLike) -> JsonExpectation:
         return self.to_be_json().to_include_json(wanted)
 
-    def not_to_include_json(self, wanted: Json) -> JsonExpectation:
+    def not_to_include_json(self, wanted: JsonLike) -> JsonExpectation:
         return self.to_be_json().not_to_include_json(wanted)
 
-    def to_match_schema(self, schema: Mapping[str, Json]) -> JsonExpectation:
+    def to_match_schema(self, schema: Mapping[str, object]) -> JsonExpectation:
         return self.to_be_json().to_match_schema(schema)
 
-    def not_to_match_schema(self, schema: Mapping[str, Json]) -> JsonExpectation:
+    def not_to_match_schema(self, schema: Mapping[str, object]) -> JsonExpectation:
         return self.to_be_json().not_to_match_schema(schema)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
-from mngr_e2e.matchers import Check, Json, brief, diff, plural, pretty, shown
+from mngr_e2e.matchers import Check, Json, JsonLike, brief, diff, plural, pretty, shown
 
 
 def is_json(text: str) -> Check:
@@ -17,20 +18,22 @@ def is_json(text: str) -> Check:
     return Check(True, "to be JSON")
 
 
-def same_json(value: Json, wanted: Json) -> Check:
+def same_json(value: Json, expected: JsonLike) -> Check:
+    wanted = cast("Json", expected)
     holds = _same(value, wanted)
     detail = "" if holds else diff(pretty(wanted), pretty(value))
     return Check(holds, f"to equal {brief(wanted)}", detail)
 
 
-def includes_json(value: Json, wanted: Json) -> Check:
-    """Every key of `wanted` is there with what it includes; of a list, its items, in order."""
+def includes_json(value: Json, expected: JsonLike) -> Check:
+    """Every key of `expected` is there with what it includes; of a list, its items, in order."""
+    wanted = cast("Json", expected)
     missing = next(_missing(value, wanted, "$"), "")
     return Check(not missing, f"to include {brief(wanted)}", missing)
 
 
-def matches_schema(value: Json, schema: Mapping[str, Json]) -> Check:
-    problems = list(_violations(value, schema, "$"))
+def matches_schema(value: Json, schema: Mapping[str, object]) -> Check:
+    problems = list(_violations(value, cast("Mapping[str, Json]", schema), "$"))
     return Check(not problems, "to match the schema", "\n".join(problems))
 
 

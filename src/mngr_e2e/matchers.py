@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Json: TypeAlias = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+JsonLike: TypeAlias = None | bool | int | float | str | Sequence[object] | Mapping[str, object]
+"""What a test may hand us as JSON: to mypy, a TypedDict is a mapping of objects."""
 
 DIFF_LINES = 200
 

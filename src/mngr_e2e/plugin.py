@@ -12,8 +12,13 @@ import pytest
 from mngr_e2e import artifacts, coverage, settings
 from mngr_e2e.artifacts import TestRecord
 from mngr_e2e.environment import environment
+from mngr_e2e.guard import Guard
+from mngr_e2e.redaction import Redactor
+from mngr_e2e.reports import redact_report
+from mngr_e2e.runs import Run
 from mngr_e2e.session import E2eSession, Place
-from mngr_e2e.transcript import Redactor, Transcript
+from mngr_e2e.transcript import Transcript
+from mngr_e2e.tree import MARK
 
 RUN = "MNGR_E2E_RUN"
 NOOP = "MNGR_E2E_NOOP"
@@ -44,10 +49,20 @@ def e2e_settings(pytestconfig: pytest.Config) -> settings.Settings:
 
 
 @pytest.fixture(scope="session")
-def e2e_run_folder(pytestconfig: pytest.Config, e2e_settings: settings.Settings) -> Path:
+def e2e_run_folder(pytestconfig: pytest.Config, e2e_settings: settings.Settings) -> Iterator[Path]:
     """This run's artifacts."""
     base = pytestconfig.rootpath / e2e_settings.artifacts
-    return artifacts.open_run(base, pytestconfig.stash[RUN_ID])
+    run = Run(base, pytestconfig.stash[RUN_ID], e2e_settings.keep_runs)
+    yield run.folder
+    run.close()
+
+
+@pytest.fixture(scope="session")
+def e2e_guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guard]:
+    """Ends the commands if we are killed."""
+    guard = Guard(tmp_path_factory.getbasetemp())
+    yield guard
+    guard.close()
 
 
 @pytest.fixture
@@ -56,9 +71,10 @@ def e2e(
     tmp_path: Path,
     e2e_settings: settings.Settings,
     e2e_run_folder: Path,
+    e2e_guard: Guard,
 ) -> Iterator[E2eSession]:
     """A session in a home and a work directory of its own."""
-    session = _open(request, tmp_path, e2e_settings, e2e_run_folder)
+    session = _open(request, tmp_path, e2e_settings, e2e_run_folder, e2e_guard)
     request.node.stash[SESSION] = session
     session.save()
     try:
@@ -66,18 +82,28 @@ def e2e(
         yield session
     finally:
         session.close()
+        e2e_guard.leave(session.artifacts)
+        coverage.combine(e2e_settings, session.artifacts)
 
 
 def _open(
-    request: pytest.FixtureRequest, base: Path, chosen: settings.Settings, run: Path
+    request: pytest.FixtureRequest,
+    base: Path,
+    chosen: settings.Settings,
+    run: Path,
+    guard: Guard,
 ) -> E2eSession:
     folder = artifacts.open_test(run, request.node.nodeid)
     place = Place(request.config.rootpath, base / "home", base / "work", folder)
     place.home.mkdir()
     place.work.mkdir()
     places = {name: str(path) for name, path in vars(place).items()}
-    env = {**environment(chosen, os.environ, places), **coverage.variables(chosen, run, folder)}
+    env = environment(chosen, os.environ, places)
+    env.update(coverage.variables(chosen, env, run, folder))
+    env[MARK] = env.get(MARK, "") + guard.mark
     redact = Redactor(env, chosen.redactions)
+    redact.on_change = lambda: guard.watch(folder, redact)
+    redact.on_change()
     transcript = Transcript(folder / "transcript.txt", redact)
     return E2eSession(place, chosen, _record(request), transcript, redact, env)
 
@@ -102,6 +128,7 @@ def pytest_runtest_makereport(
     session = item.stash.get(SESSION, None)
     if session is not None:
         _judge(session.record_of_test, report)
+        redact_report(report, session.redacted)
         if report.when == "teardown":
             session.finish()
             del item.stash[SESSION]

@@ -218,6 +218,8 @@ class Process:
         deadline = time.monotonic() + AFTER_EXIT
         while self._open and (left := deadline - time.monotonic()) > 0:
             self._step(left)
+        if self._open:  # what stands in the pipes is ours, however late we are
+            self._step(0)
 
     def end(self, grace: float = GRACE, meanwhile: Callable[[float], None] | None = None) -> None:
         """The whole tree, wherever its members went. `meanwhile`: when another thread reads."""

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+PATIENCE = 30.0
+"""Seconds that something awaited may take, unless the test says otherwise: a busy machine is slow,
+and what comes is not waited for any longer."""
+
 
 @dataclass(frozen=True)
 class Chunk:

@@ -13,9 +13,10 @@ from mngr_e2e import artifacts, recording, tree
 from mngr_e2e.artifacts import CommandRecord, ResultFile, TestRecord
 from mngr_e2e.background import Background, Idle, Recorder
 from mngr_e2e.process import STDERR, STDOUT, Process, Start
+from mngr_e2e.redaction import Redactor
 from mngr_e2e.results import CommandResult
 from mngr_e2e.settings import Settings
-from mngr_e2e.transcript import Redactor, Stretch, Transcript
+from mngr_e2e.transcript import Stretch, Transcript
 
 
 class SetupFailed(Exception):
@@ -69,8 +70,16 @@ class E2eSession:
         self.save()
 
     def redact(self, secret: str) -> None:
-        """From now on this does not reach artifacts."""
+        """Keep this out of the artifacts, also where it was said before."""
         self._redact.add(secret)
+        self.transcript.redact_again()
+        record = self.record_of_test
+        with self._lock:
+            record.blocks = [self._redact(block) for block in record.blocks]
+            record.commands = [
+                replace(each, text=self._redact(each.text)) for each in record.commands
+            ]
+        self.save()
 
     def run(
         self,
@@ -139,7 +148,7 @@ class E2eSession:
         def over(background: Background) -> None:
             # That we ended what was left is not worth a line.
             code = 0 if self._closing else background.exit_code
-            stretch.ended(code, f"from {background.command}")
+            stretch.ended(code, f"from {self.record_of_test.commands[index].text}")
             self._ended(index, background.exit_code, background.seconds)
 
         return over
@@ -195,25 +204,30 @@ class E2eSession:
         self, command: str, comment: str, env: Mapping[str, str] | None, background: bool = False
     ) -> tuple[Stretch, int]:
         self._redact.learn({**self.env, **(env or {})})
-        stretch = self.transcript.began(command, comment, background)
+        text = self._redact.command(command)
+        stretch = self.transcript.began(text, comment, background)
         start = round(time.monotonic() - self.record_of_test.began, 4)
         with self._lock:
             commands = self.record_of_test.commands
-            commands.append(CommandRecord(self._redact(command), None, 0.0, start))
+            commands.append(CommandRecord(text, None, 0.0, start))
             index = len(commands) - 1
         self.save()
         return stretch, index
 
     def _ended(self, index: int, code: int, seconds: float, timed_out: bool = False) -> None:
-        commands = self.record_of_test.commands
-        commands[index] = replace(
-            commands[index], exit_code=code, seconds=round(seconds, 4), timed_out=timed_out
-        )
+        with self._lock:
+            commands = self.record_of_test.commands
+            commands[index] = replace(
+                commands[index], exit_code=code, seconds=round(seconds, 4), timed_out=timed_out
+            )
         self.save()
 
     def save(self) -> None:
         with self._lock:
             self._file.write(self.record_of_test)
+
+    def redacted(self, text: str) -> str:
+        return self._redact(text)
 
     def finish(self) -> None:
         """The outcome is known: the last word on this test."""
@@ -254,7 +268,7 @@ class E2eSession:
         for background in self._running:
             background.wait(5)
         self.transcript.close()
-        casts = sorted(self.artifacts.glob("*.cast"))
+        casts = recording.named(self.artifacts, ".cast")
         whole = [cast.name for cast in casts if recording.tidy(cast, self._redact)]
         self.record_of_test.casts = whole
 

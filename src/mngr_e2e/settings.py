@@ -28,6 +28,8 @@ class Settings:
     """The tutorial, relative to the project."""
     artifacts: str = ".mngr-e2e"
     """Where artifacts go, relative to the project."""
+    keep_runs: int = 20
+    """How many runs' artifacts are kept, this one included; 0 keeps all."""
     timeout: float = 30.0
     """Seconds that a command may take, unless the test says otherwise."""
     shell: str = "/bin/sh"
@@ -63,7 +65,9 @@ def _check(path: Path, key: str, value: object) -> None:
     kind = (int, float) if isinstance(default, float) else type(default)
     members = list(value.values()) if isinstance(value, dict) else value
     texts = isinstance(members, list) and all(isinstance(item, str) for item in members)
-    if not isinstance(value, kind) or (isinstance(default, list | dict) and not texts):
+    number = isinstance(default, int | float)
+    wrong = number and (isinstance(value, bool) or (isinstance(value, int | float) and value < 0))
+    if wrong or not isinstance(value, kind) or (isinstance(default, list | dict) and not texts):
         raise SettingsError(f"{path}: '{key}' in [tool.mngr_e2e] must look like {default!r}")
     if key == "redactions" and isinstance(members, list):
         _compile(path, members)

@@ -5,50 +5,20 @@ It is written as things happen, so a killed test run leaves all that was seen un
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from mngr_e2e.redaction import Redactor
 from mngr_e2e.results import Chunk
 
 LONGEST = 1 << 20  # bytes of one command's output; the result of the command holds all of them
-SHORTEST_SECRET = 6
-SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSW|API_?KEY|CREDENTIAL|PRIVATE_KEY", re.IGNORECASE)
 PREFIX = {1: "", 2: "! "}
-
-
-class Redactor:
-    """Takes secrets out of text: values of telling variables, values named, patterns."""
-
-    def __init__(self, environment: Mapping[str, str], patterns: Sequence[str] = ()) -> None:
-        self._secrets: dict[str, str] = {}
-        self._patterns = [re.compile(pattern) for pattern in patterns]
-        self.learn(environment)
-
-    def learn(self, environment: Mapping[str, str]) -> None:
-        for name, value in environment.items():
-            if SECRET_NAME.search(name):
-                self.add(value, name)
-
-    def add(self, value: str, name: str = "secret") -> None:
-        """Output is redacted by line, so the lines of a long secret are each one."""
-        for line in {value.strip(), *value.splitlines()}:
-            if len(line) >= SHORTEST_SECRET:
-                self._secrets[line] = f"[{name}]"
-
-    def __call__(self, text: str) -> str:
-        for value in sorted(self._secrets, key=len, reverse=True):
-            text = text.replace(value, self._secrets[value])
-        for pattern in self._patterns:
-            text = pattern.sub("[redacted]", text)
-        return text
 
 
 class Transcript:
     """Grows by lines; a background command writes to it from a thread of its own."""
 
-    def __init__(self, path: Path, redact: Callable[[str], str]) -> None:
+    def __init__(self, path: Path, redact: Redactor) -> None:
         # Unbuffered: nothing waits in memory when we are killed.
         self._file = open(path, "wb", buffering=0)
         self._redact = redact
@@ -61,6 +31,14 @@ class Transcript:
             self.text += text
             if not self._file.closed:
                 self._file.write(text.encode("utf-8", "surrogateescape"))
+
+    def redact_again(self) -> None:
+        """There is a new secret, which may have been said already."""
+        with self._lock:
+            self.text = self._redact(self.text)
+            self._file.seek(0)
+            self._file.write(self.text.encode("utf-8", "surrogateescape"))
+            self._file.truncate()
 
     def close(self) -> None:
         with self._lock:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection
@@ -61,6 +60,8 @@ def _stat(pid: str) -> list[bytes]:
 
 
 def _marked_by_ps(wanted: list[bytes]) -> set[int]:
+    import subprocess  # half of a bare interpreter's start, and of use only here
+
     listing = subprocess.run(
         ["ps", "-axEww", "-o", "pid=,command="], capture_output=True, check=False
     ).stdout
@@ -97,16 +98,18 @@ def end(find: Callable[[], set[int]], grace: float, meanwhile: Callable[[float],
 
     `meanwhile` waits for the seconds given: a process that is told to end may have more to say.
     """
-    seen = find()
+    seen = find() or find()  # what forks while we look may be missed once
+    if not seen:
+        return
     send(seen, signal.SIGTERM)
-    _until_gone(find, time.monotonic() + grace, meanwhile)
+    until_gone(find, time.monotonic() + grace, meanwhile)
     deadline = time.monotonic() + 5  # a process may be stuck in the kernel: that is not our wait
     while (left := find()) and time.monotonic() < deadline:
         send(left, signal.SIGKILL)
         meanwhile(FIRST_WAIT)
 
 
-def _until_gone(
+def until_gone(
     find: Callable[[], set[int]], deadline: float, meanwhile: Callable[[float], None]
 ) -> None:
     pause = FIRST_WAIT

@@ -10,26 +10,48 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+IMPORTS = """import os
+from pathlib import Path
+import pytest
+from mngr_e2e import E2eSession, expect
+
+"""
+
 
 class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.env: dict[str, str] = {}
         root.mkdir(exist_ok=True)
-        self.settings("")
+        if not (root / "pyproject.toml").exists():
+            self.settings("")
+
+    @classmethod
+    def existing(cls, root: Path, **env: str) -> Project:
+        found = cls(root)
+        found.env = env
+        return found
 
     def settings(self, text: str) -> None:
         (self.root / "pyproject.toml").write_text(f"[tool.mngr_e2e]\n{textwrap.dedent(text)}")
 
     def test(self, body: str, name: str = "test_it.py") -> None:
-        text = "import os\nimport pytest\nfrom mngr_e2e import E2eSession, expect\n\n"
-        (self.root / name).write_text(text + textwrap.dedent(body))
+        (self.root / name).write_text(IMPORTS + textwrap.dedent(body))
 
     def argv(self, *options: str) -> list[str]:
         return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
 
     def environment(self, **env: str) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if "MNGR_E2E" not in key}
-        return {**kept, **env}
+        return {**kept, **self.env, **env}
+
+    def started(self, *options: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self.argv(*options),
+            cwd=self.root,
+            env=self.environment(),
+            stdout=subprocess.DEVNULL,
+        )
 
     def pytest(self, *options: str, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -38,7 +60,7 @@ class Project:
             env=self.environment(**env),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
         )
 
     @property

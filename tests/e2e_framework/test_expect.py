@@ -222,7 +222,7 @@ def test_eventually_waits_for_the_claim_to_hold(tmp_path: Path) -> None:
         log.write_text(next(looks))
         return log.read_text()
 
-    expect(read).eventually(timeout=5).to_contain("ready")
+    expect(read).eventually(timeout=60).to_contain("ready")
     expect(log).eventually().to_contain("ready")
     counts = iter(range(9))
     expect(lambda: next(counts)).eventually().to_equal(5)
@@ -234,7 +234,7 @@ def test_eventually_gives_up_and_says_how_long_it_waited(tmp_path: Path) -> None
     assert "to exist within 0.1 s" in said
     said = message(lambda: expect(lambda: "no").eventually(timeout=0.1).to_equal("yes"))
     assert said.startswith("expected 'no' to equal 'yes' within 0.1 s")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     with pytest.raises(FileNotFoundError):
         expect((tmp_path / "x").read_text).eventually(timeout=0.05)
 

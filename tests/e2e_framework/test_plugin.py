@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from mngr_e2e import tree
-from mngr_e2e.artifacts import slug
 from tests.e2e_framework.project import Project
+from tests.support.cli import until
 
 
 @pytest.fixture
@@ -142,28 +141,49 @@ def test_a_failure_shows_the_command_and_fails_the_run(
     assert project.result()["outcome"] == "failed"
 
 
-def test_a_killed_pytest_leaves_what_was_seen_until_then(project: Project, tmp_path: Path) -> None:
-    project.test(f"""
+def test_a_killed_pytest_leaves_what_was_seen_until_then(project: Project) -> None:
+    project.test("""
         def test_long(e2e: E2eSession) -> None:
             e2e.run("echo one")
-            e2e.run("echo two; echo $$ > {tmp_path}/pid; echo partly >&2; sleep 100")
+            e2e.run("echo two; echo partly >&2; exec sleep 1000", timeout=900)
     """)
-    running = subprocess.Popen(
-        project.argv(), cwd=project.root, env=project.environment(), stdout=subprocess.DEVNULL
-    )
-    deadline = time.monotonic() + 30
-    while not (project.folders and "! partly" in project.transcript()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    running = project.started()
+    until(lambda: project.folders and "! partly" in project.transcript(), 60)
     running.kill()
     running.wait()
-    shell = int((tmp_path / "pid").read_text())
-    tree.send({shell, *tree.descendants(shell)}, signal.SIGKILL)
     result = project.result()
     assert result["outcome"] == "running"
     assert [command["exit_code"] for command in result["commands"]] == [0, None]
     assert "$ echo one\none\n" in project.transcript()
     assert "\ntwo\n" in project.transcript()
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "1")])
+def test_what_a_killed_pytest_ran_is_ended(
+    project: Project, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    project.test(f"""
+        def test_long(e2e: E2eSession) -> None:
+            open("{tmp_path}/tests.pid", "w").write(f"{{os.getpid()}}\\n")
+            e2e.run("setsid sh -c 'echo $$ > {tmp_path}/a.pid; sleep 1000' >/dev/null 2>&1 &")
+            daemon = "echo $$ > {tmp_path}/b.pid; sleep 1000"
+            e2e.run(f"(env -i HOME=$HOME setsid sh -c '{{daemon}}' >/dev/null 2>&1 &)")
+            stubborn = 'trap "" TERM HUP; echo $$ > {tmp_path}/c.pid; while :; do sleep 1; done'
+            e2e.run(stubborn, timeout=900)
+    """)
+    running = subprocess.Popen(
+        project.argv(*options),
+        cwd=project.root,
+        env=project.environment(),
+        stdout=subprocess.DEVNULL,
+    )
+    files = [tmp_path / f"{name}.pid" for name in ("a", "b", "c", "tests")]
+    until(lambda: all(path.exists() and path.read_text().endswith("\n") for path in files), 60)
+    *commands, tests = [int(path.read_text()) for path in files]
+    assert all(map(tree.alive, commands))
+    os.kill(tests, signal.SIGKILL)  # with xdist it is the worker that runs them
+    running.wait()
+    until(lambda: not any(map(tree.alive, commands)), 60)
 
 
 def test_a_crashed_worker_is_told_apart(project: Project) -> None:
@@ -184,11 +204,12 @@ def test_what_a_test_leaves_running_is_ended(project: Project, tmp_path: Path) -
             daemon = "echo $$ > {tmp_path}/c.pid; sleep 100"
             e2e.run(f"(env -i HOME=$HOME setsid sh -c '{{daemon}}' >/dev/null 2>&1 &)")
             e2e.start("echo $$ > {tmp_path}/b.pid; echo up; sleep 100").wait_for_output("up")
+            for name in "abc":
+                expect(Path(f"{tmp_path}/{{name}}.pid")).eventually(60).to_contain("\\n")
     """)
     done = project.pytest("-W", "error")
     assert done.returncode == 0, done.stdout
-    pids = [int(path.read_text()) for path in tmp_path.glob("*.pid")]
-    assert len(pids) == 3
+    pids = [int((tmp_path / f"{name}.pid").read_text()) for name in "abc"]
     assert not any(map(tree.alive, pids))
 
 
@@ -257,26 +278,17 @@ def test_an_interrupted_test_ends_its_command_and_is_recorded(
     project.test(f"""
         import signal, threading
         def test_interrupted(e2e: E2eSession) -> None:
+            def stop(*_): raise TimeoutError
+            def interrupt():
+                expect(lambda: e2e.transcript.text).eventually(60).to_contain("\\nup\\n")
+                os.kill(os.getpid(), signal.SIGALRM)
+            signal.signal(signal.SIGALRM, stop)
+            threading.Thread(target=interrupt).start()
             with pytest.raises(TimeoutError):
-                def stop(*_): raise TimeoutError
-                signal.signal(signal.SIGALRM, stop)
-                signal.setitimer(signal.ITIMER_REAL, 0.4)
-                e2e.run("echo $$ > {tmp_path}/pid; sleep 100")
+                e2e.run("echo $$ > {tmp_path}/pid; echo up; sleep 100", timeout=90)
             assert e2e.run("echo after").stdout == "after\\n"
     """)
     done = project.pytest("-W", "error")
     assert done.returncode == 0, done.stdout
     assert not tree.alive(int((tmp_path / "pid").read_text()))
     assert [command["exit_code"] for command in project.result()["commands"]] == [None, 0]
-
-
-def test_each_test_has_a_coverage_file_of_its_own(project: Project) -> None:
-    (project.root / "coverage.py").write_text(
-        "import os\ndef process_startup():\n    open(os.environ['COVERAGE_FILE'], 'a').write('x')\n"
-    )
-    project.settings(f"coverage = ['jot']\nenv = {{PYTHONPATH = '{project.root}'}}")
-    project.test("def test_a(e2e): e2e.run('python -c pass')\ndef test_b(e2e): pass\n")
-    assert project.pytest(MNGR_E2E_COVERAGE="1").returncode == 0
-    written = {folder.name for folder in project.folders if (folder / "coverage").exists()}
-    assert written == {slug("test_it.py::test_a")}
-    assert "jot" in (project.runs[0] / "coveragerc").read_text()

@@ -6,11 +6,13 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from mngr_e2e import process as process_module
 from mngr_e2e import tree
 from mngr_e2e.process import STDERR, STDOUT, Process, Start
 from mngr_e2e.results import Chunk
@@ -32,8 +34,17 @@ def finished(what: Start, timeout: float = 20) -> Process:
     return process
 
 
+def timed_out(what: Start, got_there: Callable[[Process], object]) -> tuple[Process, float]:
+    """A busy machine may not get far in half a second: then it is given more."""
+    limit = 0.5
+    while not got_there(process := finished(what, limit)) and limit < 30:
+        limit *= 8
+    return process, limit
+
+
 def pids_in(folder: Path) -> list[int]:
-    return [int(path.read_text()) for path in folder.glob("*.pid")]
+    """A file may be there before its content is."""
+    return [int(text) for path in folder.glob("*.pid") if (text := path.read_text())]
 
 
 def test_output_is_the_exact_bytes_of_each_stream(tmp_path: Path) -> None:
@@ -57,14 +68,27 @@ def test_fifty_megabytes_arrive_whole_on_both_streams(tmp_path: Path) -> None:
 
 
 def test_streams_are_interleaved_as_they_arrive_with_their_times(tmp_path: Path) -> None:
-    process = finished(start("echo a; sleep 0.1; echo b >&2; sleep 0.1; echo c", tmp_path))
+    for name in "ab":  # one each: who comes again may still meet the last visitor
+        os.mkfifo(tmp_path / name)
+    opened: list[float] = []
+
+    def open_gate(chunk: Chunk) -> None:
+        """It says the next only when we have the last."""
+        opened.append(time.monotonic())
+        if chunk.data != b"c\n":
+            (tmp_path / chunk.data.decode().strip()).write_text("go\n")
+
+    command = "echo a; read x < a; echo b >&2; read x < b; echo c"
+    process = Process(start(command, tmp_path), open_gate)
+    process.finish(60)
     assert [(chunk.stream, chunk.data) for chunk in process.chunks] == [
         (STDOUT, b"a\n"),
         (STDERR, b"b\n"),
         (STDOUT, b"c\n"),
     ]
-    first, second, third = [chunk.at for chunk in process.chunks]
-    assert first + 0.09 < second < third - 0.09
+    arrived = [process.began + chunk.at for chunk in process.chunks]
+    moments = [time for pair in zip(arrived, opened, strict=True) for time in pair]
+    assert moments == sorted(moments)
 
 
 def test_input_larger_than_a_pipe_is_given_whole(tmp_path: Path) -> None:
@@ -75,7 +99,7 @@ def test_input_larger_than_a_pipe_is_given_whole(tmp_path: Path) -> None:
 def test_a_command_need_not_read_its_input(tmp_path: Path) -> None:
     process = finished(replace(start("exec true", tmp_path), stdin=b"x" * 5_000_000))
     assert process.exit_code == 0
-    assert process.seconds < 5
+    assert process.seconds < 19
 
 
 def test_without_input_there_is_none_to_wait_for(tmp_path: Path) -> None:
@@ -102,9 +126,20 @@ def test_a_background_child_that_holds_stdout_is_not_awaited(tmp_path: Path) -> 
     process = finished(start("sleep 100 & echo $! > held.pid; echo said", tmp_path))
     assert process.output(STDOUT) == b"said\n"
     assert (process.exit_code, process.timed_out) == (0, False)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 60
     process.end()
     assert not any(map(tree.alive, pids_in(tmp_path)))
+
+
+def test_what_was_said_before_the_end_is_read_however_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_module, "AFTER_EXIT", -1.0)
+    process = Process(start("sleep 1000 & echo said; echo oops >&2", tmp_path), ignore)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    process.finish(60)
+    assert (process.output(STDOUT), process.output(STDERR)) == (b"said\n", b"oops\n")
+    process.end()
 
 
 STUBBORN = 'trap "" TERM HUP INT; echo $$ > stubborn.pid; while :; do sleep 0.05; done'
@@ -125,9 +160,9 @@ BARE = "env -i PATH=$PATH setsid sh -c 'echo $$ > bare.pid; sleep 100' & wait"
     ],
 )
 def test_a_timeout_ends_the_whole_tree_in_bounded_time(tmp_path: Path, command: str) -> None:
-    began = time.monotonic()
-    process = finished(start(f"echo before; {command}", tmp_path), timeout=0.5)
-    assert time.monotonic() - began < 6
+    what = start(f"echo before; {command}", tmp_path)
+    process, limit = timed_out(what, lambda _: pids_in(tmp_path))
+    assert process.seconds < limit + 20
     assert (process.timed_out, process.exit_code) == (True, 124)
     assert process.output(STDOUT) == b"before\n"
     assert pids_in(tmp_path)
@@ -135,9 +170,9 @@ def test_a_timeout_ends_the_whole_tree_in_bounded_time(tmp_path: Path, command: 
 
 
 def test_what_a_command_says_when_it_is_told_to_end_is_kept(tmp_path: Path) -> None:
-    command = "trap 'echo bye; exit 0' TERM; while :; do sleep 0.02; done"
-    process = finished(start(command, tmp_path), timeout=0.3)
-    assert process.output(STDOUT) == b"bye\n"
+    what = start("trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.02; done", tmp_path)
+    process, _ = timed_out(what, lambda process: b"bye" in process.output(STDOUT))
+    assert process.output(STDOUT) == b"up\nbye\n"
 
 
 def test_a_timeout_leaves_other_commands_alone(tmp_path: Path) -> None:

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from mngr_e2e import E2eSession, recording, tree
+from mngr_e2e.redaction import Redactor
 from tests.e2e_framework.project import Project
+from tests.support.cli import until
 
 pytestmark = pytest.mark.skipif(not shutil.which("asciinema"), reason="needs asciinema")
 
@@ -57,10 +59,10 @@ def test_stop_keeps_all_that_was_shown(e2e: E2eSession) -> None:
 def test_a_torn_recording_keeps_its_whole_events(tmp_path: Path) -> None:
     cast = tmp_path / "x.cast"
     cast.write_text('{"version": 2}\n[0.1, "o", "key hunter2"]\n[0.2, "o", "to')
-    assert recording.tidy(cast, lambda text: text.replace("hunter2", "[key]"))
-    assert said(cast) == "key [key]"
+    assert recording.tidy(cast, Redactor({"KEY_SECRET": "hunter2"}))
+    assert said(cast) == "key [KEY_SECRET]"
     cast.write_text('{"versi')
-    assert not recording.tidy(cast, str)
+    assert not recording.tidy(cast, Redactor({}))
     assert not cast.exists()
 
 
@@ -73,12 +75,9 @@ CONNECT = """
     def test_connect(e2e: E2eSession) -> None:
         command = "sh -c 'echo $$ > {folder}/connected.pid; echo inside; exec cat'"
         env = {{"MNGR_CONNECT_ARGV": command, "MNGR_AGENT_NAME": "bob"}}
-        result = e2e.run("mngr-e2e-connect", env=env, timeout=20)
+        result = e2e.run("mngr-e2e-connect", env=env, timeout=90)
         expect(result).to_succeed()
-        assert result.seconds < 10
-        while not os.path.exists("{folder}/connected.pid"):
-            pass
-        assert (e2e.artifacts / "connect-bob.cast").exists()
+        expect(e2e.artifacts / "connect-bob.cast").eventually(60).to_contain("inside")
         {then}
 """
 
@@ -102,7 +101,7 @@ def test_an_agent_that_mngr_connects_to_is_recorded(e2e: E2eSession) -> None:
     result = e2e.run(f"mngr {setting} create bob --transfer none -- {program}")
     assert result.exit_code == 0, result.stderr
     cast = e2e.artifacts / "connect-bob.cast"
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while "shown by the agent" not in cast.read_text():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -140,7 +139,7 @@ def test_a_program_that_ignores_everything_is_ended_and_its_recording_kept(
     began = time.monotonic()
     done = project.pytest()
     assert done.returncode == 0, done.stdout
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 90
     assert not tree.alive(int((tmp_path / "pid").read_text()))
     (folder,) = project.folders
     assert said(folder / "recording-1.cast") == "here\r\n"
@@ -150,13 +149,13 @@ def test_a_killed_pytest_leaves_a_valid_recording(project: Project, tmp_path: Pa
     project.test(f"""
         import time
         def test_long(e2e: E2eSession) -> None:
-            e2e.record("echo shown; exec cat", name="tui").wait_for_output("shown")
+            e2e.redact("told-late")
+            tui = "echo shown $MY_TOKEN; printf told-; echo late; exec cat"
+            e2e.record(tui, env={{"MY_TOKEN": "tok-12345"}}, name="tui").wait_for_output("late")
             open("{tmp_path}/ready", "w").close()
             time.sleep(100)
     """)
-    running = subprocess.Popen(
-        project.argv(), cwd=project.root, env=project.environment(), stdout=subprocess.DEVNULL
-    )
+    running = project.started()
     deadline = time.monotonic() + 30
     while not (tmp_path / "ready").exists():
         assert time.monotonic() < deadline
@@ -165,7 +164,7 @@ def test_a_killed_pytest_leaves_a_valid_recording(project: Project, tmp_path: Pa
     recorder = int((folder / "tui.pid").read_text())
     os.kill(running.pid, signal.SIGKILL)
     running.wait()
-    while tree.alive(recorder):  # its terminal hung up
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    assert said(folder / "tui.cast") == "shown\r\n"
+    until(lambda: not tree.alive(recorder), 60)  # its terminal hung up
+    shown = "shown [MY_TOKEN]\r\n[secret]\r\n"
+    until(lambda: said(folder / "tui.cast") == shown, 60)
+    until(lambda: not (folder / "tui.pid").exists(), 60)

@@ -50,10 +50,12 @@ def test_undecodable_output_keeps_every_byte(e2e: E2eSession) -> None:
 
 
 def test_a_timeout_is_said_in_the_result_and_in_the_transcript(e2e: E2eSession) -> None:
-    result = e2e.run("echo before; sleep 100", timeout=0.3)
+    limit = 0.3  # a busy machine may need more to say the first word
+    while not (result := e2e.run("echo before; sleep 100", timeout=limit)).stdout and limit < 30:
+        limit *= 10
     assert (result.timed_out, result.exit_code, result.stdout) == (True, 124, "before\n")
-    assert result.seconds < 5
-    assert result.transcript.endswith("before\n? 124 timed out after 0.3 s\n")
+    assert limit < result.seconds < limit + 20
+    assert result.transcript.endswith(f"before\n? 124 timed out after {limit:g} s\n")
 
 
 def test_the_transcript_shows_commands_of_several_lines_and_half_lines(e2e: E2eSession) -> None:
@@ -81,7 +83,7 @@ def test_a_background_command_is_awaited_by_what_it_says(e2e: E2eSession) -> Non
 def test_stop_ends_a_background_command_and_gives_its_exit_code(e2e: E2eSession) -> None:
     server = e2e.start("trap 'echo bye >&2; exit 5' TERM; echo up; while :; do sleep 0.02; done")
     assert server.wait_for_output(re.compile("^up$", re.MULTILINE)) == "up\n"
-    assert server.stop() == 5
+    assert server.stop(grace=30) == 5
     assert server.stderr.endswith("bye\n")
     assert not server.running
     assert "! bye\n? 5 from trap" in e2e.transcript.text
@@ -98,8 +100,8 @@ def test_what_was_not_said_fails_with_what_was(e2e: E2eSession) -> None:
 def test_a_command_that_ended_is_not_awaited(e2e: E2eSession) -> None:
     began = time.monotonic()
     with pytest.raises(OutputMissing, match="before it ended"):
-        e2e.start("echo no").wait_for_output("ready", timeout=30)
-    assert time.monotonic() - began < 10
+        e2e.start("echo no").wait_for_output("ready", timeout=100)
+    assert time.monotonic() - began < 60
 
 
 def test_a_background_command_can_be_typed_to(e2e: E2eSession) -> None:

@@ -1,0 +1,86 @@
+"""The folders of runs, `.mngr-e2e/<run>`: one is opened, and of the old ones the newest are kept.
+
+Whoever uses a run's folder holds a shared lock on its `.lock`. The kernel lets go of it when the
+process is gone, so nothing is ever left to be in use by nobody.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from mngr_e2e.artifacts import point, write_whole
+
+LOCK = ".lock"
+OLD = ".old-"
+_RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
+
+
+class Run:
+    """A run's folder, ours until `close`; `latest` then names it."""
+
+    def __init__(self, base: Path, name: str, keep: int) -> None:
+        self.folder = base / name
+        self._lock = _hold(self.folder)
+        ignore = base / ".gitignore"
+        if not ignore.exists():
+            write_whole(ignore, "*\n")
+        point(base / "latest", name)
+        if keep:
+            remove_old(base, keep)
+
+    def close(self) -> None:
+        os.close(self._lock)
+
+
+def _hold(folder: Path) -> int:
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):  # it was just removed as an old one: make it anew
+            lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(lock), os.stat(folder / LOCK)):
+                    os.utime(lock)
+                    return lock
+            os.close(lock)
+
+
+def remove_old(base: Path, keep: int) -> None:
+    """All but the newest; another process may do the same, or use one of them."""
+    runs = [path for path in base.iterdir() if _is_run(path)]
+    runs.sort(key=_opened, reverse=True)
+    for run in runs[keep:]:
+        _remove_unused(base, run)
+    for rest in base.glob(f"{OLD}*"):  # what somebody who was killed had begun to remove
+        shutil.rmtree(rest, ignore_errors=True)
+
+
+def _is_run(path: Path) -> bool:
+    """The folder may be shared with other things: those are not ours to remove."""
+    if path.is_symlink() or path.name.startswith("."):
+        return False
+    return (path / LOCK).is_file() or bool(_RUN_ID.fullmatch(path.name) and path.is_dir())
+
+
+def _opened(run: Path) -> float:
+    for path in (run / LOCK, run):
+        with suppress(OSError):
+            return path.stat().st_mtime
+    return 0.0
+
+
+def _remove_unused(base: Path, run: Path) -> None:
+    with suppress(OSError):  # somebody else removed it, or holds it
+        lock = os.open(run / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Away in one step: nobody must find half of it.
+            run.rename(base / f"{OLD}{secrets.token_hex(6)}")
+        finally:
+            os.close(lock)
