@@ -1,4 +1,7 @@
-"""git: the only module that builds its argv. Runs where `run` does; porcelain is read with -z."""
+"""git: with git_index and git_transfer the only module that builds its argv.
+
+It runs where `run` does; porcelain is read with -z.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ class Change(Struct):
         return f"{self.code} {self.path}"
 
 
-def _complaint(done: Completed) -> str:
+def complaint(done: Completed) -> str:
     """The first error is the cause (a full disk), the last line what came of it."""
     lines = done.stderr.decode("utf-8", "replace").splitlines()
     causes = [line.strip() for line in lines if line.startswith("error: ")]
@@ -66,7 +69,7 @@ class Repo(Struct):
         """stdout, or a GitError with git's own complaint."""
         done = self.attempt(*args, input=input)
         if done.code:
-            raise GitError(f"git {args[0]} failed in {self.path}: {_complaint(done)}")
+            raise GitError(f"git {args[0]} failed in {self.path}: {complaint(done)}")
         return done.stdout
 
     def attempt(self, *args: str, input: bytes | None = None) -> Completed:
@@ -186,17 +189,6 @@ def delete_refs(repo: Repo, prefix: str) -> None:
     listed = repo.attempt("for-each-ref", "--format=delete %(refname)", prefix)
     if listed.stdout:
         repo.attempt("update-ref", "--stdin", input=listed.stdout)
-
-
-def with_index(repo: Repo, index: str) -> Repo:
-    """The same work tree seen through another index file; no hook of the user's runs."""
-
-    def run(argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
-        program, *words = argv
-        quiet = [program, "-c", "core.hooksPath=/dev/null", *words]
-        return repo.run(["env", f"GIT_INDEX_FILE={index}", *quiet], input=input, timeout=3600)
-
-    return Repo(run=run, path=repo.path)
 
 
 def commit_tree(repo: Repo, tree: str, parent: str, message: str) -> str:

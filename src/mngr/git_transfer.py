@@ -1,6 +1,6 @@
 """git between repositories: mirrors, clones that borrow from them, fetching and pushing.
 
-With git.py the only module that builds git's argv.
+With git.py and git_index.py the only module that builds git's argv.
 """
 
 from __future__ import annotations

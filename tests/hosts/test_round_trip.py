@@ -36,7 +36,7 @@ NAMES = [
 KINDS = st.sampled_from(["file", "executable", "link"])
 ENTRY = st.tuples(KINDS, st.binary(max_size=40) | st.sampled_from([b"", b"a\r\nb\n", b"\0" * 9]))
 TREE = st.dictionaries(st.sampled_from(NAMES), ENTRY, max_size=7)
-MODES = ("git-worktree", "git-mirror", "rsync")
+MODES = ("git-worktree", "git-mirror", "rsync", "none")
 
 
 def run_git(where: Path, *words: str) -> str:
@@ -145,6 +145,12 @@ def source_of(
     return repo
 
 
+def everything(repo: Path) -> tuple[object, ...]:
+    """What somebody who works there would miss: files, what is staged, branch and commit."""
+    standing = run_git(repo, "rev-parse", "HEAD", "--symbolic-full-name", "HEAD")
+    return tree(repo, folders=True), index(repo), standing
+
+
 def index(where: Path) -> str:
     return run_git(where, "ls-files", "-s", "-z")
 
@@ -179,15 +185,18 @@ def test_create_pull_and_push_keep_every_byte_and_mode(
     staged: set[str],
     nested: bool,
 ) -> None:
-    if provider == "bare" and mode == "git-worktree":
+    if provider == "bare" and mode in ("git-worktree", "none"):
         return  # not on another disk
     base = Path(tempfile.mkdtemp())
     repo = source_of(base, committed, changed, deleted, staged, nested)
     request = CreateRequest(
         args=("true",), source=str(repo), transfer=mode, provider=provider, include_dirty=True
     )
+    before = everything(repo)
     agent = api.create(request).agent
     work = Path(agent.record.work_dir)
+    assert everything(repo) == before, "create leaves the source alone"
+    assert (work == repo) == (mode == "none")
     assert tree(work) == tree(repo), "create carries what is committed and what is not"
     assert index(work) == index(repo), "and what is staged"
 
@@ -214,7 +223,9 @@ def test_create_pull_and_push_keep_every_byte_and_mode(
     api.push(agent, rev=run_git(base / "seen", "rev-parse", "HEAD"))
     assert tree(work) == tree(base / "seen"), "push brings it back"
     assert run_git(work, "status", "--porcelain") == ""
+    there = everything(work)
     api.destroy(agent)
+    assert mode != "none" or everything(work) == there, "in place, nothing goes with the agent"
     shutil.rmtree(base)
 
 

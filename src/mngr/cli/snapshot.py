@@ -77,7 +77,7 @@ def _create(args: argparse.Namespace, api: Mngr) -> int:
     from mngr.ops import snapshot
 
     snapshot.check_name(args.name)
-    chosen = targets.agents(args, api)
+    chosen = targets.agents(args, api, look=False)
     if args.dry_run:
         return targets.each(args, chosen, snapshot.present_tree, _would_create)
     return targets.each(args, chosen, lambda agent: snapshot.create(agent, args.name), _created)
@@ -89,12 +89,12 @@ def _would_create(agent: Agent, tree: str) -> tuple[Row, str]:
 
 
 def _created(agent: Agent, saved: Saved) -> tuple[Row, str]:
-    from mngr.ops.workdir import summary
-
     made, left = saved.snapshot, list(saved.ignored)
     row: Row = {**made.to_json(), "ignored": [*left]}
     note = f"Snapshot {made.label} ({made.commit[:12]})"
     if left:
+        from mngr.ops.workdir import summary
+
         many = "1 ignored path" if len(left) == 1 else f"{len(left)} ignored paths"
         note += f", without {many}: {summary(left, 3)}"
     return row, f"{note}."

@@ -39,14 +39,22 @@ def add_stdin(parser: Parser) -> None:
     parser.add_argument("--stdin", action="store_true", help=help)
 
 
-def agents(args: argparse.Namespace, api: Mngr, words: Sequence[str] | None = None) -> list[Agent]:
+def agents(
+    args: argparse.Namespace,
+    api: Mngr,
+    words: Sequence[str] | None = None,
+    *,
+    look: bool = True,
+) -> list[Agent]:
     """The agents meant, each once. What cannot be resolved among several is left to `each`.
 
     A single unknown target is an error at once. Of several, those found are returned and the
-    others wait in `args.failures`, which `each` reports.
+    others wait in `args.failures`, which `each` reports. `look`: see `listing.candidates`.
     """
+    from mngr.ops.listing import candidates
+
     wanted = named(args) if words is None else list(words)
-    pool = api.list()
+    pool = candidates(api.world, wanted, look=look)
     footnotes(api)
     found: dict[str, Agent] = {}
     args.failures = []

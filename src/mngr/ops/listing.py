@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from mngr.address import Address
     from mngr.hosts.base import Host, HostReading
+    from mngr.hosts.local import LocalHost
     from mngr.ops.world import World
 
 
@@ -64,6 +65,47 @@ def agents(world: World, ids: Sequence[str] | None = None) -> list[Agent]:
     ]
     found.sort(key=lambda agent: (_created(agent), agent.id))
     return found
+
+
+def candidates(world: World, words: Sequence[str], *, look: bool = True) -> list[Agent]:
+    """Agents enough to tell what each of `words` means: on this machine alone, few are read.
+
+    Without `look` it may stay open how they fare, for those who only need their records.
+    """
+    from mngr.hosts.local import LocalHost
+
+    hosts = world.hosts()
+    if len(hosts) == 1 and isinstance(hosts[0], LocalHost):
+        try:
+            ids = list(dict.fromkeys(_claimed(world.home, word) for word in words))
+            found = agents(world, ids) if look else _recorded(hosts[0], ids)
+            resolve(world, words, found)
+            return found
+        except (NotFound, UsageError):
+            pass  # all of them tell what is wrong with a word, and what would be near
+    return agents(world)
+
+
+def _recorded(host: LocalHost, ids: Sequence[str]) -> list[Agent]:
+    reading = host.recorded(ids)
+    unknown = Verdict(state=State.UNREACHABLE, reason=reading.error, since=reading.now)
+    return [
+        Agent(host=host, evidence=evidence, verdict=unknown, now=reading.now)
+        for evidence in reading.agents
+    ]
+
+
+def _claimed(home: str, word: str) -> str:
+    """Whom a name belongs to, by its claim: that is what makes it unique on a host."""
+    if AGENT_ID.fullmatch(word):
+        return word
+    from mngr.ops.names import holder_here
+
+    name = parse_address(word).name
+    holder = holder_here(home, name) if name else ""
+    if not holder:
+        raise NotFound(f"nobody claimed {name!r}")
+    return holder
 
 
 def _created(agent: Agent) -> float:
@@ -141,7 +183,7 @@ def resolve(
     world: World, targets: Sequence[str], pool: Sequence[Agent] | None = None
 ) -> list[Agent]:
     """Exactly one agent per target, in the order given, each once."""
-    everything = agents(world) if pool is None else pool
+    everything = candidates(world, targets) if pool is None else pool
     chosen: dict[str, Agent] = {}
     for target in targets:
         agent = one(everything, target)

@@ -94,6 +94,20 @@ def _at_work(holder: NameClaim) -> bool:
     return processes.is_alive(holder.worker, since=holder.time, now=time.time())
 
 
+def holder_here(home: str, name: str) -> str:
+    """The id of the agent on this machine that claimed `name` last, straight from disk.
+
+    Whether it still has that name is for its record to say; nothing where there is no claim.
+    """
+    folder, base = os.path.split(name_stem(home, name))
+    try:
+        _, file = newest(os.listdir(folder), base)
+        with open(os.path.join(folder, file), "rb") as claim:
+            return NameClaim.from_json(decode(claim.read())).agent_id
+    except (OSError, BadRecord):
+        return ""
+
+
 def agent_names(config: Config) -> list[str]:
     """Names of the agents on this machine, straight from disk: for completion."""
     found = []

@@ -11,6 +11,8 @@ import os
 from mngr import git
 from mngr.errors import MngrError, Refused
 from mngr.git import GitError, Repo
+from mngr.git_index import STANDING, Indexed
+from mngr.git_transfer import gitlinks
 from mngr.records import agent_dir
 from mngr.struct import Struct
 
@@ -18,15 +20,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
-    from typing import TypeVar
 
+    from mngr.git_index import Taken
     from mngr.hosts.base import Host
     from mngr.records import AgentRecord
 
-    S = TypeVar("S")
-    T = TypeVar("T")
-
-GITLINK = "160000"
 FORCED = "--literal-pathspecs add -f --pathspec-from-file=- --pathspec-file-nul".split()
 
 
@@ -44,18 +42,18 @@ class Standing(Struct):
 def standing(host: Host, record: AgentRecord) -> Standing:
     """An agent's work directory, if it is the top of a git work tree; else an error says why."""
     repo = Repo(run=host.run, path=record.work_dir)
-    done = repo.attempt(
-        *("rev-parse", "--show-prefix", "--path-format=absolute", "--git-common-dir"),
-        *("--git-path", "index", "HEAD", "--symbolic-full-name", "HEAD"),
-    )
-    lines = os.fsdecode(done.stdout).split("\n")
+    return _standing(host, record, os.fsdecode(repo.attempt(*STANDING).stdout))
+
+
+def _standing(host: Host, record: AgentRecord, answer: str) -> Standing:
+    lines = answer.split("\n")
     # A prefix means that some directory above is a repository, which knows nothing of this one.
-    if len(lines) < 4 or lines[0]:
+    if len(lines) < 3 or lines[0]:
         raise _no_repository(host, record)
     commits = [line for line in lines[3:] if len(line) in (40, 64) and "/" not in line]
     branches = [line for line in lines[3:] if line.startswith("refs/heads/")]
     return Standing(
-        repo=repo,
+        repo=Repo(run=host.run, path=record.work_dir),
         common_dir=lines[1],
         index=lines[2],
         head=commits[0] if commits else "",
@@ -76,18 +74,14 @@ class PrivateIndex:
     """`with PrivateIndex(host, record, standing) as repo:` git there sees a copy of the index."""
 
     def __init__(self, host: Host, record: AgentRecord, at: Standing) -> None:
-        self._host, self._at = host, at
-        # Where `gc` looks for what interrupted writes leave behind.
-        folder = agent_dir(host.home, record.id)
-        self._path = os.path.join(folder, f".index.{os.urandom(6).hex()}")
+        self._host, self._at, self._repo = host, at, _indexed(host, record)
 
-    def __enter__(self) -> Repo:
-        # -p: git takes an entry as old as the index itself for doubtful and looks at the file. A
-        # copy with a younger time would hide a change made in that very moment.
-        done = self._host.run(["cp", "-p", self._at.index, self._path], timeout=60)
+    def __enter__(self) -> Indexed:
+        copy = ["cp", "-p", self._at.index, self._repo.index]  # why -p: see git_index.AFRESH
+        done = self._host.run(copy, timeout=60)
         if done.code and self._host.run(["test", "-e", self._at.index], timeout=60).code == 0:
             raise MngrError(f"the index could not be copied: {done.complaint}")
-        return git.with_index(self._at.repo, self._path)
+        return self._repo
 
     def __exit__(
         self,
@@ -101,53 +95,46 @@ class PrivateIndex:
 
     def _remove(self) -> None:
         try:
-            self._host.run(["rm", "-f", self._path, f"{self._path}.lock"], timeout=60)
+            path = self._repo.index
+            self._host.run(["rm", "-f", path, f"{path}.lock", f"{path}.tree"], timeout=60)
         except MngrError:
             pass  # the host fell silent: `gc` will find it
 
 
-def whole_tree(at: Standing, index: Repo, extra: bytes = b"") -> str:
+def _indexed(host: Host, record: AgentRecord) -> Indexed:
+    # Where `gc` looks for what interrupted writes leave behind.
+    folder = agent_dir(host.home, record.id)
+    path = os.path.join(folder, f".index.{os.urandom(6).hex()}")
+    return Indexed(run=host.run, path=record.work_dir, index=path)
+
+
+def take(host: Host, record: AgentRecord, *for_each_ref: str) -> tuple[Standing, Taken]:
+    """As `standing` and `whole_tree`, with what is left out, in one round trip."""
+    taken = _understood(lambda: _indexed(host, record).take_afresh(*for_each_ref))
+    at = _standing(host, record, taken.standing)
+    _refuse_inner(at, taken)
+    return at, taken.replace(ignored=_outermost(taken.ignored))
+
+
+def whole_tree(at: Standing, index: Indexed, extra: bytes = b"") -> str:
     """Everything that is not ignored, and `extra` even so; what git cannot hold is refused."""
+    if extra:
+        index.git(*FORCED, input=extra)
+    taken = _understood(index.take)
+    _refuse_inner(at, taken)
+    return taken.tree
+
+
+def _understood(take: Callable[[], Taken]) -> Taken:
     try:
-        index.git("add", "-A")
-        if extra:
-            index.git(*FORCED, input=extra)
+        return take()
     except GitError as error:
-        # write-tree would go on with what was there before, and look like a success.
         raise _refusal(error) from None
-    tree, links = side_by_side(lambda: _write(index), lambda: gitlinks(index))
-    for path in links:
+
+
+def _refuse_inner(at: Standing, taken: Taken) -> None:
+    for path in gitlinks(at.repo, taken.tree) if taken.linked else ():
         _refuse_unsaved(at.repo, path)
-    return tree
-
-
-def _write(index: Repo) -> str:
-    """Without looking for each blob: `add` has just written those that were missing."""
-    return index.line("write-tree", "--missing-ok")
-
-
-def side_by_side(first: Callable[[], T], second: Callable[[], S]) -> tuple[T, S]:
-    """Both answers, for the time of one: git leaves a core idle, and a far host waits for us."""
-    from threading import Thread
-
-    answers: list[S] = []
-    errors: list[MngrError] = []
-
-    def run() -> None:
-        try:
-            answers.append(second())
-        except MngrError as error:
-            errors.append(error)
-
-    thread = Thread(target=run)
-    thread.start()
-    try:
-        answer = first()
-    finally:
-        thread.join()
-    for error in errors:
-        raise error
-    return answer, answers[0]
 
 
 def _refusal(error: GitError) -> MngrError:
@@ -165,13 +152,6 @@ def _nested(path: str) -> Refused:
     )
 
 
-def gitlinks(index: Repo) -> dict[str, str]:
-    """Paths that are repositories of their own, with their commits."""
-    staged = os.fsdecode(index.git("ls-files", "--stage", "-z")).split("\0")
-    entries = [entry.partition("\t") for entry in staged if entry.startswith(GITLINK)]
-    return {path: about.split()[1] for about, _, path in entries}
-
-
 def _refuse_unsaved(repo: Repo, path: str) -> None:
     """A submodule is saved by its commit alone, so it must have nothing beyond that."""
     modules = os.path.join(repo.path, ".gitmodules")
@@ -185,20 +165,18 @@ def _refuse_unsaved(repo: Repo, path: str) -> None:
         raise Refused(f"the submodule {path} has uncommitted changes", "commit them there first")
 
 
-def visible_tree(index: Repo) -> tuple[str, str]:
+def visible_tree(index: Indexed) -> tuple[str, str]:
     """As `whole_tree`, for looking only: what git cannot hold is left out, with a complaint."""
     done = index.attempt("add", "-A", "--ignore-errors")
     complaints = done.stderr.decode("utf-8", "replace").splitlines()
     causes = [line.removeprefix("error: ") for line in complaints if line.startswith("error: ")]
-    return _write(index), "; ".join(causes[:1]) if done.code else ""
+    return index.line("write-tree", "--missing-ok"), "; ".join(causes[:1]) if done.code else ""
 
 
-def ignored(at: Standing) -> list[str]:
-    """What a snapshot leaves out; a directory of nothing else counts once."""
-    options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
+def _outermost(paths: list[str]) -> list[str]:
+    """A directory of nothing else counts once: git also lists an ignored repository in it."""
     found: list[str] = []
-    for path in os.fsdecode(at.repo.git("ls-files", *options)).split("\0")[:-1]:
-        # git lists an ignored repository and the directory that holds nothing else.
+    for path in paths:
         if not (found and found[-1].endswith("/") and path.startswith(found[-1])):
             found.append(path)
     return found

@@ -9,6 +9,7 @@ import os
 
 from mngr.errors import MngrError
 from mngr.git import GitError, Repo
+from mngr.git_transfer import gitlinks
 from mngr.ops import present, snapshot
 from mngr.ops.present import PrivateIndex, Standing, standing
 from mngr.ops.snapshot import Snapshot
@@ -41,7 +42,7 @@ def restore(agent: Agent, wanted: Snapshot) -> Restored:
             return Restored(saved=None, files=0)
         saved = _kept_before(agent, at, tree, wanted)
         step("present_saved")
-        remarks = tuple(_submodule_remarks(index, wanted))
+        remarks = tuple(_submodule_remarks(index, tree, wanted))
         _turn(index, tree, wanted.commit)
         step("files_restored")
         files = _names(index, tree, wanted.tree)
@@ -95,13 +96,11 @@ def _turn(index: Repo, old: str, new: str) -> None:
         )
 
 
-def _submodule_remarks(index: Repo, wanted: Snapshot) -> list[str]:
+def _submodule_remarks(index: Repo, tree: str, wanted: Snapshot) -> list[str]:
     """git does not move them along."""
-    now = present.gitlinks(index)
-    then = index.git("ls-tree", "-r", "-z", wanted.tree)
-    found = []
-    for entry in os.fsdecode(then).split("\0"):
-        about, _, path = entry.partition("\t")
-        if about.startswith(present.GITLINK) and now.get(path) != about.split()[2]:
-            found.append(f"the submodule {path} was at {about.split()[2][:12]} then")
-    return found
+    now, then = gitlinks(index, tree), gitlinks(index, wanted.tree)
+    return [
+        f"the submodule {path} was at {commit[:12]} then"
+        for path, commit in then.items()
+        if now.get(path) != commit
+    ]

@@ -16,7 +16,6 @@ from mngr.errors import NotFound, Stale, Taken, UsageError, nearest
 from mngr.git import Repo
 from mngr.ops import present
 from mngr.ops.listing import Agent, agents, one
-from mngr.ops.present import PrivateIndex, Standing, standing
 from mngr.ops.steps import step
 from mngr.struct import Json, Struct
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mngr.hosts.base import Host
+    from mngr.ops.present import Standing
     from mngr.ops.world import World
 
 REFS = "refs/mngr/snapshots/"
@@ -95,20 +95,14 @@ def check_name(name: str) -> str:
 def create(agent: Agent, name: str = "") -> Saved:
     """Everything that is not ignored, committed on the side."""
     check_name(name)
-    at = standing(agent.host, agent.record)
-    with PrivateIndex(agent.host, agent.record, at) as index:
-        tree, (left_out, known) = present.side_by_side(
-            lambda: present.whole_tree(at, index),
-            lambda: (present.ignored(at), listed(agent, at.repo)),
-        )
-    return Saved(snapshot=keep(agent, at, tree, known, name), ignored=tuple(left_out))
+    at, taken = present.take(agent.host, agent.record, *_listing(agent))
+    made = keep(agent, at, taken.tree, _parse(agent, at.repo, taken.refs), name)
+    return Saved(snapshot=made, ignored=tuple(taken.ignored))
 
 
 def present_tree(agent: Agent) -> str:
     """What `create` would keep, or why it cannot."""
-    at = standing(agent.host, agent.record)
-    with PrivateIndex(agent.host, agent.record, at) as index:
-        return present.whole_tree(at, index)
+    return present.take(agent.host, agent.record)[1].tree
 
 
 def keep(
@@ -154,11 +148,19 @@ def of(agent: Agent) -> list[Snapshot]:
 
 
 def listed(agent: Agent, repo: Repo) -> list[Snapshot]:
-    done = repo.attempt("for-each-ref", f"--format={FORMAT}", f"{REFS}{agent.id}/")
+    done = repo.attempt("for-each-ref", *_listing(agent))
     if done.code and agent.record.source not in ("", repo.path):
         # The work directory is gone; a worktree's commits are in the repository it came from.
         return listed(agent, Repo(run=repo.run, path=agent.record.source))
-    parts = os.fsdecode(done.stdout).split("\0")
+    return _parse(agent, repo, os.fsdecode(done.stdout).split("\0"))
+
+
+def _listing(agent: Agent) -> tuple[str, str]:
+    """What to ask for-each-ref."""
+    return f"--format={FORMAT}", f"{REFS}{agent.id}/"
+
+
+def _parse(agent: Agent, repo: Repo, parts: Sequence[str]) -> list[Snapshot]:
     rows = [parts[at : at + 6] for at in range(0, len(parts) - 6, 6)]
     found = [_read(agent, repo, row) for row in rows]
     return sorted((each for each in found if each), key=lambda each: each.number)
