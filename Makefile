@@ -1,12 +1,13 @@
 # `make demo` and `make test` set up what they need on a fresh machine; see scripts/bootstrap.sh.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs soak clean setup setup-dev
+.PHONY: help demo tour test lint bench docs soak self-test clean setup setup-dev
 .NOTPARALLEL:
 
 JOBS ?= 2
 PYTEST_ARGS ?=
 SOAK_ARGS ?= -n 0 --durations=5
 BENCH_ARGS ?=
+SEED ?= 1
 
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -14,13 +15,17 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
-demo: setup ## a first look, with nothing but tmux, git and Python
-	@./scripts/demo.sh
+demo: setup ## the whole pipeline on the example: branch, report and summary
+	@$(BIN)/mngr demo $(DEMO_DIR)
+
+tour: setup ## a first look at agents, with nothing but tmux, git and Python
+	@./scripts/tour.sh
 
 test: lint ## every check and test (JOBS=4, PYTEST_ARGS='-k name')
 	@$(BIN)/pytest -n $(JOBS) $(PYTEST_ARGS)
+	@$(BIN)/mngr tutorial check $(if $(PYTEST_ARGS),--no-results)
 
 lint: setup-dev ## style, types, import layers, fresh man pages
 	@./scripts/lint.sh
@@ -33,6 +38,9 @@ docs: setup-dev ## write the man pages anew
 
 soak: setup-dev ## the tests that take minutes
 	@$(BIN)/pytest -m soak $(SOAK_ARGS) tests
+
+self-test: setup-dev ## the pipeline on mngr's own end-to-end tests: the failing, and ten more
+	@$(BIN)/mngr tmr run tests/e2e --type mechanic --only failing --sample 10 --seed $(SEED) --yes
 
 clean: ## remove all that make made
 	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -15,7 +15,7 @@ trap 'rm -f "$log"' EXIT
 case $stage in
     run) needed='tmux git' wanted='' ;;
     # Without the wanted ones some tests are skipped, which only CI calls a failure.
-    dev) needed='tmux git make bash ps' wanted='asciinema rsync zsh fish' ;;
+    dev) needed='tmux git make bash ps' wanted='asciinema rsync zsh fish bats npm' ;;
     *) echo "mngr: unknown stage '$stage'; use run or dev" >&2; exit 2 ;;
 esac
 
@@ -50,10 +50,15 @@ missing_of() {
     echo "${found# }"
 }
 
-# ps is the one program whose package has another name.
+# Programs whose packages have other names. Debian's npm only recommends the node it runs on.
 packages() {
     for program in "$@"; do
-        [ "$program" != ps ] || program=procps
+        case $(package_tool)/$program in
+            */ps) program=procps ;;
+            apt-get/npm) program='nodejs npm' ;;
+            brew/npm) program=node ;;
+            brew/bats) program=bats-core ;;
+        esac
         printf ' %s' "$program"
     done
 }
@@ -213,7 +218,7 @@ ensure_package() {
     say "installing mngr into .venv"
     drop_setuptools
     renew_pip
-    if [ "$stage" = dev ]; then pip install -e '.[dev]'; else pip install -e .; fi
+    if [ "$stage" = dev ]; then pip install -e '.[dev]'; else pip install -e '.[demo]'; fi
     key >"$venv/.ready-$stage"
 }
 

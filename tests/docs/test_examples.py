@@ -17,7 +17,9 @@ DOCUMENTS = [
 ]
 # Attaching needs a person at a terminal.
 CONNECT = {"MNGR__COMMANDS__CONNECT__CONNECT_COMMAND": "echo attached to $MNGR_AGENT_NAME"}
-NEEDS: dict[str, dict[str, str]] = {"README.md": CONNECT}
+# An agent that converses, without an account.
+SCRIBE = {"MNGR__PLUGINS__MODULES": '["tests.support.scribe"]'}
+NEEDS: dict[str, dict[str, str]] = {"README.md": CONNECT, "docs/conversations.md": SCRIBE}
 
 
 @pytest.fixture

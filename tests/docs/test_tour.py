@@ -1,4 +1,4 @@
-"""`make demo` is the first thing a newcomer sees."""
+"""`make tour` is the first thing a newcomer sees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.cli import ROOT
 
 def test_the_tour_runs_to_its_end_and_leaves_nothing_behind(tmp_path: Path) -> None:
     done = subprocess.run(
-        [str(ROOT / "scripts" / "demo.sh")],
+        [str(ROOT / "scripts" / "tour.sh")],
         env={
             "PATH": f"{ROOT}/.venv/bin:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(tmp_path),

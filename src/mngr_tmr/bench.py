@@ -1,0 +1,217 @@
+"""Where tests run that must be believed: bare agents with a clean checkout, a few, reused.
+
+What runs there is agents' code. It gets neither the user's home nor their environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mngr.api import Agent, CreateRequest, Mngr
+from mngr.errors import MngrError, TimedOut
+from mngr_tmr import probing
+from mngr_tmr.model import Options, Proof, Test, TestRun
+from mngr_tmr.settings import Project, pytest_command
+
+LOG_LIMIT = 400_000
+PROBE_LIMIT = 32 << 20
+
+# $1 commit, $2 set-up command, $3 what runs pytest, $4 a folder of our own, then arguments for
+# pytest. The probe's lines go to stdout, pytest's own words to stderr.
+SCRIPT = r"""
+commit=$1 setup=$2 pytest=$3 own=$4; shift 4
+git -c core.hooksPath=/dev/null checkout -q --detach --force "$commit" || exit 90
+git clean -qffdx || exit 90
+mkdir -p "$own/home" "$own/tmp"
+export HOME="$own/home" TMPDIR="$own/tmp" MNGR_TMR_PROBE="$own/probe.jsonl"
+export PYTHONPATH="$own:$PWD/src:$PWD" PYTHONDONTWRITEBYTECODE=1
+: > "$MNGR_TMR_PROBE"
+if [ -n "$setup" ]; then sh -c "$setup" > "$own/log" 2>&1 < /dev/null || {
+  tail -c LOG_LIMIT "$own/log" >&2; exit 91
+}; fi
+eval "$pytest"' -p mngr_tmr_probe -p no:cacheprovider -q "$@"' > "$own/log" 2>&1 < /dev/null
+code=$?
+head -c PROBE_LIMIT "$MNGR_TMR_PROBE"
+tail -c LOG_LIMIT "$own/log" >&2
+exit "$code"
+""".replace("LOG_LIMIT", str(LOG_LIMIT)).replace("PROBE_LIMIT", str(PROBE_LIMIT))
+
+
+@dataclass(frozen=True)
+class Check:
+    """Run these tests of this commit, or all of them; `noop` makes every command do nothing."""
+
+    what: str
+    commit: str
+    tests: tuple[str, ...] = ()
+    noop: bool = False
+    collect_only: bool = False
+
+
+@dataclass(frozen=True)
+class Checked:
+    tests: dict[str, Test]
+    runs: dict[str, TestRun]
+    errors: tuple[str, ...]
+    proof: Proof
+    told: str = field(default="", compare=False)
+    """The end of what pytest printed."""
+
+    def passed(self, tests: Iterable[str]) -> bool:
+        return all(self.outcome(each) == "passed" for each in tests)
+
+    def outcome(self, node_id: str) -> str:
+        return self.runs[node_id].outcome if node_id in self.runs else "missing"
+
+
+class Bench:
+    """A pool of bare agents. `check` may be called from many threads."""
+
+    def __init__(
+        self, api: Mngr, repository: str, run: str, folder: Path, project: Project, options: Options
+    ) -> None:
+        self._api, self._repository, self._run = api, repository, run
+        self._folder, self._project, self._options = folder, project, options
+        self._pytest = pytest_command(project, repository, options.provider)
+        self._free: queue.Queue[Agent] = queue.Queue()
+        self._made: list[Agent] = []
+        self._lock = threading.Lock()
+        self._number = 0
+
+    # workers
+
+    @contextmanager
+    def _worker(self, commit: str) -> Iterator[Agent]:
+        agent = self._take(commit)
+        try:
+            yield agent
+        finally:
+            self._free.put(agent)
+
+    def _take(self, commit: str) -> Agent:
+        try:
+            return self._free.get_nowait()
+        except queue.Empty:
+            pass
+        with self._lock:
+            number = len(self._made) + 1
+            if number <= max(1, self._options.workers):
+                agent = self._make(number, commit)
+                self._made.append(agent)
+                return agent
+        return self._free.get()
+
+    def _make(self, number: int, commit: str) -> Agent:
+        name = f"tmr-{self._run}-bench-{number}"
+        existing = next((each for each in self._api.list() if each.name == name), None)
+        if existing is not None:  # left by a killed process, perhaps in the middle of a check
+            self._api.destroy(existing)
+        provider = f"@.{self._options.provider}" if self._options.provider else ""
+        request = CreateRequest(
+            address=f"{name}{provider}",
+            type="command",
+            args=("tail", "-f", "/dev/null"),
+            source=self._repository,
+            transfer="git-mirror",
+            branch=f"{commit}:mngr/{name}",
+            labels={"tmr": self._run, "role": "bench"},
+        )
+        return self._api.create(request).agent
+
+    def close(self) -> None:
+        """Nothing of a worker is anybody's work."""
+        if self._made:
+            bury = self._api.destroy_many(self._made, drop_branch=True)
+            for agent in self._made:
+                bury(agent)
+            self._made.clear()
+
+    # checks
+
+    def check(self, check: Check) -> Checked:
+        with self._worker(check.commit) as agent:
+            self._api.deliver(agent, check.commit, cwd=self._repository)
+            return self._checked(agent, check)
+
+    def check_all(
+        self, what: str, commit: str, tests: Sequence[str], *, noop: bool = False
+    ) -> list[Checked]:
+        """The same, spread over the workers, whole files together."""
+        shards = _shards(tests, max(1, self._options.workers))
+        checks = [Check(what, commit, shard, noop) for shard in shards]
+        with ThreadPoolExecutor(max_workers=max(1, len(checks))) as pool:
+            return list(pool.map(self.check, checks))
+
+    def _checked(self, agent: Agent, check: Check) -> Checked:
+        own = os.path.join(agent.host.home, "agents", agent.id, "check")
+        probe = Path(__file__).with_name("probe.py").read_bytes()
+        files = {f"{own}/mngr_tmr_probe.py": (probe, 0o600)}
+        if check.tests:
+            files[f"{own}/select.json"] = (json.dumps(check.tests).encode(), 0o600)
+        agent.host.put(files)
+        arguments = self._arguments(check)
+        variables = ["env", *([f"MNGR_TMR_SELECT={own}/select.json"] if check.tests else [])]
+        variables += ["MNGR_E2E_NOOP=1"] if check.noop else []
+        words = [check.commit, self._project.setup, self._pytest, own]
+        argv = [*variables, "sh", "-c", SCRIPT, "mngr", *words, *arguments]
+        timeout = float(self._project.check_timeout)
+        try:
+            done = self._api.exec(agent, argv, timeout=timeout)
+        except TimedOut:
+            return self._kept(check, arguments, 124, b"", b"timed out")
+        if done.exit_code in (90, 91):
+            told = done.stderr.decode("utf-8", "replace").strip()
+            what = "set-up" if done.exit_code == 91 else "checkout"
+            raise MngrError(f"the {what} of {check.commit[:12]} failed: {told[-300:]}")
+        return self._kept(check, arguments, done.exit_code, done.stdout, done.stderr)
+
+    def _arguments(self, check: Check) -> list[str]:
+        """Files rather than node ids: a test that is gone is then missing, not an error."""
+        arguments = [*self._options.pytest_args]
+        arguments += ["--collect-only"] if check.collect_only else []
+        files = dict.fromkeys(each.partition("::")[0] for each in check.tests)
+        return [*arguments, "--", *(files or self._options.paths)]
+
+    def _kept(
+        self, check: Check, arguments: list[str], code: int, probe: bytes, log: bytes
+    ) -> Checked:
+        with self._lock:
+            self._number += 1
+            number = self._number
+        name = f"checks/{os.getpid()}-{number:04d}.log"
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(log)
+        probed = probing.parse(probe)
+        noop = "MNGR_E2E_NOOP=1 " if check.noop else ""
+        command = f"{noop}pytest {' '.join(arguments)}"[:2000]
+        return Checked(
+            tests=probed.tests,
+            runs=probed.runs,
+            errors=tuple(probed.errors),
+            proof=Proof(check.what, command, code, check.commit, name),
+            told=log[-4000:].decode("utf-8", "replace"),
+        )
+
+
+def _shards(tests: Sequence[str], count: int) -> list[tuple[str, ...]]:
+    """As even as whole files allow; a single file is cut."""
+    files: dict[str, list[str]] = {}
+    for each in tests:
+        files.setdefault(each.partition("::")[0], []).append(each)
+    groups = list(files.values())
+    if len(groups) < count:
+        size = max(1, -(-len(tests) // count))
+        return [tuple(tests[at : at + size]) for at in range(0, len(tests), size)]
+    shards: list[list[str]] = [[] for _ in range(count)]
+    for group in sorted(groups, key=len, reverse=True):
+        min(shards, key=len).extend(group)
+    return [tuple(shard) for shard in shards if shard]

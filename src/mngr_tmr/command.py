@@ -1,0 +1,122 @@
+"""`mngr tmr`: point an agent at every test, and get one branch."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from mngr.cli.create_options import count
+from mngr.cli.parser import Parser
+from mngr.durations import parse_duration
+from mngr.errors import UsageError
+from mngr_tmr import steering, viewing, working
+from mngr_tmr.manual import DESCRIPTION, EXAMPLES, EXIT_STATUS, NOTES
+from mngr_tmr.selecting import CHOICES
+
+Verb = Callable[[argparse.Namespace], int]
+
+VERBS: dict[str, Verb] = {
+    "run": working.run,
+    "resume": working.resume,
+    "integrate": working.integrate,
+    "list": viewing.list_runs,
+    "show": viewing.show,
+    "watch": viewing.watch,
+    "report": viewing.report,
+    "pause": steering.pause,
+    "retune": steering.retune,
+    "cancel": steering.cancel,
+}
+
+
+def configure(parser: Parser) -> None:
+    parser.description, parser.notes = DESCRIPTION, NOTES
+    parser.examples, parser.exit_status = EXAMPLES, EXIT_STATUS
+    parser.see_also = ["mngr-create", "mngr-tutorial", "mngr-usage"]
+    parser.rest_name = "PYTEST_ARG"
+    help = f"{', '.join(VERBS)}; without one of these, `run`; then paths to tests, or a run's name"
+    parser.add_argument("words", nargs="*", metavar="WORD", help=help)
+    _what(parser)
+    _agents(parser)
+    _limits(parser)
+    _end(parser)
+    parser.add_dry_run()
+
+
+def _what(parser: Parser) -> None:
+    add = parser.add_argument_group("What").add_argument
+    add("--name", default="", metavar="NAME", help="the run's name; its branch is tmr/NAME")
+    add("--base", default="", metavar="COMMIT", help="where to begin (default: HEAD)")
+    help = "which tests get an agent: %(choices)s (default %(default)s)"
+    add("--only", choices=CHOICES, default="all", help=help)
+    help = "give N more passing tests an agent, chosen by --seed"
+    add("--sample", type=_natural, default=0, metavar="N", help=help)
+    add("--seed", type=_natural, default=0, metavar="N", help="another seed, other tests")
+    help = "how often a test runs before it is believed (default %(default)s)"
+    add("--repeats", type=count, default=2, metavar="N", help=help)
+    add("--no-canary", action="store_true", help="do not let one go first where many fail alike")
+
+
+def _agents(parser: Parser) -> None:
+    add = parser.add_argument_group("Agents").add_argument
+    help = "the agent type (default: that of `mngr create`)"
+    parser.completes(add("--type", default="", metavar="TYPE", help=help), "type")
+    help = "one more word for the agents' command line; repeatable"
+    add("--agent-arg", action="append", default=[], metavar="WORD", help=help)
+    add("--provider", default="", metavar="PROVIDER", help="where they run (default: here)")
+    help = "how many at once (default %(default)s)"
+    add("--max-agents", type=count, default=4, metavar="N", help=help)
+    help = "how long to wait between two launches"
+    add("--stagger", type=parse_duration, default=0.0, metavar="DURATION", help=help)
+    help = "bare agents for baseline, verification and gates (default %(default)s)"
+    add("--workers", type=count, default=2, metavar="N", help=help)
+    help = "more tries after an agent could not be launched, or died (default %(default)s)"
+    add("--retries", type=_natural, default=1, metavar="N", help=help)
+    help = "how long an agent may idle before it is reminded, and then given up (default 60s)"
+    add("--idle", type=parse_duration, default=60.0, metavar="DURATION", help=help)
+
+
+def _limits(parser: Parser) -> None:
+    add = parser.add_argument_group("Limits, of the run and of each agent").add_argument
+    add("--max-cost", type=_money, metavar="DOLLARS", help="of the run")
+    add("--max-tokens", type=count, metavar="N", help="of the run")
+    add("--max-time", type=parse_duration, metavar="DURATION", help="of the run")
+    add("--max-launches", type=count, metavar="N", help="agents in all")
+    add("--agent-max-cost", type=_money, metavar="DOLLARS", help="of each agent")
+    add("--agent-max-tokens", type=count, metavar="N", help="of each agent")
+    help = "of each agent (default 30m)"
+    add("--agent-timeout", type=parse_duration, default=1800.0, metavar="DURATION", help=help)
+
+
+def _end(parser: Parser) -> None:
+    add = parser.add_argument_group("On the way and at the end").add_argument
+    add("--yes", action="store_true", help="launch without asking")
+    help = "say so when this many agents end the same way (default %(default)s)"
+    add("--alert-after", type=count, default=5, metavar="N", help=help)
+    help = "run CMD on each alert, with its text in $MNGR_TMR_ALERT"
+    add("--on-alert", default="", metavar="CMD", help=help)
+    add("--pr", action="store_true", help="push the branch and open a pull request with gh")
+    add("--resume", action="store_true", help="`pause`: let a paused run go on")
+    add("--out", default="", metavar="DIR", help="`report`: where to write it")
+
+
+def _money(text: str) -> float:
+    try:
+        value = float(text.removeprefix("$"))
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e9:
+        raise UsageError(f"{text[:40]!r} is not an amount of money")
+    return value
+
+
+def _natural(text: str) -> int:
+    return 0 if text == "0" else count(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    verb, *rest = args.words or ["run"]
+    if verb not in VERBS:
+        verb, rest = "run", args.words
+    args.verb, args.words = verb, rest
+    return VERBS[verb](args)

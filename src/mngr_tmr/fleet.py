@@ -1,0 +1,239 @@
+"""The testing agents of a run, through mngr's public API."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from mngr.api import Agent, CreateRequest, Mngr
+from mngr.errors import BadRecord, MngrError, Taken
+from mngr.git import Repo
+from mngr.outcome import Outcome as Published
+from mngr.outcome import cleaned, parse_outcome
+from mngr.state import ALIVE
+from mngr_tmr.conductor import Order
+from mngr_tmr.judging import Sighting
+from mngr_tmr.model import Ended, Outcome, Run, Spending, Task, Try
+
+METER = 10.0
+"""Seconds between two looks at what the agents have spent."""
+FILE_LIMIT, TOTAL_LIMIT, COUNT_LIMIT = 4 << 20, 64 << 20, 5000
+
+# Only plain files, none too large, not too many: an agent decides what lies there.
+ARTIFACTS = r"""
+[ -d .mngr-e2e ] && [ ! -L .mngr-e2e ] || exit 0
+find .mngr-e2e -type f -size -FILEk | head -n COUNT > "$1" || exit 0
+tar -cf - -T "$1" 2>/dev/null | head -c TOTAL
+rm -f "$1"
+""".replace("FILE", str(FILE_LIMIT >> 10)).replace("COUNT", str(COUNT_LIMIT))
+ARTIFACTS = ARTIFACTS.replace("TOTAL", str(TOTAL_LIMIT))
+
+
+class RealFleet:
+    def __init__(
+        self, api: Mngr, run: Run, folder: Path, repo: Repo, prompt: Callable[[Order], str]
+    ) -> None:
+        self._api, self._run, self._folder, self._repo = api, run, folder, repo
+        self._prompt = prompt
+        self._spent: dict[str, Spending] = {}
+        self._metered = 0.0
+
+    # launch
+
+    def launch(self, order: Order) -> str:
+        """`--reuse` would start an ended agent again; a replay must leave it as it is."""
+        existing = self._find(order.agent_name)
+        if existing is not None and existing.verdict.reason != "create interrupted":
+            return existing.id
+        try:
+            return self._api.create(self._request(order)).agent.id
+        except Taken:
+            existing = self._find(order.agent_name)
+            if existing is None:
+                raise
+            return existing.id
+
+    def _find(self, name: str) -> Agent | None:
+        return next((each for each in self._api.list() if each.name == name), None)
+
+    def _request(self, order: Order) -> CreateRequest:
+        options = self._run.options
+        limits = options.agent_budget
+        minutes = limits.minutes
+        timeout = min(options.agent_timeout, minutes * 60 if minutes else options.agent_timeout)
+        where = f"@.{options.provider}" if options.provider else ""
+        return CreateRequest(
+            address=f"{order.agent_name}{where}",
+            type=options.agent_type,
+            args=options.agent_args,
+            message=self._prompt(order),
+            source=self._run.repository,
+            transfer="git-mirror",
+            branch=f"{order.base}:mngr/{order.agent_name}",
+            labels={"tmr": self._run.name, "task": order.task, "role": "tester"},
+            env={
+                **dict(options.agent_env),
+                "MNGR_TMR_TASK": order.task,
+                "MNGR_TMR_TRY": str(order.number),
+            },
+            timeout=timeout,
+            max_cost=limits.cost,
+            max_tokens=limits.tokens,
+        )
+
+    # look
+
+    def look(self) -> Mapping[str, Sighting]:
+        """One reading of each host; what was spent is asked for less often."""
+        mine = [each for each in self._api.list() if self._is_mine(each)]
+        self._meter(mine)
+        return {each.name: self._sighting(each) for each in mine}
+
+    def _is_mine(self, agent: Agent) -> bool:
+        record = agent.evidence.record
+        if record is None or record.labels.get("tmr") != self._run.name:
+            return False
+        return record.labels.get("role") == "tester"
+
+    def _sighting(self, agent: Agent) -> Sighting:
+        return Sighting(
+            state=str(agent.state),
+            reason=agent.verdict.reason,
+            since=agent.verdict.since,
+            outcome=agent.evidence.outcome,
+            spent=self._spent.get(agent.id, Spending()),
+        )
+
+    def _meter(self, agents: Sequence[Agent]) -> None:
+        if time.monotonic() - self._metered < METER:
+            return
+        self._metered = time.monotonic()
+        self._spent |= self._spending([each for each in agents if each.state in ALIVE])
+
+    def _spending(self, agents: Sequence[Agent]) -> dict[str, Spending]:
+        try:
+            used = self._api.usage(agents)
+        except MngrError:
+            return {}  # a silent host is noticed by what it does not say
+        return {
+            id: Spending(each.tokens.total, None if each.unpriced else each.cost)
+            for id, each in used.items()
+        }
+
+    def remind(self, agent_name: str, text: str) -> None:
+        publish = '"$MNGR_AGENT_STATE_DIR/publish" --help'
+        self._api.message(agent_name, f"{text} Commit your work and publish: see {publish}")
+
+    # collect
+
+    def collect(self, task: Task, each: Try, outcome: Outcome, reason: str) -> Ended:
+        """Commits first, then artifacts, then the agent stops: never the other way round."""
+        agent = self._find(each.agent_name)
+        if agent is None:
+            return Ended(outcome, reason)
+        published = _published(agent)
+        ended = self._with_commits(agent, each, task, _said(published, outcome, reason))
+        folder = self._artifacts(agent, task, each)
+        spent = self._spending([agent]).get(agent.id, Spending())
+        self._api.stop_many([self._api.get(agent)])
+        seconds = max(0.0, time.time() - (each.launched or each.intended))
+        return _replaced(ended, artifacts=folder, spent=spent, seconds=round(seconds, 1))
+
+    def _with_commits(self, agent: Agent, each: Try, task: Task, ended: Ended) -> Ended:
+        head = ended.head or self._tip(agent)
+        if not head or head == each.base:
+            return _replaced(ended, head=head or each.base)
+        ref = f"refs/mngr/tmr/{self._run.name}/{task.id}/{each.number}"
+        try:
+            self._api.bring(agent, head, ref, cwd=self._run.repository)
+        except MngrError as error:
+            told = f"{ended.reason}; its commit {head[:12]} could not be brought: {error.message}"
+            return _replaced(ended, outcome=Outcome.NO_RESULT, reason=told.strip("; "))
+        return _replaced(ended, head=head, ref=ref)
+
+    def _tip(self, agent: Agent) -> str:
+        try:
+            done = self._api.exec(agent, ["git", "rev-parse", "HEAD"], timeout=60)
+        except MngrError:
+            return ""
+        return done.stdout.decode("utf-8", "replace").strip() if done.exit_code == 0 else ""
+
+    def _artifacts(self, agent: Agent, task: Task, each: Try) -> str:
+        """What the agent's own runs of the tests left, and its conversation."""
+        name = f"artifacts/{task.id}/{each.number}"
+        folder = self._folder / name
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            listing = os.path.join(agent.host.home, "agents", agent.id, ".artifacts")
+            argv = ["sh", "-c", ARTIFACTS, "mngr", listing]
+            done = self._api.exec(agent, argv, timeout=300)
+            unpack(done.stdout, folder)
+            turns = [turn.to_json() for turn in self._api.transcript(agent)]
+        except MngrError as error:
+            (folder / "missing.txt").write_text(cleaned(str(error)) + "\n")
+            return name
+        if turns:
+            import json
+
+            (folder / "conversation.json").write_text(json.dumps(turns))
+        return name
+
+    def stop(self, agent_names: Sequence[str]) -> None:
+        chosen = [each for each in self._api.list() if each.name in agent_names]
+        self._api.stop_many(chosen)
+
+
+def _published(agent: Agent) -> Published | None:
+    try:
+        return parse_outcome(agent.evidence.outcome) if agent.evidence.outcome else None
+    except BadRecord:
+        return None
+
+
+def _said(published: Published | None, outcome: Outcome, reason: str) -> Ended:
+    """What the agent claims; nothing of it is believed yet."""
+    if published is None:
+        return Ended(outcome, cleaned(reason, 2000))
+    claims = {"fix": Outcome.FIXED, "improve": Outcome.IMPROVED, "none": Outcome.UNCHANGED}
+    claimed = claims[published.attempted]
+    blocked = published.blocked
+    return Ended(
+        outcome=Outcome.BLOCKED if blocked else claimed,
+        reason=blocked.reason if blocked else "",
+        head=published.head,
+        summary=published.summary,
+        needs=blocked.needs if blocked else "",
+        tests_added=published.tests_added,
+        confusing=tuple((c.command, c.tried, c.happened) for c in published.confusing),
+    )
+
+
+def _replaced(ended: Ended, **changes: object) -> Ended:
+    from dataclasses import replace
+
+    return replace(ended, **changes)  # type: ignore[arg-type]
+
+
+def unpack(data: bytes, folder: Path) -> int:
+    """Plain files with plain names below `folder`; a torn or hostile rest is left out."""
+    written = 0
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            for member in archive:
+                path = PurePosixPath(member.name)
+                if not member.isfile() or path.is_absolute() or ".." in path.parts:
+                    continue
+                if member.size > FILE_LIMIT or len(path.parts) > 12:
+                    continue
+                content = archive.extractfile(member)
+                target = folder.joinpath(*path.parts)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content.read() if content else b"")
+                written += 1
+    except (tarfile.TarError, EOFError, NotADirectoryError, IsADirectoryError):
+        pass  # what came before it is kept
+    return written

@@ -1,0 +1,247 @@
+"""Events -> Run. Pure: whoever reads the same journal sees the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from mngr.struct import Json
+from mngr_tmr.codec import from_json
+from mngr_tmr.model import (
+    Baseline,
+    Ended,
+    Event,
+    Eviction,
+    Options,
+    Pick,
+    Run,
+    Spending,
+    Task,
+    Test,
+    TestRun,
+    Try,
+    Verdict,
+)
+
+
+def fold(events: Iterable[Event]) -> Run:
+    run = Run()
+    for event in events:
+        apply(run, event)
+    return run
+
+
+def apply(run: Run, event: Event) -> None:
+    """Unknown types and events about unknown things change nothing."""
+    handler = HANDLERS.get(str(event.get("type")))
+    if handler is not None:
+        handler(run, event)
+
+
+def _time(event: Event) -> float:
+    time = event.get("time")
+    return float(time) if isinstance(time, (int, float)) else 0.0
+
+
+def _text(event: Event, key: str) -> str:
+    value = event.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _number(event: Event, key: str) -> float:
+    value = event.get(key)
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _list(event: Event, key: str) -> list[Json]:
+    value = event.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _table(event: Event, key: str) -> dict[str, Json]:
+    value = event.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _run_started(run: Run, event: Event) -> None:
+    if run.name:
+        return  # resumed: the run is what it was begun as
+    run.name, run.repository = _text(event, "run"), _text(event, "repository")
+    run.base, run.branch = _text(event, "base"), _text(event, "branch")
+    run.started = _time(event)
+    run.options = from_json(Options, event.get("options"))
+    run.slots = run.options.max_agents
+
+
+def _collected(run: Run, event: Event) -> None:
+    tests = [from_json(Test, each) for each in _list(event, "tests")]
+    run.tests = {test.node_id: test for test in tests}
+    run.collect_errors = tuple(str(each) for each in _list(event, "errors"))
+    run.collected = True
+
+
+def _baseline(run: Run, event: Event) -> None:
+    """One event per round."""
+    run.rounds += 1
+    for node_id, result in _table(event, "results").items():
+        before = run.baseline.get(node_id, Baseline())
+        run.baseline[node_id] = Baseline((*before.runs, from_json(TestRun, result)))
+
+
+def _weighed(run: Run, event: Event) -> None:
+    run.weak = {str(each) for each in _list(event, "weak")}
+    run.weighed = True
+
+
+def _selected(run: Run, event: Event) -> None:
+    run.selected = True
+    for each in _list(event, "tasks"):
+        told = each if isinstance(each, dict) else {}
+        task = Task(
+            id=_text(told, "task"),
+            node_id=_text(told, "node_id"),
+            want=_text(told, "want"),
+            signature=_text(told, "signature"),
+            canary=_text(told, "canary"),
+        )
+        run.tasks.setdefault(task.id, task)
+
+
+def _skipped(run: Run, event: Event) -> None:
+    task = run.tasks.get(_text(event, "task"))
+    if task is not None:
+        task.skipped = _text(event, "reason")
+    else:
+        run.left_out[_text(event, "node_id")] = _text(event, "reason")
+
+
+def _released(run: Run, event: Event) -> None:
+    """The canary has an answer: this task waits no more, and may begin with its fix."""
+    task = run.tasks.get(_text(event, "task"))
+    if task is not None:
+        task.canary, task.base = "", _text(event, "base")
+
+
+def _try_intended(run: Run, event: Event) -> None:
+    task = run.tasks.get(_text(event, "task"))
+    number = int(_number(event, "try"))
+    if task is None or number != len(task.tries) + 1:
+        return
+    agent_name, base = _text(event, "agent_name"), _text(event, "base")
+    task.tries.append(Try(number, agent_name, base, _time(event)))
+    run.tries += 1
+
+
+def _try(run: Run, event: Event) -> Try | None:
+    task = run.tasks.get(_text(event, "task"))
+    number = int(_number(event, "try"))
+    return task.tries[number - 1] if task and 0 < number <= len(task.tries) else None
+
+
+def _try_launched(run: Run, event: Event) -> None:
+    each = _try(run, event)
+    if each is not None:
+        each.agent_id, each.launched = _text(event, "agent_id"), _time(event)
+
+
+def _reminded(run: Run, event: Event) -> None:
+    each = _try(run, event)
+    if each is not None:
+        each.reminded = _time(event)
+
+
+def _try_ended(run: Run, event: Event) -> None:
+    each = _try(run, event)
+    if each is not None:
+        before = each.ended.spent if each.ended else Spending()
+        each.ended = from_json(Ended, event.get("ended"))
+        run.spent = run.spent + each.ended.spent - before
+        each.ended_at = _time(event)
+        each.verdict = None  # a human may have helped, and the try ended anew
+
+
+def _verdict(run: Run, event: Event) -> None:
+    each = _try(run, event)
+    if each is not None:
+        each.verdict = from_json(Verdict, event.get("verdict"))
+
+
+def _integration_started(run: Run, event: Event) -> None:
+    """Always from the start: picks of an earlier integration do not count."""
+    run.picks, run.evictions, run.conflicts = [], [], []
+    run.status, run.ended = "", 0.0
+
+
+def _gated(run: Run, event: Event) -> None:
+    run.gates[_text(event, "key")] = event.get("passed") is True
+
+
+def _picked(run: Run, event: Event) -> None:
+    run.picks.append(from_json(Pick, event.get("pick")))
+
+
+def _evicted(run: Run, event: Event) -> None:
+    run.evictions.append(from_json(Eviction, event.get("eviction")))
+
+
+def _conflict(run: Run, event: Event) -> None:
+    run.conflicts.append(_text(event, "text"))
+
+
+def _control(run: Run, event: Event) -> None:
+    if _text(event, "action") == "cancel":
+        run.cancelled = True
+    if _text(event, "action") == "retune":
+        from mngr_tmr.codec import to_json
+
+        before = to_json(run.options)
+        assert isinstance(before, dict)
+        run.options = from_json(Options, {**before, **_table(event, "options")})
+        run.slots = max(1, run.options.max_agents)
+
+
+def _slots(run: Run, event: Event) -> None:
+    run.slots = max(1, int(_number(event, "slots")))
+
+
+def _paused(run: Run, event: Event) -> None:
+    run.paused, run.paused_until = _text(event, "reason"), _number(event, "until")
+
+
+def _resumed(run: Run, event: Event) -> None:
+    run.paused, run.paused_until = "", 0.0
+
+
+def _alert(run: Run, event: Event) -> None:
+    run.alerts.append(_text(event, "text"))
+
+
+def _run_ended(run: Run, event: Event) -> None:
+    run.status, run.ended = _text(event, "status"), _time(event)
+    run.result_branch = _text(event, "branch")
+
+
+HANDLERS: dict[str, Callable[[Run, Event], None]] = {
+    "run_started": _run_started,
+    "collected": _collected,
+    "baseline": _baseline,
+    "weighed": _weighed,
+    "selected": _selected,
+    "skipped": _skipped,
+    "released": _released,
+    "try_intended": _try_intended,
+    "try_launched": _try_launched,
+    "reminded": _reminded,
+    "try_ended": _try_ended,
+    "verdict": _verdict,
+    "integration_started": _integration_started,
+    "gated": _gated,
+    "picked": _picked,
+    "evicted": _evicted,
+    "conflict": _conflict,
+    "control": _control,
+    "slots": _slots,
+    "paused": _paused,
+    "resumed": _resumed,
+    "alert": _alert,
+    "run_ended": _run_ended,
+}

@@ -1,0 +1,256 @@
+"""From verified tries to one linear branch that passes its gate at every commit. In code, with git.
+
+First one commit with all changes of tests and documents that stand alone, then the repairs by
+rank. Always from the start, and each step decided by the verdicts alone: whoever repeats it gets
+the same trees and messages. What a gate has said of a tree is remembered in the journal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mngr.git import Repo
+from mngr.struct import Json
+from mngr_tmr import messages, patches, ranking
+from mngr_tmr.bench import Bench
+from mngr_tmr.codec import to_json
+from mngr_tmr.model import Eviction, Pick, Run, Task, Verdict
+from mngr_tmr.ranking import Repair
+
+Note = Callable[[str, Mapping[str, Json]], None]
+Resolve = Callable[[str, str, str, Sequence[str]], str]
+"""(tip, base, part, paths) -> a tree with the conflict resolved, or nothing"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A change of tests or documents, and the tasks that made exactly this one."""
+
+    tasks: tuple[Task, ...]
+    verdict: Verdict
+    base: str
+
+    @property
+    def commit(self) -> str:
+        return self.verdict.other
+
+
+@dataclass
+class Branch:
+    """As far as it has grown."""
+
+    tip: str
+    claimed: set[str] = field(default_factory=set)
+
+
+class Integration:
+    def __init__(
+        self, run: Run, repo: Repo, bench: Bench, folder: Path, note: Note, resolve: Resolve
+    ) -> None:
+        self._run, self._repo, self._bench = run, repo, bench
+        self._folder, self._note, self._resolve = folder, note, resolve
+        self._evicted: set[tuple[str, str]] = set()
+
+    def integrate(self) -> str:
+        """The tip of the branch; the base itself where nothing is to be changed."""
+        self._note("integration_started", {})
+        branch = Branch(self._run.base)
+        self._add_others(branch)
+        for repair in ranking.repairs(self._run, self._identity, self._size):
+            self._add_repair(branch, repair)
+        return branch.tip
+
+    def _identity(self, base: str, commit: str) -> str:
+        return patches.patch_id(self._repo, base, commit)
+
+    def _size(self, base: str, commit: str) -> tuple[int, int]:
+        return patches.size(self._repo, base, commit)
+
+    # tests and documents
+
+    def _add_others(self, branch: Branch) -> None:
+        parts = self._standing_alone()
+        kept, tree = self._settled(branch, [], parts)
+        if not kept:
+            return
+        subject, body = messages.others(self._run, [part.tasks for part in kept])
+        branch.claimed |= {test for part in kept for test in _claims(part)}
+        self._pick(branch, "other", _task_ids(kept), tree, subject, body, 0.0)
+
+    def _standing_alone(self) -> list[Part]:
+        groups: dict[str, list[tuple[Task, Verdict]]] = {}
+        for task, verdict in ranking.accepted(self._run):
+            if verdict.other and not verdict.together:
+                key = self._identity(ranking.base_of(task), verdict.other)
+                groups.setdefault(key, []).append((task, verdict))
+        return [
+            Part(tuple(task for task, _ in group), group[0][1], ranking.base_of(group[0][0]))
+            for group in groups.values()
+        ]
+
+    def _settled(
+        self, branch: Branch, kept: list[Part], parts: Sequence[Part]
+    ) -> tuple[list[Part], str]:
+        """The largest prefix-wise choice of parts that passes the gate; the others are evicted."""
+        tree, applied = self._laid(branch, [*kept, *parts])
+        fresh = [part for part in applied if part not in kept]
+        if not fresh:
+            return kept, tree
+        claimed = branch.claimed | {test for part in applied for test in _claims(part)}
+        failing = self._gate(tree, claimed)
+        if not failing:
+            return applied, tree
+        if len(fresh) == 1:
+            self._evict_part(fresh[0], f"breaks {_few(failing)}")
+            tree, _ = self._laid(branch, kept)
+            return kept, tree
+        middle = len(fresh) // 2
+        kept, _ = self._settled(branch, kept, fresh[:middle])
+        return self._settled(branch, kept, fresh[middle:])
+
+    def _laid(self, branch: Branch, parts: Sequence[Part]) -> tuple[str, list[Part]]:
+        """The tree with the parts on top of each other, and those that went on."""
+        tip, applied = branch.tip, []
+        tree = self._repo.line("rev-parse", f"{tip}^{{tree}}")
+        for part in parts:
+            result = patches.picked(self._repo, self._folder, tree, part.base, part.commit)
+            if not isinstance(result, str):
+                result = self._resolved(tree, part.base, part.commit, result, part.tasks[0].id)
+            if result:
+                tree = result
+                applied.append(part)
+            else:
+                self._evict_part(part, "conflicts with other changes")
+        return tree, applied
+
+    def _evict_part(self, part: Part, reason: str) -> None:
+        for task in part.tasks:
+            self._evict(task.id, "other", reason, part.commit)
+
+    # repairs
+
+    def _add_repair(self, branch: Branch, repair: Repair) -> None:
+        tree = self._repaired(branch, repair)
+        if not tree:
+            return
+        # The repair's own tests cannot be claimed before their changes are there too.
+        claimed = branch.claimed | set(repair.turned_green)
+        failing = self._gate(tree, claimed)
+        if failing:
+            self._evict_repair(repair, f"breaks {_few(failing)}")
+            return
+        if tree == self._repo.line("rev-parse", f"{branch.tip}^{{tree}}"):
+            self._evict_repair(repair, "nothing is left of it after the changes before it")
+            return
+        branch.claimed = claimed
+        subject, body = messages.repair(self._run, repair)
+        tasks = repair.tasks
+        self._pick(branch, "implementation", tasks, tree, subject, body, repair.score)
+
+    def _repaired(self, branch: Branch, repair: Repair) -> str:
+        """The tree with the repair and the test changes that need it; nothing on a conflict."""
+        tip = self._repo.line("rev-parse", f"{branch.tip}^{{tree}}")
+        changes = [(repair.base, repair.implementation)]
+        for task_id in repair.tasks:
+            verdict = self._run.tasks[task_id].verdict
+            if verdict is not None and verdict.together and verdict.other:
+                changes.append((ranking.base_of(self._run.tasks[task_id]), verdict.other))
+        seen: set[str] = set()
+        for base, commit in changes:
+            identity = self._identity(base, commit)
+            if identity in seen:
+                continue
+            seen.add(identity)
+            result = patches.picked(self._repo, self._folder, tip, base, commit)
+            if not isinstance(result, str):
+                result = self._resolved(tip, base, commit, result, repair.task)
+            if not result:
+                self._evict_repair(repair, "conflicts with changes before it")
+                return ""
+            tip = result
+        return tip
+
+    def _evict_repair(self, repair: Repair, reason: str) -> None:
+        for task_id in repair.tasks:
+            self._evict(task_id, "implementation", reason, repair.implementation)
+
+    # both
+
+    def _resolved(self, tree: str, base: str, part: str, paths: Sequence[str], task_id: str) -> str:
+        self._note("conflict", {"text": f"{task_id}: {', '.join(paths[:5])}"})
+        return self._resolve(tree, base, part, paths)
+
+    def _evict(self, task_id: str, part: str, reason: str, commit: str) -> None:
+        if (task_id, part) in self._evicted:
+            return
+        self._evicted.add((task_id, part))
+        ref = f"refs/mngr/tmr/{self._run.name}/evicted/{task_id}/{part}"
+        self._repo.git("update-ref", ref, commit)
+        eviction = Eviction(task_id, part, reason, ref)
+        self._note("evicted", {"eviction": to_json(eviction)})
+
+    def _pick(
+        self,
+        branch: Branch,
+        kind: str,
+        tasks: Sequence[str],
+        tree: str,
+        subject: str,
+        body: str,
+        score: float,
+    ) -> None:
+        commit = patches.commit(self._repo, tree, [branch.tip], f"{subject}\n\n{body}\n")
+        branch.tip = commit
+        keep = f"refs/mngr/tmr/{self._run.name}/branch"
+        self._repo.git("update-ref", keep, commit)
+        pick = Pick(kind, tuple(tasks), commit, tree, subject, score)
+        self._note("picked", {"pick": to_json(pick)})
+
+    def _gate(self, tree: str, claimed: set[str]) -> list[str]:
+        """What fails of all that passed at the baseline and all that the branch claims."""
+        tests = sorted(claimed | {n for n, b in self._run.baseline.items() if _passed(b.standing)})
+        key = f"{tree} {hashlib.sha256(chr(0).join(tests).encode()).hexdigest()[:16]}"
+        if self._run.gates.get(key):
+            return []
+        commit = patches.commit(self._repo, tree, [self._run.base], "A candidate\n")
+        self._repo.git("update-ref", f"refs/mngr/tmr/{self._run.name}/candidate", commit)
+        checks = self._bench.check_all("gate", commit, tests)
+        errors = [error for checked in checks for error in checked.errors]
+        outcomes: dict[str, str] = {}
+        for checked in checks:
+            outcomes |= {node: run.outcome for node, run in checked.runs.items()}
+        failing = [each for each in tests if _worst(outcomes, each) != "passed"]
+        proofs: list[Json] = [to_json(checked.proof) for checked in checks]
+        passed = not failing and not errors
+        told: dict[str, Json] = {"key": key, "passed": passed, "failing": [*failing[:50]]}
+        self._note("gated", {**told, "errors": [*errors[:10]], "proofs": proofs})
+        return [*errors, *failing]
+
+
+def _passed(standing: str) -> bool:
+    return standing == "passed"
+
+
+def _worst(outcomes: Mapping[str, str], test: str) -> str:
+    if test in outcomes:
+        return outcomes[test]
+    mine = [kind for node, kind in outcomes.items() if node.partition("[")[0] == test]
+    return next((kind for kind in mine if kind != "passed"), "passed" if mine else "missing")
+
+
+def _claims(part: Part) -> set[str]:
+    verdict = part.verdict
+    own = {task.node_id for task in part.tasks}
+    return {*own, *verdict.tests_changed, *verdict.tests_added}
+
+
+def _task_ids(parts: Sequence[Part]) -> list[str]:
+    return [task.id for part in parts for task in part.tasks]
+
+
+def _few(tests: Sequence[str]) -> str:
+    more = f" and {len(tests) - 2} more" if len(tests) > 2 else ""
+    return ", ".join(tests[:2]) + more

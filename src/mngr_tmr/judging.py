@@ -1,0 +1,128 @@
+"""What is to be done about an agent at work, from one look at it. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from mngr.errors import BadRecord
+from mngr.outcome import parse_outcome
+from mngr_tmr.model import Options, Outcome, Spending, Try
+
+OVERLOAD = re.compile(r"\b(429|529|overload|rate.?limit)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """One agent in one reading."""
+
+    state: str
+    reason: str = ""
+    since: float = 0.0
+    outcome: bytes = b""
+    """The file it published, if it has."""
+    spent: Spending = field(default_factory=Spending)
+
+
+@dataclass(frozen=True)
+class Step:
+    """`wait`, `remind` (with what to say), `throttle`, or `end` with an outcome."""
+
+    kind: str
+    outcome: Outcome = Outcome.NO_RESULT
+    text: str = ""
+    until: float = 0.0
+
+
+WAIT = Step("wait")
+
+
+def judge(each: Try, seen: Sighting | None, now: float, options: Options) -> Step:
+    """The first line that matches wins."""
+    if seen is None:
+        return Step("end", Outcome.DIED, "its agent is gone")
+    if seen.outcome:
+        return _published(each, seen, now, options)
+    over = _over_budget(seen.spent, options)
+    if over:
+        return Step("end", Outcome.OVER_BUDGET, over)
+    if seen.state in ("STOPPED", "FAILED", "LOST", "DONE"):
+        return _ended(seen)
+    if seen.state == "WAITING":
+        return _waiting(each, seen, now, options)
+    if now - each.launched > options.agent_timeout + 60:
+        return Step("end", Outcome.TIMED_OUT, f"no end after {options.agent_timeout:g} s")
+    return WAIT
+
+
+def _published(each: Try, seen: Sighting, now: float, options: Options) -> Step:
+    try:
+        parse_outcome(seen.outcome)
+    except BadRecord as error:
+        alive = seen.state in ("RUNNING", "WAITING")
+        if alive and not each.reminded:
+            return Step("remind", text=f"Your outcome.json is not valid: {error.message}.")
+        if alive and now - each.reminded < options.idle:
+            return WAIT
+        return Step("end", Outcome.NO_RESULT, f"malformed outcome.json: {error.message}")
+    return Step("end", Outcome.UNCHANGED, "published")
+
+
+def _over_budget(spent: Spending, options: Options) -> str:
+    limits = options.agent_budget
+    if limits.tokens is not None and spent.tokens > limits.tokens:
+        return f"used {spent.tokens} tokens of {limits.tokens}"
+    if limits.cost is not None and spent.cost is not None and spent.cost > limits.cost:
+        return f"used {spent.cost:.2f} of {limits.cost:.2f}"
+    return ""
+
+
+def _ended(seen: Sighting) -> Step:
+    if "timed out" in seen.reason:
+        return Step("end", Outcome.TIMED_OUT, seen.reason)
+    if "over its limit" in seen.reason:
+        return Step("end", Outcome.OVER_BUDGET, seen.reason)
+    if seen.state == "DONE":
+        return Step("end", Outcome.NO_RESULT, "ended without an outcome")
+    return Step("end", Outcome.DIED, f"{seen.state}: {seen.reason}")
+
+
+def _waiting(each: Try, seen: Sighting, now: float, options: Options) -> Step:
+    word, _, detail = seen.reason.partition(":")
+    if word == "quota":
+        return Step("end", Outcome.QUOTA, seen.reason)
+    idle = now - max(seen.since, each.launched, each.reminded)
+    if word == "error" and OVERLOAD.search(detail):
+        return _overloaded(each, seen, idle, options)
+    if idle < options.idle:
+        return WAIT
+    if word == "permission":
+        return Step("end", Outcome.BLOCKED, f"asked for permission:{detail}")
+    if each.reminded:
+        return Step("end", Outcome.NO_RESULT, f"idle without an outcome ({seen.reason})")
+    return Step("remind", text="You stopped without publishing an outcome.")
+
+
+def _overloaded(each: Try, seen: Sighting, idle: float, options: Options) -> Step:
+    """Its client has given up retrying by itself; one nudge later, when there is less load."""
+    if not each.reminded:
+        return Step("throttle", text=seen.reason)
+    if idle < options.idle:
+        return WAIT
+    return Step("end", Outcome.DIED, seen.reason)
+
+
+def reset_time(reason: str, now: float) -> float:
+    """When a quota is said to come back: an ISO time or seconds since 1970 in the text."""
+    import datetime
+
+    for word in re.findall(r"\d{4}-\d\d-\d\dT[\d:.]+Z?|\d{10}(?:\.\d+)?", reason):
+        if "T" not in word:
+            return float(word)
+        text = word.replace("Z", "+00:00")
+        try:
+            when = datetime.datetime.fromisoformat(text)
+        except ValueError:
+            continue
+        return when.replace(tzinfo=when.tzinfo or datetime.UTC).timestamp()
+    return now + 3600.0

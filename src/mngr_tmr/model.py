@@ -1,0 +1,312 @@
+"""The nouns of a run. Data only: events become these in fold.py, and everything else reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from mngr.struct import Json
+
+Event = Mapping[str, Json]
+
+
+class Outcome(StrEnum):
+    """How one try of an agent ended. Each is its own: none is folded into another."""
+
+    FIXED = "fixed"
+    IMPROVED = "improved"
+    UNCHANGED = "unchanged"
+    BLOCKED = "blocked"
+    NO_RESULT = "no result"
+    DIED = "died"
+    TIMED_OUT = "timed out"
+    OVER_BUDGET = "over budget"
+    QUOTA = "quota"
+    LAUNCH_FAILED = "launch failed"
+    CANCELLED = "cancelled"
+
+
+INFRASTRUCTURE = (Outcome.DIED, Outcome.LAUNCH_FAILED, Outcome.QUOTA)
+"""Not the agent's verdict on its test, so worth another try."""
+
+ANSWERS = (Outcome.FIXED, Outcome.IMPROVED, Outcome.UNCHANGED)
+"""The agent did what it was asked for, or says so."""
+
+
+class Ruling(StrEnum):
+    """What verification made of a try."""
+
+    ACCEPTED = "accepted"
+    UNCHANGED = "unchanged"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test as collected."""
+
+    __test__ = False
+
+    node_id: str
+    file: str
+    doc: str = ""
+    blocks: tuple[str, ...] = ()
+    """The tutorial blocks it cites."""
+
+
+@dataclass(frozen=True)
+class TestRun:
+    """One run of one test."""
+
+    __test__ = False
+
+    outcome: str
+    """passed, failed, skipped or missing"""
+    seconds: float = 0.0
+    stage: str = ""
+    """setup, call or teardown: where it failed"""
+    exception: str = ""
+    message: str = ""
+    frame: str = ""
+    """file:function of the innermost frame inside the project"""
+    signature: str = ""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A test in all baseline rounds."""
+
+    runs: tuple[TestRun, ...] = ()
+
+    @property
+    def standing(self) -> str:
+        """passed, failed, flaky or skipped"""
+        kinds = {run.outcome for run in self.runs}
+        if not kinds or kinds <= {"skipped", "missing"}:
+            return "skipped"
+        if len(kinds) > 1:
+            return "flaky"
+        return kinds.pop()
+
+    @property
+    def signature(self) -> str:
+        return next((run.signature for run in self.runs if run.signature), "")
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What agents cost; `cost` is None where a price is not known."""
+
+    tokens: int = 0
+    cost: float | None = 0.0
+
+    def __add__(self, other: Spending) -> Spending:
+        unknown = self.cost is None or other.cost is None
+        cost = None if unknown else (self.cost or 0.0) + (other.cost or 0.0)
+        return Spending(self.tokens + other.tokens, cost)
+
+    def __sub__(self, other: Spending) -> Spending:
+        return self + Spending(-other.tokens, None if other.cost is None else -other.cost)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a try ended, and what it left."""
+
+    outcome: Outcome
+    reason: str = ""
+    head: str = ""
+    ref: str = ""
+    """The ref that keeps its commits in the source repository; nothing where it made none."""
+    summary: str = ""
+    needs: str = ""
+    """What a blocked agent would need."""
+    tests_added: tuple[str, ...] = ()
+    confusing: tuple[tuple[str, str, str], ...] = ()
+    """command, what was tried, what happened"""
+    artifacts: str = ""
+    """The folder, relative to the run's, with what was pulled from the agent."""
+    spent: Spending = field(default_factory=Spending)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One command that verification or a gate ran."""
+
+    what: str
+    command: str
+    exit_code: int
+    commit: str = ""
+    log: str = ""
+    """Relative to the run's folder."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What verification found out about a try, with the commits it made of it."""
+
+    ruling: Ruling
+    reason: str
+    implementation: str = ""
+    """A commit on the task's base with only the implementation's changes."""
+    other: str = ""
+    """A commit on the task's base with only the changes of tests and documents."""
+    together: bool = False
+    """The other part fails without the implementation's."""
+    turned_green: tuple[str, ...] = ()
+    tests_changed: tuple[str, ...] = ()
+    tests_added: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    proofs: tuple[Proof, ...] = ()
+
+
+@dataclass
+class Try:
+    """One agent at one task."""
+
+    number: int
+    agent_name: str
+    base: str
+    intended: float
+    agent_id: str = ""
+    launched: float = 0.0
+    reminded: float = 0.0
+    ended: Ended | None = None
+    ended_at: float = 0.0
+    verdict: Verdict | None = None
+
+
+@dataclass
+class Task:
+    """One test that was selected, and everything tried on it."""
+
+    id: str
+    node_id: str
+    want: str
+    """fix or improve"""
+    signature: str = ""
+    canary: str = ""
+    """The task that this one waits for, which has the same signature."""
+    base: str = ""
+    """Where its agents begin, if not at the run's own base."""
+    tries: list[Try] = field(default_factory=list)
+    skipped: str = ""
+    """Why no agent works on it after all."""
+
+    @property
+    def latest(self) -> Try | None:
+        return self.tries[-1] if self.tries else None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return self.latest.verdict if self.latest else None
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A commit of the branch."""
+
+    kind: str
+    """other or implementation"""
+    tasks: tuple[str, ...]
+    commit: str
+    tree: str
+    subject: str
+    score: float = 0.0
+
+
+@dataclass(frozen=True)
+class Eviction:
+    """Work that did not go onto the branch, and where it is kept."""
+
+    task: str
+    part: str
+    reason: str
+    ref: str = ""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits; None is none. Of a run, and of each agent."""
+
+    cost: float | None = None
+    tokens: int | None = None
+    minutes: float | None = None
+    agents: int | None = None
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run is to be done. `retune` changes some of these while it goes on."""
+
+    agent_type: str = ""
+    agent_args: tuple[str, ...] = ()
+    agent_env: tuple[tuple[str, str], ...] = ()
+    provider: str = ""
+    max_agents: int = 4
+    stagger: float = 0.0
+    """Seconds between two launches."""
+    repeats: int = 2
+    """How often baseline and verification run a test."""
+    retries: int = 1
+    """Further tries after an infrastructure failure."""
+    only: str = "all"
+    sample: int = 0
+    """So many tests more than selected, chosen by `seed`."""
+    seed: int = 0
+    agent_timeout: float = 1800.0
+    idle: float = 20.0
+    """Seconds an agent may wait without an outcome before it is reminded, and then given up."""
+    agent_budget: Budget = field(default_factory=Budget)
+    run_budget: Budget = field(default_factory=Budget)
+    canaries: bool = True
+    alert_after: int = 5
+    on_alert: str = ""
+    pytest_args: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    workers: int = 2
+    """Bare agents for baseline, verification and gates."""
+
+
+@dataclass
+class Run:
+    """Everything the journal says."""
+
+    name: str = ""
+    repository: str = ""
+    base: str = ""
+    branch: str = ""
+    started: float = 0.0
+    options: Options = field(default_factory=Options)
+    tests: dict[str, Test] = field(default_factory=dict)
+    collect_errors: tuple[str, ...] = ()
+    collected: bool = False
+    baseline: dict[str, Baseline] = field(default_factory=dict)
+    rounds: int = 0
+    weak: set[str] = field(default_factory=set)
+    """Tests that pass although their commands do nothing."""
+    weighed: bool = False
+    tasks: dict[str, Task] = field(default_factory=dict)
+    selected: bool = False
+    left_out: dict[str, str] = field(default_factory=dict)
+    """node id -> why it was not selected"""
+    paused: str = ""
+    """Why nothing is launched at the moment."""
+    paused_until: float = 0.0
+    cancelled: bool = False
+    slots: int = 0
+    """How many agents may run at once just now."""
+    picks: list[Pick] = field(default_factory=list)
+    evictions: list[Eviction] = field(default_factory=list)
+    gates: dict[str, bool] = field(default_factory=dict)
+    """tree and tests, as one key -> whether it passed"""
+    conflicts: list[str] = field(default_factory=list)
+    alerts: list[str] = field(default_factory=list)
+    status: str = ""
+    """done, nothing to do, failed or cancelled, once it has ended"""
+    ended: float = 0.0
+    result_branch: str = ""
+    spent: Spending = field(default_factory=Spending)
+    tries: int = 0

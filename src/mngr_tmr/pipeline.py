@@ -1,0 +1,237 @@
+"""collect -> baseline -> select -> dispatch -> gather -> verify -> integrate -> publish.
+
+Each stage looks at the run, which is the fold of its journal, and does what is missing. So the
+same call begins a run, goes on with a killed one, and finds nothing to do in a finished one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from mngr.api import Mngr
+from mngr.errors import MngrError
+from mngr.git import Repo
+from mngr.struct import Json
+from mngr_tmr import messages, prompting, ranking, selecting
+from mngr_tmr.bench import Bench, Check
+from mngr_tmr.codec import to_json
+from mngr_tmr.conductor import Conductor, Order
+from mngr_tmr.fleet import RealFleet
+from mngr_tmr.fold import apply, fold
+from mngr_tmr.integrate import Integration
+from mngr_tmr.journal import Journal, read
+from mngr_tmr.model import Ruling, Run, TestRun
+from mngr_tmr.patches import show
+from mngr_tmr.resolving import Resolver
+from mngr_tmr.settings import Project
+from mngr_tmr.verify import RealInspector
+
+TICK = 0.5
+
+Watch = Callable[[Run], None]
+Controls = Callable[[], Sequence[Mapping[str, Json]]]
+
+
+class RealClock:
+    def now(self) -> float:
+        return time.time()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+class Pipeline:
+    """One process at work on one run; it holds the journal open as its only writer."""
+
+    def __init__(
+        self,
+        api: Mngr,
+        folder: Path,
+        journal: Journal,
+        repo: Repo,
+        project: Project,
+        *,
+        watch: Watch,
+        controls: Controls,
+    ) -> None:
+        self.run = fold(read(folder))
+        self._api, self._folder, self._journal = api, folder, journal
+        self._repo, self._project = repo, project
+        self._watch, self._controls = watch, controls
+        self._bench = Bench(
+            api, self.run.repository, self.run.name, folder, project, self.run.options
+        )
+
+    def note(self, type: str, fields: Mapping[str, Json]) -> None:
+        apply(self.run, self._journal.append(type, fields))
+        self._watch(self.run)
+
+    def go(self, *, confirm: Callable[[Run], bool] = lambda run: True) -> Run:
+        """To the end, or to where `confirm` says no, once it is known what will be launched."""
+        try:
+            self._collect()
+            self._baseline()
+            self._weigh()
+            self._select()
+            if not confirm(self.run):
+                return self.run
+            self._dispatch()
+            self._finish()
+        finally:
+            self._bench.close()
+        return self.run
+
+    def integrate_again(self) -> Run:
+        """The branch anew; agents that a human helped and that published since are taken in."""
+        try:
+            self._take_in()
+            self._dispatch()
+            self._finish(again=True)
+        finally:
+            self._bench.close()
+        return self.run
+
+    def _take_in(self) -> None:
+        """A try whose agent has another outcome than the one collected ends anew."""
+        fleet = self._fleet()
+        seen = fleet.look()
+        for task in self.run.tasks.values():
+            latest = task.latest
+            sighting = seen.get(latest.agent_name) if latest else None
+            if latest is None or latest.ended is None or sighting is None or not sighting.outcome:
+                continue
+            ended = fleet.collect(task, latest, latest.ended.outcome, latest.ended.reason)
+            if (ended.head, ended.outcome) != (latest.ended.head, latest.ended.outcome):
+                told: dict[str, Json] = {"task": task.id, "try": latest.number}
+                self.note("try_ended", {**told, "ended": to_json(ended)})
+
+    def _fleet(self) -> RealFleet:
+        return RealFleet(self._api, self.run, self._folder, self._repo, self._prompt)
+
+    # before any agent
+
+    def _collect(self) -> None:
+        if self.run.collected:
+            return
+        checked = self._bench.check(Check("collect", self.run.base, collect_only=True))
+        if not checked.tests:
+            told = checked.errors[0] if checked.errors else checked.told.strip()[-300:]
+            raise MngrError(f"no tests were collected: {told or 'pytest found none'}")
+        tests: list[Json] = [to_json(test) for test in checked.tests.values()]
+        self.note("collected", {"tests": tests, "errors": [*checked.errors]})
+
+    def _baseline(self) -> None:
+        while self.run.rounds < max(1, self.run.options.repeats):
+            results: dict[str, Json] = {}
+            for checked in self._bench.check_all("baseline", self.run.base, [*self.run.tests]):
+                results |= {node: to_json(run) for node, run in checked.runs.items()}
+            missing = {n: to_json(TestRun("missing")) for n in self.run.tests if n not in results}
+            self.note("baseline", {"results": {**results, **missing}})
+
+    def _weigh(self) -> None:
+        """Once more with commands that do nothing: what still passes proves nothing."""
+        if self.run.weighed or self.run.options.only not in ("weak", "needy"):
+            return
+        passing = [n for n, each in self.run.baseline.items() if each.standing == "passed"]
+        weak: list[Json] = []
+        for checked in self._bench.check_all("no-op", self.run.base, passing, noop=True):
+            weak += [node for node, run in checked.runs.items() if run.outcome == "passed"]
+        self.note("weighed", {"weak": weak})
+
+    def _select(self) -> None:
+        if self.run.selected:
+            return
+        selection = selecting.select(self.run)
+        for node_id, reason in selection.left_out.items():
+            apply(
+                self.run,
+                self._journal.append("skipped", {"node_id": node_id, "reason": reason}, sync=False),
+            )
+        tasks: list[Json] = [
+            {
+                "task": task.id,
+                "node_id": task.node_id,
+                "want": task.want,
+                "signature": task.signature,
+                "canary": task.canary,
+            }
+            for task in selection.tasks
+        ]
+        self.note("selected", {"tasks": tasks})
+
+    # agents
+
+    def _dispatch(self) -> None:
+        fleet = self._fleet()
+        scratch = self._folder / "scratch"
+        inspector = RealInspector(self.run, self._repo, self._bench, self._project, scratch)
+        workers = self.run.options.max_agents + self.run.options.workers
+        with ThreadPoolExecutor(max_workers=min(32, workers)) as executor:
+            conductor = Conductor(
+                self.run,
+                self._journal,
+                fleet,
+                inspector,
+                RealClock(),
+                executor,
+                self._controls,
+            )
+            conductor.conduct(TICK, self._watch)
+
+    def _prompt(self, order: Order) -> str:
+        path = order.node_id.partition("::")[0]
+        source = show(self._repo, order.base, path) or ""
+        return prompting.tester(self.run, self._project, order, source)
+
+    # the branch
+
+    def _finish(self, *, again: bool = False) -> None:
+        if self.run.status and not again:
+            return
+        scratch = self._folder / "scratch"
+        scratch.mkdir(parents=True, exist_ok=True)
+        resolver = Resolver(self._api, self.run, self._repo, self._project, scratch)
+        integration = Integration(
+            self.run, self._repo, self._bench, scratch, self.note, resolver.resolve
+        )
+        tip = integration.integrate()
+        branch = f"tmr/{self.run.name}"
+        self._repo.git("update-ref", "-m", "mngr tmr", f"refs/heads/{branch}", tip)
+        title, body = messages.pull_request(self.run)
+        (self._folder / "pull-request.md").write_text(f"# {title}\n\n{body}", encoding="utf-8")
+        self._tidy()
+        self.note("run_ended", {"status": status(self.run), "branch": branch})
+
+    def _tidy(self) -> None:
+        """Agents whose work is on the branch, or was not needed, go; others wait for a human."""
+        settled = (Ruling.ACCEPTED, Ruling.UNCHANGED)
+        evicted = {each.task for each in self.run.evictions}
+        done = {
+            each.agent_name
+            for task in self.run.tasks.values()
+            for each in task.tries
+            if each.verdict is not None
+            and each.verdict.ruling in settled
+            and task.id not in evicted
+        }
+        mine = [agent for agent in self._api.list() if agent.name in done]
+        if mine:
+            bury = self._api.destroy_many(mine, drop_branch=True)
+            for agent in mine:
+                bury(agent)
+
+
+def status(run: Run) -> str:
+    """Said by counting: a run in which everything failed has failed."""
+    counts = ranking.counts(run)
+    if run.cancelled:
+        return "cancelled"
+    if run.picks:
+        return "done"
+    good = ("unchanged", "skipped", "fixed", "improved")
+    if not run.tasks or all(word in good for word in counts):
+        return "nothing to do"
+    return "failed"

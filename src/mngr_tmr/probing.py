@@ -1,0 +1,93 @@
+"""What the probe wrote -> tests and how they went. The file comes from agents' code: hostile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mngr.struct import Json
+from mngr_tmr.model import Test, TestRun
+from mngr_tmr.signatures import signature
+
+LINE_LIMIT = 100_000
+ORDER = {"passed": 0, "skipped": 1, "failed": 2}
+
+
+@dataclass
+class Probed:
+    """One run of pytest, as the probe saw it."""
+
+    tests: dict[str, Test] = field(default_factory=dict)
+    runs: dict[str, TestRun] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    finished: bool = False
+
+
+def parse(data: bytes) -> Probed:
+    """Lines that are not the probe's are passed over."""
+    probed = Probed()
+    for entry in _entries(data):
+        if "collected" in entry:
+            node_id = _text(entry, "collected")
+            probed.tests[node_id] = Test(node_id, _text(entry, "file"), _text(entry, "doc"))
+        elif "error" in entry:
+            probed.errors.append(f"{_text(entry, 'error')}: {_last_line(_text(entry, 'message'))}")
+        elif "test" in entry:
+            _note(probed, entry)
+        elif "finished" in entry:
+            probed.finished = True
+    return probed
+
+
+def _entries(data: bytes) -> Iterator[Mapping[str, Json]]:
+    for line in data.split(b"\n"):
+        if not line or len(line) > LINE_LIMIT:
+            continue
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _text(entry: Mapping[str, Json], key: str) -> str:
+    value = entry.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip()[:300] if lines else ""
+
+
+def _note(probed: Probed, entry: Mapping[str, Json]) -> None:
+    """A test is what the worst of its set-up, call and teardown is."""
+    node_id, outcome = _text(entry, "test"), _text(entry, "outcome")
+    if outcome not in ORDER:
+        return
+    seconds = entry.get("seconds")
+    spent = float(seconds) if isinstance(seconds, (int, float)) else 0.0
+    before = probed.runs.get(node_id, TestRun("passed"))
+    if ORDER[outcome] <= ORDER[before.outcome] and node_id in probed.runs:
+        probed.runs[node_id] = _longer(before, spent)
+        return
+    stage, exception = _text(entry, "stage"), _text(entry, "exception")
+    message, frame = _text(entry, "message"), _text(entry, "frame")
+    failed = outcome == "failed"
+    probed.runs[node_id] = TestRun(
+        outcome=outcome,
+        seconds=before.seconds + spent,
+        stage=stage if failed else "",
+        exception=exception,
+        message=message,
+        frame=frame,
+        signature=signature(stage, exception, message, frame) if failed else "",
+    )
+
+
+def _longer(run: TestRun, seconds: float) -> TestRun:
+    from dataclasses import replace
+
+    return replace(run, seconds=run.seconds + seconds)

@@ -1,0 +1,144 @@
+"""What is going on: a few lines that rewrite themselves on a terminal, JSON lines otherwise."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+
+from mngr.cli.output import clean
+from mngr_tmr import ranking
+from mngr_tmr.model import Run
+
+PAUSE = 0.2
+
+
+class Progress:
+    """`show(run)` as often as you like."""
+
+    def __init__(self, args: argparse.Namespace, folder: Path) -> None:
+        self._quiet = args.quiet
+        self._terminal = sys.stderr.isatty() and not args.headless
+        self._folder = folder
+        self._lines = 0
+        self._shown = 0.0
+        self._last: dict[str, object] = {}
+        self._alerts = 0
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.clear()
+
+    def show(self, run: Run) -> None:
+        self._alert(run)
+        if self._quiet or time.monotonic() - self._shown < PAUSE:
+            return
+        self._shown = time.monotonic()
+        if self._terminal:
+            self._draw(lines(run, shutil.get_terminal_size().columns))
+        else:
+            self._tell(run)
+
+    def clear(self) -> None:
+        if self._lines:
+            sys.stderr.write(f"\x1b[{self._lines}A\r\x1b[J")
+            sys.stderr.flush()
+            self._lines = 0
+
+    def _draw(self, text: list[str]) -> None:
+        up = f"\x1b[{self._lines}A\r\x1b[J" if self._lines else ""
+        sys.stderr.write(up + "".join(f"{line}\n" for line in text))
+        sys.stderr.flush()
+        self._lines = len(text)
+
+    def _tell(self, run: Run) -> None:
+        now = state(run)
+        if now != self._last:
+            self._last = now
+            print(json.dumps({"type": "progress", **now}), file=sys.stderr, flush=True)
+
+    def _alert(self, run: Run) -> None:
+        for text in run.alerts[self._alerts :]:
+            self.clear()
+            print(f"mngr: alert: {clean(text)}", file=sys.stderr)
+            if run.options.on_alert:
+                env = {**os.environ, "MNGR_TMR_ALERT": text, "MNGR_TMR_RUN": run.name}
+                subprocess.Popen(
+                    ["sh", "-c", run.options.on_alert], env=env, stdin=subprocess.DEVNULL
+                )
+        self._alerts = len(run.alerts)
+
+
+def state(run: Run) -> dict[str, object]:
+    tasks = run.tasks.values()
+    ended = [task for task in tasks if ranking.ending_of(task) != "unfinished"]
+    running = [t for t in tasks if t.latest and t.latest.launched and t.latest.ended is None]
+    return {
+        "run": run.name,
+        "stage": stage(run),
+        "tests": len(run.tests),
+        "tasks": len(run.tasks),
+        "ended": len(ended),
+        "running": len(running),
+        "slots": run.slots,
+        "tokens": run.spent.tokens,
+        "cost": run.spent.cost,
+        "commits": len(run.picks),
+        "paused": run.paused,
+    }
+
+
+def stage(run: Run) -> str:
+    if run.status:
+        return run.status
+    if not run.collected:
+        return "collecting"
+    if run.rounds < max(1, run.options.repeats):
+        return f"baseline, round {run.rounds + 1}"
+    if not run.selected:
+        return "selecting"
+    if any(ranking.ending_of(task) == "unfinished" for task in run.tasks.values()):
+        return "agents at work"
+    return "building the branch"
+
+
+def lines(run: Run, width: int) -> list[str]:
+    now = state(run)
+    total, done = len(run.tasks) or 1, now["ended"]
+    assert isinstance(done, int)
+    size = max(10, min(40, width - 40))
+    filled = size * done // total if run.tasks else 0
+    bar = "#" * filled + "." * (size - filled)
+    spent = f"{run.spent.tokens:,} tokens"
+    if run.spent.cost:
+        spent += f", ${run.spent.cost:.2f}"
+    text = [
+        f"{run.name}: {now['stage']}{f' ({run.paused})' if run.paused else ''}",
+        f"[{bar}] {done} of {len(run.tasks)}; {now['running']} of {run.slots} slots; {spent}",
+        "  ".join(f"{word} {number}" for word, number in ranking.counts(run).items()),
+    ]
+    text += [f"  {word}" for word in _clusters(run)]
+    return [clean(line)[: max(20, width - 1)] for line in text if line.strip()]
+
+
+def _clusters(run: Run) -> list[str]:
+    """The signatures that most tests share."""
+    counts: dict[str, int] = {}
+    for baseline in run.baseline.values():
+        if baseline.signature and baseline.standing == "failed":
+            counts[baseline.signature] = counts.get(baseline.signature, 0) + 1
+    shared = [(n, each) for each, n in counts.items() if n > 1]
+    return [f"{n} fail alike: {each}" for n, each in sorted(shared, reverse=True)[:3]]

@@ -1,0 +1,75 @@
+"""The end of a run: its summary in words and numbers, its report, and a pull request if asked."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mngr.errors import MissingProgram, MngrError
+from mngr.git import Repo
+from mngr.struct import Json
+from mngr_tmr import messages, ranking
+from mngr_tmr.model import Run
+
+WORDS = {
+    "done": "is done",
+    "nothing to do": "found nothing to change",
+    "failed": "failed: no agent's work could be taken",
+    "cancelled": "was cancelled",
+}
+
+
+def in_words(status: str) -> str:
+    return WORDS.get(status, status)
+
+
+def summary(run: Run, folder: Path) -> dict[str, Json]:
+    return {
+        "run": run.name,
+        "status": run.status,
+        "branch": run.result_branch,
+        "commits": len(run.picks),
+        "counts": dict(ranking.counts(run)),
+        "tokens": run.spent.tokens,
+        "cost": run.spent.cost,
+        "folder": str(folder),
+    }
+
+
+def closing_words(run: Run, report: str) -> str:
+    lines = [f"The run {run.name} {in_words(run.status)}."]
+    lines += [f"  {number} {word}" for word, number in ranking.counts(run).items()]
+    for pick in run.picks:
+        lines.append(f"  {pick.commit[:12]} {pick.subject}")
+    for task in run.tasks.values():
+        if ranking.ending_of(task) == "blocked":
+            lines.append(f"  blocked: {task.node_id}: {messages._reason(task)}")
+    if run.picks:
+        lines.append(f"Branch: {run.result_branch}")
+        lines.append(f"To publish it: git push -u origin {run.result_branch}")
+    if report:
+        lines.append(f"Report: {report}")
+    return "\n".join(lines)
+
+
+def write_report(args: argparse.Namespace, folder: Path) -> str:
+    """The page to open."""
+    from mngr_view.writing import write
+
+    return str(write(folder, folder / "report"))
+
+
+def pull_request(repo: Repo, folder: Path, run: Run) -> None:
+    """With gh, as the user; agents never see what it uses."""
+    pushed = repo.attempt("push", "-u", "origin", run.result_branch)
+    if pushed.code:
+        raise MngrError(f"{run.result_branch} could not be pushed: {pushed.complaint}")
+    title, _ = messages.pull_request(run)
+    body = str(folder / "pull-request.md")
+    words = ["gh", "pr", "create", "--head", run.result_branch, "--title", title]
+    try:
+        done = repo.run(["env", "-C", repo.path, *words, "--body-file", body], timeout=120)
+    except FileNotFoundError:
+        raise MissingProgram("gh is not installed", "open the pull request by hand") from None
+    if done.code:
+        raise MngrError(f"gh could not open the pull request: {done.complaint}")

@@ -1,0 +1,90 @@
+"""A real conflict between two verified changes: one agent, one conflict at a time, and the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mngr.api import CreateRequest, Mngr
+from mngr.errors import BadRecord, MngrError
+from mngr.git import Repo
+from mngr.outcome import parse_outcome
+from mngr.state import ENDED
+from mngr_tmr import patches, prompting
+from mngr_tmr.model import Run
+from mngr_tmr.settings import Project
+
+TICK = 0.5
+
+
+class Resolver:
+    def __init__(self, api: Mngr, run: Run, repo: Repo, project: Project, scratch: Path) -> None:
+        self._api, self._run, self._repo = api, run, repo
+        self._project, self._scratch = project, scratch
+
+    def resolve(self, tree: str, base: str, part: str, paths: Sequence[str]) -> str:
+        """A tree that holds both, which still has to pass the gate; nothing where none came."""
+        if self._run.cancelled or not self._run.options.agent_type:
+            return ""
+        onto = patches.commit(self._repo, tree, [self._run.base], "What is on the branch\n")
+        keep = f"refs/mngr/tmr/{self._run.name}/conflict"
+        self._repo.git("update-ref", f"{keep}/onto", onto)
+        self._repo.git("update-ref", f"{keep}/part", part)
+        try:
+            return self._asked(onto, part, paths)
+        except MngrError:
+            return ""
+
+    def _asked(self, onto: str, part: str, paths: Sequence[str]) -> str:
+        name = f"tmr-{self._run.name}-merge-{part[:8]}"
+        tests = ", ".join(sorted(self._run.tests)[:5])
+        prompt = prompting.integrator(self._run, self._project, part, ", ".join(paths), tests)
+        options = self._run.options
+        where = f"@.{options.provider}" if options.provider else ""
+        request = CreateRequest(
+            address=f"{name}{where}",
+            type=options.agent_type,
+            args=options.agent_args,
+            message=prompt,
+            source=self._run.repository,
+            transfer="git-mirror",
+            branch=f"{onto}:mngr/{name}",
+            labels={"tmr": self._run.name, "role": "integrator"},
+            env={**dict(options.agent_env), "MNGR_TMR_TASK": "conflict", "MNGR_TMR_TRY": "1"},
+            timeout=options.agent_timeout,
+        )
+        existing = next((each for each in self._api.list() if each.name == name), None)
+        if existing is not None:
+            self._api.destroy(existing, drop_branch=True)
+        agent = self._api.create(request).agent
+        try:
+            self._api.deliver(agent, part, cwd=self._run.repository)
+            head = self._published(agent.id, options.agent_timeout)
+            if not head:
+                return ""
+            ref = f"refs/mngr/tmr/{self._run.name}/conflict/answer"
+            self._api.bring(agent, head, ref, cwd=self._run.repository)
+            if any(
+                self._project.is_forbidden(c.path) for c in patches.changes(self._repo, onto, head)
+            ):
+                return ""
+            return self._repo.line("rev-parse", f"{head}^{{tree}}")
+        finally:
+            self._api.destroy(self._api.get(agent), drop_branch=True)
+
+    def _published(self, agent_id: str, timeout: float) -> str:
+        import time
+
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            agent = self._api.list([agent_id])[0]
+            if agent.evidence.outcome:
+                try:
+                    outcome = parse_outcome(agent.evidence.outcome)
+                except BadRecord:
+                    return ""
+                return "" if outcome.blocked else outcome.head
+            if agent.state in ENDED:
+                return ""
+            time.sleep(TICK)
+        return ""

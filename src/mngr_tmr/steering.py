@@ -1,0 +1,59 @@
+"""`mngr tmr pause`, `retune` and `cancel`: notes to the process that is at work on a run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+
+from mngr.cli.output import one
+from mngr.errors import Refused, UsageError
+from mngr.struct import Json
+from mngr_tmr import runs
+from mngr_tmr.journal import is_at_work
+
+TUNABLE = {
+    "max_agents": "max_agents",
+    "stagger": "stagger",
+    "retries": "retries",
+    "agent_timeout": "agent_timeout",
+    "idle": "idle",
+    "alert_after": "alert_after",
+    "on_alert": "on_alert",
+}
+
+
+def pause(args: argparse.Namespace) -> int:
+    action = "resume" if args.resume else "pause"
+    return _send(args, {"action": action}, "goes on" if args.resume else "launches nothing more")
+
+
+def cancel(args: argparse.Namespace) -> int:
+    return _send(args, {"action": "cancel"}, "stops its agents and ends")
+
+
+def retune(args: argparse.Namespace) -> int:
+    given: dict[str, Json] = {
+        key: getattr(args, option)
+        for option, key in TUNABLE.items()
+        if getattr(args, option) != args.parser.get_default(option)
+    }
+    if not given:
+        options = ", ".join(f"--{each.replace('_', '-')}" for each in TUNABLE)
+        raise UsageError("nothing to change", f"give one of {options}")
+    words = ", ".join(f"{key} {value}" for key, value in given.items())
+    return _send(args, {"action": "retune", "options": given}, f"goes on with {words}")
+
+
+def _send(args: argparse.Namespace, order: Mapping[str, Json], what: str) -> int:
+    if len(args.words) > 1:
+        raise UsageError(f"one run at a time: {' '.join(args.words)!r}")
+    folder = runs.find(args.config.home, args.words[0] if args.words else args.name)
+    if not is_at_work(folder):
+        hint = f"`mngr tmr resume {folder.name}` goes on with it"
+        raise Refused(f"nothing is at work on the run {folder.name}", hint)
+    if not args.dry_run:
+        runs.send(folder, order)
+    row: dict[str, Json] = {"run": folder.name, **order, "sent": not args.dry_run}
+    would = "Would tell" if args.dry_run else "Told"
+    one(args, row, f"{would} the run {folder.name}: it {what}.")
+    return 0

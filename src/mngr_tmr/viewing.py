@@ -1,0 +1,101 @@
+"""`mngr tmr list`, `show`, `watch` and `report`: looking at runs, from their journals alone."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from mngr.cli.output import one, rows
+from mngr.errors import UsageError
+from mngr.events import iso
+from mngr.struct import Json
+from mngr_tmr import publishing, ranking, runs
+from mngr_tmr.journal import is_at_work
+from mngr_tmr.model import Run, Task
+from mngr_tmr.progress import Progress
+
+
+def list_runs(args: argparse.Namespace) -> int:
+    found = [runs.load(runs.root(args.config.home) / name) for name in runs.names(args.config.home)]
+    table: list[dict[str, Json]] = [_row(args, run) for run in found]
+    columns = ["run", "status", "tests", "tasks", "commits", "tokens", "begun"]
+    rows(args, table, columns, empty="No runs found", fields=columns)
+    return 0
+
+
+def _row(args: argparse.Namespace, run: Run) -> dict[str, Json]:
+    return {
+        "run": run.name,
+        "status": _status(args, run),
+        "tests": len(run.tests),
+        "tasks": len(run.tasks),
+        "commits": len(run.picks),
+        "tokens": run.spent.tokens,
+        "begun": iso(run.started)[:19] + "Z",
+    }
+
+
+def _status(args: argparse.Namespace, run: Run) -> str:
+    if is_at_work(runs.root(args.config.home) / run.name):
+        return f"paused: {run.paused}" if run.paused else "at work"
+    return run.status or "interrupted"
+
+
+def show(args: argparse.Namespace) -> int:
+    folder = runs.find(args.config.home, _name(args))
+    run = runs.load(folder)
+    table = [_task_row(task) for task in run.tasks.values()]
+    if args.format == "json":
+        one(args, {**publishing.summary(run, folder), "tasks": [*table]}, "")
+        return 0
+    columns = ["task", "want", "ending", "reason", "test"]
+    rows(args, table, columns, empty="No tests were selected", fields=columns)
+    return 0
+
+
+def _task_row(task: Task) -> dict[str, Json]:
+    latest = task.latest
+    ended = latest.ended if latest else None
+    verdict = task.verdict
+    reason = task.skipped or (verdict.reason if verdict else "") or (ended.reason if ended else "")
+    return {
+        "task": task.id,
+        "want": task.want,
+        "ending": ranking.ending_of(task),
+        "reason": " ".join(reason.split())[:200],
+        "test": task.node_id,
+        "agent": latest.agent_name if latest else "",
+        "tries": len(task.tries),
+    }
+
+
+def watch(args: argparse.Namespace) -> int:
+    """Until the process that works on it is gone."""
+    folder = runs.find(args.config.home, _name(args))
+    with Progress(args, folder) as progress:
+        while True:
+            at_work = is_at_work(folder)
+            run = runs.load(folder)
+            progress.show(run)
+            if not at_work:
+                break
+            time.sleep(0.5)
+    one(args, publishing.summary(run, folder), publishing.closing_words(run, ""))
+    return 0
+
+
+def report(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from mngr_view.writing import write
+
+    folder = runs.find(args.config.home, _name(args))
+    page = write(folder, Path(args.out) if args.out else folder / "report")
+    one(args, {"run": folder.name, "page": str(page)}, str(page))
+    return 0
+
+
+def _name(args: argparse.Namespace) -> str:
+    if len(args.words) > 1:
+        raise UsageError(f"one run at a time: {' '.join(args.words)!r}")
+    return str(args.words[0] if args.words else args.name)

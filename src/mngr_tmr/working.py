@@ -1,0 +1,192 @@
+"""`mngr tmr run`, `resume` and `integrate`: the verbs that do the work."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from mngr.api import Mngr, local_repository
+from mngr.cli.output import confirm, one, say
+from mngr.errors import MngrError, Refused, UsageError
+from mngr.git import Repo, checkout
+from mngr.struct import Json
+from mngr_tmr import forecasting, publishing, runs, selecting
+from mngr_tmr.codec import to_json
+from mngr_tmr.journal import Journal
+from mngr_tmr.model import Budget, Options, Run
+from mngr_tmr.patches import show
+from mngr_tmr.pipeline import Pipeline
+from mngr_tmr.progress import Progress
+from mngr_tmr.settings import Project, parse
+
+
+def run(args: argparse.Namespace) -> int:
+    """Begin a run, or finish what is missing of the one of that name."""
+    repo = _repository(os.getcwd())
+    folder = _folder(args, repo)
+    if args.dry_run:
+        return _foreseen(args, repo, folder)
+    with Journal(folder, time.time) as journal:
+        if not runs.load(folder).name:
+            _begin(args, repo, folder, journal)
+        return _work(args, folder, journal)
+
+
+def resume(args: argparse.Namespace) -> int:
+    folder = runs.find(args.config.home, _one_word(args))
+    with Journal(folder, time.time) as journal:
+        return _work(args, folder, journal)
+
+
+def integrate(args: argparse.Namespace) -> int:
+    """Only the branch again; agents that published anew meanwhile are collected first."""
+    folder = runs.find(args.config.home, _one_word(args))
+    with Journal(folder, time.time) as journal:
+        return _work(args, folder, journal, again=True)
+
+
+def _one_word(args: argparse.Namespace) -> str:
+    if len(args.words) > 1:
+        raise UsageError(f"one run at a time: {' '.join(args.words)!r}")
+    return str(args.words[0] if args.words else args.name)
+
+
+def _repository(cwd: str) -> Repo:
+    repo = local_repository(cwd)
+    found = checkout(repo)
+    if found is None or not found.head:
+        raise UsageError(f"{cwd} is not in a git repository with commits", "tmr needs one")
+    return local_repository(found.top)
+
+
+def _folder(args: argparse.Namespace, repo: Repo) -> Path:
+    name = args.name or _fresh_name(args.config.home)
+    problem = selecting.run_name_problem(name)
+    if problem:
+        raise UsageError(f"{name!r}: {problem}")
+    return runs.root(args.config.home) / name
+
+
+def _fresh_name(home: str) -> str:
+    day = time.strftime("%m%d", time.gmtime())
+    taken = set(runs.names(home))
+    return next(f"{day}-{n}" for n in range(1, 10_000) if f"{day}-{n}" not in taken)
+
+
+def options(args: argparse.Namespace) -> Options:
+    return Options(
+        agent_type=args.type,
+        agent_args=tuple(args.agent_arg),
+        provider=args.provider,
+        max_agents=args.max_agents,
+        stagger=args.stagger,
+        repeats=args.repeats,
+        retries=args.retries,
+        only=args.only,
+        sample=args.sample,
+        seed=args.seed,
+        agent_timeout=args.agent_timeout,
+        idle=args.idle,
+        agent_budget=Budget(cost=args.agent_max_cost, tokens=args.agent_max_tokens),
+        run_budget=Budget(
+            cost=args.max_cost,
+            tokens=args.max_tokens,
+            minutes=args.max_time / 60 if args.max_time else None,
+            agents=args.max_launches,
+        ),
+        canaries=not args.no_canary,
+        alert_after=args.alert_after,
+        on_alert=args.on_alert,
+        pytest_args=tuple(args.rest),
+        paths=tuple(args.words),
+        workers=args.workers,
+    )
+
+
+def _begin(args: argparse.Namespace, repo: Repo, folder: Path, journal: Journal) -> None:
+    base = repo.ask("rev-parse", "--verify", f"{args.base or 'HEAD'}^{{commit}}")
+    if base is None:
+        raise UsageError(f"{args.base!r} is not a commit in {repo.path}")
+    kind = Mngr(args.config, args.registry).derive(args.type, args.provider)
+    chosen = replace(
+        options(args),
+        agent_type=kind.type,
+        agent_args=(*kind.argv, *args.agent_arg),
+        agent_env=tuple(sorted(kind.env.items())),
+    )
+    standing = checkout(repo)
+    journal.append(
+        "run_started",
+        {
+            "run": folder.name,
+            "repository": repo.path,
+            "base": base,
+            "branch": standing.branch if standing else "",
+            "options": to_json(chosen),
+        },
+    )
+
+
+def _project(repo: Repo, base: str) -> Project:
+    return parse(show(repo, base, "pyproject.toml") or "")
+
+
+def _work(args: argparse.Namespace, folder: Path, journal: Journal, *, again: bool = False) -> int:
+    before = runs.load(folder)
+    repo = local_repository(before.repository)
+    with Progress(args, folder) as progress:
+        pipeline = Pipeline(
+            Mngr(args.config, args.registry),
+            folder,
+            journal,
+            repo,
+            _project(repo, before.base),
+            watch=progress.show,
+            controls=lambda: runs.take(folder),
+        )
+        if again:
+            ended = pipeline.integrate_again()
+        else:
+            ended = pipeline.go(confirm=lambda run: _agreed(args, progress, folder, run))
+    return _told(args, folder, ended, repo)
+
+
+def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run) -> bool:
+    """Asked once, before the first agent; a run that was begun was agreed to."""
+    if args.yes or run.tries or not run.tasks:
+        return True
+    progress.clear()
+    say(args, forecasting.told(run, args.config.home))
+    try:
+        return confirm(args, "Launch them?")
+    except Refused:
+        raise Refused("nothing was launched without a yes", "use --yes") from None
+
+
+def _foreseen(args: argparse.Namespace, repo: Repo, folder: Path) -> int:
+    chosen = options(args)
+    row: dict[str, Json] = {
+        "run": folder.name,
+        "repository": repo.path,
+        "branch": f"tmr/{folder.name}",
+        "options": to_json(chosen),
+    }
+    text = f"Would collect the tests of {repo.path}, run them {chosen.repeats} times, and ask."
+    one(args, row, text)
+    return 0
+
+
+def _told(args: argparse.Namespace, folder: Path, run: Run, repo: Repo) -> int:
+    if not run.status:
+        say(args, "Nothing was launched. The same command goes on from here.")
+        return 1
+    report = publishing.write_report(args, folder)
+    if args.pr and run.picks:
+        publishing.pull_request(repo, folder, run)
+    one(args, publishing.summary(run, folder), publishing.closing_words(run, report))
+    if run.status in ("failed", "cancelled"):
+        raise MngrError(f"the run {run.name} {publishing.in_words(run.status)}")
+    return 0

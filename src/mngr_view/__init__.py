@@ -1,0 +1,1 @@
+"""Pages over what the other packages leave on disk."""

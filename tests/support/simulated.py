@@ -1,0 +1,130 @@
+"""Agents and a clock that exist only on paper, for the real scheduler, journal and fold."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
+
+from mngr_tmr.conductor import Order
+from mngr_tmr.judging import Sighting
+from mngr_tmr.model import Ended, Outcome, Ruling, Spending, Task, Try, Verdict
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+HEAD = "1" * 40
+UNCHANGED = json.dumps(
+    {
+        "schema": 1,
+        "task": "t",
+        "try": 1,
+        "attempted": "none",
+        "blocked": None,
+        "head": HEAD,
+        "summary": "nothing to do",
+        "tests_added": [],
+        "confusing": [],
+    }
+).encode()
+
+
+class Inline(Executor):
+    """Does the work at once, in the caller's thread."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future: Future[T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+@dataclass
+class SimulatedClock:
+    time: float = 1_700_000_000.0
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+
+@dataclass(frozen=True)
+class Life:
+    """What one simulated agent does: after `seconds` it looks like `last`."""
+
+    seconds: float
+    last: Sighting
+
+
+DONE = Life(5.0, Sighting("RUNNING", outcome=UNCHANGED))
+ACCEPTED = Verdict(Ruling.ACCEPTED, "fine")
+
+
+@dataclass
+class SimulatedFleet:
+    """Looking costs only what has changed since the last look."""
+
+    clock: SimulatedClock
+    life: Callable[[Order], Life] = lambda order: DONE
+    launched: list[str] = field(default_factory=list)
+    reminded: list[tuple[str, str]] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
+    looks: int = 0
+    most: int = 0
+    _now: dict[str, Sighting] = field(default_factory=dict)
+    _later: list[tuple[float, str, Sighting]] = field(default_factory=list)
+
+    def launch(self, order: Order) -> str:
+        life = self.life(order)
+        if life.last.state == "LAUNCH_FAILED":
+            raise OSError(life.last.reason)
+        if order.agent_name not in self.launched:
+            self.launched.append(order.agent_name)
+            self._now[order.agent_name] = Sighting("RUNNING")
+            due = self.clock.now() + life.seconds
+            heapq.heappush(self._later, (due, order.agent_name, life.last))
+        self.most = max(self.most, len(self._now) - len(set(self.stopped)))
+        return f"agent-{order.agent_name}"
+
+    def look(self) -> Mapping[str, Sighting]:
+        self.looks += 1
+        while self._later and self._later[0][0] <= self.clock.now():
+            due, name, last = heapq.heappop(self._later)
+            if name in self._now:
+                self._now[name] = Sighting(
+                    last.state, last.reason, last.since or due, last.outcome, last.spent
+                )
+        return self._now
+
+    def remind(self, agent_name: str, text: str) -> None:
+        self.reminded.append((agent_name, text))
+
+    def collect(self, task: Task, each: Try, outcome: Outcome, reason: str) -> Ended:
+        seen = self._now.get(each.agent_name, Sighting("LOST"))
+        self.stopped.append(each.agent_name)  # what it published stays where it is
+        return Ended(outcome, reason, spent=Spending(seen.spent.tokens + 10, 0.01))
+
+    def stop(self, agent_names: Sequence[str]) -> None:
+        self.stopped += agent_names
+
+
+@dataclass
+class SimulatedInspector:
+    verdict: Verdict = ACCEPTED
+    green: Callable[[str], bool] = lambda node_id: False
+
+    def verify(self, task: Task, each: Try) -> Verdict:
+        return self.verdict
+
+    def released_base(self, canary: Task, verdict: Verdict) -> str:
+        return "f" * 40
+
+    def passes(self, node_id: str, commit: str) -> bool:
+        return self.green(node_id)

@@ -1,0 +1,304 @@
+"""The real scheduler, journal and fold over agents that exist only on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mngr.struct import Json
+from mngr_tmr.codec import from_json, to_json
+from mngr_tmr.conductor import Conductor, Order
+from mngr_tmr.fold import apply, fold
+from mngr_tmr.journal import Journal, read
+from mngr_tmr.judging import Sighting
+from mngr_tmr.model import Budget, Options, Outcome, Run, Spending
+from tests.support.simulated import (
+    DONE,
+    Inline,
+    Life,
+    SimulatedClock,
+    SimulatedFleet,
+    SimulatedInspector,
+)
+
+
+class Stage:
+    """A run with tasks, on paper."""
+
+    def __init__(self, folder: Path, options: Options | None = None) -> None:
+        self.folder = folder
+        self.clock = SimulatedClock()
+        self.fleet = SimulatedFleet(self.clock)
+        self.inspector = SimulatedInspector()
+        self.journal = Journal(folder, self.clock.now)
+        self.journal.__enter__()
+        self.orders: list[dict[str, Json]] = []
+        self.run = fold(read(folder))
+        if not self.run.name:
+            self.note(
+                "run_started",
+                run="r",
+                repository="/r",
+                base="b" * 40,
+                options=to_json(options or Options(max_agents=3, idle=2.0)),
+            )
+
+    def note(self, type: str, **fields: Json) -> None:
+        apply(self.run, self.journal.append(type, fields, sync=False))
+
+    def tasks(self, *tasks: str, canary: str = "") -> None:
+        told: list[Json] = [
+            {"task": each, "node_id": f"t.py::{each}", "want": "fix", "canary": canary}
+            for each in tasks
+        ]
+        self.note("selected", tasks=told)
+
+    def conductor(self) -> Conductor:
+        def controls() -> list[dict[str, Json]]:
+            taken, self.orders = self.orders, []
+            return taken
+
+        return Conductor(
+            self.run, self.journal, self.fleet, self.inspector, self.clock, Inline(), controls
+        )
+
+    def conduct(self) -> Run:
+        self.conductor().conduct(1.0)
+        return self.run
+
+    def outcome(self, task: str) -> str:
+        latest = self.run.tasks[task].latest
+        assert latest is not None and latest.ended is not None
+        return latest.ended.outcome
+
+    def close(self) -> None:
+        self.journal.__exit__(None, None, None)
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    stage = Stage(tmp_path / "run")
+    yield stage
+    stage.close()
+
+
+def test_all_tasks_get_an_agent_and_never_more_at_once_than_slots(stage: Stage) -> None:
+    stage.tasks(*(f"t{n}" for n in range(10)))
+    run = stage.conduct()
+    assert len(stage.fleet.launched) == 10
+    assert stage.fleet.most == 3
+    assert {stage.outcome(each) for each in run.tasks} == {Outcome.UNCHANGED}
+    assert sorted(stage.fleet.stopped) == sorted(stage.fleet.launched)
+
+
+def test_an_idle_agent_is_reminded_once_and_then_given_up(stage: Stage) -> None:
+    stage.tasks("a")
+    stage.fleet.life = lambda order: Life(1.0, Sighting("WAITING", "end_of_turn"))
+    stage.conduct()
+    assert [name for name, _ in stage.fleet.reminded] == ["tmr-r-a-1"]
+    assert stage.outcome("a") == Outcome.NO_RESULT
+
+
+@pytest.mark.parametrize(
+    ("last", "outcome", "tries"),
+    [
+        (Sighting("FAILED", "killed before it could report"), Outcome.DIED, 2),
+        (Sighting("LOST", "its tmux session is gone"), Outcome.DIED, 2),
+        (Sighting("FAILED", "timed out after 5 s"), Outcome.TIMED_OUT, 1),
+        (Sighting("STOPPED", "over its limit of 5 tokens"), Outcome.OVER_BUDGET, 1),
+        (Sighting("DONE", "exit code 0"), Outcome.NO_RESULT, 1),
+        (Sighting("WAITING", "permission: may I?"), Outcome.BLOCKED, 1),
+        (Sighting("RUNNING", outcome=b"{"), Outcome.NO_RESULT, 1),
+        (Sighting("LAUNCH_FAILED", "no room"), Outcome.LAUNCH_FAILED, 2),
+    ],
+)
+def test_every_end_is_its_own_outcome_and_only_infrastructure_is_retried(
+    stage: Stage, last: Sighting, outcome: Outcome, tries: int
+) -> None:
+    stage.tasks("a")
+    stage.fleet.life = lambda order: Life(1.0, last)
+    run = stage.conduct()
+    assert stage.outcome("a") == outcome
+    assert len(run.tasks["a"].tries) == tries
+
+
+def test_a_quota_pauses_the_run_until_its_reset_and_costs_no_try(stage: Stage) -> None:
+    stage.tasks("a", "b", "c", "d", "e")
+    begin = stage.clock.now()
+    reset = begin + 5000
+
+    def life(order: Order) -> Life:
+        if stage.clock.now() < reset:
+            return Life(1.0, Sighting("WAITING", f"quota: resets {reset:.0f}"))
+        return DONE
+
+    stage.fleet.life = life
+    run = stage.conduct()
+    assert stage.clock.now() >= reset
+    assert {stage.outcome(each) for each in run.tasks} == {Outcome.UNCHANGED}
+    assert len(stage.fleet.launched) == 5 + 3  # three had begun when the first said so
+
+
+def test_an_overload_halves_the_slots_which_come_back_one_by_one(tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "run", Options(max_agents=8, idle=2.0))
+    stage.tasks(*(f"t{n}" for n in range(40)))
+    busy = Sighting("WAITING", "error: 529 overloaded")
+    stage.fleet.life = lambda order: Life(1.0, busy) if order.task == "t0" else DONE
+    seen: list[int] = []
+    conductor = stage.conductor()
+    conductor.conduct(1.0, lambda run: seen.append(run.slots))
+    assert 4 in seen
+    assert stage.fleet.reminded[0][0] == "tmr-r-t0-1"
+    stage.close()
+
+
+def test_those_with_the_same_failure_wait_for_a_canary_and_begin_with_its_fix(
+    stage: Stage,
+) -> None:
+    stage.tasks("first")
+    stage.tasks("second", "third", canary="first")
+    stage.inspector.green = lambda node_id: node_id.endswith("third")
+    run = stage.conduct()
+    assert stage.fleet.launched == ["tmr-r-first-1", "tmr-r-second-1"]
+    assert run.tasks["second"].tries[0].base == "f" * 40
+    assert run.tasks["third"].skipped == "passes with the fix of first"
+
+
+def test_a_blocked_canary_blocks_those_that_wait_for_it(stage: Stage) -> None:
+    stage.tasks("first")
+    stage.tasks("second", canary="first")
+    stage.fleet.life = lambda order: Life(1.0, Sighting("WAITING", "permission: install it?"))
+    run = stage.conduct()
+    assert "blocked like first" in run.tasks["second"].skipped
+    assert stage.fleet.launched == ["tmr-r-first-1"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "launched"),
+    [(Budget(agents=4), 4), (Budget(tokens=15), 2), (Budget(cost=0.015), 2)],
+)
+def test_a_run_stops_launching_when_its_budget_is_used_up(
+    tmp_path: Path, budget: Budget, launched: int
+) -> None:
+    stage = Stage(tmp_path / "run", Options(max_agents=2, run_budget=budget))
+    stage.tasks(*(f"t{n}" for n in range(9)))
+    run = stage.conduct()
+    assert len(stage.fleet.launched) == launched
+    skipped = [task for task in run.tasks.values() if task.skipped]
+    assert len(skipped) == 9 - launched
+    assert all("over budget" in task.skipped for task in skipped)
+    stage.close()
+
+
+def test_an_agent_over_its_own_budget_is_ended(tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "run", Options(agent_budget=Budget(tokens=100)))
+    stage.tasks("a")
+    stage.fleet.life = lambda order: Life(1.0, Sighting("RUNNING", spent=Spending(101)))
+    stage.conduct()
+    assert stage.outcome("a") == Outcome.OVER_BUDGET
+    stage.close()
+
+
+def test_cancel_ends_what_runs_and_launches_nothing_more(stage: Stage) -> None:
+    stage.tasks(*(f"t{n}" for n in range(9)))
+    conductor = stage.conductor()
+    conductor.step()
+    conductor.step()
+    stage.orders.append({"action": "cancel"})
+    conductor.conduct(1.0)
+    assert len(stage.fleet.launched) == 3
+    assert stage.run.cancelled
+    assert {stage.outcome(f"t{n}") for n in range(3)} == {Outcome.CANCELLED}
+
+
+def test_pause_holds_launches_back_until_resume(stage: Stage) -> None:
+    stage.tasks(*(f"t{n}" for n in range(9)))
+    stage.orders.append({"action": "pause"})
+    conductor = stage.conductor()
+    for _ in range(20):
+        conductor.step()
+        stage.clock.sleep(1.0)
+    assert stage.fleet.launched == []
+    stage.orders.append({"action": "resume"})
+    conductor.conduct(1.0)
+    assert len(stage.fleet.launched) == 9
+
+
+def test_retune_changes_the_slots_of_a_running_run(stage: Stage) -> None:
+    stage.tasks(*(f"t{n}" for n in range(9)))
+    stage.orders.append({"action": "retune", "options": {"max_agents": 6}})
+    stage.conduct()
+    assert stage.fleet.most == 6
+
+
+def test_many_agents_that_fail_alike_raise_one_alert(tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "run", Options(max_agents=9, alert_after=4, retries=0))
+    stage.tasks(*(f"t{n}" for n in range(9)))
+    stage.fleet.life = lambda order: Life(1.0, Sighting("FAILED", f"exit code {order.number}"))
+    run = stage.conduct()
+    assert run.alerts == ["4 agents ended the same way: died: FAILED: exit code #"]
+    stage.close()
+
+
+class Killed(BaseException):
+    """Stands for kill -9."""
+
+
+@settings(max_examples=60, deadline=None)
+@given(kills=st.lists(st.integers(0, 25), min_size=1, max_size=6))
+def test_a_killed_conductor_is_followed_by_one_that_launches_nothing_twice(
+    tmp_path_factory: pytest.TempPathFactory, kills: list[int]
+) -> None:
+    stage = Stage(tmp_path_factory.mktemp("run") / "run")
+    stage.tasks(*(f"t{n}" for n in range(6)))
+    world = stage.fleet
+    for kill in [*kills, 10_000]:
+        append: Callable[..., object] = stage.journal.append
+        left = [kill]
+
+        def dying(
+            type: str,
+            fields: Mapping[str, Json],
+            *,
+            sync: bool = True,
+            append: Callable[..., object] = append,
+            left: list[int] = left,
+        ) -> object:
+            event = append(type, fields, sync=False)
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+            return event
+
+        stage.journal.append = dying  # type: ignore[method-assign, assignment]
+        try:
+            stage.conduct()
+        except Killed:
+            pass
+        stage.close()
+        stage = Stage(stage.folder)
+        stage.fleet, stage.fleet.clock = world, stage.clock
+        stage.clock.time = world.clock.time
+    assert len(world.launched) == len(set(world.launched)) == 6
+    assert {stage.outcome(f"t{n}") for n in range(6)} == {Outcome.UNCHANGED}
+    stage.close()
+
+
+def test_a_torn_line_at_the_end_of_a_journal_is_passed_over(stage: Stage) -> None:
+    stage.tasks("a")
+    stage.close()
+    with (stage.folder / "journal.jsonl").open("ab") as file:
+        file.write(b'{"type": "selected", "tas')
+    again = Stage(stage.folder)
+    again.tasks("b")
+    assert list(fold(read(stage.folder)).tasks) == ["a", "b"]
+    again.close()
+
+
+@given(st.builds(Options, max_agents=st.integers(1, 9), only=st.text(), paths=st.just(("a",))))
+def test_options_survive_the_journal(options: Options) -> None:
+    assert from_json(Options, to_json(options)) == options
