@@ -396,6 +396,48 @@ mngr observe
 # only which agents come and go, in words of your own
 mngr observe --discovery-only --format '{agent.name} {agent.state}'
 
+# === Conversations, cost and limits ===
+
+# give an agent an hour; over a limit it would be ended, and everything of its would stay
+mngr create slow --no-connect --timeout 1h -- sleep 1000
+
+# what may it use?
+mngr limit slow
+
+# change that while it runs: a second has passed already, so it is ended, and its state says why
+mngr limit slow --timeout 1s
+mngr wait slow FAILED --timeout 1m
+
+# lift the limit, and let it go on
+mngr limit slow --timeout none
+mngr start slow
+
+# coding agents tell what they use, so dollars and tokens can be limited too; not so with others
+mngr limit slow --max-cost 5 --max-tokens 2M || echo "exit code $?"
+
+# what has been used so far, by all agents or by ticket? nothing yet: nobody here uses a model
+mngr usage
+mngr usage --by label:ticket
+
+# what did each cost, and for how long has it done nothing?
+mngr list --fields name,state,idle,tokens,cost
+
+# your own prices: dollars for a million tokens of models whose names begin so
+mngr config set prices.my-model.input 0.5
+mngr config set prices.my-model.output 2
+
+# does anybody ask for a permission?
+mngr answer --all-pending
+
+# the answer to one who does would be: mngr answer slow --allow; this one asks nothing
+mngr answer slow || echo "exit code $?"
+
+# read the conversation with a coding agent; a plain command keeps none
+mngr transcript slow || echo "exit code $?"
+
+# send a message and wait for the answer; again, that takes somebody who answers
+mngr message slow -m 'how is it going?' --wait --timeout 10m || echo "exit code $?"
+
 # === Stopping, starting, renaming ===
 
 # s is short for stop; stopping what has stopped is no error
@@ -610,6 +652,58 @@ mngr create check --template review -- true
 # an agent type is a program with a name; derive one from another
 mngr config set agent_types.napper.command 'sleep 1000'
 mngr create nap napper
+
+# === Tutorials that are tests ===
+
+# a tutorial such as this one can be tested, block by block; begin with a small one
+mkdir -p ~/greet/tests
+printf '%s\n' '# say hello' 'echo hello' '' '# say it loudly' > ~/greet/tutorial.sh
+
+# which of its blocks has no test?
+(cd ~/greet && mngr tutorial check) || echo "exit code $?"
+
+# see what tests would be written, then have them written: plain ones, yours to improve
+(cd ~/greet && mngr tutorial scaffold --dry-run)
+(cd ~/greet && mngr tutorial scaffold)
+
+# do the tutorial and its tests say the same now?
+(cd ~/greet && mngr tutorial check --no-results)
+
+# let Claude Code know how such tests are written: it gets a command for that
+(cd ~/greet && mngr tutorial install-commands)
+
+# an agent can fill in what is only a comment yet; this is what it would be told
+(cd ~/greet && mngr tutorial fill --dry-run)
+
+# and one can write good tests for what has none; here, there is nothing to do
+(cd ~/greet && mngr tutorial sync --dry-run)
+
+# === A hundred agents, one branch ===
+
+# a project with a bug, and a test that has found it
+mkdir -p ~/shop/tests
+printf '%s\n' 'def total(prices):' '    amount = 0' '    for price in prices:' \
+  '        amount -= price' '    return amount' > ~/shop/shop.py
+printf '%s\n' 'from shop import total' '' 'def test_total():' \
+  '    assert total([2, 3]) == 5' > ~/shop/tests/test_shop.py
+(cd ~/shop && git init -q -b main && git add -A)
+(cd ~/shop && git config user.name Me && git config user.email me@example.com)
+(cd ~/shop && git commit -qm 'Open the shop')
+
+# what would a run do there? nothing is launched yet
+(cd ~/shop && mngr tmr run --name plan --dry-run)
+
+# one agent for each failing test (mechanic is built in and needs no account), then one branch
+(cd ~/shop && mngr tmr run --name shop --type mechanic --only failing --yes)
+mngr tmr show shop
+git -C ~/shop log --oneline main..tmr/shop
+mngr tmr report shop --out ~/report
+
+# which runs were there?
+mngr tmr list --format '{run} {status}'
+
+# see the whole of it on a larger example, in a minute or two
+mngr help demo
 
 # === Plugins, completion, manuals ===
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.support.cli import Cli
+from tests.support.cli import Cli, until
 from tests.support.skips import pytest_configure
 
 __all__ = ["pytest_configure"]
@@ -22,13 +22,18 @@ settings.register_profile("mngr", deadline=None)
 settings.load_profile("mngr")
 
 
+def ended(cli: Cli) -> None:
+    """A process that begins in the moment of its end, a hook say, may be seen after it."""
+    cli.close()
+    until(lambda: not cli.processes(), what="the test left processes running")
+
+
 @pytest.fixture(params=["local", "bare"])
 def mngr(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cli]:
     """The CLI in a world of its own, on the local host and again on one behind `env -i sh`."""
     cli = Cli(tmp_path, provider=request.param)
     yield cli
-    cli.close()
-    assert not cli.processes(), "the test left processes running"
+    ended(cli)
 
 
 @pytest.fixture
@@ -36,5 +41,4 @@ def local(tmp_path: Path) -> Iterator[Cli]:
     """Only the local host: for what does not depend on where agents run."""
     cli = Cli(tmp_path)
     yield cli
-    cli.close()
-    assert not cli.processes(), "the test left processes running"
+    ended(cli)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Literal
 
-    from mngr.agents.base import Receipt
+    from mngr.agents.base import Receipt, Turn
+    from mngr.git import Repo
     from mngr.hosts.base import Host
     from mngr.ops.clone import Migrated
     from mngr.ops.create import Created, CreateRequest
@@ -32,9 +33,13 @@ if TYPE_CHECKING:
     from mngr.ops.files import Copied
     from mngr.ops.gc import Leftover
     from mngr.ops.pushing import Pushed
+    from mngr.ops.replies import Reply
     from mngr.ops.rewind import Restored
     from mngr.ops.snapshot import Saved, Snapshot
     from mngr.ops.transfer import Pulled
+    from mngr.ops.types import Derived
+    from mngr.ops.usage import Usage
+    from mngr.ops.watcher import Limits
     from mngr.ops.workdir import Plan, Risk
     from mngr.struct import Json
 
@@ -98,6 +103,44 @@ class Mngr:
         agent = self.get(target)
         return logs.follow(agent) if follow else iter(logs.past(agent))
 
+    def transcript(self, target: str | Agent) -> Sequence[Turn]:
+        """The conversation, oldest first; empty where its program keeps none."""
+        from mngr.ops import conversation
+
+        return conversation.transcript(self.world, self._agent(target))
+
+    def conversation(
+        self, target: str | Agent, *, follow: bool = False
+    ) -> Iterable[dict[str, Json]]:
+        """As records with ids; with `follow` until the agent has ended."""
+        from mngr.ops import transcripts
+
+        look = transcripts.follow if follow else transcripts.past
+        return look(self.world, self._agent(target))
+
+    def usage(self, agents: Iterable[Agent]) -> dict[str, Usage]:
+        """By id, of the agents that tell what they use."""
+        from mngr.ops import usage
+
+        return usage.of_reachable(self.world, tuple(agents))
+
+    def limits(self, target: str | Agent) -> Limits:
+        from mngr.ops.watcher import Limits
+
+        return Limits.of(self._agent(target).record)
+
+    def pending(self) -> Sequence[tuple[Agent, str]]:
+        """Every agent that asks permission for something, and its question."""
+        from mngr.ops import answering
+
+        return [(each, answering.question(each) or "") for each in answering.pending(self.list())]
+
+    def question(self, target: str | Agent) -> str:
+        """What it asks permission for; Refused where it asks nothing."""
+        from mngr.ops import answering
+
+        return answering.require_question(self.get(target))
+
     def observe(self, *, discovery_only: bool = False) -> Iterator[dict[str, Json]]:
         from mngr.ops import watch
 
@@ -126,6 +169,15 @@ class Mngr:
 
         return create.create(self.world, request)
 
+    def derive(self, type: str = "", provider: str = "") -> Derived:
+        """What a type's name stands for here; without a name, what `create` would choose."""
+        from mngr.ops import types
+
+        world = self.world
+        if type:
+            return types.derive(world.config, world.registry, type)
+        return types.default(world, world.host(provider=provider))[0]
+
     def create_many(
         self, requests: Sequence[CreateRequest], *, max_parallel: int = 8
     ) -> Iterator[tuple[int, Created | Exception]]:
@@ -133,6 +185,13 @@ class Mngr:
         from mngr.ops import batch
 
         return batch.create_many(self.world, requests, max_parallel)
+
+    def settled(self, request: CreateRequest) -> tuple[CreateRequest, Sequence[str]]:
+        """With a type, where none was asked for, and a remark on that choice."""
+        from mngr.ops import create, types
+
+        host, _ = create.place(self.world, request)
+        return types.settled(self.world, host, request)
 
     def preview(self, request: CreateRequest) -> tuple[str, Host, Plan | None]:
         """What `create` would do: the name, the host, and the work directory it would make."""
@@ -151,6 +210,26 @@ class Mngr:
         from mngr.ops import message
 
         return message.send(self.world, self.get(target), text, timeout=timeout)
+
+    def ask(self, target: str | Agent, text: str, *, timeout: float = 0.0) -> Reply:
+        """As `message`, then wait for the answer."""
+        from mngr.ops import replies
+
+        return replies.ask(self.world, self.get(target), text, timeout=timeout)
+
+    def answer(self, target: str | Agent, allow: bool, *, timeout: float = 30.0) -> Agent:
+        """Answer the permission it asks for; the agent as it is once it has gone on."""
+        from mngr.ops import answering
+
+        return answering.answer(self.world, self.get(target), allow, timeout=timeout)
+
+    def limit(
+        self, target: str | Agent, changes: Mapping[str, float | None]
+    ) -> tuple[Limits, Limits]:
+        """Change timeout, max_cost or max_tokens; None lifts one. The limits before and after."""
+        from mngr.ops import limits
+
+        return limits.set_limits(self.world, self.get(target), changes)
 
     def exec(
         self,
@@ -257,6 +336,22 @@ class Mngr:
         home = transfer.user_repository(self.world, agent, cwd or os.getcwd())
         return pushing.push(self.world, agent, home, rev=rev, dry_run=dry_run)
 
+    def bring(self, target: str | Agent, commit: str, ref: str, *, cwd: str = "") -> None:
+        """Keep exactly that commit of an agent under `ref` in its source repository."""
+        from mngr.ops import transfer
+
+        agent = self._agent(target)
+        home = transfer.user_repository(self.world, agent, cwd or os.getcwd())
+        transfer.bring(self.world, agent, home, commit, ref)
+
+    def deliver(self, target: str | Agent, commit: str, *, cwd: str = "") -> None:
+        """Give an agent a commit to check out; nothing in its work directory moves."""
+        from mngr.ops import pushing, transfer
+
+        agent = self._agent(target)
+        home = transfer.user_repository(self.world, agent, cwd or os.getcwd())
+        pushing.deliver(self.world, agent, home, commit)
+
     def pull_files(
         self,
         target: str | Agent,
@@ -347,6 +442,13 @@ class Mngr:
         from mngr.ops import doctor
 
         return doctor.examine(self.world)
+
+
+def local_repository(path: str) -> Repo:
+    """git, for a directory of this machine."""
+    from mngr.ops import transport
+
+    return transport.here(path)
 
 
 def default_config() -> Config:

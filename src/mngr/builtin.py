@@ -15,11 +15,15 @@ COMMANDS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (AGENTS, "list", "show every agent, everywhere", ("ls",)),
     (AGENTS, "connect", "attach to an agent", ("conn",)),
     (AGENTS, "message", "send a text to agents and say whether it arrived", ("msg",)),
+    (AGENTS, "answer", "see what agents ask permission for, and answer", ()),
     (AGENTS, "exec", "run a command in an agent's work directory", ("x",)),
     (AGENTS, "capture", "print an agent's screen", ()),
+    (AGENTS, "transcript", "print the conversation with an agent", ()),
     (AGENTS, "event", "print an agent's events", ("events",)),
     (AGENTS, "observe", "print state changes of all agents as they happen", ()),
     (AGENTS, "wait", "return when agents reach a state", ()),
+    (AGENTS, "usage", "show what agents have used, and what it cost", ()),
+    (AGENTS, "limit", "see and change what agents may use", ()),
     (AGENTS, "start", "start agents that have stopped", ()),
     (AGENTS, "stop", "stop agents and keep everything of theirs", ("s",)),
     (AGENTS, "restart", "stop agents and start them again", ()),
@@ -49,4 +53,8 @@ def register(registry: Registry) -> None:
     for group, name, help, aliases in COMMANDS:
         registry.command(name, f"mngr.cli.{name}", help, aliases, group=group)
     registry.agent_type("command", "mngr.agents.command:CommandAgent")
+    registry.agent_type("mechanic", "mngr.agents.mechanic.agent:MechanicAgent")
+    registry.agent_type("claude", "mngr.agents.claude:ClaudeAgent")
+    registry.agent_type("codex", "mngr.agents.codex:CodexAgent")
+    registry.agent_type("opencode", "mngr.agents.opencode:OpenCodeAgent")
     registry.provider("local", "mngr.hosts.local:LocalProvider")

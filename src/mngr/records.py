@@ -3,6 +3,8 @@
 $MNGR_HOST_DIR/
   agents/<id>/agent.<rev>.json   the record; the highest revision is current
               env launch.sh window.sh prompt.txt started exit signals/ screen.txt events.jsonl
+              limits prices limit.sh watcher     where it has limits
+              transcript status                  links to what the program itself writes down
   names/<name>.<rev>.json        who claimed a name
   worktrees/<name>-<8 hex>       work directories mngr made
   trash/<id>/{agent,work,trash.json}
@@ -19,6 +21,10 @@ from mngr.struct import Json, Struct
 
 RECORD_LIMIT = 1 << 20
 """No record of ours comes near this size; a larger file is not one."""
+
+
+TAIL = 16 << 10
+"""So much of the end of an agent's transcript belongs to a reading."""
 
 
 class Worker(Struct):
@@ -79,6 +85,8 @@ class AgentRecord(Struct):
     removal: Removal | None = None
     archived: float | None = None
     timeout: float | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
     windows: tuple[Window, ...] = ()
     width: int = 200
     height: int = 50

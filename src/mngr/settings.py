@@ -23,6 +23,10 @@ SETTINGS: dict[str, tuple[str, Json, str]] = {
     "create_templates.*.*": ("anything", None, "an option of create, for `create --template`"),
     "plugins.disabled": ("texts", [], "plugins to leave out, by name or module"),
     "plugins.modules": ("texts", [], "Python modules to load as plugins"),
+    "prices.*.cache_read": ("price", None, "of a million input tokens that were cached"),
+    "prices.*.cache_write": ("price", None, "of a million input tokens put into the cache"),
+    "prices.*.input": ("price", None, "dollars for a million input tokens of models named so"),
+    "prices.*.output": ("price", None, "dollars for a million output tokens"),
     "providers.*.*": ("anything", None, "what a provider of hosts wants to know"),
     "stop.grace": ("duration", "10s", "how long a stopped agent has to end by itself"),
     "tmux.height": ("count", 50, "rows of an agent's screen"),
@@ -205,6 +209,12 @@ _KINDS: dict[str, tuple[str, Callable[[Json], bool]]] = {
         lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
     ),
     "duration": ("a duration such as 14d, 1h30m or 90s", _is_duration),
+    "price": (
+        "a number of dollars, 0 or more",
+        lambda value: (
+            isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9
+        ),
+    ),
     "table": ("a table", lambda value: isinstance(value, dict)),
     "text": ("a string", lambda value: isinstance(value, str)),
     "texts": ('a list of strings such as ["a", "b"]', _is_texts),

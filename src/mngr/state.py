@@ -41,13 +41,33 @@ class Pane(Struct):
     activity: float
     in_mode: bool
     window: str
+    title: str = ""
+    """What the program calls its terminal; some tell there what they are at."""
 
 
 class Signals(Struct):
-    """What an agent type reads from its hooks: WAITING with a reason, or nothing."""
+    """What an agent type reads from its hooks and transcript."""
 
     waiting: str = ""
+    """Why it waits for somebody: end_of_turn, permission, quota, error or interrupted."""
+    working: str = ""
+    """What it is at, where it says so; without either word it is just alive."""
+    detail: str = ""
+    """The question asked, the time of the reset, the error."""
     since: float = 0.0
+
+    @property
+    def reason(self) -> str:
+        word = self.waiting or self.working
+        return f"{word}: {self.detail}" if self.detail else word
+
+
+class Signal(Struct):
+    """What one hook said when it last fired in this launch."""
+
+    event: str
+    time: float
+    input: dict[str, Json]
 
 
 class Evidence(Struct):
@@ -62,6 +82,20 @@ class Evidence(Struct):
     exit: Exit | None = None
     panes: tuple[Pane, ...] = ()
     signals: dict[str, Json] = {}
+    """By event: what hook.sh wrote, that is launch, time and the hook's own input."""
+    tail: bytes = b""
+    """The end of the file that `transcript` in the agent's folder links to."""
+    status: bytes = b""
+    """Likewise of `status`: where the program itself writes down what it is at."""
+    outcome: bytes = b""
+    """What it published at its end, not looked into."""
+
+    @property
+    def this_signals(self) -> dict[str, Signal]:
+        """By event, oldest first; what an earlier launch left behind is not among them."""
+        found = [_signal(event, said) for event, said in self.signals.items()]
+        mine = [signal for launch, signal in found if self._current(launch)]
+        return {signal.event: signal for signal in sorted(mine, key=lambda each: each.time)}
 
     @property
     def this_started(self) -> Started | None:
@@ -82,6 +116,20 @@ class Evidence(Struct):
         if started is None:
             return next((pane for pane in self.panes if pane.window == "agent"), None)
         return next((pane for pane in self.panes if pane.pid == started.pid), None)
+
+
+FAR = 1e11
+"""Seconds; a time beyond is in no calendar that `list` could show."""
+
+
+def _signal(event: str, said: Json) -> tuple[str, Signal]:
+    """An agent can write there: what has not our shape belongs to no launch."""
+    given = said if isinstance(said, dict) else {}
+    launch, time, input = given.get("launch"), given.get("time"), given.get("input")
+    if not isinstance(launch, str) or not isinstance(time, (int, float)) or not 0 <= time < FAR:
+        launch, time = "", 0.0
+    kept = input if isinstance(input, dict) else {}
+    return launch, Signal(event=event, time=float(time), input=kept)
 
 
 class Verdict(Struct):
@@ -168,9 +216,11 @@ def _judge_alive(evidence: Evidence, record: AgentRecord, signals: Signals) -> V
     if record.stop and record.stop.launch == record.launch:
         return Verdict(state=State.RUNNING, reason="stopping", since=since)
     if signals.waiting:
-        return Verdict(state=State.WAITING, reason=signals.waiting, since=signals.since)
+        return Verdict(state=State.WAITING, reason=signals.reason, since=signals.since)
     if evidence.this_started is None:
         return Verdict(state=State.CREATING, reason="starting", since=since)
+    if signals.working:
+        return Verdict(state=State.RUNNING, reason=signals.reason, since=signals.since)
     return Verdict(state=State.RUNNING, reason="process is alive", since=since)
 
 

@@ -55,7 +55,7 @@ def command(socket: str, *args: str) -> list[str]:
 
 PANE_FIELDS = (
     "session_name pane_id pane_pid pane_dead pane_dead_time pane_tty window_activity pane_in_mode "
-    "window_name"
+    "=200:pane_title window_name"
 ).split()
 
 
@@ -70,10 +70,10 @@ def _format(fields: Sequence[str]) -> str:
 def parse_panes(text: str) -> dict[str, list[Pane]]:
     """Panes by session; the window name comes last because a user may put a tab in it."""
     panes: dict[str, list[Pane]] = {}
-    for row in text.splitlines():
+    for row in text.split("\n"):  # a title may hold what Python takes for the end of a line
         parts = row.split("\t", len(PANE_FIELDS) - 1)
         if len(parts) == len(PANE_FIELDS):
-            session, pane_id, pid, dead, dead_time, tty, activity, in_mode, window = parts
+            session, pane_id, pid, dead, dead_time, tty, activity, in_mode, title, window = parts
             pane = Pane(
                 session=session,
                 pane_id=pane_id,
@@ -83,6 +83,7 @@ def parse_panes(text: str) -> dict[str, list[Pane]]:
                 tty=tty,
                 activity=float(activity or 0),
                 in_mode=in_mode not in ("", "0"),
+                title=title,
                 window=window,
             )
             panes.setdefault(session, []).append(pane)
@@ -131,14 +132,22 @@ def paste(socket: str, pane: str, buffer: str) -> list[str]:
     )
 
 
-def press_enter(socket: str, pane: str) -> list[str]:
-    """A call of its own: within one, tmux would hand over text and key as a single paste."""
+def press(socket: str, pane: str, keys: Sequence[str]) -> list[str]:
+    """Keys by the names tmux has for them. Prints `pressed` or `dead`."""
     target = quoting.quote(pane)
+    words = quoting.join(keys)
     return command(
         socket,
         *("if-shell", "-F", "-t", pane, "#{pane_dead}", "display-message -p dead"),
-        f"copy-mode -q -t {target} ; send-keys -t {target} Enter ; display-message -p pressed",
+        f"copy-mode -q -t {target} ; send-keys -t {target} {words} ; display-message -p pressed",
     )
+
+
+def background(socket: str, argv: Sequence[str]) -> list[str]:
+    """Run something on the host that outlives our visit there, as a child of the server."""
+    # What it printed would take the place of an agent's screen.
+    words = f"{quoting.join(argv)} < /dev/null > /dev/null 2>&1"
+    return command(socket, "run-shell", "-b", words.replace("#", "##"))
 
 
 def new_session(

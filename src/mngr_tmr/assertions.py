@@ -1,11 +1,10 @@
-"""What a test asserts, read from its source: whether a change made it weaker. Pure."""
+"""What a test asserts and runs, read from its source. Pure."""
 
 from __future__ import annotations
 
 import ast
 import textwrap
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 STRENGTH = {
@@ -31,12 +30,20 @@ class Assertion:
     text: str
     subject: str
     """The variable that it looks at."""
+    looks_at: str
+    """The whole of what it looks at, `result.stdout` say."""
     matcher: str
     literals: tuple[str, ...]
+    sure: bool = True
+    """Nothing that stands around or before it can keep it from being reached."""
 
     @property
     def strength(self) -> int:
         return STRENGTH.get(self.matcher.removeprefix("not_"), 2)
+
+    @property
+    def negative(self) -> bool:
+        return self.matcher.startswith("not_")
 
 
 def functions(source: str) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -72,37 +79,105 @@ def removed_tests(old: str, new: str) -> list[str]:
     return [name for name in gone if name.rpartition("::")[2].startswith("test")]
 
 
+def changed_hooks(old: str, new: str) -> list[str]:
+    """Functions by which pytest itself is told how to judge tests."""
+    before, after = functions(old), functions(new)
+    hooks = [name for name in after if name.startswith("pytest_")]
+    return [n for n in hooks if n not in before or not same(before[n], after[n])]
+
+
+def changes_around(old: str, new: str) -> bool:
+    """Whether anything differs but the bodies of tests: what they all stand on."""
+    return _around(old) != _around(new)
+
+
+def _around(source: str) -> str:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return source
+    return ast.dump(WithoutTests().visit(tree))
+
+
+class WithoutTests(ast.NodeTransformer):
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
+        return None if node.name.startswith("test") else node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST | None:
+        return None if node.name.startswith("test") else node
+
+
 def same(one: ast.AST, other: ast.AST) -> bool:
     return ast.dump(one) == ast.dump(other)
 
 
 def assertions(function: ast.AST) -> list[Assertion]:
     """`assert …`, `expect(…).to_…(…)` and `pytest.raises(…)`."""
-    found = []
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assert):
-            found.append(_plain(node))
-        elif isinstance(node, ast.Call) and _is_matcher(node):
-            found.append(_expectation(node))
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("raises"):
-            text = ast.unparse(node)
-            found.append(Assertion(text, "raises", "raises", tuple(_literals(node))))
-    return found
+    return list(_in_body(getattr(function, "body", []), sure=True))
 
 
-def _plain(node: ast.Assert) -> Assertion:
-    subject = _root(node.test)
-    return Assertion(ast.unparse(node), subject, "assert", tuple(_literals(node.test)))
+def _in_body(body: Sequence[ast.stmt], *, sure: bool) -> Iterator[Assertion]:
+    for statement in body:
+        yield from _in_node(statement, sure=sure)
+        sure = sure and not _may_leave(statement)
 
 
-def _is_matcher(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Attribute) and node.func.attr.startswith(("to_", "not_to_"))
+def _in_node(node: ast.AST, *, sure: bool) -> Iterator[Assertion]:
+    """Of a statement or an expression, in order; inside of what may not run none is sure."""
+    found = _assertion(node, sure)
+    if found is not None:
+        yield found
+    inner = sure and not _may_pass_over(node)
+    for _, value in ast.iter_fields(node):
+        if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+            yield from _in_body(value, sure=inner)
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, ast.AST) and not isinstance(each, ast.stmt):
+                yield from _in_node(each, sure=inner)
 
 
-def _expectation(node: ast.Call) -> Assertion:
-    assert isinstance(node.func, ast.Attribute)
-    literals = [each for argument in node.args for each in _literals(argument)]
-    return Assertion(ast.unparse(node), _root(node.func.value), node.func.attr, tuple(literals))
+def _assertion(node: ast.AST, sure: bool) -> Assertion | None:
+    if isinstance(node, ast.Assert):
+        literals = tuple(literals_of(node.test))
+        looks_at = ast.unparse(node.test)
+        return Assertion(ast.unparse(node), _root(node.test), looks_at, "assert", literals, sure)
+    if not isinstance(node, ast.Call):
+        return None
+    if isinstance(node.func, ast.Attribute) and node.func.attr.startswith(("to_", "not_to_")):
+        literals = tuple(text for argument in node.args for text in literals_of(argument))
+        subject, looks_at = _root(node.func.value), ast.unparse(node.func.value)
+        return Assertion(ast.unparse(node), subject, looks_at, node.func.attr, literals, sure)
+    if ast.unparse(node.func).endswith("raises"):
+        text = ast.unparse(node)
+        return Assertion(text, "raises", text, "raises", tuple(literals_of(node)), sure)
+    return None
+
+
+CONDITIONAL = (
+    *(ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.Try, ast.TryStar, ast.Match, ast.Lambda),
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
+LEAVING = ("skip", "xfail", "exit", "_exit", "importorskip")
+
+
+def _may_pass_over(node: ast.AST) -> bool:
+    """Whether what stands in it may be left out, or fail unnoticed."""
+    if isinstance(node, ast.For):
+        values = node.iter
+        return not (isinstance(values, (ast.Tuple, ast.List)) and values.elts)
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        return any("suppress" in ast.unparse(item.context_expr) for item in node.items)
+    return isinstance(node, CONDITIONAL)
+
+
+def _may_leave(statement: ast.stmt) -> bool:
+    """Whether what follows it may never be reached."""
+    return any(
+        isinstance(each, (ast.Return, ast.Break, ast.Continue))
+        or (isinstance(each, ast.Call) and ast.unparse(each.func).split(".")[-1] in LEAVING)
+        for each in ast.walk(statement)
+    )
 
 
 def _root(node: ast.AST) -> str:
@@ -113,23 +188,33 @@ def _root(node: ast.AST) -> str:
     return ""
 
 
-def _literals(node: ast.AST) -> Iterator[str]:
+def literals_of(node: ast.AST) -> Iterator[str]:
     for each in ast.walk(node):
         if isinstance(each, ast.Constant) and each.value is not None:
             yield str(each.value)
 
 
 def commands(function: ast.AST) -> dict[str, list[str]]:
-    """Variable -> the texts of the commands whose result it holds."""
+    """Variable -> the texts of the commands whose result it holds; other values are nothing."""
     found: dict[str, list[str]] = {}
     for node in ast.walk(function):
         if not isinstance(node, ast.Assign):
             continue
-        texts = [text for call in _runs(node.value) for text in _literals(call)]
+        texts = [_command(call) for call in _runs(node.value)]
         for target in node.targets:
-            if texts and isinstance(target, ast.Name):
-                found.setdefault(target.id, []).extend(texts)
+            if isinstance(target, ast.Name):
+                found.setdefault(target.id, []).extend(texts or [""])
     return found
+
+
+def _command(call: ast.Call) -> str:
+    """As it is written down; a text that is put together, as its source."""
+    given = [*call.args, *(each.value for each in call.keywords if each.arg == "command")]
+    if not given:
+        return ""
+    first = given[0]
+    plain = isinstance(first, ast.Constant) and isinstance(first.value, str)
+    return first.value if plain else ast.unparse(first)  # type: ignore[attr-defined]
 
 
 def _runs(node: ast.AST) -> Iterator[ast.Call]:
@@ -152,67 +237,7 @@ def blocks(function: ast.AST) -> str:
     told = []
     for node in ast.walk(function):
         if isinstance(node, ast.Call) and _method(node) == "write_tutorial_block":
-            told += [textwrap.dedent(text) for text in _literals(node)]
+            told += [textwrap.dedent(text) for text in literals_of(node)]
     if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         told.append(ast.get_docstring(function) or "")
     return "\n".join(told)
-
-
-def weaker(old: ast.AST, new: ast.AST) -> str:
-    """Why the new test asserts less than the old within the cited block; nothing if it does not."""
-    before, after = Counter(assertions(old)), Counter(assertions(new))
-    gone, come = list((before - after).elements()), list((after - before).elements())
-    block, held = blocks(old), commands(old)
-    for each in gone:
-        instead = [new for new in come if new.subject == each.subject]
-        if _beyond(each, block, held) or any(implies(new, each) for new in instead):
-            continue
-        if not instead:
-            return f"removed `{each.text}`, which its cited block covers"
-        if max(new.strength for new in instead) < each.strength:
-            return f"replaced `{each.text}` by something weaker"
-        if not _backed(each, instead, blocks(new) + block):
-            return f"changed what `{each.text}` expects, without support from its cited block"
-    return ""
-
-
-def implies(new: Assertion, old: Assertion) -> bool:
-    """Whether whatever satisfies the new one satisfies the old one too."""
-    if ".exit_code" in old.text and old.matcher == "assert":
-        codes = {"to_succeed": ("0",), "to_fail": ("1",)}.get(new.matcher, new.literals)
-        wide = " in " in old.text and new.matcher in ("to_succeed", "to_have_exit_code")
-        return wide and bool(codes) and codes[0] in old.literals
-    if new.matcher != "to_equal" or not new.literals or not old.literals:
-        return False
-    whole, part = new.literals[0], old.literals[0]
-    return {
-        "to_contain": part in whole,
-        "to_start_with": whole.startswith(part),
-        "to_end_with": whole.endswith(part),
-        "to_have_line_count": part == str(len(whole.splitlines())),
-        "not_to_contain": part not in whole,
-    }.get(old.matcher, False)
-
-
-def _beyond(assertion: Assertion, block: str, held: dict[str, list[str]]) -> bool:
-    """It looks at the result of a command that the block does not have."""
-    texts = held.get(assertion.subject)
-    if not texts or not block:
-        return False
-    return not any(_first_words(text) in block for text in texts if text.strip())
-
-
-def _first_words(command: str) -> str:
-    return " ".join(command.split()[:2])
-
-
-def _backed(old: Assertion, instead: list[Assertion], block: str) -> bool:
-    """Another literal in the same place must be one that the block shows."""
-    kept = {literal for new in instead for literal in new.literals}
-    fresh = [literal for literal in kept if literal not in old.literals]
-    return bool(fresh) and all(_shown(literal, block) for literal in fresh)
-
-
-def _shown(literal: str, block: str) -> bool:
-    words = literal.split()
-    return bool(words) and all(word in block for word in words)

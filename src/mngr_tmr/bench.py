@@ -28,7 +28,8 @@ PROBE_LIMIT = 32 << 20
 # pytest. The probe's lines go to stdout, pytest's own words to stderr.
 SCRIPT = r"""
 commit=$1 setup=$2 pytest=$3 own=$4; shift 4
-git -c core.hooksPath=/dev/null checkout -q --detach --force "$commit" || exit 90
+safe='-c core.hooksPath=/dev/null -c core.fsmonitor=false'
+git $safe checkout -q --detach --force "$commit" || exit 90
 git clean -qffdx || exit 90
 mkdir -p "$own/home" "$own/tmp"
 export HOME="$own/home" TMPDIR="$own/tmp" MNGR_TMR_PROBE="$own/probe.jsonl"
@@ -41,6 +42,7 @@ eval "$pytest"' -p mngr_tmr_probe -p no:cacheprovider -q "$@"' > "$own/log" 2>&1
 code=$?
 head -c PROBE_LIMIT "$MNGR_TMR_PROBE"
 tail -c LOG_LIMIT "$own/log" >&2
+rm -rf "$own"
 exit "$code"
 """.replace("LOG_LIMIT", str(LOG_LIMIT)).replace("PROBE_LIMIT", str(PROBE_LIMIT))
 
@@ -151,7 +153,8 @@ class Bench:
             return list(pool.map(self.check, checks))
 
     def _checked(self, agent: Agent, check: Check) -> Checked:
-        own = os.path.join(agent.host.home, "agents", agent.id, "check")
+        # A folder that no earlier check knew of, and could have left something in.
+        own = os.path.join(agent.host.home, "agents", agent.id, f"check-{os.urandom(8).hex()}")
         probe = Path(__file__).with_name("probe.py").read_bytes()
         files = {f"{own}/mngr_tmr_probe.py": (probe, 0o600)}
         if check.tests:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -305,7 +306,17 @@ class Conductor:
             if step.kind == "throttle":
                 self._overloaded()
             self._note_try("reminded", task, each, text=step.text)
-            self.fleet.remind(each.agent_name, NUDGE if step.kind == "throttle" else step.text)
+            self._remind(task, each, NUDGE if step.kind == "throttle" else step.text)
+
+    def _remind(self, task: Task, each: Try, text: str) -> None:
+        """Delivery takes seconds, and may fail: what became of the agent, the next look shows."""
+
+        def work() -> Callable[[], None]:
+            with suppress(Exception):
+                self.fleet.remind(each.agent_name, text)
+            return lambda: None
+
+        self._submit(task, work, slot=False)
 
     # collecting and verifying
 
@@ -343,7 +354,20 @@ class Conductor:
 
     def _judged(self, task: Task, each: Try, verdict: Verdict) -> None:
         self._note_try("verdict", task, each, verdict=to_json(verdict))
+        if verdict.ruling is Ruling.ACCEPTED and self.run.options.canaries:
+            self._spare(task, verdict)
         self._settle(task, each)
+
+    def _spare(self, fixed: Task, verdict: Verdict) -> None:
+        """Nobody has to find again what has just turned another test green as well."""
+        green = set(verdict.turned_green)
+        for task_id in [each for each in self._ready if self._is_new(each, green)]:
+            self._ready.remove(task_id)
+            self._skip(task_id, f"passes with the fix of {fixed.id}")
+
+    def _is_new(self, task_id: str, green: set[str]) -> bool:
+        task = self.run.tasks[task_id]
+        return not task.tries and task.node_id in green
 
     def _settle(self, task: Task, each: Try) -> None:
         if self._wants_retry(task, each):

@@ -53,6 +53,7 @@ class Integration:
         self._run, self._repo, self._bench = run, repo, bench
         self._folder, self._note, self._resolve = folder, note, resolve
         self._evicted: set[tuple[str, str]] = set()
+        self._answers: dict[tuple[str, str], str] = {}
 
     def integrate(self) -> str:
         """The tip of the branch; the base itself where nothing is to be changed."""
@@ -73,7 +74,14 @@ class Integration:
 
     def _add_others(self, branch: Branch) -> None:
         parts = self._standing_alone()
-        kept, tree = self._settled(branch, [], parts)
+        kept, tree = self._settled(branch, [], parts, ask=False)
+        # Only now is it known what is really in the way of those that did not go on.
+        missed = [part for part in parts if part not in kept and not self._is_evicted(part)]
+        if missed:
+            kept, tree = self._settled(branch, kept, missed, ask=True)
+        for part in missed:
+            if part not in kept:
+                self._evict_part(part, "conflicts with other changes")
         if not kept:
             return
         subject, body = messages.others(self._run, [part.tasks for part in kept])
@@ -92,10 +100,10 @@ class Integration:
         ]
 
     def _settled(
-        self, branch: Branch, kept: list[Part], parts: Sequence[Part]
+        self, branch: Branch, kept: list[Part], parts: Sequence[Part], *, ask: bool
     ) -> tuple[list[Part], str]:
-        """The largest prefix-wise choice of parts that passes the gate; the others are evicted."""
-        tree, applied = self._laid(branch, [*kept, *parts])
+        """What can be kept of the parts and passes the gate; what breaks something is evicted."""
+        tree, applied = self._laid(branch, [*kept, *parts], ask=ask)
         fresh = [part for part in applied if part not in kept]
         if not fresh:
             return kept, tree
@@ -105,26 +113,33 @@ class Integration:
             return applied, tree
         if len(fresh) == 1:
             self._evict_part(fresh[0], f"breaks {_few(failing)}")
-            tree, _ = self._laid(branch, kept)
+            tree, _ = self._laid(branch, kept, ask=ask)
             return kept, tree
         middle = len(fresh) // 2
-        kept, _ = self._settled(branch, kept, fresh[:middle])
-        return self._settled(branch, kept, fresh[middle:])
+        kept, _ = self._settled(branch, kept, fresh[:middle], ask=ask)
+        return self._settled(branch, kept, fresh[middle:], ask=ask)
 
-    def _laid(self, branch: Branch, parts: Sequence[Part]) -> tuple[str, list[Part]]:
+    def _laid(self, branch: Branch, parts: Sequence[Part], *, ask: bool) -> tuple[str, list[Part]]:
         """The tree with the parts on top of each other, and those that went on."""
-        tip, applied = branch.tip, []
-        tree = self._repo.line("rev-parse", f"{tip}^{{tree}}")
+        applied: list[Part] = []
+        tree = self._repo.line("rev-parse", f"{branch.tip}^{{tree}}")
         for part in parts:
             result = patches.picked(self._repo, self._folder, tree, part.base, part.commit)
             if not isinstance(result, str):
-                result = self._resolved(tree, part.base, part.commit, result, part.tasks[0].id)
+                task = part.tasks[0].id
+                known = (tree, part.commit) in self._answers
+                result = (
+                    self._resolved(tree, part.base, part.commit, result, task)
+                    if ask or known
+                    else ""
+                )
             if result:
                 tree = result
                 applied.append(part)
-            else:
-                self._evict_part(part, "conflicts with other changes")
         return tree, applied
+
+    def _is_evicted(self, part: Part) -> bool:
+        return any((task.id, "other") in self._evicted for task in part.tasks)
 
     def _evict_part(self, part: Part, reason: str) -> None:
         for task in part.tasks:
@@ -180,8 +195,11 @@ class Integration:
     # both
 
     def _resolved(self, tree: str, base: str, part: str, paths: Sequence[str], task_id: str) -> str:
-        self._note("conflict", {"text": f"{task_id}: {', '.join(paths[:5])}"})
-        return self._resolve(tree, base, part, paths)
+        """Asked once for the same two, however often they are laid on each other."""
+        if (tree, part) not in self._answers:
+            self._note("conflict", {"text": f"{task_id}: {', '.join(paths[:5])}"})
+            self._answers[tree, part] = self._resolve(tree, base, part, paths)
+        return self._answers[tree, part]
 
     def _evict(self, task_id: str, part: str, reason: str, commit: str) -> None:
         if (task_id, part) in self._evicted:
@@ -242,8 +260,9 @@ def _worst(outcomes: Mapping[str, str], test: str) -> str:
 
 
 def _claims(part: Part) -> set[str]:
+    """Its own test too, unless that waits for an implementation that is not there yet."""
     verdict = part.verdict
-    own = {task.node_id for task in part.tasks}
+    own = {task.node_id for task in part.tasks if task.verdict and not task.verdict.implementation}
     return {*own, *verdict.tests_changed, *verdict.tests_added}
 
 

@@ -28,14 +28,14 @@ def read(folder: Path) -> Iterator[Event]:
     try:
         with (folder / NAME).open("rb") as file:
             for line in file:
-                event = _parsed(line)
+                event = parsed(line)
                 if event is not None:
                     yield event
     except FileNotFoundError:
         return
 
 
-def _parsed(line: bytes) -> Event | None:
+def parsed(line: bytes) -> Event | None:
     if not line.endswith(b"\n"):
         return None
     try:

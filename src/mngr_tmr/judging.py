@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import re
+import zoneinfo
 from dataclasses import dataclass, field
 
 from mngr.errors import BadRecord
@@ -112,17 +114,44 @@ def _overloaded(each: Try, seen: Sighting, idle: float, options: Options) -> Ste
     return Step("end", Outcome.DIED, seen.reason)
 
 
-def reset_time(reason: str, now: float) -> float:
-    """When a quota is said to come back: an ISO time or seconds since 1970 in the text."""
-    import datetime
+LEAST_PAUSE = 5.0
+CLOCK = re.compile(r"\b([01]?\d|2[0-3]):([0-5]\d)\b(?: ?\((?P<zone>[\w/+-]+)\))?")
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z?|\d{10}(?:\.\d+)?")
 
-    for word in re.findall(r"\d{4}-\d\d-\d\dT[\d:.]+Z?|\d{10}(?:\.\d+)?", reason):
-        if "T" not in word:
-            return float(word)
-        text = word.replace("Z", "+00:00")
-        try:
-            when = datetime.datetime.fromisoformat(text)
-        except ValueError:
-            continue
-        return when.replace(tzinfo=when.tzinfo or datetime.UTC).timestamp()
-    return now + 3600.0
+
+def reset_time(reason: str, now: float) -> float:
+    """When a quota is said to come back: a moment, or a time of day; else in an hour."""
+    found = [_moment(word) for word in MOMENT.findall(reason)]
+    moment = next((each for each in found if each), 0.0) or _next(reason, now)
+    return max(moment, now + LEAST_PAUSE) if moment else now + 3600.0
+
+
+def _moment(word: str) -> float:
+    """Of an ISO time, or seconds since 1970."""
+    if "T" not in word:
+        return float(word)
+    try:
+        when = datetime.datetime.fromisoformat(word.replace("Z", "+00:00"))
+    except ValueError:
+        return 0.0
+    return when.replace(tzinfo=when.tzinfo or datetime.UTC).timestamp()
+
+
+def _next(reason: str, now: float) -> float:
+    """The next such time of day; one that has just passed is the one that was meant."""
+    found = CLOCK.search(reason)
+    if found is None:
+        return 0.0
+    here = datetime.datetime.fromtimestamp(now, _zone(found["zone"]))
+    when = here.replace(hour=int(found[1]), minute=int(found[2]), second=0, microsecond=0)
+    if (here - when).total_seconds() > 600:
+        when += datetime.timedelta(days=1)
+    return when.timestamp()
+
+
+def _zone(name: str | None) -> datetime.tzinfo | None:
+    """Nothing stands for this machine's own."""
+    try:
+        return zoneinfo.ZoneInfo(name) if name else None
+    except (KeyError, OSError, ValueError):
+        return datetime.UTC if name == "UTC" else None

@@ -45,8 +45,8 @@ def descends(repo: Repo, base: str, head: str) -> bool:
 
 
 def odd(change: Change) -> bool:
-    """A link or a submodule that was not one before: neither belongs into a repair."""
-    return change.new_mode not in (*PLAIN, GONE) and change.new_mode != change.old_mode
+    """A link or a submodule, new or leading elsewhere: neither belongs into a repair."""
+    return change.new_mode not in (*PLAIN, GONE)
 
 
 def size(repo: Repo, base: str, head: str) -> tuple[int, int]:

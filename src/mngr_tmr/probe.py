@@ -41,8 +41,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     with open(chosen, encoding="utf-8") as file:
         wanted = set(json.load(file))
-    left_out = [item for item in items if item.nodeid not in wanted]
-    items[:] = [item for item in items if item.nodeid in wanted]
+    # A function may stand for all tests that its parameters make of it.
+    names = {item.nodeid: {item.nodeid, item.nodeid.partition("[")[0]} for item in items}
+    left_out = [item for item in items if not names[item.nodeid] & wanted]
+    items[:] = [item for item in items if names[item.nodeid] & wanted]
     config.hook.pytest_deselected(items=left_out)
 
 

@@ -22,6 +22,9 @@ class Probed:
     runs: dict[str, TestRun] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     finished: bool = False
+    begun: set[str] = field(default_factory=set)
+    """Tests whose set-up passed."""
+    called: set[str] = field(default_factory=set)
 
 
 def parse(data: bytes) -> Probed:
@@ -37,6 +40,8 @@ def parse(data: bytes) -> Probed:
             _note(probed, entry)
         elif "finished" in entry:
             probed.finished = True
+    for node_id in probed.begun - probed.called:
+        _stopped_half_way(probed, node_id)
     return probed
 
 
@@ -67,6 +72,8 @@ def _note(probed: Probed, entry: Mapping[str, Json]) -> None:
     node_id, outcome = _text(entry, "test"), _text(entry, "outcome")
     if outcome not in ORDER:
         return
+    probed.begun |= {node_id} if _text(entry, "stage") == "setup" and outcome == "passed" else set()
+    probed.called |= {node_id} if _text(entry, "stage") == "call" else set()
     seconds = entry.get("seconds")
     spent = float(seconds) if isinstance(seconds, (int, float)) else 0.0
     before = probed.runs.get(node_id, TestRun("passed"))
@@ -85,6 +92,13 @@ def _note(probed: Probed, entry: Mapping[str, Json]) -> None:
         frame=frame,
         signature=signature(stage, exception, message, frame) if failed else "",
     )
+
+
+def _stopped_half_way(probed: Probed, node_id: str) -> None:
+    """Pytest itself came to its end in the middle of it: that is not a pass."""
+    message = "pytest ended in the middle of it"
+    text = signature("call", "Interrupted", message, "")
+    probed.runs[node_id] = TestRun("failed", 0.0, "call", "Interrupted", message, "", text)
 
 
 def _longer(run: TestRun, seconds: float) -> TestRun:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from mngr.cli.output import warn
 from mngr.errors import MissingProgram, MngrError
 from mngr.git import Repo
 from mngr.struct import Json
@@ -53,10 +54,14 @@ def closing_words(run: Run, report: str) -> str:
 
 
 def write_report(args: argparse.Namespace, folder: Path) -> str:
-    """The page to open."""
+    """The page to open; a run that is done stays done where it cannot be written."""
     from mngr_view.writing import write
 
-    return str(write(folder, folder / "report"))
+    try:
+        return str(write(folder, folder / "report"))
+    except (OSError, MngrError) as error:
+        warn(f"the report could not be written: {error}")
+        return ""
 
 
 def pull_request(repo: Repo, folder: Path, run: Run) -> None:

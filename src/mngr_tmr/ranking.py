@@ -49,7 +49,25 @@ def repairs(
             key = identity(base_of(task), verdict.implementation)
             groups.setdefault(key, []).append((task, verdict))
     found = [_repair(group, size) for group in groups.values()]
-    return sorted(found, key=lambda each: (-each.score, each.task))
+    return _after_their_bases(sorted(found, key=lambda each: (-each.score, each.task)))
+
+
+def _after_their_bases(ranked: Sequence[Repair]) -> list[Repair]:
+    """One that was made on top of another, of a canary say, comes after that one."""
+    made = {each.implementation: each for each in ranked}
+    placed: dict[str, Repair] = {}
+
+    def place(each: Repair) -> None:
+        below = made.get(each.base)
+        if each.implementation in placed:
+            return
+        if below is not None and below is not each:
+            place(below)
+        placed[each.implementation] = each
+
+    for each in ranked:
+        place(each)
+    return list(placed.values())
 
 
 def base_of(task: Task) -> str:

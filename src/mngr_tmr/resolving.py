@@ -10,7 +10,7 @@ from mngr.errors import BadRecord, MngrError
 from mngr.git import Repo
 from mngr.outcome import parse_outcome
 from mngr.state import ENDED
-from mngr_tmr import patches, prompting
+from mngr_tmr import assertions, patches, prompting
 from mngr_tmr.model import Run
 from mngr_tmr.settings import Project
 
@@ -27,15 +27,33 @@ class Resolver:
         if self._run.cancelled or not self._run.options.agent_type:
             return ""
         onto = patches.commit(self._repo, tree, [self._run.base], "What is on the branch\n")
-        keep = f"refs/mngr/tmr/{self._run.name}/conflict"
+        keep = f"refs/mngr/tmr/{self._run.name}/conflicts/{tree[:12]}-{part[:12]}"
         self._repo.git("update-ref", f"{keep}/onto", onto)
         self._repo.git("update-ref", f"{keep}/part", part)
         try:
-            return self._asked(onto, part, paths)
+            head = self._repo.ask("rev-parse", "--verify", "-q", f"{keep}/answer^{{commit}}")
+            head = head or self._asked(onto, part, paths, f"{keep}/answer")
         except MngrError:
             return ""
+        if not head or self._strays(onto, base, part, head):
+            return ""
+        return self._repo.line("rev-parse", f"{head}^{{tree}}")
 
-    def _asked(self, onto: str, part: str, paths: Sequence[str]) -> str:
+    def _strays(self, onto: str, base: str, part: str, head: str) -> bool:
+        """Its answer changes what the second change changes, and nothing else; no test is lost."""
+        allowed = {each.path for each in patches.changes(self._repo, base, part)}
+        for each in patches.changes(self._repo, onto, head):
+            if each.path not in allowed or patches.odd(each):
+                return True
+            if self._project.is_forbidden(each.path):
+                return True
+            here, there = (patches.show(self._repo, c, each.path) or "" for c in (onto, head))
+            if each.path.endswith(".py") and assertions.removed_tests(here, there):
+                return True
+        return False
+
+    def _asked(self, onto: str, part: str, paths: Sequence[str], keep: str) -> str:
+        """The commit it made of the two, kept under a name so that nobody has to ask again."""
         name = f"tmr-{self._run.name}-merge-{part[:8]}"
         tests = ", ".join(sorted(self._run.tests)[:5])
         prompt = prompting.integrator(self._run, self._project, part, ", ".join(paths), tests)
@@ -62,13 +80,8 @@ class Resolver:
             head = self._published(agent.id, options.agent_timeout)
             if not head:
                 return ""
-            ref = f"refs/mngr/tmr/{self._run.name}/conflict/answer"
-            self._api.bring(agent, head, ref, cwd=self._run.repository)
-            if any(
-                self._project.is_forbidden(c.path) for c in patches.changes(self._repo, onto, head)
-            ):
-                return ""
-            return self._repo.line("rev-parse", f"{head}^{{tree}}")
+            self._api.bring(agent, head, keep, cwd=self._run.repository)
+            return head
         finally:
             self._api.destroy(self._api.get(agent), drop_branch=True)
 

@@ -6,17 +6,21 @@ each part has to earn its place in a clean checkout.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mngr.git import Repo
+from mngr.outcome import cleaned
 from mngr_tmr import assertions, patches
 from mngr_tmr.bench import Bench, Check, Checked
 from mngr_tmr.model import Ended, Proof, Ruling, Run, Task, Try, Verdict
 from mngr_tmr.settings import Project
+from mngr_tmr.weakening import weaker
 
 SIZE_LIMIT = 1 << 20
+REASON_LIMIT = 2000
 
 
 @dataclass
@@ -48,8 +52,13 @@ class Touched:
 
     changed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
-    weaker: str = ""
     without_commands: tuple[str, ...] = ()
+    around: tuple[str, ...] = ()
+    """Files in which something else than the body of a test differs."""
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        return (*self.changed, *self.added)
 
 
 class RealInspector:
@@ -65,7 +74,7 @@ class RealInspector:
         try:
             return self._verified(case)
         except Refusal as refusal:
-            return self._verdict(case, Ruling.REFUSED, str(refusal))
+            return self._verdict(case, Ruling.REFUSED, cleaned(str(refusal), REASON_LIMIT))
 
     def released_base(self, canary: Task, verdict: Verdict) -> str:
         """Only its fix: whether the canary's test changes are any good is not said yet."""
@@ -88,23 +97,22 @@ class RealInspector:
         if not implementation and not other:
             return self._nothing_needed(case)
         touched = self._touched(case, other)
-        if touched.weaker:
-            raise Refusal(touched.weaker)
-        claimed = [case.task.node_id, *touched.added]
-        self._passes(case, claimed)
+        self._passes(case, [case.task.node_id, *touched.tests])
         self._fails_as_no_op(case, touched)
+        green: tuple[str, ...] = ()
         together = False
         if implementation:
-            implementation, together = self._earned(case, implementation, other)
-        if not implementation and not other:
+            green, together = self._earned(case, touched, other)
+        if not green and not other:
             raise Refusal("its implementation changes are not needed by its test")
-        turned_green = self._turned_green(case) if implementation else ()
+        if implementation and not green:
+            case.remarks.append("its implementation changes are not needed by its test: left out")
         return replace(
             self._verdict(case, Ruling.ACCEPTED, "verified"),
-            implementation=implementation,
+            implementation=implementation if green else "",
             other=other,
-            together=together and bool(other),
-            turned_green=turned_green,
+            together=together,
+            turned_green=green,
             tests_changed=touched.changed,
             tests_added=touched.added,
         )
@@ -151,96 +159,95 @@ class RealInspector:
     # tests
 
     def _touched(self, case: Case, other: str) -> Touched:
-        """By function: a change elsewhere in a test file is left to the gate."""
+        """By function; what stands around the tests of a file is told apart."""
         changed: list[str] = []
         added: list[str] = []
         silent: list[str] = []
-        weaker = ""
+        around: list[str] = []
         for each in patches.changes(self._repo, case.base, other) if other else ():
             if not each.path.endswith(".py"):
                 continue
             old = patches.show(self._repo, case.base, each.path) or ""
             new = patches.show(self._repo, case.head, each.path) or ""
-            weaker = weaker or self._weaker(each.path, old, new)
+            _refuse_less(each.path, old, new)
             names, fresh = assertions.changed_tests(old, new)
             after = assertions.functions(new)
             quiet = [n for n in (*names, *fresh) if not assertions.runs_commands(after[n])]
             silent += [f"{each.path}::{name}" for name in quiet]
             changed += [f"{each.path}::{name}" for name in names]
             added += [f"{each.path}::{name}" for name in fresh]
+            around += [each.path] if assertions.changes_around(old, new) else []
         own = case.task.node_id.partition("::")[0]
         strays = [each for each in added if each.partition("::")[0] != own]
         if strays:
             raise Refusal(f"adds tests outside its test's file: {', '.join(strays[:3])}")
-        return Touched(tuple(changed), tuple(added), weaker, tuple(silent))
-
-    def _weaker(self, path: str, old: str, new: str) -> str:
-        removed = assertions.removed_tests(old, new)
-        if removed:
-            return f"removes the test {path}::{removed[0]}"
-        before, after = assertions.functions(old), assertions.functions(new)
-        for name, function in before.items():
-            if name in after and not assertions.same(function, after[name]):
-                why = assertions.weaker(function, after[name])
-                if why:
-                    return f"{path}::{name}: {why}"
-        return ""
+        return Touched(tuple(changed), tuple(added), tuple(silent), tuple(around))
 
     def _passes(self, case: Case, tests: Sequence[str]) -> None:
         for _ in range(max(1, self._run.options.repeats)):
-            checked = self._check(case, Check("with its work", case.head, self._exact(tests)))
+            checked = self._check(case, Check("with its work", case.head, tuple(tests)))
             for each in tests:
                 outcome = _outcome(checked, each)
                 if outcome != "passed":
                     raise Refusal(_failure(checked, each, outcome))
 
-    def _exact(self, tests: Sequence[str]) -> tuple[str, ...]:
-        """A changed function may stand for many parametrised tests: run its whole file then."""
-        return (
-            tuple(tests) if all(each in self._run.tests for each in tests) else self._files(tests)
-        )
-
-    def _files(self, tests: Sequence[str]) -> tuple[str, ...]:
-        files = {each.partition("::")[0] for each in tests}
-        known = [each for each in self._run.tests if each.partition("::")[0] in files]
-        return tuple(dict.fromkeys([*known, *tests]))
-
     def _fails_as_no_op(self, case: Case, touched: Touched) -> None:
         exempt = set(touched.without_commands)
-        tests = [each for each in (*touched.changed, *touched.added) if each not in exempt]
+        tests = [each for each in touched.tests if each not in exempt]
         if exempt:
             case.remarks.append(f"runs no command, so no no-op was tried: {sorted(exempt)[0]}")
+        tests += self._near(case, touched)
         if not tests:
             return
-        check = Check("with commands that do nothing", case.head, self._files(tests), noop=True)
-        checked = self._check(case, check)
+        what = "with commands that do nothing"
+        checked = self._check(case, Check(what, case.head, tuple(tests), noop=True))
         for each in tests:
             if _outcome(checked, each) == "passed":
                 raise Refusal(f"{each} passes also when the commands do nothing")
 
+    def _near(self, case: Case, touched: Touched) -> list[str]:
+        """Tests that stand on changed code, and that noticed before when commands did nothing."""
+        folders = {os.path.dirname(path) for path in touched.around}
+        near = [
+            test
+            for test in self._run.tests
+            if any(not folder or test.startswith(f"{folder}/") for folder in folders)
+            and test.partition("[")[0] not in touched.tests
+        ]
+        if not near:
+            return []
+        what = "before it, with commands that do nothing"
+        checked = self._bench.check(Check(what, case.base, tuple(near), noop=True))
+        case.proofs.append(checked.proof)
+        return [each for each in near if checked.outcome(each) == "failed"]
+
     # implementation
 
-    def _earned(self, case: Case, implementation: str, other: str) -> tuple[str, bool]:
-        """The patch turns red into green, or it is left out; and whether the rest needs it."""
-        node_id = case.task.node_id
-        without = other or case.base
-        checked = self._check(case, Check("without its implementation", without, (node_id,)))
-        if checked.outcome(node_id) != "passed":
-            return implementation, _changes_test(self._repo, case, other)
-        if other:
-            case.remarks.append("its implementation changes are not needed by its test: left out")
-            return "", False
-        return "", False
-
-    def _turned_green(self, case: Case) -> tuple[str, ...]:
-        red = [
-            each
-            for each, baseline in self._run.baseline.items()
-            if baseline.standing in ("failed", "flaky")
-        ]
-        tests = tuple(dict.fromkeys([case.task.node_id, *red]))
-        checked = self._check(case, Check("what it turns green", case.head, tests))
-        return tuple(each for each in tests if checked.outcome(each) == "passed")
+    def _earned(self, case: Case, touched: Touched, other: str) -> tuple[tuple[str, ...], bool]:
+        """The tests that the patch turns from red to green, and whether the rest needs it."""
+        own = case.task.node_id
+        tests = dict.fromkeys([own, *touched.tests])
+        known = [n for n, each in self._run.baseline.items() if each.standing == "failed"]
+        elsewhere = case.base != self._run.base
+        before = self._bench.check(
+            Check(
+                "without its implementation",
+                other or case.base,
+                (*tests, *(known if elsewhere else ())),
+            )
+        )
+        case.proofs.append(before.proof)
+        red = [each for each in tests if before.errors or _outcome(before, each) != "passed"]
+        if not red:
+            return (), False
+        more = [n for n in known if not elsewhere or before.outcome(n) != "passed"]
+        wanted = tuple(dict.fromkeys([*red, *more]))
+        after = self._check(case, Check("what it turns green", case.head, wanted))
+        green = tuple(each for each in wanted if _outcome(after, each) == "passed")
+        carried = (
+            before.errors or set(red) & set(touched.tests) or _touches(self._repo, case, other)
+        )
+        return green, bool(other and carried)
 
     def _check(self, case: Case, check: Check) -> Checked:
         checked = self._bench.check(check)
@@ -268,9 +275,25 @@ def _failure(checked: Checked, test: str, outcome: str) -> str:
     return f"{test} is {outcome} with its work: {run.exception}: {first}"
 
 
-def _changes_test(repo: Repo, case: Case, other: str) -> bool:
+def _touches(repo: Repo, case: Case, other: str) -> bool:
     """Whether the rest touches the very file of the test that needs the implementation."""
     if not other:
         return False
     file = case.task.node_id.partition("::")[0]
     return any(each.path == file for each in patches.changes(repo, case.base, other))
+
+
+def _refuse_less(path: str, old: str, new: str) -> None:
+    """A file of tests may not ask for less than before, nor choose its own judge."""
+    removed = assertions.removed_tests(old, new)
+    if removed:
+        raise Refusal(f"removes the test {path}::{removed[0]}")
+    hooks = assertions.changed_hooks(old, new)
+    if hooks:
+        raise Refusal(f"changes how pytest runs tests: {path}::{hooks[0]}")
+    before, after = assertions.functions(old), assertions.functions(new)
+    for name, function in before.items():
+        if name in after and not assertions.same(function, after[name]):
+            why = weaker(function, after[name])
+            if why:
+                raise Refusal(f"{path}::{name}: {why}")

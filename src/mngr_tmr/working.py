@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -144,7 +145,7 @@ def _work(args: argparse.Namespace, folder: Path, journal: Journal, *, again: bo
             journal,
             repo,
             _project(repo, before.base),
-            watch=progress.show,
+            watch=_watching(progress, folder),
             controls=lambda: runs.take(folder),
         )
         if again:
@@ -152,6 +153,19 @@ def _work(args: argparse.Namespace, folder: Path, journal: Journal, *, again: bo
         else:
             ended = pipeline.go(confirm=lambda run: _agreed(args, progress, folder, run))
     return _told(args, folder, ended, repo)
+
+
+def _watching(progress: Progress, folder: Path) -> Callable[[Run], None]:
+    """The terminal, and every few seconds the report."""
+    from mngr_view.writing import Live
+
+    live = Live(folder, folder / "report")
+
+    def watch(run: Run) -> None:
+        progress.show(run)
+        live.show()
+
+    return watch
 
 
 def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run) -> bool:

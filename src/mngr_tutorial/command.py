@@ -4,64 +4,95 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mngr.cli.create_options import count
 from mngr.cli.output import one, rows, say
 from mngr.cli.parser import Parser
+from mngr.durations import parse_duration
 from mngr.errors import UsageError
 from mngr_e2e.matchers import plural
-from mngr_tutorial import scaffolding
+from mngr_tutorial import installing, scaffolding
 from mngr_tutorial.checking import Report, check
-from mngr_tutorial.project import Project, find_project
+from mngr_tutorial.manual import DESCRIPTION, EXAMPLES, EXIT_STATUS, NOTES
+from mngr_tutorial.project import Project, find_project, replace_text
 
 if TYPE_CHECKING:
     from mngr.cli.output import Column, Row
 
-DESCRIPTION = """\
-A tutorial is a shell script in blocks: runs of lines with an empty line between them. Each block \
-that holds a command is cited, word for word, by at least one end-to-end test, in a call of \
-write_tutorial_block or in the docstring after `Tutorial block:`.
-
-`check` compares both directions: every block is cited, every citation is in the tutorial, no two \
-blocks are the same, and the citing test ran the block's commands when it last ran. It says where \
-each difference stands, and exits with 1 if there is one.
-
-`scaffold` adds a plain test for every block that has none: it cites the block, runs it and \
-expects success. A test goes to the file that cites most blocks of its section, else to a new \
-file named after the section."""
-
-NOTES = """\
-The project is the nearest folder upwards with a pyproject.toml or a tutorial.sh; the tutorial is \
-the one that `tutorial` in [tool.mngr_e2e] names, else tutorial.sh. Citations are looked for in \
-tests/e2e, else in tests. What tests ran is read from .mngr-e2e, of each test the newest result; \
-one from before the test was changed does not count. A section begins with a comment by itself: \
-`## Title`, `# === Title ===` or `# TITLE`."""
-
 FIELDS = ["kind", "path", "line", "message", "test"]
+# Which verbs an option goes with; the others go with all.
+ONLY: dict[str, tuple[str, ...]] = {
+    "no_results": ("check",),
+    "user": ("install-commands",),
+    "force": ("install-commands",),
+    "line": ("fill", "sync"),
+    "type": ("fill", "sync"),
+    "agent_arg": ("fill", "sync"),
+    "max_agents": ("fill",),
+    "yes_if_passing": ("fill",),
+}
 
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
+    parser.examples, parser.exit_status = EXAMPLES, EXIT_STATUS
+    parser.see_also = ["mngr-create", "mngr-merge", "mngr-diff"]
     add = parser.add_argument
-    add("verb", choices=tuple(_VERBS), metavar="VERB", help="check or scaffold")
+    add("verb", choices=tuple(_VERBS), metavar="VERB", help=", ".join(_VERBS))
     help = "look for citations here instead; may be repeated"
     parser.completes(add("--tests", action="append", default=[], metavar="PATH", help=help), "file")
     help = "`check`: compare only the texts, not what tests ran"
     add("--no-results", action="store_true", help=help)
+    help = "`install-commands`: in your home, for all projects, instead of in this one"
+    add("--user", action="store_true", help=help)
+    help = "`install-commands`: replace a file that was changed"
+    add("--force", action="store_true", help=help)
+    _agents(parser)
     parser.add_dry_run()
-    parser.examples = [
-        ("is every block tested?", "mngr tutorial check"),
-        ("the same, before any test has run", "mngr tutorial check --no-results"),
-        ("write the tests that are missing", "mngr tutorial scaffold"),
-    ]
-    parser.exit_status = [("1", "`check` found a difference")]
+
+
+def _agents(parser: Parser) -> None:
+    add = parser.add_argument_group("Agents, for fill and sync").add_argument
+    help = "the agent type (default: that of `mngr create`)"
+    parser.completes(add("--type", metavar="TYPE", help=help), "type")
+    help = "one more word for the agent's command line; repeatable"
+    add("--agent-arg", action="append", default=[], metavar="WORD", help=help)
+    help = "how long an agent may take (default 30m)"
+    add("--timeout", type=_span, default=1800.0, metavar="DURATION", help=help)
+    help = "how long one block or, in `sync`, the tests may take (default 60s; `sync` 10m)"
+    add("--block-timeout", type=_span, default=0.0, metavar="DURATION", help=help)
+    help = "only the block with this line; repeatable"
+    add("--line", type=_line, action="append", default=[], metavar="N", help=help)
+    help = "`fill`: share the blocks among up to N agents (default %(default)s)"
+    add("--max-agents", type=count, default=1, metavar="N", help=help)
+    help = "`fill`: keep every proposal that passes, and ask nobody"
+    add("--yes-if-passing", action="store_true", help=help)
+
+
+def _span(text: str) -> float:
+    seconds = parse_duration(text)
+    if seconds <= 0:
+        raise UsageError("must be more than 0")
+    return seconds
+
+
+def _line(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise UsageError(f"{text[:40]!r} is not a line number")
+    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.no_results and args.verb != "check":
-        raise UsageError("--no-results goes with `mngr tutorial check`")
+    for option, verbs in ONLY.items():
+        given = getattr(args, option) != args.parser.get_default(option)
+        # A default of the user's own settings is no mistake.
+        if given and args.verb not in verbs and option not in args.parser.base:
+            name = f"--{option.replace('_', '-')}"
+            raise UsageError(f"{name} goes with `mngr tutorial {' or '.join(verbs)}`")
     return _VERBS[args.verb](args, find_project(Path(os.getcwd()), args.tests))
 
 
@@ -109,4 +140,39 @@ def _scaffold(args: argparse.Namespace, project: Project) -> int:
     return 0
 
 
-_VERBS = {"check": _check, "scaffold": _scaffold}
+def _install(args: argparse.Namespace, project: Project) -> int:
+    path = installing.place(project, user=args.user)
+    text = installing.text(project, user=args.user)
+    before = installing.state(path, text)
+    if before == "changed" and not args.force:
+        installing.refuse_changed(path)
+    needed = before != "current"
+    if needed and not args.dry_run:
+        replace_text(path, text)
+    row: Row = {"path": str(path), "before": before, "written": needed and not args.dry_run}
+    word = ("Would write" if args.dry_run else "Wrote") if needed else "Up to date:"
+    one(args, row, f"{word} {path}")
+    return 0
+
+
+def _fill(args: argparse.Namespace, project: Project) -> int:
+    from mngr_tutorial import fill
+
+    args.block_timeout = args.block_timeout or 60.0
+    return fill.run(args, project)
+
+
+def _sync(args: argparse.Namespace, project: Project) -> int:
+    from mngr_tutorial import sync
+
+    args.block_timeout = args.block_timeout or 600.0
+    return sync.run(args, project)
+
+
+_VERBS: dict[str, Callable[[argparse.Namespace, Project], int]] = {
+    "check": _check,
+    "scaffold": _scaffold,
+    "sync": _sync,
+    "fill": _fill,
+    "install-commands": _install,
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +34,17 @@ class Project:
     def named(self, path: Path) -> str:
         """As a reader finds it from the project's folder."""
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+
+    @property
+    def top(self) -> Path:
+        """Of the repository that the project is in; without one, its own folder."""
+        folders = [self.root, *self.root.parents]
+        return next((folder for folder in folders if (folder / ".git").exists()), self.root)
+
+    @property
+    def inside(self) -> str:
+        """The project's folder, from the top of its repository: where an agent finds it."""
+        return str(self.root.relative_to(self.top))
 
     def test_files(self) -> list[Path]:
         found = [path for place in self.tests for path in _test_files(place)]
@@ -73,3 +85,16 @@ def _test_files(place: Path) -> list[Path]:
 def _is_hidden(path: Path) -> bool:
     """Inside .venv, .git, .mngr-e2e and the like are other people's tests."""
     return any(part.startswith(".") or part == "node_modules" for part in path.parts[:-1])
+
+
+def replace_text(path: Path, text: str) -> None:
+    """By rename: no reader ever sees half of it, and a kill leaves the old text."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        fresh.write_text(text, encoding="utf-8", newline="")
+        if path.exists():
+            fresh.chmod(path.stat().st_mode & 0o7777)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)

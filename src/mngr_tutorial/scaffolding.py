@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from mngr_e2e.blocks import Block
 from mngr_tutorial.checking import Report
-from mngr_tutorial.project import Project
+from mngr_tutorial.project import Project, replace_text
 
 IMPORTS = ("E2eSession", "expect")
 LONGEST_NAME = 60
@@ -56,12 +55,7 @@ def write(tests: list[NewTest]) -> None:
         old = path.read_text(encoding="utf-8") if path.exists() else _head(mine[0].block)
         new = extended(old, [test.source for test in mine])
         ast.parse(new)  # what we append must never break a file that was fine
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
-        fresh.write_text(new, encoding="utf-8")
-        if path.exists():
-            fresh.chmod(path.stat().st_mode)
-        fresh.replace(path)
+        replace_text(path, new)
 
 
 def extended(old: str, sources: list[str]) -> str:

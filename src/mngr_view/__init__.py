@@ -1,1 +1,1 @@
-"""Pages over what the other packages leave on disk."""
+"""Pages over what runs leave on disk: static, escaped, and they need nothing but a browser."""

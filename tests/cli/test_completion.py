@@ -83,7 +83,7 @@ def candidates(home: str, *words: str) -> list[str]:
         ("kite --no-s", ["--no-string"]),
         ("kite -t ", ["tall"]),
         ("kite --template=t", ["--template=tall"]),
-        ("kite --type c", ["command"]),
+        ("kite --type com", ["command"]),
         ("kite --until W", ["WAITING"]),
         ("kite -qS trash", ["trash.keep="]),
         ("kite --format h", ["human"]),

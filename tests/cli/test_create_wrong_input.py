@@ -84,6 +84,7 @@ WRONG: list[tuple[list[str], list[str]]] = [
     (["--message-file", "/nowhere"], ["/nowhere", "No such file"]),
     (["--batch", "-", "--foreground"], ["--batch and --foreground"]),
     (["third", "word", "too-many"], ["unexpected argument 'too-many'"]),
+    ([""], ["the name is empty"]),
     (["foo:path"], ["takes no path", "--from"]),
     (["foo@.local"], ["cannot make new hosts"]),
     (["foo@nowhere"], ["no host 'nowhere'"]),
@@ -101,7 +102,7 @@ def test_a_wrong_option_is_named_and_nothing_is_made(local: Cli) -> None:
 
 
 def test_nothing_to_run_and_unknown_types(local: Cli) -> None:
-    local("create", "foo").fails(2, "nothing to run")
+    local("create", "foo", "command").fails(2, "nothing to run")
     local("create", "foo", "comand", "--", "x").fails(2, "'comand'", "did you mean 'command'?")
     local("create", "foo", "htop").fails(2, "unknown agent type 'htop'", "after `--`")
     assert names(local) == []

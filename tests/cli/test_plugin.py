@@ -45,18 +45,32 @@ def kite(site: Path) -> Path:
 
 
 def plugins(cli: Cli) -> dict[str, dict[str, object]]:
+    """Those of others: mngr has some of its own."""
     listed = cli("plugin", "list", "--format", "json").ok().json()
     assert listed["errors"] == []
-    return {row["name"]: row for row in listed["plugins"]}
+    return {row["name"]: row for row in listed["plugins"] if row["distribution"] != "mngr"}
 
 
-def test_without_plugins_there_is_nothing_to_list(local: Cli) -> None:
-    assert local("plugin", "list").ok().out == "No plugins found\n"
-    assert plugins(local) == {}
+def test_without_other_plugins_only_those_of_mngr_itself_are_listed(local: Cli) -> None:
+    listed = local("plugin", "list", "--format", "json").ok().json()["plugins"]
+    assert {row["distribution"] for row in listed} == {"mngr"}
+    (tutorial,) = [row for row in listed if row["name"] == "tutorial"]
+    assert (tutorial["enabled"], tutorial["problem"]) == (True, "")
+    assert tutorial["registers"]["commands"] == ["tutorial"]
+
+
+def test_a_plugin_of_mngr_itself_can_be_disabled_too(local: Cli) -> None:
+    local("plugin", "disable", "tutorial").ok()
+    local("tutorial", "check").fails(2, "unknown command 'tutorial'")
+    assert "tutorial" not in local("help").ok().out
+    assert "check" not in local("__complete", "--", "tutorial", "").out
+    local("plugin", "enable", "tutorial").ok()
+    assert "check" in local("tutorial", "--help").ok().out
+    assert "check" in local("__complete", "--", "tutorial", "").ok().out.split()
 
 
 def test_list_says_what_each_plugin_is_and_adds(local: Cli, kite: Path) -> None:
-    head, row = local("plugin", "list").ok().out.splitlines()
+    head, row = local("plugin", "list").ok().out.splitlines()[:2]
     assert head.split() == ["NAME", "VERSION", "ENABLED", "REGISTERS"]
     assert row.split(maxsplit=3) == ["kite", "2.1", "true", "agent type glider, command kite"]
     assert plugins(local)["kite"] == {
@@ -91,7 +105,7 @@ def test_an_entry_point_may_name_a_function_and_settings_a_module(local: Cli, si
     # Named in the settings as well, it is still loaded once.
     local.env["MNGR__PLUGINS__MODULES"] = '["plain", "wind"]'
     found = plugins(local)
-    assert list(found) == ["wind", "plain"]
+    assert list(found) == ["wind", "plain"]  # the installed ones first
     assert found["plain"]["version"] == ""
     assert local("kite").ok().err == ""
 
@@ -337,19 +351,20 @@ def test_what_pip_installs_and_removes_is_noticed_at_once(local: Cli, tmp_path: 
     environment = Environment(tmp_path)
 
     def listed() -> str:
-        done = environment.mngr(local, "plugin", "list", "--format", "{name} {version}")
+        done = environment.mngr(local, "plugin", "list", "--format", "{distribution} {version}")
         assert (done.returncode, done.stderr) == (0, ""), done
-        return done.stdout
+        rows = done.stdout.splitlines(keepends=True)
+        return "".join(row for row in rows if not row.startswith("mngr "))
 
     local("create", "ann", "--no-connect", "--", "true").ok()  # so that there is a home
     assert listed() == ""
     environment.install(str(environment.source))
-    assert listed() == "hello 0.1.0\n"
+    assert listed() == "mngr-hello 0.1.0\n"
     assert environment.mngr(local, "hello").stdout == "GREETING\nHello, ann!\n"
     project = environment.source / "pyproject.toml"
     project.write_text(project.read_text().replace('"0.1.0"', '"0.2.0"'))
     environment.install("--upgrade", "-e", str(environment.source))
-    assert listed() == "hello 0.2.0\n"
+    assert listed() == "mngr-hello 0.2.0\n"
     environment.pip("uninstall", "-y", "mngr-hello")
     assert listed() == ""
     assert environment.mngr(local, "hello").returncode == 2

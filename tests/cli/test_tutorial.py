@@ -88,7 +88,6 @@ class Project:
     def __init__(self, cli: Cli) -> None:
         self.cli = cli
         self.root = cli.repo
-        cli.env["MNGR__PLUGINS__MODULES"] = '["mngr_tutorial"]'
         self.tutorial = cli.write("tutorial.sh", TUTORIAL)
         self.tests = cli.write("tests/test_speaking.py", TEST)
         cli.write("tests/test_files.py", FILES)
@@ -287,3 +286,48 @@ def test_whatever_a_block_holds_its_scaffold_is_python_that_cites_and_runs_it(
             ast.literal_eval(call.args[0]) for call in runs if "e2e.run" in ast.unparse(call.func)
         ]
         assert "\n".join(ran) == "\n".join(block.commands)
+
+
+# install-commands
+
+SLASH = ".claude/commands/sync-tutorial-to-e2e-tests.md"
+
+
+def test_the_slash_command_is_installed_and_kept_up_to_date(project: Project) -> None:
+    path = project.root / SLASH
+    would = project("install-commands", "--dry-run", "--format", "json").ok().json()
+    assert would == {"path": str(path), "before": "absent", "written": False}
+    assert not path.exists()
+    assert project("install-commands").ok().out == f"Wrote {path}\n"
+    text = path.read_text()
+    assert text.startswith("---\ndescription: ") and "$ARGUMENTS" in text and "`tests`" in text
+    assert project("install-commands").ok().out == f"Up to date: {path}\n"
+    # An earlier version of ours, as it was written then, is no work of the user's.
+    project.cli.write("tests/e2e/test_x.py", "")
+    assert project("install-commands", "--format", "{before}").ok().out == "outdated\n"
+    assert "`tests/e2e`" in path.read_text()
+
+
+def test_a_slash_command_that_somebody_changed_is_left_alone(project: Project) -> None:
+    path = project.root / SLASH
+    project("install-commands").ok()
+    path.write_text(path.read_text().replace("tutorial is", "tutorial was"))
+    changed = path.read_text()
+    project("install-commands").fails(1, "was changed after mngr wrote it", "--force")
+    assert path.read_text() == changed
+    project("install-commands", "--force").ok()
+    assert "tutorial was" not in path.read_text()
+    path.unlink()
+    target = project.cli.write("elsewhere.md", "mine\n")
+    path.symlink_to(target)
+    project("install-commands").fails(1, "--force")
+    project("install-commands", "--force").ok()
+    assert target.read_text() == "mine\n" and not path.is_symlink()
+
+
+def test_the_slash_command_can_be_the_users(project: Project) -> None:
+    path = project.cli.user_home / SLASH
+    assert project("install-commands", "--user").ok().out == f"Wrote {path}\n"
+    assert "the project's folder of end-to-end tests" in path.read_text()
+    assert not (project.root / ".claude").exists()
+    project("check", "--user").fails(2, "--user goes with `mngr tutorial install-commands`")

@@ -37,7 +37,7 @@ def test_a_shell_can_be_the_agent(e2e: E2eSession) -> None:
             ),
         )
     ).to_succeed()
-    expect(e2e.run("mngr wait greet DONE --timeout 20s")).to_succeed()
+    expect(e2e.run("mngr wait greet DONE --timeout 60s")).to_succeed()
     expect(e2e.run("mngr capture greet").stdout).to_contain("HELLO FROM GREET")
 
 

@@ -57,7 +57,7 @@ def test_the_failed_of_a_batch_can_run_again(e2e: E2eSession) -> None:
     mngr list --label run=nightly --failed --ids | mngr start -
     """)
     given(e2e, "types", "--label run=nightly", command="false")
-    expect(e2e.run("mngr wait types FAILED --timeout 20s")).to_succeed()
+    expect(e2e.run("mngr wait types FAILED --timeout 60s")).to_succeed()
     result = e2e.run(
         "mngr list --label run=nightly --failed --ids | mngr start -", comment="run those again"
     )

@@ -71,7 +71,7 @@ def test_a_name_that_cannot_be_one_is_refused_before_anything_happens(
 
 def test_a_program_that_does_not_exist_is_a_failed_agent_that_says_why(e2e: E2eSession) -> None:
     e2e.run("mngr create typo --no-connect -- no-such-program")
-    expect(e2e.run("mngr wait typo FAILED --timeout 20s")).to_succeed()
+    expect(e2e.run("mngr wait typo FAILED --timeout 60s")).to_succeed()
     expect(show(e2e, "typo")["exit_code"]).to_equal(127)
     expect(e2e.run("mngr capture typo").stdout).to_contain("no-such-program")
 
@@ -80,7 +80,7 @@ def test_an_agent_whose_terminal_vanished_is_lost_and_can_be_started(e2e: E2eSes
     given(e2e, "fix")
     (work_dir(e2e, "fix") / "work.txt").write_text("kept\n")
     ask_tmux(e2e, "kill-server")
-    expect(e2e.run("mngr wait fix LOST --timeout 20s")).to_succeed()
+    expect(e2e.run("mngr wait fix LOST --timeout 60s")).to_succeed()
     expect(e2e.run("mngr start fix")).to_succeed()
     expect(state(e2e, "fix")).to_equal("RUNNING")
     expect(work_dir(e2e, "fix") / "work.txt").to_have_content("kept\n")

@@ -142,7 +142,7 @@ def test_a_first_message_can_come_from_a_file(e2e: E2eSession) -> None:
     )
     expect(second).to_succeed()
     expect(second.stderr).to_contain("Message ")
-    expect(e2e.run("mngr wait grocer DONE --timeout 20s")).to_succeed()
+    expect(e2e.run("mngr wait grocer DONE --timeout 60s")).to_succeed()
     expect(e2e.run("mngr capture grocer").stdout).to_contain("order: three pears")
 
 
@@ -194,7 +194,7 @@ def test_a_terminal_can_be_recorded(e2e: E2eSession) -> None:
             comment="record its terminal from the first byte on",
         )
     ).to_succeed()
-    expect(e2e.run("mngr wait film DONE --timeout 20s")).to_succeed()
+    expect(e2e.run("mngr wait film DONE --timeout 60s")).to_succeed()
     casts = list((host_dir(e2e) / "agents" / str(show(e2e, "film")["id"])).rglob("*.cast"))
     assert len(casts) == 1
     expect(casts[0].read_text).eventually().to_contain("action")

@@ -25,7 +25,7 @@ def given(e2e: E2eSession, name: str, options: str = "", command: str = "sleep 1
 
 def ended(e2e: E2eSession, name: str, command: str = "true") -> None:
     given(e2e, name, command=command)
-    expect(e2e.run(f"mngr wait {name} DONE FAILED --timeout 20s")).to_succeed()
+    expect(e2e.run(f"mngr wait {name} DONE FAILED --timeout 60s")).to_succeed()
 
 
 def clerk(e2e: E2eSession) -> None:

@@ -216,7 +216,7 @@ def test_a_start_imports_neither_importlib_metadata_nor_json(home: Path, site: P
         "import sys; before = set(sys.modules)\n"
         "from mngr.config import Config; from mngr.plugins import load_registry\n"
         "registry = load_registry(Config.load(sys.argv[1], '/', {}, []))\n"
-        "assert [p.point.name for p in registry.plugins][1:] == ['hello'], registry.plugins\n"
+        "assert 'hello' in [p.point.name for p in registry.plugins], registry.plugins\n"
         "print(*(set(sys.modules) - before))\n"
     )
     for _ in ("cold", "warm"):

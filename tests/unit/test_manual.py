@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.cli.main import make_parser
-from mngr.cli.manual import check, command_page, main, overview_page, write
+from mngr.cli.manual import check, command_page, main, overview_page, own_registry, write
 from mngr.cli.parser import Parser
 from mngr.cli.rendering import Block, Page, Section, as_roff, as_text, fill, text_width
 from mngr.plugins import load_registry
@@ -107,9 +107,9 @@ def test_roff_has_no_hyphens_that_a_typesetter_could_change() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
-@pytest.mark.parametrize("name", load_registry(None).names("command"))
+@pytest.mark.parametrize("name", own_registry().names("command"))
 def test_every_command_has_a_whole_manual(name: str) -> None:
-    page = command_page(make_parser(load_registry(None), name))
+    page = command_page(make_parser(own_registry(), name))
     sections = {section.title: section.blocks for section in page.sections}
     assert all(block.text for blocks in sections.values() for block in blocks)
     assert sections["EXAMPLES"]

@@ -52,10 +52,13 @@ FIELDS = Fields(
         "ahead": "int",
         "behind": "int",
         "dirty": "int",
+        "cost": "double",
+        "tokens": "int",
+        "idle": "int",
     }
 )
 
-ON_REQUEST = ("ahead", "behind", "dirty")
+ON_REQUEST = ("ahead", "behind", "dirty", "cost", "tokens", "idle", "usage")
 """Columns that are worked out only where something names them."""
 
 STATES = {

@@ -22,7 +22,9 @@ DESCRIPTION = """\
 An agent is a program in a terminal of its own, in a work directory of its own. In a git \
 repository that directory is a worktree on the new branch mngr/NAME; elsewhere it is a copy.
 
-What stands after `--` is run as it is, without a shell. `create` returns once the program \
+What stands after `--` is run as it is, without a shell. Without that and without a type, the \
+first coding agent that is installed is used, or else `mechanic`, which needs no model; the \
+setting commands.create.type names another. `create` returns once the program \
 provably runs or has provably ended, and then attaches if you sit at a terminal."""
 
 NOTES = """\
@@ -41,7 +43,9 @@ def configure(parser: Parser) -> None:
     parser.rest_name = "ARGS"
     add = parser.add_argument
     add("address", nargs="?", metavar="ADDRESS", help="its name, as NAME or NAME@HOST.PROVIDER")
-    kind = add("type_word", nargs="?", metavar="TYPE", help="agent type (default: command)")
+    kind = add(
+        "type_word", nargs="?", metavar="TYPE", help="agent type (default: an installed agent)"
+    )
     parser.completes(kind, "type")
     create_options.configure(parser)
     _connecting(parser)
@@ -151,6 +155,8 @@ def _made(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> Create
 
 
 def _refuse_contradictions(args: argparse.Namespace) -> None:
+    if args.address == "":
+        raise UsageError("the name is empty", "leave it out, and one is made up")
     if args.batch is not None:
         given = [("ADDRESS", args.address), ("--foreground", args.foreground)]
         given.append(("--edit-message", args.edit_message))
@@ -168,14 +174,17 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
 def _preview(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
     name, host, plan = api.preview(request)
     row: dict[str, Json] = {"agent_name": name, "host_name": host.ref.name}
-    row["command"] = list(request.args)
     if plan is None:
-        one(args, row, f"Would reuse {name}")
+        one(args, {**row, "command": list(request.args)}, f"Would reuse {name}")
         return 0
+    request, remarks = api.settled(request)
+    for remark in remarks:
+        say(args, f"Note: {remark}")
+    row |= {"type": request.type, "command": list(request.args)}
     row |= {"transfer": plan.transfer, "work_dir": plan.work_dir, "branch": plan.branch}
     branch = f" on branch {plan.branch}" if plan.branch else ""
     human = f"Would create {name} on {host.ref.name}, in {plan.work_dir} ({plan.transfer}){branch}"
-    one(args, row, f"{human}, running: {join(request.args)}")
+    one(args, row, f"{human}, running: {join(request.args) or request.type}")
     return 0
 
 
@@ -278,6 +287,8 @@ def _foreground(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> 
     agent = api.get(agent)
     if failure := launch_failure(agent) or message_failure(created):
         warn(failure)
+    elif agent.evidence.this_exit and agent.evidence.this_exit.cause:
+        warn(f"{agent.name}: {agent.evidence.this_exit.cause}")
     elif agent.verdict.exit_code is None:
         raise MngrError(f"{agent.name} is {agent.state}: {clean(agent.verdict.reason)}")
     return agent.verdict.exit_code or 0

@@ -6,8 +6,8 @@ import os
 import re
 
 from mngr.cli.create_env import environment, sound
+from mngr.cli.limit_values import add_limits
 from mngr.cli.parser import Pairs
-from mngr.durations import parse_duration
 from mngr.errors import UsageError
 from mngr.ops.create import CreateRequest
 from mngr.ops.workdir import TRANSFERS
@@ -38,7 +38,7 @@ def _what(parser: Parser) -> None:
     add("-m", "--message", metavar="TEXT", help="send this once it runs")
     file = add("--message-file", metavar="FILE", help="send what the file holds; `-` is stdin")
     parser.completes(file, "file")
-    add("--timeout", type=_timeout, metavar="DURATION", help="end it after this long: 90s, 2h")
+    add_limits(group)
     add("--reuse", action="store_true", help="if the agent exists, start it instead of failing")
     template = add(
         *("-t", "--template"),
@@ -123,13 +123,6 @@ def _how(parser: Parser) -> None:
     add("--tmux-height", type=_size, metavar="ROWS", help="of its terminal")
 
 
-def _timeout(text: str) -> float:
-    seconds = parse_duration(text)
-    if seconds <= 0:
-        raise UsageError("must be more than 0")
-    return seconds
-
-
 def _size(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= LARGEST:
         raise UsageError(f"{text[:40]!r} is not a number from 1 to {LARGEST}")
@@ -142,10 +135,11 @@ def request(args: argparse.Namespace) -> CreateRequest:
     from mngr.ops.types import derive
 
     words = tuple(sound(word, "an argument after `--`") for word in args.rest)
-    kind = derive(args.config, args.registry, type_of(args))
+    named = type_of(args)
+    kind = derive(args.config, args.registry, named or "command")
     return CreateRequest(
         address=sound(args.address or "", "the address"),
-        type=kind.type,
+        type=kind.type if named or kind.argv else "",
         args=kind.argv + words,
         message=message(args),
         source=_source(args.source),
@@ -161,6 +155,8 @@ def request(args: argparse.Namespace) -> CreateRequest:
         provision=tuple(sound(text, "--provision-command") for text in args.provision_command),
         reuse=args.reuse,
         timeout=args.timeout,
+        max_cost=args.max_cost,
+        max_tokens=args.max_tokens,
         headless=getattr(args, "foreground", False),
         record=args.record,
         width=args.tmux_width or 0,
@@ -169,11 +165,11 @@ def request(args: argparse.Namespace) -> CreateRequest:
 
 
 def type_of(args: argparse.Namespace) -> str:
-    """A bare list of words is a command."""
+    """A bare list of words is a command; without words either, a type is chosen later."""
     word = getattr(args, "type_word", None)
     if word and args.type and word != args.type:
         raise UsageError(f"the types {word!r} and --type {args.type} disagree")
-    return str(word or args.type or "command")
+    return str(word or args.type or ("command" if args.rest else ""))
 
 
 def message(args: argparse.Namespace) -> str:

@@ -21,7 +21,7 @@ def configure(parser: Parser) -> None:
     parser.description = (
         "Check the programs mngr needs, its home, plugins, records and hosts, and look for stale "
         "state. Each line says what is wrong and what to do about it. Warnings do not count as "
-        "problems."
+        "problems; `absent` is an agent's program that is not installed."
     )
     parser.add_argument("--fix", action="store_true", help="do what can be done without asking")
     parser.add_dry_run()

@@ -39,9 +39,11 @@ initial_branch, create_time, start_time, state, state_reason, state_since, pid, 
 idle_seconds, runtime_seconds, exit_code, usage, archived, host (id, name, provider_name, state, \
 tags) and plugin. `now` is the present time.
 
-Three more are worked out only where an option or template names them, because they look into the \
-work directory of each agent: ahead (commits since it began), behind (commits of its source that \
-it lacks) and dirty (files that differ from its last commit)."""
+More are worked out only where an option or template names them. These look into the work \
+directory of each agent: ahead (commits since it began), behind (commits of its source that it \
+lacks) and dirty (files that differ from its last commit). These read its conversation: tokens, \
+cost in dollars, and usage with all its parts, which is null otherwise. And idle: whole seconds \
+since it last did something."""
 
 
 def configure(parser: Parser) -> None:
@@ -58,6 +60,7 @@ def configure(parser: Parser) -> None:
         ("by an expression", "mngr list --include 'labels.team == \"web\" && idle_seconds > 600'"),
         ("the columns you want", "mngr list --fields name,state,state_reason,labels.team"),
         ("what they have done so far", "mngr list --fields name,state,ahead,behind,dirty"),
+        ("what they cost", "mngr list --fields name,state,idle,tokens,cost --sort cost:desc"),
         ("stop all that wait", "mngr list --waiting --ids | mngr stop -"),
     ]
     parser.see_also = ["mngr-observe", "mngr-wait", "mngr-create"]
@@ -87,8 +90,8 @@ def run(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     api = Mngr(args.config, args.registry)
     found = targets.agents(args, api, targets.lines_of_stdin()) if args.stdin else api.list()
+    table = chosen(args, _table(args, api, found))
     errors = _errors(api, found)
-    table = chosen(args, _table(args, found))
     listed(args, table, COLUMNS, "agents", errors, "No agents found", FIELDS)
     failures = args.failures if args.stdin else ()
     for error in failures:
@@ -96,12 +99,12 @@ def _show(args: argparse.Namespace) -> int:
     return PartialFailure.exit_code if failures else 0
 
 
-def _table(args: argparse.Namespace, found: Sequence[Agent]) -> list[dict[str, Json]]:
+def _table(args: argparse.Namespace, api: Mngr, found: Sequence[Agent]) -> list[dict[str, Json]]:
     table = [agent.to_json() for agent in found]
     if names := requested(args):
         from mngr.ops.columns import columns
 
-        for row, more in zip(table, columns(found, names), strict=True):
+        for row, more in zip(table, columns(api.world, found, names), strict=True):
             row.update(more)
     return table
 

@@ -92,6 +92,11 @@ def make_parser(registry: Registry, name: str) -> Parser:
     return parser
 
 
+def parsed(registry: Registry, config: Config, name: str, argv: list[str]) -> Namespace:
+    """As the command's own line would give it: for a command that does a part of another's work."""
+    return _parse(make_parser(registry, name), registry.load_command(name), config, registry, argv)
+
+
 def load_config(settings: Sequence[str], strict: bool = True) -> Config:
     """The settings of this process: its home, directory, environment and -S options."""
     from mngr.config import Config

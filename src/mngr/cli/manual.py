@@ -188,11 +188,24 @@ def pages(registry: Registry) -> Iterator[Page]:
         yield command_page(make_parser(registry, name))
 
 
-def _wanted() -> dict[str, str]:
-    """File names and their roff: of the built-ins only, whatever plugins the user has."""
+def own_registry() -> Registry:
+    """The built-ins and the plugins that come with mngr, whatever else the user has."""
+    from mngr.entry_points import scan
     from mngr.plugins import load_registry
 
-    return {f"{page.name}.1": as_roff(page) for page in pages(load_registry(None))}
+    registry = load_registry(None)
+    for folder in sys.path:
+        points = [point for point in scan(folder or ".") if point.distribution == "mngr"]
+        for point in points:
+            registry.add_plugin(point)
+        if points:  # of a distribution that is there twice the first counts
+            break
+    return registry
+
+
+def _wanted() -> dict[str, str]:
+    """File names and their roff."""
+    return {f"{page.name}.1": as_roff(page) for page in pages(own_registry())}
 
 
 def write(folder: str) -> int:

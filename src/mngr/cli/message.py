@@ -5,11 +5,12 @@ from __future__ import annotations
 from mngr.agents.base import Receipt
 from mngr.api import Mngr
 from mngr.cli import targets, terminal
-from mngr.cli.output import rows, say, warn
+from mngr.cli.output import clean, rows, say, warn
 from mngr.cli.spread import add_on_error, exit_code, spread
 from mngr.cli.text import given_text, read_stdin
 from mngr.durations import parse_duration
 from mngr.errors import MngrError, TimedOut, UsageError
+from mngr.ops.replies import Reply
 from mngr.state import ALIVE
 
 TYPE_CHECKING = False
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Types the text into the agent's terminal, followed by Enter, and looks whether the program read \
 it: `delivered`; `queued` while the program is busy; `typed` where it cannot be seen. The text \
-comes from -m, a file, standard input, or an editor if you sit at a terminal."""
+comes from -m, a file, standard input, or an editor if you sit at a terminal.
+
+With --wait, the command returns when the agent has answered, and prints the answer. An agent that \
+asks for a permission instead, or meets an error or the end of its quota, makes it fail and say \
+so."""
 
 NOTES = """\
 Only tabs and newlines of the control characters can be sent. A program that reads whole lines \
@@ -38,12 +43,13 @@ def configure(parser: Parser) -> None:
     file = parser.add_argument("--message-file", metavar="FILE", help="a file; `-` is stdin")
     parser.completes(file, "file")
     parser.add_argument("--start", action="store_true", help="start agents that do not run")
+    parser.add_argument("--wait", action="store_true", help="wait for the answer, and print it")
     parser.add_argument(
         "--timeout",
         type=parse_duration,
         default=0.0,
         metavar="DURATION",
-        help="how long a busy program has to read it; then exit with 124",
+        help="how long a busy program has to read it, or with --wait to answer; then exit with 124",
     )
     add_on_error(parser)
     parser.add_dry_run()
@@ -52,8 +58,9 @@ def configure(parser: Parser) -> None:
         ("send a file to two agents", "mngr message one two --message-file plan.md"),
         ("from a pipe, to all that wait", "git diff | mngr message review"),
         ("write it in your editor", "mngr message tests"),
+        ("ask, and read the answer", "mngr message review -m 'Is it safe?' --wait --timeout 10m"),
     ]
-    parser.see_also = ["mngr-capture", "mngr-connect", "mngr-wait"]
+    parser.see_also = ["mngr-transcript", "mngr-answer", "mngr-capture", "mngr-wait"]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,23 +70,27 @@ def run(args: argparse.Namespace) -> int:
     agents = targets.agents(args, api)
     text = normalise(_text(args))
 
-    def send(agent: Agent) -> Receipt:
+    def send(agent: Agent) -> Reply:
         if args.dry_run:
-            return Receipt(outcome="dry-run", detail=f"{len(text.encode())} bytes would be sent")
+            detail = f"{len(text.encode())} bytes would be sent"
+            return Reply(receipt=Receipt(outcome="dry-run", detail=detail))
         if args.start and agent.state not in ALIVE:
             agent = api.start(agent)
-        return api.message(agent, text, timeout=args.timeout)
+        if args.wait:
+            return api.ask(agent, text, timeout=args.timeout)
+        return Reply(receipt=api.message(agent, text, timeout=args.timeout))
 
     found = [
-        (agent, result if isinstance(result, Receipt) else _refusal(result))
-        for agent, result in spread(agents, send, lambda r: _good(args, r), args.on_error)
+        (agent, result if isinstance(result, Reply) else _refusal(result))
+        for agent, result in spread(agents, send, lambda r: _good(args, r.receipt), args.on_error)
     ]
     _report(args, found)
-    return _code(args, [receipt for _, receipt in found])
+    return _code(args, [reply.receipt for _, reply in found])
 
 
-def _refusal(error: MngrError) -> Receipt:
-    return Receipt(outcome="refused", detail=str(error))
+def _refusal(error: MngrError) -> Reply:
+    outcome = "late" if isinstance(error, TimedOut) else "refused"
+    return Reply(receipt=Receipt(outcome=outcome, detail=str(error)))
 
 
 def _text(args: argparse.Namespace) -> str:
@@ -99,34 +110,40 @@ def _names_from_stdin(args: argparse.Namespace) -> bool:
     return args.stdin or "-" in args.target
 
 
-def _report(args: argparse.Namespace, found: list[tuple[Agent, Receipt]]) -> None:
+def _report(args: argparse.Namespace, found: list[tuple[Agent, Reply]]) -> None:
     for error in args.failures:
         warn(str(error))
     if args.format != "human":
-        table: list[dict[str, Json]] = [
-            {"agent": agent.name, "outcome": receipt.outcome, "detail": receipt.detail}
-            for agent, receipt in found
-        ]
-        rows(args, table, [])
+        rows(args, [_row(args, agent, reply) for agent, reply in found], [])
         return
-    for agent, receipt in found:
-        if receipt.outcome == "refused":
+    for agent, reply in found:
+        receipt = reply.receipt
+        if receipt.outcome in ("refused", "late"):
             named = receipt.detail.startswith(agent.name)
             warn(receipt.detail if named else f"{agent.name}: {receipt.detail}")
             continue
         detail = f" ({receipt.detail})" if receipt.detail else ""
         say(args, f"{agent.name}: {receipt.outcome}{detail}")
+        if reply.text:
+            print(f"{agent.name}:\n{clean(reply.text)}\n" if len(found) > 1 else clean(reply.text))
+
+
+def _row(args: argparse.Namespace, agent: Agent, reply: Reply) -> dict[str, Json]:
+    receipt = reply.receipt
+    row: dict[str, Json] = {"agent": agent.name}
+    row |= {"outcome": receipt.outcome, "detail": receipt.detail}
+    return {**row, "reply": reply.text} if args.wait else row
 
 
 def _good(args: argparse.Namespace, receipt: Receipt) -> bool:
-    if args.timeout and receipt.outcome == "queued":
+    if args.timeout and receipt.outcome == "queued" and not args.wait:
         return False
     return receipt.ok or receipt.outcome == "dry-run"
 
 
 def _code(args: argparse.Namespace, receipts: list[Receipt]) -> int:
     failed = [receipt for receipt in receipts if not _good(args, receipt)]
-    late = [receipt for receipt in failed if receipt.outcome == "queued"]
+    late = [receipt for receipt in failed if receipt.outcome in ("queued", "late")]
     if late and len(late) == len(receipts) and not args.failures:
         return TimedOut.exit_code
     missing = len(args.failures)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def read_evidence(
     agent_id: str, rev: int, record: bytes, files: Mapping[str, bytes], panes: tuple[Pane, ...]
 ) -> Evidence:
-    """`files` maps started, exit and signals/<Event>.json to their content."""
+    """`files` maps started, exit, outcome.json, signals/<Event>.json, links to content."""
     parsed, problem = _record(agent_id, record)
     return Evidence(
         id=agent_id,
@@ -29,6 +29,9 @@ def read_evidence(
         exit=_optional(Exit, files.get("exit")),
         panes=panes,
         signals=_signals(files),
+        tail=files.get("transcript", b""),
+        status=files.get("status", b""),
+        outcome=files.get("outcome.json", b""),
     )
 
 

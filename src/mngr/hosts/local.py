@@ -10,7 +10,7 @@ from mngr.errors import MngrError
 from mngr.hosts import spawn
 from mngr.hosts.base import Capabilities, Completed, Host, HostReading, HostRef, newest
 from mngr.hosts.evidence import read_evidence
-from mngr.records import RECORD_LIMIT, agents_dir, revision
+from mngr.records import RECORD_LIMIT, TAIL, agents_dir, revision
 from mngr.state import Evidence, Pane
 
 TYPE_CHECKING = False
@@ -61,8 +61,14 @@ class LocalHost:
         # Panes first: a launcher writes `exit` before its pane dies, so files read after the
         # panes can only be newer than them.
         panes, error = self._panes()
-        names = _agent_ids(self.home) if ids is None else ids
-        agents = (_evidence(self.home, each, tuple(panes.get(each, ()))) for each in names)
+        return self._read(_agent_ids(self.home) if ids is None else ids, panes, error)
+
+    def recorded(self, ids: Sequence[str]) -> HostReading:
+        """What is on disk about these agents; nothing of what becomes of them."""
+        return self._read(ids, {}, "nobody has looked")
+
+    def _read(self, ids: Sequence[str], panes: dict[str, list[Pane]], error: str) -> HostReading:
+        agents = (_evidence(self.home, each, tuple(panes.get(each, ()))) for each in ids)
         found = tuple(each for each in agents if each is not None)
         return HostReading(host=self.ref, now=time.time(), agents=found, error=error)
 
@@ -173,7 +179,7 @@ def _evidence(home: str, agent_id: str, panes: tuple[Pane, ...]) -> Evidence | N
 
 
 def _files(folder: str, names: list[str]) -> dict[str, bytes]:
-    wanted: list[str] = [name for name in ("started", "exit") if name in names]
+    wanted: list[str] = [name for name in ("started", "exit", "outcome.json") if name in names]
     if "signals" in names:
         wanted += [f"signals/{name}" for name in _listed(os.path.join(folder, "signals"))]
     found = {}
@@ -182,7 +188,25 @@ def _files(folder: str, names: list[str]) -> dict[str, bytes]:
             found[name] = _read(os.path.join(folder, name))
         except OSError:
             continue  # the agent can write here: what cannot be read is not evidence
+    for name in ("transcript", "status"):
+        if name in names:
+            found[name] = _tail(os.path.join(folder, name))
     return found
+
+
+def _tail(path: str) -> bytes:
+    """The last bytes of what a link of the agent's leads to, whatever that is."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would hold us up
+    except OSError:
+        return b""
+    try:
+        size = os.fstat(descriptor).st_size
+        return os.pread(descriptor, TAIL, max(0, size - TAIL))
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
 
 
 def _listed(folder: str) -> list[str]:

@@ -13,7 +13,7 @@ from mngr.errors import MngrError, Unreachable
 from mngr.hosts import spawn
 from mngr.hosts.base import Capabilities, Completed, HostReading, HostRef, newest
 from mngr.hosts.evidence import read_evidence
-from mngr.records import RECORD_LIMIT
+from mngr.records import RECORD_LIMIT, TAIL
 from mngr.state import Evidence, Pane
 
 TYPE_CHECKING = False
@@ -39,12 +39,21 @@ cd "$home/agents" 2>/dev/null || { echo --; exit 0; }
 [ $# -gt 0 ] || set -- agent-*
 for each in "$@"; do [ ! -d "$each" ] || echo "agent $each"; done
 echo --
+tails=
 for each in "$@"; do
+  for link in transcript status; do
+    [ -f "$each/$link" ] || continue
+    [ -n "$tails" ] || tails=$(mktemp -d) || exit 1
+    mkdir -p "$tails/$each" && tail -c TAIL "$each/$link" > "$tails/$each/$link"
+  done
   shift
-  set -- "$@" "$each"/agent.*.json "$each/started" "$each/exit" "$each/signals"
+  set -- "$@" "$each"/agent.*.json "$each/started" "$each/exit" "$each/signals" \
+    "$each/outcome.json"
 done
-tar -cf - -- "$@" 2>/dev/null || :
-"""
+[ -z "$tails" ] || set -- "$@" -C "$tails" .
+tar -cf - "$@" 2>/dev/null || :
+[ -z "$tails" ] || rm -rf "$tails"
+""".replace("TAIL", str(TAIL))
 )
 
 PUT = r"""
@@ -158,7 +167,7 @@ def _unpack(data: bytes) -> dict[str, dict[str, bytes]]:
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             for member in archive:
-                agent_id, _, name = member.name.partition("/")
+                agent_id, _, name = member.name.removeprefix("./").partition("/")
                 if member.isfile() and name and member.size <= RECORD_LIMIT + 1:
                     content = archive.extractfile(member)
                     found.setdefault(agent_id, {})[name] = content.read() if content else b""

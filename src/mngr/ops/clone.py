@@ -10,10 +10,10 @@ import os
 import re
 
 from mngr.errors import MngrError, Refused
-from mngr.ops import create, destroy, lifecycle, present
+from mngr.ops import conversation, create, destroy, lifecycle, present
 from mngr.ops.create import CreateRequest
 from mngr.ops.listing import Agent, agents, refreshed
-from mngr.ops.present import PrivateIndex, standing
+from mngr.ops.present import standing
 from mngr.ops.steps import step
 from mngr.records import agent_dir
 from mngr.state import ALIVE, State
@@ -63,11 +63,14 @@ def request(
         env={**env, **given.pop("env", {})},  # type: ignore[dict-item]
         project=record.project,
         timeout=record.timeout,
+        max_cost=record.max_cost,
+        max_tokens=record.max_tokens,
         headless=record.headless,
         record=record.recorded,
         width=record.width,
         height=record.height,
         plugin={"clone": {"of": agent.id, "work": work}},
+        conversation=conversation.files(world, [agent])[agent.id],
         verify=lambda host, copy: _verify(host, copy, agent, work),
     )
     return base.replace(**given)
@@ -141,8 +144,7 @@ def work_of(host: Host, record: AgentRecord) -> str:
         if done.code:
             raise MngrError(f"{record.work_dir} cannot be read: {done.complaint}") from None
         return done.stdout.decode().strip()
-    with PrivateIndex(host, record, at) as index:
-        return f"{at.head} {present.whole_tree(at, index)}"
+    return f"{at.head} {present.take(host, record)[1].tree}"
 
 
 def _verify(host: Host, copy: AgentRecord, agent: Agent, work: str) -> None:

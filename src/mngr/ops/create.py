@@ -13,7 +13,7 @@ import time
 from mngr import events
 from mngr.address import parse_address
 from mngr.errors import MngrError, Taken, UsageError
-from mngr.ops import destroy, launch, names, sources, workdir
+from mngr.ops import destroy, launch, names, sources, types, workdir
 from mngr.ops.change import change
 from mngr.ops.listing import Agent, agents, one, refreshed
 from mngr.ops.steps import step
@@ -53,6 +53,8 @@ class CreateRequest(Struct):
     provision: tuple[str, ...] = ()
     reuse: bool = False
     timeout: float | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
     headless: bool = False
     record: bool = False
     width: int = 0
@@ -62,6 +64,8 @@ class CreateRequest(Struct):
     base_commit: str = ""
     """Where the work began, if that is not the commit this agent begins with."""
     plugin: dict[str, Json] = {}
+    conversation: dict[str, bytes] = {}
+    """Files of a conversation to go on with, as the agent type names them."""
     verify: Callable[[Host, AgentRecord], None] | None = None
     """Looks at the work directory once it is made and before anything runs there."""
 
@@ -82,6 +86,7 @@ def create(world: World, request: CreateRequest) -> Created:
         existing = _existing(world, host, name)
         if existing is not None:
             return _reuse(world, existing, request)
+    request, chosen = types.settled(world, host, request)
     agent_id = events.new_id("agent")
     name = _claim(world, host, name, agent_id)
     step("claimed")
@@ -91,7 +96,7 @@ def create(world: World, request: CreateRequest) -> Created:
         names.release(host, name, agent_id)
         raise
     # From here on the agent is there and keeps its name, whatever becomes of its message.
-    return _confirmed(world, record, request, took_prompt, remarks)
+    return _confirmed(world, record, request, took_prompt, (*chosen, *remarks))
 
 
 def place(world: World, request: CreateRequest) -> tuple[Host, str]:
@@ -160,13 +165,15 @@ def _create_claimed(
     kind = world.agent_type(request.type or "command")
     plan = _plan(world, host, name, agent_id, request)
     record = _record(world, name, agent_id, request, plan)
-    context = launch.context(world, host, record, request.message)
-    prepared = kind.prepare(context)
-    if not prepared.argv:
-        raise UsageError("nothing to run", "give a command after --, or an agent type")
     env = {**launch.agent_environment(host, record), **_declared(kind.environment), **request.env}
     if sum(map(len, env.values())) > ENV_LIMIT:
         raise UsageError("the agent's environment is larger than 1 MiB")
+    context = launch.context(host, record)
+    prepared = kind.prepare(
+        context.replace(env=env, prompt=request.message, parent=request.conversation)
+    )
+    if not prepared.argv:
+        raise UsageError("nothing to run", "give a command after --, or an agent type")
     if not host.swap(record_stem(host.home, agent_id), 0, encode(record)):
         raise MngrError(f"the id {agent_id} exists already", "try again")
     step("recorded")
@@ -193,6 +200,7 @@ def preview(world: World, request: CreateRequest) -> tuple[str, Host, Plan | Non
         return name, host, None
     if existing is not None and existing.verdict.reason != "create interrupted":
         raise Taken(f"the name {name!r} is taken", "choose another, or use --reuse")
+    types.settled(world, host, request)
     name = name or names.random_name()
     return name, host, _plan(world, host, name, "agent-" + "x" * 32, request)
 
@@ -236,6 +244,8 @@ def _record(
         launch_time=now,
         worker=this_process(),
         timeout=request.timeout,
+        max_cost=request.max_cost,
+        max_tokens=request.max_tokens,
         windows=request.windows,
         width=request.width or world.config.count("tmux.width"),
         height=request.height or world.config.count("tmux.height"),
@@ -247,7 +257,12 @@ def _record(
 
 
 def _declared(keys: tuple[str, ...]) -> dict[str, str]:
-    return {key: os.environ[key] for key in keys if key in os.environ}
+    begins = tuple(key.removesuffix("*") for key in keys if key.endswith("*"))
+    return {
+        key: value
+        for key, value in os.environ.items()
+        if key in keys or (begins and key.startswith(begins))
+    }
 
 
 def _make_work_dir(

@@ -8,7 +8,7 @@ import re
 from mngr import tmux
 from mngr.errors import MngrError
 from mngr.hosts import spawn
-from mngr.ops import gc
+from mngr.ops import gc, types
 from mngr.ops.listing import agents
 from mngr.struct import Json, Struct
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Finding(Struct):
-    """One check: ok, warning or problem."""
+    """One check: ok, absent, warning or problem."""
 
     check: str
     status: str
@@ -46,6 +46,7 @@ def examine(world: World) -> list[Finding]:
         _program("asciinema", ["asciinema", "--version"], (0, 0), needed=False),
         *_home(world),
         *_plugins(world),
+        *_programs(world),
         *_agents(world),
         *_sessions(world),
         *_leftovers(world),
@@ -101,6 +102,29 @@ def _plugins(world: World) -> Iterator[Finding]:
         yield Finding(
             check="plugins", status="warning", detail=problem,
             remedy="update it, or add it to plugins.disabled",
+        )  # fmt: skip
+
+
+def _programs(world: World) -> Iterator[Finding]:
+    """Which coding agents could be used here; not having one is no fault of the machine."""
+    kinds = types.with_program(world)
+    if not kinds:
+        return
+    there = types.installed(world.host(), [kind.program for _, kind in kinds])
+    for name, kind in kinds:
+        found = kind.program in there
+        yield Finding(
+            check=f"agent {name}",
+            status="ok" if found else "absent",
+            detail=f"{kind.program} is {'' if found else 'not '}installed",
+            remedy="" if found else kind.install,
+        )
+    if not any(kind.program in there for name, kind in kinds if name != types.LAST_RESORT):
+        own = types.LAST_RESORT in dict(kinds)
+        other = ", or use `mngr create NAME mechanic`, which needs no model" if own else ""
+        yield Finding(
+            check="agents", status="warning", detail="no coding agent is installed",
+            remedy=f"install one of the above{other}; any command works after `--`",
         )  # fmt: skip
 
 

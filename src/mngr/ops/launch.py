@@ -13,6 +13,7 @@ import time
 from mngr import events, tmux, tmux_scripts
 from mngr.agents.base import LaunchContext
 from mngr.errors import MissingProgram, MngrError
+from mngr.ops import publishing, watcher
 from mngr.quoting import join, quote
 from mngr.records import AgentRecord, agent_dir
 
@@ -44,7 +45,7 @@ ended() {{
 trap : INT QUIT TERM
 cd {work_dir} || ended 125 '"work directory is missing"'
 unset OLDPWD
-command -v {program} > /dev/null || {{
+{links}command -v {program} > /dev/null || {{
   printf 'mngr: %s: command not found\n' {program} >&2
   ended 127 {not_found}
 }}
@@ -55,32 +56,6 @@ code=$?
 {after_limit}
 ended "$code" '""'
 """
-
-LIMIT = """sh "$dir/limit.sh" {seconds} < /dev/null > /dev/null 2>&1 &
-"""
-
-AFTER_LIMIT = """if [ -f "$dir/.timed_out.$launch" ]; then
-  rm -f "$dir/.timed_out.$launch"
-  ended 124 {cause}
-fi"""
-
-# Ends the launcher's program at the deadline; checks each second whether it is still needed.
-LIMIT_SCRIPT = (
-    r"""#!/bin/sh
-left=$1 spared= ttys= launcher=$PPID leaders=$PPID ids={id}
-while [ "$left" -gt 0 ]; do
-  sleep 1
-  kill -0 "$launcher" 2>/dev/null || exit 0
-  left=$((left - 1))
-done
-: > {dir}/.timed_out.{launch}
-"""
-    + tmux_scripts.PROCESSES.replace("{", "{{").replace("}", "}}")
-    + r"""
-spared=$launcher
-end_processes {grace}
-"""
-)
 
 HEADLESS = """: > "$dir/stdout"; : > "$dir/stderr"
 tail -q -n +1 -f "$dir/stdout" "$dir/stderr" & viewer=$!
@@ -102,17 +77,18 @@ def launcher(home: str, record: AgentRecord, launch: Launch) -> str:
     # exec in a subshell: whatever it is called, it is a program and not a word of the shell.
     words = f"(exec {join(launch.argv)})"
     program = launch.argv[0]
-    seconds = record.timeout
     return LAUNCHER.format(
         dir=quote(agent_dir(home, record.id)),
         launch=quote(record.launch),
         work_dir=quote(record.work_dir),
+        links="".join(
+            f'ln -sfn {quote(target)} "$dir"/{quote(path)}\n'
+            for path, target in launch.links.items()
+        ),
         program=quote(program),
         not_found=quote(json.dumps(f"command not found: {program}")),
-        limit=LIMIT.format(seconds=max(1, round(seconds))) if seconds else "",
-        after_limit=AFTER_LIMIT.format(cause=quote(f'"timed out after {seconds:g} s"'))
-        if seconds
-        else "",
+        limit=watcher.START if watcher.Limits.of(record) else "",
+        after_limit=watcher.REPORT,
         command=HEADLESS.format(command=words) if record.headless else words,
     )
 
@@ -147,7 +123,6 @@ def launch_files(
 ) -> Files:
     """Everything a launch needs on the host; the environment is readable to its owner only."""
     folder = agent_dir(host.home, record.id)
-    grace = max(1, round(world.config.seconds("stop.grace")))
     conf = tmux.conf(host.home, record.width, record.height, record.history)
     files: dict[str, tuple[bytes, int]] = {
         os.path.join(host.home, "tmux.conf"): (conf, 0o600),
@@ -156,14 +131,14 @@ def launch_files(
             os.fsencode(launcher(host.home, record, launch)),
             0o700,
         ),
+        **publishing.files(folder),
         **{os.path.join(folder, name): content for name, content in launch.files.items()},
     }
-    where = {"dir": quote(folder), "work_dir": quote(record.work_dir), "launch": record.launch}
     if record.windows:
-        files[os.path.join(folder, "window.sh")] = (os.fsencode(WINDOW.format(**where)), 0o700)
-    if record.timeout:
-        limit = LIMIT_SCRIPT.format(id=record.id, grace=grace, **where)
-        files[os.path.join(folder, "limit.sh")] = (os.fsencode(limit), 0o700)
+        window = WINDOW.format(dir=quote(folder), work_dir=quote(record.work_dir))
+        files[os.path.join(folder, "window.sh")] = (os.fsencode(window), 0o700)
+    if watcher.Limits.of(record):
+        files |= watcher.files(world, host, record)
     return files
 
 
@@ -212,9 +187,10 @@ def new_launch_id() -> str:
     return os.urandom(8).hex()
 
 
-def context(world: World, host: Host, record: AgentRecord, prompt: str = "") -> LaunchContext:
+def context(host: Host, record: AgentRecord) -> LaunchContext:
     folder = agent_dir(host.home, record.id)
-    return LaunchContext(record=record, state_dir=folder, prompt=prompt)
+    local = host.capabilities.shares_files
+    return LaunchContext(record=record, state_dir=folder, local=local)
 
 
 def launched_now(record: AgentRecord) -> AgentRecord:

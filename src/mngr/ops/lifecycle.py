@@ -78,7 +78,8 @@ def start(world: World, agent: Agent) -> Agent:
     if record.launches == old.launches:
         return refreshed(world, agent)  # somebody else started it at the same moment
     step("launch_recorded")
-    prepared = kind.resume(launch.context(world, agent.host, record))
+    context = launch.context(agent.host, record)
+    prepared = kind.resume(context.replace(evidence=agent.evidence))
     files = dict(launch.launch_files(world, agent.host, record, prepared, {}))
     env = os.path.join(agent_dir(agent.host.home, agent.id), "env")
     files.pop(env)  # exactly what it was created with

@@ -7,8 +7,8 @@ import time
 import unicodedata
 
 from mngr import tmux
-from mngr.agents.base import Delivery, Receipt
-from mngr.errors import MngrError, Refused, UsageError
+from mngr.agents.base import Delivery
+from mngr.errors import MngrError, Refused, TimedOut, UsageError
 from mngr.hosts import tty
 from mngr.locks import Lock
 from mngr.ops.lifecycle import note_event
@@ -17,10 +17,13 @@ from mngr.state import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mngr.agents.base import Receipt
     from mngr.ops.world import World
     from mngr.state import Pane
 
 LIMIT = 1 << 20
+READY = 60.0
+"""Seconds a program has to come up before a message to it fails."""
 
 
 def normalise(text: str) -> str:
@@ -51,24 +54,47 @@ def send(world: World, agent: Agent, text: str, *, timeout: float = 0.0) -> Rece
     """
     text = normalise(text)
     with Lock(world.home, "message", agent.id):
+        agent = _ready(world, agent)
+        pane = agent.evidence.pane
+        assert pane is not None
+        _refuse_long_lines(agent, pane, text)
+        delivery = _delivery(world, agent, pane, text)
+        kind = world.agent_type(agent.record.type)
+        if kind.clear_keys:
+            _press(agent, pane, kind.clear_keys)
+        _type(agent, pane, kind.typed(text))
+        deadline = time.monotonic() + timeout
+        receipt = kind.evidence(delivery)
+        while receipt.outcome == "queued" and time.monotonic() < deadline:
+            receipt = kind.evidence(delivery)
+    if receipt.ok:
+        note_event(agent.host, agent.record, "message_delivered", outcome=receipt.outcome)
+        world.emit("message_delivered", agent.host, agent.record, outcome=receipt.outcome)
+    return receipt
+
+
+def _ready(world: World, agent: Agent) -> Agent:
+    """The agent as it stands once it can be typed to; never while it asks something else."""
+    kind = world.agent_type(agent.record.type)
+    deadline = time.monotonic() + READY
+    while True:
         agent = refreshed(world, agent)
         if agent.state not in (State.RUNNING, State.WAITING):
             raise Refused(
                 f"{agent.name} is {agent.state} ({agent.verdict.reason}): nothing was sent",
                 f"start it with `mngr start {agent.name}`",
             )
-        pane = agent.evidence.pane
-        assert pane is not None
-        _refuse_long_lines(agent, pane, text)
-        _type(agent, pane, text)
-        deadline = time.monotonic() + timeout
-        receipt = _receipt(world, agent, pane, text)
-        while receipt.outcome == "queued" and time.monotonic() < deadline:
-            receipt = _receipt(world, agent, pane, text)
-    if receipt.ok:
-        note_event(agent.host, agent.record, "message_delivered", outcome=receipt.outcome)
-        world.emit("message_delivered", agent.host, agent.record, outcome=receipt.outcome)
-    return receipt
+        if agent.verdict.reason.startswith("permission"):
+            # The text would be taken for the answer.
+            raise Refused(
+                f"{agent.name} waits for an answer ({agent.verdict.reason}): nothing was sent",
+                f"see `mngr answer {agent.name}`",
+            )
+        if kind.ready(agent.evidence):
+            return agent
+        if time.monotonic() > deadline:
+            raise TimedOut(f"{agent.name} was not ready within {READY:g} s: nothing was sent")
+        time.sleep(0.05)
 
 
 def _refuse_long_lines(agent: Agent, pane: Pane, text: str) -> None:
@@ -95,18 +121,30 @@ def _type(agent: Agent, pane: Pane, text: str) -> None:
     if done.code or done.stdout.strip() != b"pasted":
         why = "it has just ended" if done.stdout.strip() == b"dead" else done.complaint
         raise Refused(f"{agent.name}: nothing was sent: {why}")
-    done = host.run(tmux.press_enter(host.socket, pane.pane_id), timeout=30)
+    # A call of its own: within one, tmux would hand over text and key as a single paste.
+    _press(agent, pane, ("Enter",))
+
+
+def _press(agent: Agent, pane: Pane, keys: tuple[str, ...]) -> None:
+    done = agent.host.run(tmux.press(agent.host.socket, pane.pane_id, keys), timeout=30)
     if done.code or done.stdout.strip() != b"pressed":
         raise MngrError(f"{agent.name} ended while the message was typed")
 
 
-def _receipt(world: World, agent: Agent, pane: Pane, text: str) -> Receipt:
+def _delivery(world: World, agent: Agent, pane: Pane, text: str) -> Delivery:
+    """What is known before anything is typed, and ways to look what has become of it."""
+    from mngr.ops import conversation
+
     visible = agent.host.ref.provider == "local"
-    delivery = Delivery(
+    return Delivery(
         record=agent.record,
         text=text,
         unread=(lambda: tty.unread(pane.tty)) if visible else lambda: None,
         ended=lambda: refreshed(world, agent).state not in (State.RUNNING, State.WAITING),
         pause=time.sleep,
+        before=agent.evidence,
+        told=conversation.files(world, [agent])[agent.id],
+        look=lambda: refreshed(world, agent).evidence,
+        conversation=lambda: conversation.files(world, [agent])[agent.id],
+        press_enter=lambda: _press(agent, pane, ("Enter",)),
     )
-    return world.agent_type(agent.record.type).evidence(delivery)

@@ -51,6 +51,13 @@ def push(
     return pushed.replace(commits=git_transfer.count(between.work, commit, head))
 
 
+def deliver(world: World, agent: Agent, home: Home, commit: str) -> None:
+    """The commit's objects, for the agent to check out; its branch and files stay as they are."""
+    between = transfer.ends(world, agent, home)
+    if not between.shared and not git_transfer.has_commit(between.work, commit):
+        _send(world, between, commit)
+
+
 def _ahead(between: Ends, commit: str) -> int:
     return git_transfer.count(between.home, commit, between.standing.head)
 

@@ -268,6 +268,15 @@ def fetch_ref(agent: Agent, repo: Repo, remote: str, local: str) -> None:
         raise MngrError(f"{remote} of {agent.name} could not be fetched: {done.complaint}")
 
 
+def bring(world: World, agent: Agent, home: Home, commit: str, ref: str) -> None:
+    """Exactly that commit of an agent, kept here under `ref`; no branch of anybody moves."""
+    between = ends(world, agent, home)
+    if between.shared:
+        home.repo.git("update-ref", ref, commit)
+    else:
+        fetch_ref(agent, home.repo, commit, ref)
+
+
 def fetch_tip(world: World, agent: Agent, repo: Repo) -> str:
     """The agent's HEAD, whose objects this repository now has and keeps."""
     folder = repo.line("rev-parse", "--path-format=absolute", "--git-common-dir")

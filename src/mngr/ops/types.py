@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from mngr.errors import UsageError, nearest
+from mngr.ops.limits import require_meter
+from mngr.ops.watcher import Limits
 from mngr.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mngr.agents.base import AgentType
     from mngr.config import Config
+    from mngr.hosts.base import Host
+    from mngr.ops.create import CreateRequest
+    from mngr.ops.world import World
     from mngr.plugins import Registry
     from mngr.struct import Json
+
+
+PREFERRED = ("claude", "codex", "opencode")
+LAST_RESORT = "mechanic"
+"""Needs no account and no model."""
 
 
 class Derived(Struct):
@@ -79,3 +92,69 @@ def _words(value: Json) -> tuple[str, ...]:
         except ValueError as error:
             raise UsageError(f"agent_types: {value!r}: {error}") from None
     return tuple(str(word) for word in value) if isinstance(value, (list, tuple)) else ()
+
+
+# Which of these programs are there, one per line.
+FIND = 'for each; do command -v "$each" > /dev/null && printf "%s\\n" "$each"; done; :'
+
+
+def installed(host: Host, programs: Iterable[str]) -> set[str]:
+    done = host.run(["sh", "-c", FIND, "mngr", *programs], timeout=30)
+    return set(done.stdout.decode("utf-8", "replace").splitlines())
+
+
+def with_program(world: World) -> list[tuple[str, AgentType]]:
+    """The types that stand for one program each, best known first, the last resort last."""
+    names = world.registry.names("agent_type")
+    ordered = [name for name in PREFERRED if name in names]
+    found = []
+    others = [name for name in names if name not in (*PREFERRED, LAST_RESORT)]
+    for name in [*ordered, *others, *(name for name in names if name == LAST_RESORT)]:
+        try:
+            kind = world.agent_type(name)
+        except Exception as error:  # a plugin's type can raise anything
+            world.note(name, error)
+            continue
+        if kind.program:
+            found.append((name, kind))
+    return found
+
+
+def default(world: World, host: Host) -> tuple[Derived, str]:
+    """The type where none was asked for, and what to say about that choice."""
+    kinds = with_program(world)
+    there = installed(host, [kind.program for _, kind in kinds])
+    for name, kind in kinds:
+        if kind.program in there:
+            told = f"no type was named: using {name}"
+            if name == LAST_RESORT:
+                told = f"{_missing(kinds, host)}: using {name}, which needs no model{_how(kinds)}"
+            return derive(world.config, world.registry, name), told
+    raise UsageError(
+        f"nothing to run: {_missing(kinds, host)}",
+        f"give a command after --{_how(kinds)}",
+    )
+
+
+def _missing(kinds: list[tuple[str, AgentType]], host: Host) -> str:
+    names = " or ".join(name for name, _ in kinds if name != LAST_RESORT) or "a coding agent"
+    return f"{names} is not installed on {host.ref.name}"
+
+
+def _how(kinds: list[tuple[str, AgentType]]) -> str:
+    return next((f"; to install one: {kind.install}" for _, kind in kinds if kind.install), "")
+
+
+def settled(
+    world: World, host: Host, request: CreateRequest
+) -> tuple[CreateRequest, tuple[str, ...]]:
+    """With a type, and a remark where we chose it; what that type cannot keep is refused."""
+    remarks: tuple[str, ...] = ()
+    if not request.type and not request.args:
+        kind, remark = default(world, host)
+        env = {**kind.env, **request.env}
+        request = request.replace(type=kind.type, args=kind.argv, env=env)
+        remarks = (remark,)
+    limits = Limits(max_cost=request.max_cost, max_tokens=request.max_tokens)
+    require_meter(world, request.type or "command", limits)
+    return request, remarks

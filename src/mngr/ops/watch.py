@@ -6,6 +6,7 @@ import time
 
 from mngr import events
 from mngr.errors import TimedOut
+from mngr.ops.limits import Keeper
 from mngr.ops.listing import agents, describe
 from mngr.state import ENDED, State
 
@@ -34,8 +35,10 @@ def wait(
     """The agents that reached one of `states`; a vanished one counts as gone, not as waited for."""
     deadline = None if timeout is None else time.monotonic() + timeout
     wanted = [agent.id for agent in targets]
+    keeper = Keeper(world)
     while True:
         now = {agent.id: agent for agent in agents(world, wanted)}
+        keeper.look(now.values())
         reached = [now[each] for each in wanted if each in now and now[each].state in states]
         if any_one and reached:
             return reached
@@ -52,8 +55,10 @@ def observe(
 ) -> Iterator[dict[str, Json]]:
     """Endless: one event per agent found, changed or gone."""
     known: dict[str, Agent] = {}
+    keeper = Keeper(world)
     while True:
         current = {agent.id: agent for agent in agents(world)}
+        keeper.look(current.values())
         yield from changes(known, current, discovery_only)
         known = current
         time.sleep(interval)

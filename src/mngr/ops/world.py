@@ -38,12 +38,13 @@ class World:
     def hosts(self) -> list[Host]:
         """Every host of every provider; a provider that fails is a footnote."""
         if self._hosts is None:
-            self._hosts = []
+            found: list[Host] = []
             for name in self.registry.names("provider"):
                 try:
-                    self._hosts += self._provider(name).hosts()
+                    found += self._provider(name).hosts()
                 except Exception as error:  # a plugin's provider can raise anything
                     self.note(name, error)
+            self._hosts = found  # at once: another thread must not see half of them
         return self._hosts
 
     def _provider(self, name: str) -> Provider:

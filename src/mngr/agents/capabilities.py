@@ -1,0 +1,78 @@
+"""What each agent type can do, as its code says: `python -m mngr.agents.capabilities DOCUMENT`.
+
+The table in the documents is made by this, and a test holds it to the code.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from mngr.agents.base import AgentType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+BEGIN = "<!-- made by python -m mngr.agents.capabilities -->\n"
+END = "<!-- end of what was made -->\n"
+
+
+def overrides(method: str) -> Callable[[AgentType], bool]:
+    return lambda kind: getattr(type(kind), method) is not getattr(AgentType, method)
+
+
+ROWS: tuple[tuple[str, Callable[[AgentType], bool]], ...] = (
+    ("tells whether it works, waits, asks or failed", overrides("signals")),
+    ("confirms messages by its own records", overrides("evidence")),
+    ("`start` resumes the conversation", lambda kind: bool(kind.conversation)),
+    ("`clone` goes on with a copy of the conversation", lambda kind: kind.forks),
+    ("`transcript`", overrides("transcript")),
+    ("`usage`: tokens and cost", overrides("usage")),
+    ("`--max-cost`, `--max-tokens`", lambda kind: bool(kind.meter())),
+    ("`answer --allow`, `answer --deny`", overrides("answer")),
+)
+
+
+def table(types: Mapping[str, AgentType]) -> str:
+    """In Markdown: a row for each capability, a column for each type."""
+    names = [f"`{name}`" for name in types]
+    lines = [["", *names], ["---", *("---" for _ in names)]]
+    kinds = list(types.values())
+    lines += [[what, *("yes" if has(kind) else "" for kind in kinds)] for what, has in ROWS]
+    lines += [["what has to be installed", *(_code(kind.program) for kind in kinds)]]
+    lines += [["what `--foreground` runs", *(_code(kind.headless) for kind in kinds)]]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def _code(words: str) -> str:
+    return f"`{words}`" if words else ""
+
+
+def builtin_types() -> dict[str, AgentType]:
+    from mngr.builtin import register
+    from mngr.plugins import Registry
+
+    registry = Registry()
+    register(registry)
+    found = {name: registry.load("agent_type", name) for name in registry.names("agent_type")}
+    return {name: kind() for name, kind in found.items() if isinstance(kind, type)}
+
+
+def filled(document: str, made: str) -> str:
+    """The document with what stands between the marks replaced."""
+    before, _, rest = document.partition(BEGIN)
+    _, mark, after = rest.partition(END)
+    if not mark:
+        raise ValueError(f"the marks {BEGIN!r} and {END!r} are not there")
+    return f"{before}{BEGIN}\n{made}\n{END}{after}"
+
+
+def main(path: str) -> None:
+    with open(path, encoding="utf-8") as file:
+        document = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(filled(document, table(builtin_types())))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

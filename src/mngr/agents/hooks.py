@@ -1,0 +1,56 @@
+"""A hook that programs call on their events: it keeps what they say as signals/EVENT.json.
+
+Nested programs share their parent's configuration, hooks included. So the hook looks at its own
+ancestors and keeps silent unless the launcher is near enough for it to be the agent's own program
+that speaks.
+"""
+
+from __future__ import annotations
+
+from mngr.quoting import quote
+
+# Arguments: the event. Standard input: JSON of the program. Always succeeds and prints nothing: a
+# program may take either for an answer.
+HOOK = r"""#!/bin/sh
+dir={dir}
+exec > /dev/null 2>&1
+trap 'cat; exit 0' EXIT
+IFS= read -r started < "$dir/started" || exit 0
+launch=${{started#*\"launch\":\"}} launch=${{launch%%\"*}}
+launcher=${{started#*\"pid\":}} launcher=${{launcher%%,*}}
+parent_of() {{
+  if [ -r "/proc/$1/stat" ]; then
+    IFS= read -r parent < "/proc/$1/stat" || return 1
+    parent=${{parent##*) }} parent=${{parent#* }} parent=${{parent%% *}}
+  else
+    parent=$(ps -o ppid= -p "$1" | tr -d ' ')
+  fi
+}}
+pid=$$ hops=0
+while [ "$pid" != "$launcher" ]; do
+  hops=$((hops + 1))
+  [ "$hops" -le {hops} ] && [ "${{pid:-0}}" -gt 1 ] && parent_of "$pid" || exit 0
+  pid=$parent
+done
+input=$(head -c {limit})
+case $input in '{{'*) ;; *) input='{{}}' ;; esac
+time=$(date +%s.%N); case $time in *N) time=${{time%.*}} ;; esac
+mkdir -p "$dir/signals"
+beside="$dir/signals/.$1.$$"
+printf '{{"launch":"%s","time":%s,"input":%s}}\n' "$launch" "$time" "$input" > "$beside"
+mv -f "$beside" "$dir/signals/$1.json"
+{more}
+exit 0
+"""
+
+LIMIT = 512 * 1024
+"""A reading takes no signal larger than 1 MiB."""
+
+
+def script(state_dir: str, *, hops: int, more: str = "") -> bytes:
+    """`hops`: how many processes may stand between the hook and the launcher.
+
+    `more` are shell lines that run after the signal is kept; $1 is the event, $input its JSON.
+    """
+    text = HOOK.format(dir=quote(state_dir), hops=hops, limit=LIMIT, more=more)
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,1 @@
+"""The mechanic: an agent without a model, and the program it brings along."""

@@ -1,0 +1,250 @@
+"""A pytest plugin: collects once, then runs chosen tests in forks for as long as it is asked.
+
+Starting pytest and collecting costs more than most tests do. What is forked must not have
+imported the code under repair, because that changes between one fork and the next; a project
+whose tests import it gets its forks before anything is collected.
+"""
+
+# What pytest and the tests hand over is anything.
+# mypy: disallow-any-explicit=false
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections.abc import Generator
+from typing import IO, Any, Optional
+
+import mechanic_frames  # type: ignore[import-not-found]
+import mechanic_runs  # type: ignore[import-not-found]
+import pytest
+
+PLACE = "mechanic-tests-go-here"
+EARLY = os.environ.get("MECHANIC_EARLY") == "1"
+
+
+class Server:
+    """The conversation with the mechanic, over a socket."""
+
+    def __init__(self, path: str) -> None:
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(path)
+        self.lines: IO[str] = self.socket.makefile("r", encoding="utf-8")
+
+    def say(self, message: dict[str, Any]) -> None:
+        self.socket.sendall(json.dumps(message).encode() + b"\n")
+
+    def serve(self) -> Optional[dict[str, Any]]:
+        """None in the parent when there is nothing more to do; in each child its request."""
+        for line in self.lines:
+            request = json.loads(line)
+            sys.stdout.flush()
+            child = os.fork()
+            if child == 0:
+                os.setpgid(0, 0)
+                os.environ.update(request["env"])
+                return dict(request)
+            self.say(self.await_child(child, request))
+        return None
+
+    def await_child(self, child: int, request: dict[str, Any]) -> dict[str, Any]:
+        deadline = time.monotonic() + request["seconds"]
+        pause = 0.001
+        while os.waitpid(child, os.WNOHANG)[0] == 0:
+            if time.monotonic() > deadline:
+                _end(child, request["env"]["MECHANIC_RUN"])
+                os.waitpid(child, 0)
+                return {"timed_out": True}
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.02)
+        return {"timed_out": False}
+
+
+def _end(child: int, run: str) -> None:
+    """The child's group, and whatever left it but carries the mark of this run."""
+    marks = [f"MECHANIC_RUN={run}".encode()]
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()] if _has_proc() else []
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if pid != os.getpid() and any(mark in file.read().split(b"\0") for mark in marks):
+                    os.kill(pid, signal.SIGKILL)
+        except OSError:
+            continue
+    try:
+        os.killpg(child, signal.SIGKILL)
+    except OSError:
+        os.kill(child, signal.SIGKILL)
+
+
+def _has_proc() -> bool:
+    return os.path.isdir("/proc/self")
+
+
+class Reports:
+    """Writes what became of each test as it ends; the mechanic reads the file."""
+
+    def __init__(self, path: str) -> None:
+        self.file = open(path, "a", encoding="utf-8")
+        self.failed = False
+        self.trace = ""
+        self.at = 0
+
+    def write(self, entry: dict[str, Any]) -> None:
+        self.file.write(json.dumps(entry) + "\n")
+        self.file.flush()
+
+
+_reports: Optional[Reports] = None
+
+
+def _begin(request: dict[str, Any]) -> Reports:
+    global _reports
+    _reports = Reports(request["report"])
+    _reports.trace = request.get("trace", "")
+    mechanic_runs.prepare(request)
+    return _reports
+
+
+# pytest's hooks
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(args: list[str]) -> None:
+    if EARLY and "MECHANIC_SOCKET" in os.environ:
+        request = _served([])
+        _begin(request)
+        args[:] = [word for word in args if word != PLACE] + request["tests"]
+        if request["stop"]:
+            args.append("-x")
+
+
+def _served(tests: list[str]) -> dict[str, Any]:
+    server = Server(os.environ.pop("MECHANIC_SOCKET"))
+    server.say({"ready": True, "tests": tests})
+    request = server.serve()
+    if request is None:
+        # The mechanic is gone, killed perhaps: nobody else will tidy up.
+        shutil.rmtree(os.environ["MECHANIC_BASE"], ignore_errors=True)
+        os._exit(0)
+    server.socket.close()
+    return request
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> Optional[bool]:
+    if EARLY or "MECHANIC_SOCKET" not in os.environ:
+        if _reports is None and "MECHANIC_REPORT" in os.environ:
+            _begin(json.loads(os.environ["MECHANIC_REPORT"]))
+        return None
+    imported = _imported(os.environ["MECHANIC_ROOT"])
+    if imported:
+        server = Server(os.environ.pop("MECHANIC_SOCKET"))
+        server.say({"ready": False, "imported": imported[:5]})
+        os._exit(0)
+    request = _served([item.nodeid for item in session.items])
+    _run(session, request)
+    os._exit(0)
+
+
+def _imported(root: str) -> list[str]:
+    """Modules of the project that are loaded and are no tests."""
+    tests = json.loads(os.environ["MECHANIC_TESTS"])
+    found = []
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None) or ""
+        name = os.path.relpath(path, root) if path.startswith(root + os.sep) else ""
+        if name and not any(name == test or name.startswith(test + "/") for test in tests):
+            found.append(name)
+    return found
+
+
+def _chosen(test: str, wanted: set[str]) -> bool:
+    """A test is asked for by its name, or with all others of its file."""
+    return not wanted or test in wanted or test.partition("::")[0] in wanted
+
+
+def _run(session: pytest.Session, request: dict[str, Any]) -> None:
+    reports = _begin(request)
+    items = [item for item in session.items if _chosen(item.nodeid, set(request["tests"]))]
+    for at, item in enumerate(items):
+        after = items[at + 1] if at + 1 < len(items) else None
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+        if request["stop"] and reports.failed:
+            break
+    reports.file.close()
+    sys.stdout.flush()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Where tests are only counted: all node ids."""
+    if "MECHANIC_COLLECT" in os.environ:
+        with open(os.environ["MECHANIC_COLLECT"], "w", encoding="utf-8") as file:
+            json.dump([item.nodeid for item in session.items], file)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, None, None]:
+    reports = _reports
+    mechanic_runs.began()
+    if reports is None or not reports.trace:
+        yield
+        return
+    import mechanic_trace  # type: ignore[import-not-found]
+
+    folder = os.path.join(reports.trace, str(reports.at))
+    os.makedirs(folder, exist_ok=True)
+    reports.at += 1
+    os.environ["MECHANIC_TRACE"] = folder
+    # The project's code runs in this process only where its tests import it.
+    if EARLY:
+        mechanic_trace.begin(folder)
+    yield
+    if EARLY:
+        mechanic_trace.end()
+    with open(os.path.join(folder, "test"), "w", encoding="utf-8") as file:
+        file.write(item.nodeid)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, Any, None]:
+    result = yield
+    if _reports is None:
+        return
+    report = result.get_result()
+    entry: dict[str, Any] = {
+        "test": item.nodeid,
+        "when": report.when,
+        "outcome": report.outcome,
+        "seconds": round(report.duration, 4),
+    }
+    if call.excinfo is not None and report.outcome == "failed":
+        _reports.failed = True
+        entry["failure"] = mechanic_frames.failure(call.excinfo.value, str(item.path))
+    if report.when == "call":
+        entry["commands"] = mechanic_runs.ended()
+    _reports.write(entry)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.failed and _reports is not None:
+        _reports.write(
+            {
+                "test": report.nodeid,
+                "when": "collect",
+                "outcome": "failed",
+                "seconds": 0.0,
+                "failure": {
+                    "type": "CollectError",
+                    "frames": [],
+                    "message": str(report.longrepr)[-8000:],
+                    "values": {},
+                },
+            }
+        )

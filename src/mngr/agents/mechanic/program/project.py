@@ -1,0 +1,125 @@
+"""The project: its interpreter, its files, and copies of it to try things in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from typing import Optional
+
+LEFT_OUT = frozenset(
+    {".git", ".mngr-e2e", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox"}
+)
+LINKED = frozenset({".venv", "venv", "node_modules"})
+TEST_FOLDERS = ("tests", "test")
+
+
+class NoPytest(Exception):
+    """None of the interpreters has pytest."""
+
+
+def interpreter(root: str) -> str:
+    """The Python that runs the project's tests."""
+    tried = []
+    for python in _interpreters(root):
+        done = _run([python, "-c", "import pytest, sys; print(sys.executable)"], root)
+        if done is not None:
+            return done.splitlines()[-1]
+        tried.append(python)
+    raise NoPytest(f"no Python with pytest: tried {', '.join(dict.fromkeys(tried))}")
+
+
+def is_newer(python: str) -> bool:
+    """Whether it understands more than we do."""
+    done = _run([python, "-c", "import sys; print(*sys.version_info[:2])"], os.sep)
+    found = [int(part) for part in (done or "0 0").split()]
+    return tuple(found) > sys.version_info[:2]
+
+
+def _interpreters(root: str) -> list[str]:
+    places = [os.path.join(root, name, "bin", "python") for name in (".venv", "venv")]
+    found = [place for place in places if os.path.exists(place)]
+    if not found and os.path.exists(os.path.join(root, "uv.lock")) and shutil.which("uv"):
+        made = _run(["uv", "run", "python", "-c", "import sys; print(sys.executable)"], root, 300)
+        found += [made] if made else []
+    names = (shutil.which("python3"), shutil.which("python"), sys.executable)
+    return [*found, *(name for name in names if name)]
+
+
+def _run(argv: list[str], cwd: str, seconds: float = 60) -> Optional[str]:
+    try:
+        done = subprocess.run(
+            argv, cwd=cwd, capture_output=True, text=True, timeout=seconds, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def copy(root: str, place: str) -> None:
+    """Everything but history and caches; what is large and never edited is linked."""
+    os.makedirs(place)
+    for name in sorted(os.listdir(root)):
+        path, target = os.path.join(root, name), os.path.join(place, name)
+        if name in LEFT_OUT:
+            continue
+        if name in LINKED:
+            os.symlink(path, target)
+        elif os.path.islink(path) or os.path.isfile(path):
+            shutil.copy2(path, target, follow_symlinks=False)
+        elif os.path.isdir(path):
+            shutil.copytree(path, target, symlinks=True, ignore=_left_out)
+
+
+def _left_out(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if name in LEFT_OUT or name in LINKED]
+
+
+def import_roots(place: str) -> list[str]:
+    """Where packages of the project are found, so that no installed copy of it is used."""
+    source = os.path.join(place, "src")
+    if os.path.isdir(source):
+        return [source]
+    packages = [
+        name
+        for name in os.listdir(place)
+        if os.path.exists(os.path.join(place, name, "__init__.py")) and name not in TEST_FOLDERS
+    ]
+    return [place] if packages else []
+
+
+def is_test(path: str) -> bool:
+    """Whether a file belongs to the tests: it is never touched by a repair."""
+    parts = path.split("/")
+    name = parts[-1]
+    in_folder = any(part in TEST_FOLDERS for part in parts[:-1])
+    return (
+        in_folder or name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
+    )
+
+
+def test_places(root: str) -> list[str]:
+    """Relative paths of what holds tests, as `mechanic_probe` tells tests from the rest."""
+    found = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if name not in LEFT_OUT and name not in LINKED]
+        base = os.path.relpath(folder, root)
+        for name in list(folders):
+            if name in TEST_FOLDERS:
+                found.append(os.path.normpath(os.path.join(base, name)))
+                folders.remove(name)
+        found += [
+            os.path.normpath(os.path.join(base, name))
+            for name in files
+            if name.endswith(".py") and is_test(name)
+        ]
+    return found
+
+
+def idle_cores() -> int:
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        cores = os.cpu_count() or 1
+    return max(1, min(4, cores, round(cores - os.getloadavg()[0])))

@@ -1,0 +1,182 @@
+"""What our plugin wrote down of OpenCode's conversations: one JSON object per line.
+
+Everything here gets bytes that an agent could have written, torn or huge, and never raises.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from mngr.agents.base import Tokens, ToolCall, Turn
+from mngr.agents.jsonl import iso, number, objects, table, text
+from mngr.struct import Json, Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FILE = "opencode/talk.jsonl"
+SESSION = re.compile(r"ses_[A-Za-z0-9]{1,100}")
+
+
+class Moment(Struct):
+    """The last thing said about the state of the agent's own conversation."""
+
+    word: str = ""
+    """ready, busy, retry, idle, error, interrupted, permission."""
+    text: str = ""
+    time: float = 0.0
+    attempt: int = 0
+    next: float = 0.0
+    """When it will try again."""
+
+
+def seconds(value: Json) -> float:
+    plain = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if plain and 0 <= value < 1 << 40 else 0.0  # type: ignore[operator, arg-type]
+
+
+def last_moment(tail: bytes, since: float) -> Moment:
+    """What an earlier launch said is left out."""
+    found = Moment()
+    for entry in objects(tail):
+        at = seconds(entry.get("time"))
+        if entry.get("kind") == "state" and at >= since:
+            found = Moment(
+                word=text(entry.get("state")),
+                text=" ".join(text(entry.get("text")).split()),
+                time=at,
+                attempt=number(entry.get("attempt")),
+                next=seconds(entry.get("next")),
+            )
+    return found
+
+
+def last_session(data: bytes) -> str:
+    """The newest conversation of the agent itself; not one that it had another agent lead."""
+    found = ""
+    for entry in objects(data):
+        session = text(entry.get("session"))
+        if session and not entry.get("child"):
+            found = session
+    return found if SESSION.fullmatch(found) else ""
+
+
+class Message(Struct):
+    """One message, as far as it is known."""
+
+    info: dict[str, Json] = {}
+    parts: dict[str, dict[str, Json]] = {}
+    time: float = 0.0
+
+
+def messages(data: bytes) -> dict[str, Message]:
+    """By id, in their order; what was said again later holds."""
+    found: dict[str, Message] = {}
+    for entry in objects(data):
+        value, child = table(entry.get("value")), entry.get("child")
+        kind = entry.get("kind")
+        if child or kind not in ("message", "part"):
+            continue
+        id = text(value.get("id" if kind == "message" else "messageID"))
+        known = found.get(id) or Message(time=seconds(entry.get("time")))
+        if kind == "message":
+            found[id] = known.replace(info=value)
+        else:
+            found[id] = known.replace(parts={**known.parts, text(value.get("id")): value})
+    return found
+
+
+def transcript(files: Mapping[str, bytes]) -> list[Turn]:
+    return [turn for each in messages(files.get(FILE, b"")).values() for turn in _turns(each)]
+
+
+def _turns(message: Message) -> list[Turn]:
+    role, id = text(message.info.get("role")), text(message.info.get("id"))
+    when = iso(message.time)
+    if role == "user":
+        said = [
+            text(part.get("text"))
+            for part in message.parts.values()
+            if part.get("type") == "text" and not part.get("synthetic")
+        ]
+        return [Turn(type="user_message", text="\n".join(said), time=when, id=id)] if said else []
+    model = text(message.info.get("modelID"))
+    if role != "assistant":
+        return []
+    return [turn for part in message.parts.values() for turn in _said(part, id, when, model)]
+
+
+def _said(part: dict[str, Json], id: str, when: str, model: str) -> list[Turn]:
+    if part.get("type") == "text" and text(part.get("text")):
+        words = text(part.get("text"))
+        return [Turn(type="assistant_message", text=words, time=when, id=id, model=model)]
+    if part.get("type") != "tool":
+        return []
+    state, call = table(part.get("state")), text(part.get("callID"))
+    tool = ToolCall(id=call, name=text(part.get("tool")), input=state.get("input"))
+    result = text(state.get("output")) or text(state.get("error"))
+    return [
+        Turn(type="assistant_message", text="", time=when, id=id, model=model, tools=(tool,)),
+        Turn(type="tool_result", text=result, time=when, id=call),
+    ]
+
+
+def heard(files: Mapping[str, bytes], words: str) -> list[bool]:
+    """For each time this was said: whether it was answered, if only by a first word."""
+    known = messages(files.get(FILE, b""))
+    answered = {text(each.info.get("parentID")) for each in known.values()}
+    return [
+        id in answered
+        for id, each in known.items()
+        if any(turn.text.strip() == words.strip() for turn in _turns(each) if not turn.model)
+        and each.info.get("role") == "user"
+    ]
+
+
+def usage(files: Mapping[str, bytes]) -> dict[str, Tokens]:
+    """Each answer once: the last that was said about it holds."""
+    spent: dict[str, tuple[str, Tokens]] = {}
+    for entry in objects(files.get(FILE, b"")):
+        value = table(entry.get("value"))
+        if entry.get("kind") == "spent":
+            spent[text(value.get("id"))] = (
+                text(value.get("model")) or "unknown",
+                Tokens(
+                    input=number(value.get("input")),
+                    output=number(value.get("output")),
+                    cache_read=number(value.get("cache_read")),
+                    cache_write=number(value.get("cache_write")),
+                ),
+            )
+    total: dict[str, Tokens] = {}
+    for model, tokens in spent.values():
+        total[model] = total.get(model, Tokens()) + tokens
+    return total
+
+
+# copies
+
+
+def forked(data: bytes) -> bytes:
+    """What was said, without what it has cost and what state it was in."""
+    kept = [entry for entry in objects(data) if entry.get("kind") in ("session", "message", "part")]
+    return b"".join(json.dumps(entry).encode() + b"\n" for entry in kept)
+
+
+def export(data: bytes, session: str) -> bytes:
+    """The conversation as OpenCode imports one."""
+    info: dict[str, Json] = {}
+    for entry in objects(data):
+        value = table(entry.get("value"))
+        if entry.get("kind") == "session" and value.get("id") == session:
+            info = value
+    if not info:
+        return b""
+    said: list[Json] = [
+        {"info": each.info, "parts": list(each.parts.values())}
+        for each in messages(data).values()
+        if each.info.get("sessionID") == session
+    ]
+    return json.dumps({"info": info, "messages": said}).encode()

@@ -1,0 +1,86 @@
+"""Permission questions: which are open, and answering one, on evidence."""
+
+from __future__ import annotations
+
+import time
+
+from mngr import tmux
+from mngr.errors import MngrError, Refused, TimedOut
+from mngr.locks import Lock
+from mngr.ops.conversation import kind_of
+from mngr.ops.lifecycle import note_event
+from mngr.ops.listing import Agent, refreshed
+from mngr.state import State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mngr.ops.world import World
+
+PERMISSION = "permission"
+TICK = 0.05
+
+
+def question(agent: Agent) -> str | None:
+    """What it asks permission for; None where it asks nothing."""
+    word, _, asked = agent.verdict.reason.partition(": ")
+    return asked if agent.state is State.WAITING and word == PERMISSION else None
+
+
+def pending(agents: Sequence[Agent]) -> list[Agent]:
+    return [agent for agent in agents if question(agent) is not None]
+
+
+def require_question(agent: Agent) -> str:
+    asked = question(agent)
+    if asked is None:
+        reason = f"{agent.state} ({agent.verdict.reason})"
+        raise Refused(f"{agent.name} asks nothing: it is {reason}")
+    return asked
+
+
+def answer(world: World, agent: Agent, allow: bool, *, timeout: float = 30.0) -> Agent:
+    """Type the answer; returns when the agent has provably gone on from the question."""
+    with Lock(world.home, "message", agent.id):
+        asking = refreshed(world, agent)
+        require_question(asking)
+        _type(asking, _keys(world, asking, allow))
+        answered = _gone_on(world, asking, timeout)
+    word = "allow" if allow else "deny"
+    note_event(agent.host, agent.record, "permission_answered", answer=word)
+    return answered
+
+
+def _keys(world: World, agent: Agent, allow: bool) -> tuple[str, ...]:
+    keys = kind_of(world, agent).answer(agent.evidence, allow)
+    if not keys:
+        raise Refused(
+            f"mngr does not know how to answer {agent.record.type!r} here",
+            f"answer it yourself: `mngr connect {agent.name}`",
+        )
+    return keys
+
+
+def _type(agent: Agent, keys: tuple[str, ...]) -> None:
+    pane = agent.evidence.pane
+    assert pane is not None, "it is alive"
+    done = agent.host.run(tmux.press(agent.host.socket, pane.pane_id, keys), timeout=30)
+    if done.code or done.stdout.strip() != b"pressed":
+        raise MngrError(f"{agent.name} ended before it was answered")
+
+
+def _gone_on(world: World, asking: Agent, timeout: float) -> Agent:
+    """Another state, or another question."""
+    deadline = time.monotonic() + timeout
+    asked = (asking.verdict.reason, asking.verdict.since)
+    while True:
+        agent = refreshed(world, asking)
+        if question(agent) is None or (agent.verdict.reason, agent.verdict.since) != asked:
+            return agent
+        if time.monotonic() > deadline:
+            raise TimedOut(
+                f"{agent.name} was answered, but still asks: {agent.verdict.reason}",
+                f"see `mngr capture {agent.name}`",
+            )
+        time.sleep(TICK)

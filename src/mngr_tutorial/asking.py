@@ -1,0 +1,62 @@
+"""Which comments of a tutorial ask for commands, and where kept ones go. Texts only."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from mngr.errors import UsageError
+from mngr_e2e import blocks
+from mngr_e2e.blocks import Block
+from mngr_tutorial.proposals import Proposal
+
+
+def asking(everything: list[Block], lines: list[int]) -> list[Block]:
+    """Blocks of comments only, but for headings and the script's first lines; each text once."""
+    found = {block.text: block for block in reversed(everything) if _asks(block)}
+    asked = sorted(found.values(), key=lambda block: block.line)
+    for line in lines:
+        if not any(_holds(block, line) for block in asked):
+            raise UsageError(f"line {line} is not in a comment that asks for commands")
+    return [b for b in asked if not lines or any(_holds(b, line) for line in lines)]
+
+
+def _asks(block: Block) -> bool:
+    return not (block.needs_test or block.is_heading or block.text.startswith("#!"))
+
+
+def _holds(block: Block, line: int) -> bool:
+    return block.line <= line < block.line + len(block.lines)
+
+
+def batches(asked: list[Block], most: int) -> list[list[Block]]:
+    """Neighbours stay together: they are about the same."""
+    count = min(most, len(asked))
+    size, more = divmod(len(asked), max(count, 1))
+    ends = [size * n + min(n, more) for n in range(count + 1)]
+    return [asked[start:end] for start, end in pairwise(ends)]
+
+
+def filled(text: str, kept: list[Proposal]) -> str:
+    """The tutorial with the proposals in it: below their comments, or after them as blocks."""
+    lines = text.split("\n")
+    places = {block.text: block for block in reversed(blocks.parse(text))}
+    wanted = {each.block for each in kept}
+    gone = [comment for comment in wanted if comment not in places]
+    if gone:
+        raise UsageError(f"the tutorial has changed: there is no comment {gone[0][:80]!r} any more")
+    for block in sorted((places[each] for each in wanted), key=lambda b: -b.line):
+        mine = [each for each in kept if each.block == block.text]
+        end = block.line - 1 + len(block.lines)
+        lines[end:end] = _inserted(mine, _indentation(lines[end - 1]))
+    return "\n".join(lines)
+
+
+def _inserted(proposals: list[Proposal], indent: str) -> list[str]:
+    direct = [each for each in proposals if not each.comment]
+    others = [each for each in proposals if each.comment]
+    texts = [each.commands for each in direct] + [f"\n{each.text}" for each in others]
+    return [indent + line if line else "" for text in texts for line in text.split("\n")]
+
+
+def _indentation(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]

@@ -1,0 +1,190 @@
+"""`mngr tutorial fill`: agents propose commands for comments; what passes and pleases is kept."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mngr.api import Mngr
+from mngr.cli.output import clean, confirm, one, rows, say, warn
+from mngr.errors import BadRecord, MngrError
+from mngr.outcome import Confusing
+from mngr_e2e.blocks import Block
+from mngr_e2e.matchers import plural
+from mngr_tutorial import asking, confusing, jobs, prompts, proposals, trials
+from mngr_tutorial.jobs import Errand, Job
+from mngr_tutorial.project import Project, replace_text
+from mngr_tutorial.proposals import Proposal, Proposals
+from mngr_tutorial.trials import Trial
+
+if TYPE_CHECKING:
+    from mngr.cli.output import Row
+
+FIELDS = ["line", "result", "commands", "comment", "block", "exit_code", "seconds", "output"]
+REMINDER = (
+    "You have not written $MNGR_AGENT_STATE_DIR/proposals.json yet. Write what you have, "
+    "also if it is incomplete, with `confusing` saying what held you up."
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    trial: Trial
+    kept: bool
+
+    @property
+    def result(self) -> str:
+        if self.kept:
+            return "kept"
+        return "dropped" if self.trial.passed else "failed"
+
+
+def run(args: argparse.Namespace, project: Project) -> int:
+    asked = asking.asking(project.blocks(), args.line)
+    if not asked:
+        say(args, "No comment asks for commands.")
+    batches = asking.batches(asked, args.max_agents)
+    prompt = prompts.load("fill")
+    texts = [render(project, batch) for batch in batches]
+    if args.dry_run or not asked:
+        return _preview(args, asked, texts)
+    confusing.refuse_foreign(project.root / confusing.NAME)
+    api = Mngr(args.config, args.registry)
+    requests = [jobs.asked(args, api, project.root, text, prompt.version) for text in texts]
+    # The agents look at the tutorial as it is now; nothing of theirs is merged.
+    requests = [request.replace(include_dirty=True) for request in requests]
+    errand = Errand(
+        proposals.FILE, proposals.LIMIT, REMINDER, lambda data: proposals.parse(data, asked)
+    )
+    found = _gathered(api, jobs.carry_out(args, api, requests, errand), errand, asked)
+    code = _judge(args, project, Proposals.joined(found))
+    return code or (3 if len(found) < len(requests) else 0)
+
+
+def render(project: Project, asked: list[Block]) -> str:
+    return prompts.load("fill").render(
+        tutorial=project.named(project.tutorial),
+        project=project.inside,
+        blocks=prompts.quoted(asked),
+        limit=str(proposals.LIMIT),
+        file=proposals.FILE,
+    )
+
+
+def _preview(args: argparse.Namespace, asked: list[Block], texts: list[str]) -> int:
+    row: Row = {"blocks": [block.line for block in asked], "prompts": [*texts]}
+    if texts or args.format != "human":
+        one(args, row, "\n\n".join(text.rstrip("\n") for text in texts))
+    return 0
+
+
+def _gathered(api: Mngr, done: list[Job], errand: Errand, asked: list[Block]) -> list[Proposals]:
+    """What each agent says. One that is of no use stays, stopped, to be looked at."""
+    useful: list[Proposals] = []
+    for job in done:
+        try:
+            if job.data is None:
+                raise BadRecord(jobs.why_nothing(job, errand))
+            useful.append(proposals.parse(job.data, asked))
+        except BadRecord as error:
+            warn(f"{error}; see `mngr capture {job.name}`")
+            continue
+        _put_away(api, job)
+    if not useful:
+        raise MngrError("no agent made a proposal that can be used")
+    return useful
+
+
+def _put_away(api: Mngr, job: Job) -> None:
+    """To the trash: all it was for is in its file. Commits that it was not to make are kept."""
+    commits = api.risk(job.agent, drop_branch=True).commits
+    api.destroy(job.agent, drop_branch=not commits)
+
+
+def _judge(args: argparse.Namespace, project: Project, found: Proposals) -> int:
+    there = {block.text for block in project.blocks()}
+    judged: list[Judged] = []
+    try:
+        for proposal in found.proposals:
+            trial = trials.attempt(project.root, proposal, args.block_timeout)
+            _show(args, trial)
+            judged.append(Judged(trial, _keep(args, trial) and proposal.text not in there))
+    finally:  # what somebody agreed to stays, also if they press Ctrl-C at the next question
+        _write(project, [each.trial.proposal for each in judged if each.kept])
+    failed = [confusing.of_trial(each.trial) for each in judged if not each.trial.passed]
+    spots = [*found.confusing, *failed]
+    if confusing.write(project.root / confusing.NAME, spots):
+        say(args, f"{confusing.NAME} lists {plural(len(spots), 'confusing spot')}.")
+    return _report(args, project, judged, spots)
+
+
+def _write(project: Project, kept: list[Proposal]) -> None:
+    """The tutorial is read again: it may have been edited since."""
+    if kept:
+        text = project.tutorial.read_text(encoding="utf-8")
+        replace_text(project.tutorial.resolve(), asking.filled(text, kept))
+
+
+def _show(args: argparse.Namespace, trial: Trial) -> None:
+    proposal = trial.proposal
+    setup = f"# setup: {proposal.setup}\n" if proposal.setup else ""
+    verdict = "passed" if trial.passed else f"failed with exit code {trial.exit_code}"
+    say(args, f"\n{setup}{proposal.text}\n\n{trial.output.rstrip()}\n[{verdict}]")
+
+
+def can_ask(args: argparse.Namespace) -> bool:
+    return not args.headless and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _keep(args: argparse.Namespace, trial: Trial) -> bool:
+    if args.yes_if_passing:
+        return trial.passed
+    return can_ask(args) and confirm(args, _question(trial), default=trial.passed)
+
+
+def _question(trial: Trial) -> str:
+    first, *more = trial.proposal.commands.split("\n")
+    return f"Keep `{first}{' …' if more else ''}`?"
+
+
+def _report(
+    args: argparse.Namespace, project: Project, judged: list[Judged], spots: list[Confusing]
+) -> int:
+    blocks = project.blocks()
+    table = [_row(each, blocks) for each in judged]
+    if args.format == "json":
+        told = [spot.to_json() for spot in spots]
+        one(args, {"proposals": [dict(row) for row in table], "confusing": [*told]}, "")
+    else:
+        rows(args, table, FIELDS[:3], empty="Nothing was proposed", fields=FIELDS)
+    if not args.yes_if_passing and not can_ask(args) and judged:
+        warn("nobody could be asked, so nothing was kept; --yes-if-passing keeps what passes")
+        return 1
+    failed = [each for each in judged if not each.trial.passed]
+    if len(failed) == len(judged):
+        return 1
+    return 3 if failed else 0
+
+
+def _row(each: Judged, blocks: list[Block]) -> Row:
+    trial, proposal = each.trial, each.trial.proposal
+    return {
+        "line": _line(proposal, blocks),
+        "result": each.result,
+        "commands": proposal.commands,
+        "comment": proposal.comment,
+        "block": proposal.block,
+        "exit_code": trial.exit_code,
+        "seconds": trial.seconds,
+        "output": clean(trial.output),
+    }
+
+
+def _line(proposal: Proposal, blocks: list[Block]) -> int | None:
+    """Where it stands now, else the comment that it was for, which may have commands by now."""
+    places = [block.line for block in blocks if block.text == proposal.text]
+    starts = (proposal.block, f"{proposal.block}\n")
+    places += [b.line for b in blocks if b.text == starts[0] or b.text.startswith(starts[1])]
+    return places[0] if places else None

@@ -1,0 +1,177 @@
+"""Work for agents: launch them with a prompt, and wait for the file by which each says it is done.
+
+Agents cost money. Whatever happens here, Ctrl-C included, none of them is left running.
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mngr.api import Agent, CreateRequest, Mngr, State
+from mngr.cli.create_options import request
+from mngr.cli.main import parsed
+from mngr.cli.output import clean, say, warn
+from mngr.errors import MngrError, TimedOut, UsageError
+from mngr.ops.message import normalise
+from mngr.state import ALIVE, ENDED
+
+PAUSE = 0.2
+BACKSTOP = 60.0
+"""Seconds after our own deadline at which an agent ends by itself, should we be gone by then."""
+
+INCAPABLE = ("command", "mechanic")
+"""Types that by themselves cannot read a task: the second only mends tests that fail."""
+
+
+@dataclass(frozen=True)
+class Errand:
+    """What every agent of a job was sent for."""
+
+    file: str
+    """In its state directory; written by rename, as its last act."""
+    limit: int
+    """Bytes that it may hold."""
+    reminder: str
+    """Said once to an agent that waits for somebody without having written it."""
+    parse: Callable[[bytes], object]
+    """Raises a MngrError for what is not whole."""
+
+
+@dataclass
+class Job:
+    agent: Agent
+    data: bytes | None = None
+    told: set[str] = field(default_factory=set)
+    reminded: float | None = None
+    """Since when it had been waiting when it was reminded."""
+
+    @property
+    def name(self) -> str:
+        return self.agent.name
+
+
+def asked(
+    args: argparse.Namespace, api: Mngr, root: Path, prompt: str, version: int
+) -> CreateRequest:
+    """The agent as `mngr create` would make it here, with its settings and ours on top."""
+    name = f"tutorial-{args.verb}-{secrets.token_hex(2)}"
+    words = [name, "--from", str(root), "--label", f"tutorial={args.verb}"]
+    words += ["--label", f"prompt={args.verb}-{version}"]
+    words += ["--type", args.type] if args.type else []
+    given = parsed(args.registry, args.config, "create", [*words, "--", *args.agent_arg])
+    made, remarks = api.settled(request(given))
+    if not made.args and made.type in INCAPABLE:
+        hint = "name its type with --type, or set commands.create.type"
+        raise UsageError("no agent is chosen that could do this", hint)
+    for remark in remarks:
+        say(args, f"Note: {remark}")
+    return made.replace(
+        message=normalise(prompt),
+        timeout=args.timeout + BACKSTOP,
+        reuse=False,
+        headless=False,
+    )
+
+
+def carry_out(
+    args: argparse.Namespace, api: Mngr, requests: list[CreateRequest], errand: Errand
+) -> list[Job]:
+    """Until each agent has written its file, or will not any more. Then all are stopped."""
+    jobs: list[Job] = []
+    try:
+        for agent in _launched(args, api, requests):
+            jobs.append(Job(agent))
+            say(args, f"{agent.name} is at work; `mngr connect {agent.name}` shows it.")
+        _wait(args, api, jobs, errand)
+    finally:
+        _stop(api, {request.address for request in requests})
+    return jobs
+
+
+def _stop(api: Mngr, names: set[str]) -> None:
+    """By name: Ctrl-C may come when an agent runs already and nobody has told us of it yet."""
+    api.stop_many([agent for agent in api.list() if agent.name in names and agent.state in ALIVE])
+
+
+def _launched(
+    args: argparse.Namespace, api: Mngr, requests: list[CreateRequest]
+) -> Iterator[Agent]:
+    for index, made in api.create_many(requests):
+        if isinstance(made, Exception):
+            if len(requests) == 1:
+                raise made
+            warn(f"{requests[index].address}: {made}")
+            continue
+        yield made.agent
+        if made.receipt is not None and not made.receipt.ok:
+            raise MngrError(f"{made.agent.name} did not take its prompt: {made.receipt.detail}")
+
+
+def _wait(args: argparse.Namespace, api: Mngr, jobs: list[Job], errand: Errand) -> None:
+    deadline = time.monotonic() + args.timeout
+    while open_jobs := [job for job in jobs if not _look(args, api, job, errand)]:
+        if time.monotonic() > deadline:
+            late = ", ".join(job.name for job in open_jobs)
+            raise TimedOut(f"no result after {args.timeout:g} s from {late}", "see --timeout")
+        time.sleep(PAUSE)
+
+
+def _look(args: argparse.Namespace, api: Mngr, job: Job, errand: Errand) -> bool:
+    """Whether there is nothing more to wait for. The state first: a file may come just before
+    the end, but never after it."""
+    if job.data is not None:
+        return True
+    job.agent = api.get(job.agent)
+    over = _is_over(args, job)
+    data = _read(api, job.agent, errand)
+    if data is None:
+        return over and not _remind(api, job, errand.reminder)
+    try:
+        errand.parse(data)
+    except MngrError:
+        if not over:  # perhaps it is still being written
+            return False
+    job.data = data
+    return True
+
+
+def _is_over(args: argparse.Namespace, job: Job) -> bool:
+    agent = job.agent
+    if agent.state is not State.WAITING:
+        return agent.state in ENDED
+    if agent.verdict.reason.startswith(("permission", "quota")):
+        if agent.verdict.reason not in job.told:
+            job.told.add(agent.verdict.reason)
+            reason = clean(agent.verdict.reason)
+            say(args, f"{job.name} waits ({reason}); `mngr connect {job.name}` lets you answer.")
+        return False
+    return agent.verdict.since != job.reminded
+
+
+def _read(api: Mngr, agent: Agent, errand: Errand) -> bytes | None:
+    script = '[ -f "$MNGR_AGENT_STATE_DIR/$1" ] && head -c "$2" "$MNGR_AGENT_STATE_DIR/$1"'
+    words = ["sh", "-c", script, "mngr", errand.file, str(errand.limit + 1)]
+    done = api.exec(agent, words, timeout=60)
+    return done.stdout if done.exit_code == 0 else None
+
+
+def _remind(api: Mngr, job: Job, text: str) -> bool:
+    """Whether it was worth a word. An agent that has ended cannot hear it."""
+    if job.reminded is not None or job.agent.state not in ALIVE:
+        return False
+    job.reminded = job.agent.verdict.since
+    try:
+        return api.message(job.agent, text).ok
+    except MngrError:
+        return False
+
+
+def why_nothing(job: Job, errand: Errand) -> str:
+    """For an agent that is over without its file."""
+    agent = job.agent
+    return f"{job.name} wrote no {errand.file} ({agent.state}: {clean(agent.verdict.reason)})"

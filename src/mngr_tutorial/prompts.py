@@ -1,0 +1,70 @@
+"""The packaged prompts: what agents are told, with a version, rendered strictly."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from mngr.errors import MngrError
+from mngr_e2e.blocks import Block
+from mngr_tutorial.project import Project
+
+FOLDER = Path(__file__).parent / "prompts"
+SYNC = "sync-tutorial-to-e2e-tests"
+_VERSION = re.compile(r"<!-- version (\d+) -->\n")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    name: str
+    version: int
+    text: str
+
+    @property
+    def fields(self) -> set[str]:
+        """What has to be filled in."""
+        return set(Template(self.text).get_identifiers())
+
+    def render(self, **values: str) -> str:
+        """Each field has to be given, and nothing else: a slip must not reach an agent."""
+        if set(values) != self.fields:
+            odd = ", ".join(sorted(set(values) ^ self.fields))
+            raise MngrError(f"the prompt {self.name!r} and its values differ in: {odd}")
+        return Template(self.text).substitute(values)
+
+
+def load(name: str) -> Prompt:
+    text = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    version = _VERSION.match(text)
+    if version is None:
+        raise MngrError(f"the prompt {name!r} does not begin with its version")
+    return Prompt(name, int(version[1]), text[version.end() :])
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in FOLDER.glob("*.md"))
+
+
+def quoted(blocks: list[Block]) -> str:
+    """Blocks as Markdown shows them, each with its place in the tutorial."""
+    parts = [f"Line {block.line}{_section(block)}:\n\n{_indented(block.text)}" for block in blocks]
+    return "\n\n".join(parts)
+
+
+def _section(block: Block) -> str:
+    return f", in the section “{block.section}”" if block.section else ""
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in text.split("\n"))
+
+
+def test_places(project: Project) -> str:
+    return " and ".join(f"`{project.named(place)}`" for place in project.tests)
+
+
+def sync_instructions(tutorial: str, tests: str, blocks: str) -> str:
+    """The same for an agent of ours and for a person who types the slash command."""
+    return load(SYNC).render(tutorial=tutorial, tests=tests, blocks=blocks).rstrip("\n")

@@ -1,0 +1,147 @@
+"""`mngr tutorial sync`: an agent writes the missing tests; mngr looks whether they are any good."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from mngr.api import Mngr
+from mngr.cli.output import clean, one, rows, say, warn
+from mngr.errors import BadRecord, MngrError, UsageError
+from mngr.outcome import BYTES_LIMIT, FILE, Outcome, parse_outcome
+from mngr_e2e.blocks import Block
+from mngr_tutorial import jobs, prompts
+from mngr_tutorial.checking import Report, check
+from mngr_tutorial.jobs import Errand, Job
+from mngr_tutorial.project import Project
+from mngr_tutorial.verifying import Verified, Wanted, verify
+
+if TYPE_CHECKING:
+    from mngr.cli.output import Row
+    from mngr.struct import Json
+
+FIELDS = ["line", "block", "verified", "tests", "problems"]
+STALE = ("unknown", "unreadable")
+REMINDER = (
+    "You have not published yet. Commit what you have and run "
+    '"$MNGR_AGENT_STATE_DIR/publish", also if something is missing; say so with --blocked.'
+)
+
+
+def run(args: argparse.Namespace, project: Project) -> int:
+    wanted = targets(check(project), args.line)
+    if not wanted.blocks and not wanted.stale:
+        every = "Every block has a test."
+        say(args, "No block with such a line needs a test." if args.line else every)
+        return 0
+    prompt = render(project, wanted)
+    if args.dry_run:
+        lines: list[Json] = [block.line for block in wanted.blocks]
+        one(args, {"blocks": lines, "prompt": prompt}, prompt.rstrip("\n"))
+        return 0
+    if not (project.top / ".git").exists():
+        raise UsageError(f"{project.root} is not in a git repository", "sync leaves a branch")
+    return _carry_out(args, project, wanted, prompt)
+
+
+def targets(report: Report, lines: list[int]) -> Wanted:
+    """Blocks without a test, or whose tests did not run them; and tests that cite what is gone."""
+    idle = {
+        (problem.path, problem.test) for problem in report.problems if problem.kind == "not_run"
+    }
+    half = {each.block for each in report.citations if any(each.test == test for _, test in idle)}
+    uncovered = {block.text for block in report.uncovered}
+    blocks = [block for block in report.blocks if block.text in uncovered | half]
+    if lines:
+        return Wanted([block for block in blocks if _chosen(block, lines)], [])
+    return Wanted(blocks, [problem for problem in report.problems if problem.kind in STALE])
+
+
+def _chosen(block: Block, lines: list[int]) -> bool:
+    return any(block.line <= line < block.line + len(block.lines) for line in lines)
+
+
+def render(project: Project, wanted: Wanted) -> str:
+    told = []
+    if wanted.blocks:
+        told += ["These blocks need tests:", prompts.quoted(wanted.blocks)]
+    if wanted.stale:
+        lines = [f"- {each}" for each in wanted.stale]
+        told += ["These tests need attention:", "\n".join(lines)]
+    tutorial, tests = project.named(project.tutorial), prompts.test_places(project)
+    instructions = prompts.sync_instructions(tutorial, tests, "\n\n".join(told))
+    return prompts.load("sync").render(project=project.inside, instructions=instructions)
+
+
+def _carry_out(args: argparse.Namespace, project: Project, wanted: Wanted, prompt: str) -> int:
+    api = Mngr(args.config, args.registry)
+    request = jobs.asked(args, api, project.root, prompt, prompts.load("sync").version)
+    errand = Errand(FILE, BYTES_LIMIT, REMINDER, parse_outcome)
+    (job,) = jobs.carry_out(args, api, [request], errand)
+    outcome = _outcome(args, job, errand)
+    head = _head(api, job, outcome)
+    say(args, f"Checking what {job.name} committed.")
+    found = verify(project, wanted, job.agent.record.base_commit, head, args.block_timeout)
+    return _report(args, job, outcome, head, found)
+
+
+def _outcome(args: argparse.Namespace, job: Job, errand: Errand) -> Outcome | None:
+    """None from an agent that said nothing: its commits may still be good."""
+    try:
+        outcome = parse_outcome(job.data) if job.data is not None else None
+    except BadRecord as error:
+        warn(str(error))
+        return None
+    if outcome is None:
+        warn(jobs.why_nothing(job, errand))
+    elif outcome.blocked:
+        say(args, f"{job.name} was blocked: {outcome.blocked.reason}")
+    return outcome
+
+
+def _head(api: Mngr, job: Job, outcome: Outcome | None) -> str:
+    """The tip of its branch, which is what a merge would bring; here, wherever the agent works."""
+    record = job.agent.record
+    if record.transfer != "git-worktree":
+        api.pull(job.agent)
+    words = ["git", "rev-parse", "--verify", f"refs/heads/{record.branch}^{{commit}}"]
+    tip = api.exec(job.agent, words, timeout=60).stdout.decode("utf-8", "replace").strip()
+    if not tip or tip == record.base_commit:
+        raise MngrError(f"{job.name} committed nothing", f"see `mngr capture {job.name}`")
+    if outcome is not None and outcome.head != tip:
+        warn(f"{job.name} published {outcome.head[:12]}, but its branch is at {tip[:12]}")
+    return tip
+
+
+def _report(
+    args: argparse.Namespace, job: Job, outcome: Outcome | None, head: str, found: list[Verified]
+) -> int:
+    table: list[Row] = [_row(each) for each in found]
+    if args.format == "json":
+        spots = [spot.to_json() for spot in outcome.confusing] if outcome else []
+        told = {"agent": job.name, "branch": job.agent.record.branch, "head": head}
+        found_rows = [dict(row) for row in table]
+        one(args, {**told, "blocks": [*found_rows], "confusing": [*spots]}, "")
+    else:
+        rows(args, table, FIELDS, fields=FIELDS)
+    good = sum(each.good for each in found)
+    name = job.name
+    if good == len(found):
+        say(
+            args,
+            f"All verified. Read it with `mngr diff {name}`, take it with `mngr merge {name}`.",
+        )
+        return 0
+    bad = len(found) - good
+    warn(f"{bad} of {len(found)} did not pass; read it with `mngr diff {name}`")
+    return 3 if good else 1
+
+
+def _row(each: Verified) -> Row:
+    return {
+        "line": each.line,
+        "block": each.what,
+        "verified": each.good,
+        "tests": [*each.tests],
+        "problems": [clean(problem) for problem in each.problems],
+    }

@@ -1,0 +1,112 @@
+"""A throwaway world: a home, a directory and a home of mngr that are gone afterwards.
+
+Commands run there as they would in an end-to-end test of the project: with its `[tool.mngr_e2e]`
+settings, little of our environment, and an end to every process that they leave behind.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from mngr.errors import MngrError
+from mngr_e2e import settings
+from mngr_e2e.artifacts import TestRecord
+from mngr_e2e.environment import environment
+from mngr_e2e.redaction import Redactor
+from mngr_e2e.results import CommandResult
+from mngr_e2e.session import E2eSession, Place, SetupFailed
+from mngr_e2e.transcript import Transcript
+from mngr_tutorial.proposals import Proposal
+
+SHOWN = 4_000
+"""Characters of a trial's output that are kept, from its end."""
+
+
+class Throwaway:
+    """`with Throwaway(root) as world:` an E2eSession that no test belongs to."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def __enter__(self) -> Throwaway:
+        self.base = Path(tempfile.mkdtemp(prefix="mngr-tutorial-"))
+        self.session = self._open(settings.load(self.root))
+        return self
+
+    def run(
+        self, command: str, timeout: float, cwd: Path | None = None, **env: str
+    ) -> CommandResult:
+        return self.session.run(command, timeout=timeout, cwd=cwd, env=env)
+
+    def output(self, done: CommandResult) -> str:
+        """The end of both streams, as they came, without secrets."""
+        text = b"".join(chunk.data for chunk in done.chunks).decode("utf-8", "replace")
+        text = self._redact(text)
+        return text if len(text) <= SHOWN else f"…{text[-SHOWN:]}"
+
+    def _open(self, chosen: settings.Settings) -> E2eSession:
+        base = self.base
+        place = Place(self.root, base / "home", base / "work", base / "artifacts")
+        for path in (place.home, place.work, place.artifacts):
+            path.mkdir()
+        places = {name: str(path) for name, path in vars(place).items()}
+        own = {"MNGR_HOST_DIR": str(base / "mngr")}
+        env = own | environment(chosen, os.environ, places)
+        # Its own programs, where mngr itself is installed elsewhere.
+        env["PATH"] = f"{self.root / '.venv' / 'bin'}{os.pathsep}{env['PATH']}"
+        self._redact = Redactor(env, chosen.redactions)
+        transcript = Transcript(place.artifacts / "transcript.txt", self._redact)
+        record = TestRecord("trial", "")
+        return E2eSession(place, chosen, record, transcript, self._redact, env)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.session.close()
+            self.session.finish()
+        finally:
+            shutil.rmtree(self.base, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How a proposal fared."""
+
+    proposal: Proposal
+    exit_code: int
+    seconds: float
+    output: str
+    timed_out: bool = False
+
+    @property
+    def passed(self) -> bool:
+        return self.exit_code == 0
+
+
+def attempt(root: Path, proposal: Proposal, timeout: float) -> Trial:
+    """Run its setup, then its commands, in a shell that stops at the first failure."""
+    with Throwaway(root) as world:
+        try:
+            world.session.prepare()
+        except SetupFailed as error:
+            raise MngrError(str(error)) from None
+        done = _run(world, proposal, timeout)
+        shown = world.output(done)
+    return Trial(proposal, done.exit_code, round(done.seconds, 3), shown, done.timed_out)
+
+
+def _run(world: Throwaway, proposal: Proposal, timeout: float) -> CommandResult:
+    if proposal.setup:
+        done = world.run(f"set -e\n{proposal.setup}", timeout)
+        if done.exit_code:
+            return done
+    return world.run(f"set -e\n{proposal.commands}", timeout)

@@ -1,0 +1,93 @@
+"""The journal, read as it grows: what is new since last time, and which tests it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mngr.struct import Json
+from mngr_tmr.codec import from_json
+from mngr_tmr.fold import apply
+from mngr_tmr.journal import NAME, is_at_work, parsed
+from mngr_tmr.model import Event, Proof, Run
+
+EVERYTHING = frozenset(("run_started", "collected", "baseline", "selected", "integration_started"))
+"""After these, any page may say something else."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One look at a candidate of the branch."""
+
+    passed: bool
+    failing: tuple[str, ...]
+    proofs: tuple[Proof, ...]
+
+
+@dataclass
+class Reading:
+    """A run as far as it was read."""
+
+    folder: Path
+    run: Run = field(default_factory=Run)
+    gates: dict[str, list[Gate]] = field(default_factory=dict)
+    """By tree."""
+    last: float = 0.0
+    """When the newest event happened: pages say how old they are without a clock of their own."""
+    _offset: int = 0
+
+    @property
+    def at_work(self) -> bool:
+        return is_at_work(self.folder)
+
+    def advance(self) -> set[str] | None:
+        """The tasks that something happened to; None when that may be all of them."""
+        touched: set[str] = set()
+        everything = False
+        for event in self._fresh():
+            apply(self.run, event)
+            self._note(event)
+            everything = everything or event["type"] in EVERYTHING
+            touched |= _tasks(event)
+        return None if everything else touched
+
+    def _fresh(self) -> Iterator[Event]:
+        try:
+            with (self.folder / NAME).open("rb") as file:
+                file.seek(self._offset)
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        return  # its writer is in the middle of it
+                    self._offset += len(line)
+                    event = parsed(line)
+                    if event is not None:
+                        yield event
+        except FileNotFoundError:
+            return
+
+    def _note(self, event: Event) -> None:
+        time = event.get("time")
+        self.last = float(time) if isinstance(time, (int, float)) else self.last
+        if event["type"] == "gated":
+            tree = str(event.get("key")).partition(" ")[0]
+            self.gates.setdefault(tree, []).append(_gate(event))
+
+
+def _gate(event: Event) -> Gate:
+    proofs = tuple(from_json(Proof, each) for each in _list(event.get("proofs")))
+    failing = tuple(str(each) for each in _list(event.get("failing")))
+    return Gate(event.get("passed") is True, failing, proofs)
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _tasks(event: Event) -> set[str]:
+    named = {str(event["task"])} if isinstance(event.get("task"), str) else set()
+    for key in ("pick", "eviction"):
+        about = event.get(key)
+        if isinstance(about, dict):
+            named |= {str(each) for each in (about.get("task"), *_list(about.get("tasks"))) if each}
+    return named

@@ -1,0 +1,237 @@
+"""The parts of the first page. Each gives how many things it is about, and its content."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from mngr_tmr import ranking
+from mngr_tmr.model import Eviction, Pick, Ruling, Task, Verdict
+from mngr_view.markup import Child, Html, cut, diff, el, folded, join, listed, pre, shortened, table
+from mngr_view.view import View, kind_of
+from mngr_view.words import NEEDY, badge, counted, place, reason_of
+
+Part = tuple[int, list[Html]]
+SHORT = 6
+"""So many entries of a list are shown at once; the others unfold."""
+DIFFS, DIFF_LINES = 50, 400
+"""Of so many commits the difference stands on the first page, and so long."""
+OPEN_LINES = 40
+
+
+def few(items: Sequence[Child]) -> Html:
+    rest = items[SHORT:]
+    more = folded(f"{len(rest):,} more", listed(rest)) if rest else ""
+    return join((listed(items[:SHORT]), more))
+
+
+# failures at the start
+
+
+def clusters(view: View) -> Part:
+    """Shared signatures first, the largest on top; single failures only by name."""
+    groups: dict[str, list[str]] = {}
+    for node_id, baseline in view.run.baseline.items():
+        if baseline.signature and baseline.standing in ("failed", "flaky"):
+            groups.setdefault(baseline.signature, []).append(node_id)
+    shared = sorted((g for g in groups.items() if len(g[1]) > 1), key=lambda g: -len(g[1]))
+    alone = [tests[0] for tests in groups.values() if len(tests) == 1]
+    content = [_cluster(view, signature, tests) for signature, tests in shared]
+    if alone:
+        items = [
+            join((view.test_link(each), el("div", _signature(view, each), class_="meta")))
+            for each in alone
+        ]
+        title = f"{counted(len(alone), 'test')} failed like no other"
+        content.append(folded(title, listed(items), open=not shared and len(alone) <= 2 * SHORT))
+    return sum(len(tests) for tests in groups.values()), content
+
+
+def _signature(view: View, node_id: str) -> str:
+    return shortened(view.run.baseline[node_id].signature, 300)
+
+
+def _cluster(view: View, signature: str, tests: list[str]) -> Html:
+    tasks = [view.by_node[each] for each in tests if each in view.by_node]
+    became = Counter(ranking.ending_of(task) for task in tasks)
+    standing = [
+        join((badge(word), f" {number}"))
+        for word, number in sorted(became.items(), key=lambda each: place(each[0]))
+    ]
+    told = next((run.message for run in view.run.baseline[tests[0]].runs if run.message), "")
+    return el(
+        "div",
+        el("h3", f"{len(tests):,} fail alike: ", el("code", shortened(signature, 300))),
+        el("p", join(standing, " ")),
+        few([view.test_link(each) for each in tests]),
+        folded("What the first one says", pre(told, 8000)) if told else "",
+        class_="card",
+    )
+
+
+# the branch
+
+
+def repairs(view: View) -> Part:
+    picks = view.repairs
+    return len(picks), [_repair(view, n, pick) for n, pick in enumerate(picks, 1)]
+
+
+def _repair(view: View, rank: int, pick: Pick) -> Html:
+    tasks = [view.run.tasks[each] for each in pick.tasks if each in view.run.tasks]
+    return el(
+        "div",
+        el("h3", f"{rank}. {pick.subject}", id=f"c-{pick.commit[:12]}"),
+        el(
+            "p", view.commit_link(pick), f" · score {pick.score:g} · ", agents(tasks), class_="meta"
+        ),
+        _reason(tasks),
+        _turned_green(view, tasks),
+        folded("Evidence", evidence(view, pick, "")),
+        _short_diff(view, pick) if rank <= DIFFS else "",
+        class_="card",
+    )
+
+
+def agents(tasks: Sequence[Task]) -> str:
+    names = [task.latest.agent_name for task in tasks if task.latest]
+    return f"{'agent' if len(names) == 1 else 'agents'} {', '.join(names)}"
+
+
+def _reason(tasks: Sequence[Task]) -> Child:
+    ended = tasks[0].latest.ended if tasks and tasks[0].latest else None
+    return el("p", cut(ended.summary, 2000), class_="text") if ended and ended.summary else None
+
+
+def _turned_green(view: View, tasks: Sequence[Task]) -> Child:
+    green = sorted({test for task in tasks if task.verdict for test in task.verdict.turned_green})
+    if not green:
+        return None
+    return join((el("p", "Turns green:"), few([view.test_link(each) for each in green])))
+
+
+def evidence(view: View, pick: Pick, up: str) -> Html:
+    """What verification ran for the one who is quoted, and the gate of this very tree."""
+    task = view.run.tasks.get(pick.tasks[0]) if pick.tasks else None
+    verdict = task.verdict if task else None
+    gate = view.gate(pick)
+    proofs = (verdict.proofs if verdict and pick.kind == "implementation" else ()) + (
+        gate.proofs if gate else ()
+    )
+    return view.evidence(proofs, up)
+
+
+def _short_diff(view: View, pick: Pick) -> Html:
+    text = view.repository.diff(view.parent(pick), pick.commit)
+    short = text.count("\n") <= OPEN_LINES
+    return folded("Difference", diff(text, DIFF_LINES), open=short) if text else Html()
+
+
+def changes(view: View) -> Part:
+    """The one commit with all of them, and each with its agent."""
+    picks = [pick for pick in view.run.picks if pick.kind != "implementation"]
+    return sum(len(pick.tasks) for pick in picks), [_change(view, pick) for pick in picks]
+
+
+def _change(view: View, pick: Pick) -> Html:
+    tasks = [view.run.tasks[each] for each in pick.tasks if each in view.run.tasks]
+    rows = [
+        (view.test_link(task.node_id), task.latest.agent_name if task.latest else "", _said(task))
+        for task in tasks
+    ]
+    return el(
+        "div",
+        el("h3", pick.subject, id=f"c-{pick.commit[:12]}"),
+        el("p", view.commit_link(pick), " has the whole difference.", class_="meta"),
+        table(("Test", "Agent", "What it did"), rows),
+        folded("Evidence", evidence(view, pick, "")),
+        class_="card",
+    )
+
+
+def _said(task: Task) -> str:
+    ended = task.latest.ended if task.latest else None
+    return shortened(ended.summary, 300) if ended else ""
+
+
+# what needs a person
+
+
+def needy(view: View) -> Part:
+    """Grouped: forty agents that died of one cause are one thing to look at."""
+    groups: dict[str, list[Task]] = {}
+    for task in view.run.tasks.values():
+        ending = ranking.ending_of(task)
+        if ending in NEEDY:
+            groups.setdefault(kind_of(task, ending), []).append(task)
+    ordered = sorted(groups.values(), key=lambda g: (place(ranking.ending_of(g[0])), -len(g)))
+    total = sum(len(group) for group in ordered)
+    if not total:
+        return 0, []
+    hint = el(
+        "p",
+        "Connect to an agent, help it, let it publish; then ",
+        el("code", f"mngr tmr integrate {view.run.name}"),
+        " takes its work in.",
+        class_="meta",
+    )
+    return total, [hint, *(_stuck(view, group) for group in ordered)]
+
+
+def _stuck(view: View, group: list[Task]) -> Html:
+    first = group[0]
+    ended = first.latest.ended if first.latest else None
+    word = ranking.ending_of(first)
+    title = [badge(word), f" {counted(len(group), 'agent')}" if len(group) > 1 else ""]
+    return el(
+        "div",
+        el("h3", *title),
+        el("p", cut(reason_of(first), 2000), class_="text"),
+        el("p", f"Needs: {cut(ended.needs, 2000)}", class_="text") if ended and ended.needs else "",
+        few([_stuck_agent(view, task) for task in group]),
+        class_="card",
+    )
+
+
+def _stuck_agent(view: View, task: Task) -> Html:
+    name = task.latest.agent_name if task.latest else ""
+    return join((view.test_link(task.node_id), Html("<br>"), el("code", f"mngr connect {name}")))
+
+
+def not_taken(view: View) -> Part:
+    refused = [
+        _refusal(view, task, each.ended.ref if each.ended else "", each.verdict)
+        for task in view.run.tasks.values()
+        for each in task.tries
+        if each.verdict is not None and each.verdict.ruling is Ruling.REFUSED
+    ]
+    evicted = [_eviction(view, each) for each in view.run.evictions]
+    rows = [*evicted, *refused]
+    if not rows:
+        return 0, []
+    return len(rows), [table(("Test", "", "Why", "Kept as"), rows)]
+
+
+def _refusal(view: View, task: Task, ref: str, verdict: Verdict) -> list[Child]:
+    kept = el("code", ref) if ref else ""
+    return [view.test_link(task.node_id), badge("refused"), shortened(verdict.reason, 400), kept]
+
+
+def _eviction(view: View, each: Eviction) -> list[Child]:
+    what = join((badge("evicted"), f" {each.part}"))
+    why, kept = shortened(each.reason, 400), el("code", each.ref) if each.ref else ""
+    return [view.task_link(each.task), what, why, kept]
+
+
+def confusing(view: View) -> Part:
+    """What agents stumbled over: often the interface's fault, and worth a look by itself."""
+    rows: list[list[Child]] = []
+    for task in view.run.tasks.values():
+        ended = task.latest.ended if task.latest else None
+        for command, tried, happened in ended.confusing if ended else ():
+            told = (shortened(tried, 500), shortened(happened, 500))
+            test = view.test_link(task.node_id)
+            rows.append([el("code", shortened(command, 200)), *told, test])
+    if not rows:
+        return 0, []
+    return len(rows), [table(("Command", "Tried to", "What happened", "Test"), rows)]

@@ -1,0 +1,195 @@
+"""The first page of a report: what came of the run, and where a person has to look."""
+
+from __future__ import annotations
+
+from mngr_tmr import ranking
+from mngr_tmr.model import Run, Task
+from mngr_view.layout import page
+from mngr_view.markup import Child, Html, el, join, link, listed, shortened
+from mngr_view.sections import changes, clusters, confusing, needy, not_taken, repairs
+from mngr_view.view import View
+from mngr_view.words import (
+    badge,
+    counted,
+    in_order,
+    lasting,
+    moment,
+    money,
+    place,
+    reason_of,
+    seconds_on,
+    spent_on,
+)
+
+Section = tuple[str, str, int, list[Html]]
+"""anchor, title, how many, content"""
+
+
+def index(view: View) -> str:
+    run = view.run
+    sections = [each for each in _sections(view) if each[3]]
+    content = [
+        join((el("h2", f"{title} ({number:,})", id=anchor), *body))
+        for anchor, title, number, body in sections
+    ]
+    return page(
+        f"{run.name}: {view.stage}",
+        el("h1", run.name or "A run", " ", badge_of(view)),
+        _about(view),
+        _tiles(view),
+        _spending(run),
+        *(el("p", text, class_="notice warn") for text in _notices(view)),
+        _contents(sections),
+        *content,
+        _all_tests(view),
+        el("script", src="page.js"),
+    )
+
+
+def badge_of(view: View) -> Html:
+    moods = {"done": "good", "nothing to do": "good", "failed": "bad", "cancelled": "warn"}
+    mood = moods.get(view.stage, "warn" if view.stage == "interrupted" else "busy")
+    return el("span", view.stage, class_=f"badge {mood}")
+
+
+def _about(view: View) -> Html:
+    run = view.run
+    since = f"begun {moment(run.started)}"
+    until = f"ended {moment(run.ended)}" if run.ended else f"as of {moment(view.reading.last)}"
+    what = [
+        el("span", since),
+        el("span", until),
+        el(
+            "span", f"{run.options.agent_type or 'agents'} on {run.options.provider or 'this host'}"
+        ),
+        el("span", "from ", el("code", run.base[:12]), f" of {run.repository}"),
+    ]
+    if run.result_branch and run.picks:
+        what.append(el("span", "branch ", el("code", run.result_branch)))
+    return el("p", join(what, " · "), class_="meta")
+
+
+def _tiles(view: View) -> Html:
+    tiles = [
+        el("li", link(join((el("b", number), word)), "", anchor=_anchor(word)), class_="tile")
+        for word, number in in_order(view.run)
+    ]
+    return el("ul", *tiles, class_="tiles")
+
+
+def _anchor(ending: str) -> str:
+    return f"end-{ending.replace(' ', '-')}"
+
+
+def _spending(run: Run) -> Html:
+    tries = [each for task in run.tasks.values() for each in task.tries]
+    ended = [each.ended for each in tries if each.ended]
+    said = [
+        f"{counted(len(run.tests), 'test')} collected",
+        f"{len(run.tasks):,} given to agents",
+        counted(len(tries), "agent"),
+        counted(run.spent.tokens, "token"),
+        money(run.spent),
+        f"{lasting(sum(each.seconds for each in ended))} of agents' time",
+    ]
+    if run.ended:
+        said.append(f"{lasting(run.ended - run.started)} in all")
+    return el("p", join(said, " · "))
+
+
+def _notices(view: View) -> list[str]:
+    run, said = view.run, []
+    if view.stage == "interrupted":
+        said.append(f"No process is at work on this run. To go on: mngr tmr resume {run.name}")
+    elif not run.status:
+        said.append("The run goes on. Load the page again for what is new.")
+    if run.status == "nothing to do":
+        said.append("Nothing needed to change.")
+    if run.status == "failed":
+        said.append("No agent's work could be taken: see below why.")
+    said += [f"Could not be collected: {error}" for error in run.collect_errors]
+    return said + [f"Alert: {text}" for text in run.alerts]
+
+
+def _sections(view: View) -> list[Section]:
+    return [
+        ("clusters", "Failures before any agent", *clusters(view)),
+        ("repairs", "Repairs of the implementation, best first", *repairs(view)),
+        ("changes", "Changes of tests and documents", *changes(view)),
+        ("needy", "Agents that need you", *needy(view)),
+        ("left", "Work that was not taken", *not_taken(view)),
+        ("confusing", "Confusing spots", *confusing(view)),
+    ]
+
+
+def _contents(sections: list[Section]) -> Html:
+    links = [link(f"{title} ({number:,})", "", anchor=name) for name, title, number, _ in sections]
+    return el("p", *links, link("All tests", "", anchor="tests"), class_="nav")
+
+
+# every test, in groups: the tiles lead here without any script
+
+
+def _all_tests(view: View) -> Html:
+    groups: dict[str, list[Task]] = {}
+    for task in view.run.tasks.values():
+        groups.setdefault(ranking.ending_of(task), []).append(task)
+    parts: list[Child] = [
+        el("h2", "All tests", id="tests"),
+        el("input", id="filter", type="search", placeholder="Narrow by words", hidden=True),
+    ]
+    for ending in sorted(groups, key=place):
+        rows = [_row(view, task, ending) for task in groups[ending]]
+        parts.append(_group(ending, rows))
+    return el("div", *parts, _left_out(view))
+
+
+def _group(ending: str, rows: list[Html]) -> Html:
+    heads = [el("th", "Test"), el("th", "Was"), el("th", "Became")]
+    heads += [el("th", "Tokens", class_="n"), el("th", "Time", class_="n"), el("th", "Why")]
+    columns = [el("col", class_=each) for each in ("test", "was", "now", "n", "n", "why")]
+    table = el(
+        "table",
+        el("colgroup", *columns),
+        el("thead", el("tr", *heads)),
+        el("tbody", *rows),
+        class_="tests",
+    )
+    title = el("h3", badge(ending), f" {counted(len(rows), 'test')}", id=_anchor(ending))
+    return el("section", title, table, class_="ending")
+
+
+def _row(view: View, task: Task, ending: str) -> Html:
+    baseline = view.run.baseline.get(task.node_id)
+    was = baseline.standing if baseline else ""
+    why = shortened(reason_of(task), 160)
+    spent, seconds = spent_on(task), seconds_on(task)
+    find = f"{task.node_id} {ending} {was} {why}".lower()
+    return el(
+        "tr",
+        el("td", view.test_link(task.node_id)),
+        el("td", badge(was) if was else "", class_="was"),
+        el("td", badge(ending), class_="now"),
+        el("td", f"{spent.tokens:,}" if spent.tokens else "", class_="n"),
+        el("td", lasting(seconds) if seconds else "", class_="n"),
+        el("td", why),
+        data_find=find,
+    )
+
+
+def _left_out(view: View) -> Child:
+    """By reason: most are left out for the same one."""
+    reasons: dict[str, list[str]] = {}
+    for node_id, reason in view.run.left_out.items():
+        reasons.setdefault(reason, []).append(node_id)
+    if not reasons:
+        return None
+    groups = [
+        el(
+            "details",
+            el("summary", badge("not selected"), f" {counted(len(tests), 'test')}: {reason}"),
+            listed(view.test_link(each) for each in tests),
+        )
+        for reason, tests in sorted(reasons.items(), key=lambda each: -len(each[1]))
+    ]
+    return join(groups)

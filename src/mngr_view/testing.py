@@ -1,0 +1,267 @@
+"""The page of one test: what it is held to, what it was and became, and each try at it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mngr_tmr import ranking
+from mngr_tmr.model import Baseline, Ended, Ruling, Task, Try, Verdict
+from mngr_view import artifacts
+from mngr_view.artifacts import Recorded, Spoken
+from mngr_view.layout import page
+from mngr_view.markup import Child, Html, cut, diff, el, folded, join, link, listed, pre, table
+from mngr_view.view import View, exit_code
+from mngr_view.words import badge, counted, lasting, moment, money
+
+UP = "../"
+TURNS, TURN_LIMIT = 400, 20_000
+DIFF_LINES = 3000
+
+
+def test_page(view: View, node_id: str) -> str:
+    task = view.by_node.get(node_id)
+    return page(
+        node_id,
+        el("p", link(f"← {view.run.name}", "..", "index.html"), class_="nav"),
+        el("h1", node_id),
+        _became(view, node_id, task),
+        _contract(view, node_id),
+        _baseline(view.run.baseline.get(node_id)),
+        *_tries(view, task),
+        up=UP,
+    )
+
+
+def _became(view: View, node_id: str, task: Task | None) -> Html:
+    baseline = view.run.baseline.get(node_id)
+    was = badge(baseline.standing) if baseline else "not run yet"
+    if task is None:
+        why = view.run.left_out.get(node_id, "")
+        now = badge("not selected") if why else badge("unfinished")
+        return el("p", "Was ", was, ", ", now, f": {why}" if why else "")
+    lines: list[Child] = [join(("Was ", was, ", became ", badge(ranking.ending_of(task))))]
+    lines += [f"No agent works on it: {task.skipped}"] if task.skipped else []
+    if task.canary:
+        lines.append(join(("Waits for ", view.task_link(task.canary, UP), ", which fails alike")))
+    for pick in view.picks.get(task.id, []):
+        lines.append(join(("On the branch: ", view.commit_link(pick, UP), f" {pick.subject}")))
+    for each in view.evictions.get(task.id, []):
+        kept = join((", kept as ", el("code", each.ref))) if each.ref else ""
+        lines.append(join((f"Left out ({each.part}): {each.reason}", kept)))
+    return el("div", *(el("p", line) for line in lines))
+
+
+def _contract(view: View, node_id: str) -> Html:
+    """The block it cites and its docstring, as they were before any agent."""
+    test = view.run.tests.get(node_id)
+    block = view.repository.block(view.run.base, node_id)
+    told = [*(test.blocks if test else ()), block or (test.doc if test else "")]
+    text = "\n".join(told).strip()
+    said = pre(text, 20_000) if text else el("p", "Only to its name.", class_="faint")
+    return join((el("h2", "What it is held to"), said))
+
+
+def _baseline(baseline: Baseline | None) -> Child:
+    if baseline is None:
+        return None
+    parts: list[Child] = [el("h2", "Before any agent")]
+    for number, run in enumerate(baseline.runs, 1):
+        what = f" {run.exception}" if run.exception else ""
+        where = f" in {run.stage}{f', {run.frame}' if run.frame else ''}" if run.stage else ""
+        line = join(
+            (f"Round {number}: ", badge(run.outcome), f" {lasting(run.seconds)}{what}{where}")
+        )
+        parts += [el("p", line), pre(run.message, 20_000) if run.message else ""]
+    if baseline.signature:
+        parts.append(el("p", "Signature: ", el("code", baseline.signature), class_="meta"))
+    return join(parts)
+
+
+# tries
+
+
+def _tries(view: View, task: Task | None) -> list[Html]:
+    """Newest first."""
+    return [_try(view, task, each) for each in reversed(task.tries)] if task else []
+
+
+def _try(view: View, task: Task, each: Try) -> Html:
+    ended = each.ended
+    folder = view.source / ended.artifacts if ended and ended.artifacts else None
+    runs, older = artifacts.recorded(folder, task.node_id) if folder else ([], 0)
+    turns = artifacts.conversation(folder) if folder else []
+    name = el("code", each.agent_name)
+    return join(
+        (
+            el("h2", f"Try {each.number}: ", name, id=f"try-{each.number}"),
+            _ending(each),
+            _verdict(view, task, each),
+            _work(view, each),
+            *(_recorded(view, task, each, n, run) for n, run in enumerate(runs, 1)),
+            el("p", f"{older} older runs of the test are not shown.") if older else None,
+            _conversation(turns),
+        )
+    )
+
+
+def _ending(each: Try) -> Html:
+    ended = each.ended
+    begun = f"launched {moment(each.launched)}" if each.launched else "not launched yet"
+    if ended is None:
+        return el("p", badge("unfinished"), f" {begun}", class_="meta")
+    figures = [begun, lasting(ended.seconds), counted(ended.spent.tokens, "token")]
+    figures.append(money(ended.spent))
+    parts: list[Child] = [
+        el("p", badge(str(ended.outcome)), " ", join(figures, " · "), class_="meta"),
+        el("p", cut(ended.reason, 4000), class_="text") if ended.reason else None,
+        el("p", f"Needs: {cut(ended.needs, 4000)}", class_="text") if ended.needs else None,
+        el("p", cut(ended.summary, 32_000), class_="text") if ended.summary else None,
+        _kept(each, ended),
+    ]
+    return join(parts)
+
+
+def _kept(each: Try, ended: Ended) -> Child:
+    parts: list[Child] = []
+    if ended.ref:
+        parts.append(el("p", "Its commits: ", el("code", ended.ref), class_="meta"))
+    if each.verdict is None or each.verdict.ruling is Ruling.REFUSED:
+        command = el("code", f"mngr connect {each.agent_name}")
+        parts.append(el("p", "To look at it: ", command, class_="meta"))
+    if ended.confusing:
+        told = [
+            join((el("code", c), f" {cut(tried, 2000)} ", el("em", cut(happened, 2000))))
+            for c, tried, happened in ended.confusing
+        ]
+        parts.append(folded("What confused it", listed(told), open=True))
+    return join(parts)
+
+
+def _verdict(view: View, task: Task, each: Try) -> Child:
+    verdict = each.verdict
+    if verdict is None:
+        return None
+    moods = {Ruling.ACCEPTED: "good", Ruling.REFUSED: "bad"}
+    word = el("span", str(verdict.ruling), class_=f"badge {moods.get(verdict.ruling, 'quiet')}")
+    return join(
+        (
+            el("h3", "Verification: ", word),
+            el("p", cut(verdict.reason, 4000), class_="text"),
+            listed(verdict.remarks) if verdict.remarks else None,
+            _named(view, "Turns green", verdict.turned_green),
+            _named(view, "Changes", verdict.tests_changed),
+            _named(view, "Adds", verdict.tests_added),
+            view.evidence(verdict.proofs, UP) if verdict.proofs else None,
+        )
+    )
+
+
+def _named(view: View, title: str, tests: tuple[str, ...]) -> Child:
+    if not tests:
+        return None
+    return el("p", f"{title}: ", join((view.test_link(each, UP) for each in tests), ", "))
+
+
+def _work(view: View, each: Try) -> Child:
+    """Cut in two as it was verified; a refused try whole, as the agent left it."""
+    shown = [
+        (title, text)
+        for title, commit in _commits(each)
+        if (text := view.repository.diff(each.base, commit))
+    ]
+    return join(
+        folded(title, diff(text, DIFF_LINES), open=text.count("\n") < 200) for title, text in shown
+    )
+
+
+def _commits(each: Try) -> list[tuple[str, str]]:
+    found = [(title, commit) for title, commit in _parts(each.verdict) if commit]
+    if not found and each.ended is not None and each.ended.ref:
+        return [("What it committed", each.ended.head)]
+    return found
+
+
+def _parts(verdict: Verdict | None) -> list[tuple[str, str]]:
+    if verdict is None:
+        return []
+    return [
+        ("Changes of the implementation", verdict.implementation),
+        ("Changes of tests and documents", verdict.other),
+    ]
+
+
+def verified(each: Try) -> list[tuple[str, str]]:
+    """The differences that a try's page will ask for, as (base, commit)."""
+    return [(each.base, commit) for _, commit in _parts(each.verdict) if commit]
+
+
+# what the agent's own runs left
+
+
+def cast_name(task: Task, each: Try, run: int, number: int) -> str:
+    return f"{task.id}-{each.number}-{run}-{number}"
+
+
+def _recorded(view: View, task: Task, each: Try, number: int, run: Recorded) -> Html:
+    names = [cast_name(task, each, number, n) for n, _ in enumerate(run.casts, 1)]
+    casts = [_cast(view, name, path) for name, path in zip(names, run.casts, strict=True)]
+    commands = [
+        (el("code", cut(c.text, 2000)), "" if c.exit_code is None else exit_code(c.exit_code))
+        for c in run.commands
+    ]
+    noop = ", with commands that do nothing" if run.noop else ""
+    title = join(
+        (
+            "The agent's run ",
+            run.name,
+            " ",
+            badge(run.outcome or "unknown"),
+            f" {lasting(run.seconds)}{noop}",
+        )
+    )
+    transcript = el("div", pre(run.transcript)) if run.transcript.strip() else ""
+    beside = el("div", transcript, *casts, class_="beside two" if casts else "beside")
+    listing = folded("Commands", table(("Command", "Exit code"), commands)) if commands else ""
+    return folded(title, listing, beside, open=number == 1)
+
+
+def _cast(view: View, name: str, path: Path) -> Html:
+    file = link(path.name, "..", "casts", f"{name}.cast")
+    if not view.plays:
+        return el("div", el("p", "Recording: ", file))
+    own = link("on its own page", "..", "casts", f"{name}.html")
+    # The recording is an agent's: its page may run the player, and lead nowhere.
+    frame = el(
+        "iframe",
+        src=f"../casts/{name}.html",
+        sandbox="allow-scripts allow-same-origin",
+        loading="lazy",
+        title=path.name,
+    )
+    return el("div", frame, el("p", "Recording ", file, ", ", own, class_="meta"))
+
+
+def _conversation(turns: list[Spoken]) -> Child:
+    if not turns:
+        return None
+    left = max(0, len(turns) - TURNS)
+    parts = [el("p", f"{left} turns at the start are not shown.")] if left else []
+    parts += [_turn(turn) for turn in turns[left:]]
+    return folded(f"Conversation, {counted(len(turns), 'turn')}", *parts)
+
+
+WHO = {"user_message": "To the agent", "assistant_message": "Agent", "tool_result": "Result"}
+
+
+def _turn(turn: Spoken) -> Html:
+    known = turn.who if turn.who in WHO else ""
+    text = cut(turn.text, TURN_LIMIT)
+    told = folded("Result", pre(text)) if known == "tool_result" else el("div", text, class_="text")
+    used = [
+        folded(join(("Uses ", el("code", name))), pre(given, TURN_LIMIT))
+        for name, given in turn.tools
+    ]
+    head = "" if known == "tool_result" else el("b", WHO.get(turn.who, turn.who))
+    return el(
+        "div", head, " ", el("span", turn.time, class_="meta"), told, *used, class_=f"turn {known}"
+    )

@@ -1,0 +1,128 @@
+"""One moment of a run, with what the pages look up again and again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from mngr_e2e.artifacts import slug
+from mngr_tmr import progress
+from mngr_tmr.model import Eviction, Pick, Proof, Run, Task
+from mngr_tmr.signatures import normalise
+from mngr_view.markup import Html, el, link, shortened, table
+from mngr_view.reading import Gate, Reading
+from mngr_view.repository import Repository
+from mngr_view.words import reason_of
+
+
+@dataclass
+class View:
+    reading: Reading
+    repository: Repository
+    plays: bool
+    """Whether recordings can be played, not only kept."""
+    at_work: bool = True
+    logs: set[str] = field(default_factory=set)
+    """Logs that a page links to, and that need a page of their own."""
+
+    @property
+    def run(self) -> Run:
+        return self.reading.run
+
+    @property
+    def source(self) -> Path:
+        return self.reading.folder
+
+    @property
+    def stage(self) -> str:
+        if self.run.status:
+            return self.run.status
+        if not self.at_work:
+            return "interrupted"
+        return f"paused: {self.run.paused}" if self.run.paused else progress.stage(self.run)
+
+    @cached_property
+    def by_node(self) -> dict[str, Task]:
+        return {task.node_id: task for task in self.run.tasks.values()}
+
+    @cached_property
+    def picks(self) -> dict[str, list[Pick]]:
+        found: dict[str, list[Pick]] = {}
+        for pick in self.run.picks:
+            for task in pick.tasks:
+                found.setdefault(task, []).append(pick)
+        return found
+
+    @cached_property
+    def evictions(self) -> dict[str, list[Eviction]]:
+        found: dict[str, list[Eviction]] = {}
+        for each in self.run.evictions:
+            found.setdefault(each.task, []).append(each)
+        return found
+
+    @property
+    def repairs(self) -> list[Pick]:
+        return [pick for pick in self.run.picks if pick.kind == "implementation"]
+
+    def gate(self, pick: Pick) -> Gate | None:
+        """The newest that passed this very tree."""
+        gates = [gate for gate in self.reading.gates.get(pick.tree, []) if gate.passed]
+        return gates[-1] if gates else None
+
+    def parent(self, pick: Pick) -> str:
+        """Of the commit before it on the branch, which is linear."""
+        at = self.run.picks.index(pick)
+        return self.run.picks[at - 1].commit if at else self.run.base
+
+    # addresses
+
+    def test_link(self, node_id: str, up: str = "", text: str = "") -> Html | str:
+        known = node_id in self.run.tests or node_id in self.by_node
+        name = text or node_id
+        return link(name, *_up(up), "tests", f"{slug(node_id)}.html") if known else name
+
+    def task_link(self, task_id: str, up: str = "") -> Html | str:
+        task = self.run.tasks.get(task_id)
+        return self.test_link(task.node_id, up) if task else task_id
+
+    def commit_link(self, pick: Pick, up: str = "") -> Html:
+        return link(pick.commit[:12], *_up(up), "commits", f"{pick.commit}.html")
+
+    def log_link(self, proof: Proof, up: str) -> Html | str:
+        if not proof.log or not (self.source / proof.log).is_file():
+            return ""
+        self.logs.add(proof.log)
+        return link("log", *_up(up), "logs", log_name(proof.log))
+
+    def evidence(self, proofs: tuple[Proof, ...], up: str) -> Html:
+        rows = [
+            (
+                proof.what,
+                el("code", shortened(proof.command, 300)),
+                exit_code(proof.exit_code),
+                proof.commit[:12],
+                self.log_link(proof, up),
+            )
+            for proof in proofs
+        ]
+        return table(("What", "Command", "Exit code", "At", ""), rows)
+
+
+def exit_code(number: int) -> Html:
+    return el("span", number, class_=f"badge {'good' if number == 0 else 'bad'}")
+
+
+def _up(up: str) -> Iterator[str]:
+    yield from (each for each in up.split("/") if each)
+
+
+def log_name(log: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", log.removeprefix("checks/")) + ".html"
+
+
+def kind_of(task: Task, ending: str) -> str:
+    """Alike for agents that came to the same end for the same reason, numbers aside."""
+    return f"{ending}: {normalise(reason_of(task))[:200]}"

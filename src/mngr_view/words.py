@@ -1,0 +1,104 @@
+"""Numbers and times as people read them, and what the endings of a task are called."""
+
+from __future__ import annotations
+
+import time
+
+from mngr_tmr import ranking
+from mngr_tmr.model import Run, Spending, Task
+from mngr_view.markup import Html, el
+
+ORDER = (
+    "unfinished",
+    "blocked",
+    "no result",
+    "died",
+    "timed out",
+    "over budget",
+    "quota",
+    "launch failed",
+    "refused",
+    "fixed",
+    "improved",
+    "unchanged",
+    "skipped",
+    "cancelled",
+)
+"""What may need a person comes first."""
+NEEDY = frozenset(
+    ("blocked", "no result", "died", "timed out", "over budget", "quota", "launch failed")
+)
+MOODS = {
+    "fixed": "good",
+    "improved": "good",
+    "passed": "good",
+    "unchanged": "quiet",
+    "skipped": "quiet",
+    "cancelled": "quiet",
+    "not selected": "quiet",
+    "unfinished": "busy",
+    "blocked": "warn",
+    "refused": "warn",
+    "flaky": "warn",
+}
+
+
+def badge(word: str) -> Html:
+    return el("span", word, class_=f"badge {MOODS.get(word, 'bad')}")
+
+
+def place(ending: str) -> int:
+    return ORDER.index(ending) if ending in ORDER else len(ORDER)
+
+
+def in_order(run: Run) -> list[tuple[str, int]]:
+    """Endings and how many tasks have them."""
+    return sorted(ranking.counts(run).items(), key=lambda each: place(each[0]))
+
+
+def lasting(seconds: float) -> str:
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def moment(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds)) if seconds else ""
+
+
+def money(spent: Spending) -> str:
+    if spent.cost is None:
+        return "cost not known"
+    return f"${spent.cost:.2f}" if spent.cost >= 0.005 or not spent.cost else f"${spent.cost:.4f}"
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def spent_on(task: Task) -> Spending:
+    total = Spending()
+    for each in task.tries:
+        total = total + each.ended.spent if each.ended else total
+    return total
+
+
+def seconds_on(task: Task) -> float:
+    return sum(each.ended.seconds for each in task.tries if each.ended)
+
+
+def reason_of(task: Task) -> str:
+    """Why it ended as it did, in the words of whoever decided that."""
+    if task.skipped:
+        return task.skipped
+    ended, verdict = task.latest.ended if task.latest else None, task.verdict
+    if verdict is not None and verdict.reason not in ("", "verified"):
+        return verdict.reason
+    if ended is not None:
+        return ended.reason or ended.summary
+    return f"waits for {task.canary}" if task.canary else ""

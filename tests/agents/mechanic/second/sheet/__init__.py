@@ -1,0 +1,4 @@
+# mypy: ignore-errors
+"""Small tables from the command line."""
+
+VERSION = "1.2"

@@ -1,0 +1,204 @@
+"""The mechanic at work on the planted jot: what is wrong with it is known, but not to it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mngr.agents.mechanic import archive
+from mngr.outcome import parse_outcome
+from tests.agents.mechanic.garage import BUDGET, Garage
+from tests.support.cli import ROOT, Cli, until
+
+LOOKING = "tests/test_looking_at_notes.py"
+GETTING_STARTED = "tests/test_getting_started.py"
+CHANGING = "tests/test_changing_notes.py"
+MOVING = "tests/test_moving_notes.py"
+
+CALC = """\
+def largest(values):
+    best = values[0]
+    for value in values:
+        if value < best:
+            best = value
+    return best
+
+
+def smallest(values):
+    return -largest([-value for value in values])
+"""
+TEST_CALC = """\
+from calc import largest, smallest
+
+
+def test_the_largest():
+    assert largest([2, 5, 3]) == 5
+
+
+def test_of_one():
+    assert largest([4]) == 4
+    assert smallest([4]) == 4
+"""
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("planted") / "jot"
+    planter = ROOT / "scripts" / "plant_defects.py"
+    subprocess.run([sys.executable, planter, out], check=True, capture_output=True)
+    return out
+
+
+@pytest.fixture
+def garage(planted: Path, tmp_path: Path) -> Garage:
+    return Garage(Path(shutil.copytree(planted, tmp_path / "jot")), tmp_path / "state")
+
+
+def test_an_agent_repairs_a_bug_commits_it_and_says_so(planted: Path, local: Cli) -> None:
+    shutil.rmtree(local.repo)
+    shutil.copytree(planted, local.repo)
+    test = f"{LOOKING}::test_list_since_a_day_includes_that_day"
+    words = ["--no-connect", "-m", f"fix {test}", "--", "--budget", BUDGET]
+    local("create", "m", "mechanic", *words).ok()
+    until(lambda: local.state("m") not in ("CREATING", "RUNNING"), 300, "the mechanic ends")
+    assert local.state("m") == "DONE", local("capture", "m", "--full").out
+    outcome = parse_outcome((local.state_dir("m") / "outcome.json").read_bytes())
+    assert (outcome.attempted, outcome.blocked) == ("fix", None)
+    assert outcome.head == local.git("rev-parse", "mngr/m")
+    change = local.git("diff", "main", "mngr/m")
+    assert "-        notes = [note for note in notes if note.day > since]" in change
+    assert "+        notes = [note for note in notes if note.day >= since]" in change
+    assert "notes.py" in outcome.summary
+    assert "repaired: " in local("capture", "m", "--full").ok().out
+
+
+def test_a_return_that_is_missing_comes_back(garage: Garage) -> None:
+    outcome = garage.work("--test", f"{MOVING}::test_export_makes_a_spreadsheet")
+    assert outcome.attempted == "fix"
+    assert garage.diff() == ["+    return table.getvalue()"]
+
+
+def test_a_test_that_contradicts_its_block_is_brought_up_to_date(garage: Garage) -> None:
+    test = f"{GETTING_STARTED}::test_words_without_quotes_become_one_note"
+    outcome = garage.work("fix", test)
+    assert (outcome.attempted, outcome.blocked) == ("fix", None)
+    assert garage.changed() == [GETTING_STARTED]
+    assert garage.diff() == [
+        '-    expect(listed.stdout).to_end_with(" call the electrician about the lamp\\n")',
+        '+    expect(listed.stdout).to_end_with(" call the plumber about the tap\\n")',
+    ]
+
+
+def test_a_weak_test_learns_to_look(garage: Garage) -> None:
+    test = f"{CHANGING}::test_tag_alone_counts_all_tags"
+    outcome = garage.work("improve", test)
+    assert outcome.attempted == "improve"
+    assert garage.diff() == [
+        "+    expect(result).to_succeed()",
+        '+    expect(result.stdout).to_equal("  2 home\\n  1 garden\\n  1 shop\\n")',
+    ]
+    assert garage.passing(test)
+    assert not garage.passing(test, MNGR_E2E_NOOP="1")
+
+
+def test_a_good_test_is_left_alone(garage: Garage) -> None:
+    outcome = garage.work(f"{LOOKING}::test_list_shows_one_line_per_note")
+    assert (outcome.attempted, outcome.blocked) == ("none", None)
+    assert garage.changed() == []
+
+
+def test_a_program_that_is_missing_is_asked_for(garage: Garage) -> None:
+    if shutil.which("lowdown"):  # then the test is not blocked
+        return
+    outcome = garage.work(f"{MOVING}::test_export_makes_a_page")
+    assert outcome.blocked is not None
+    assert "lowdown" in outcome.blocked.reason
+    assert outcome.blocked.needs == "the program lowdown"
+    assert garage.changed() == []
+
+
+def test_a_test_that_does_not_exist_is_said_to(garage: Garage) -> None:
+    outcome = garage.work(f"{MOVING}::test_nothing_of_the_kind")
+    assert outcome.blocked is not None
+    assert "no test" in outcome.blocked.reason
+
+
+def test_killed_at_work_it_leaves_the_tree_as_it_was(garage: Garage) -> None:
+    words = garage.argv("--budget", BUDGET, f"{LOOKING}::test_list_last_shows_only_the_newest")
+    running = subprocess.Popen(
+        words, cwd=garage.root, env=garage.env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL
+    )
+    assert running.stdout is not None
+    while b"could be tried" not in (line := running.stdout.readline()):
+        assert line, "it ended before it was killed"
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    running.stdout.close()
+    assert garage.git("status", "--porcelain") == ""
+    assert garage.git("rev-parse", "HEAD") == garage.before
+
+
+def test_uncommitted_work_is_not_touched(garage: Garage) -> None:
+    (garage.root / "README.md").write_text("mine\n")
+    done = subprocess.run(
+        garage.argv("fix", f"{MOVING}::test_export_makes_a_page"),
+        cwd=garage.root,
+        env=garage.env,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "README.md" in done.stdout
+    assert not (garage.state / "outcome.json").exists()
+
+
+def test_the_program_is_the_same_file_every_time() -> None:
+    assert archive.build() == archive.build()
+
+
+def test_it_asks_which_test_is_meant_and_takes_a_line_for_an_answer(garage: Garage) -> None:
+    done = subprocess.run(
+        garage.argv(),
+        cwd=garage.root,
+        env=garage.env,
+        input=f"fix {LOOKING}::test_no_such_test\n",
+        capture_output=True,
+        text=True,
+    )
+    assert "which test?" in done.stdout
+    assert done.returncode == 0
+    assert json.loads((garage.state / "outcome.json").read_text())["blocked"] is not None
+
+
+def test_code_that_tests_import_is_repaired_as_well(tmp_path: Path) -> None:
+    """Scope: no commands are run; what is collected holds the code under repair."""
+    root = tmp_path / "calc"
+    root.mkdir()
+    (root / ".gitignore").write_text("__pycache__/\n")
+    (root / "calc.py").write_text(CALC)
+    (root / "test_calc.py").write_text(TEST_CALC)
+    garage = Garage(root, tmp_path / "state")
+    outcome = garage.work("test_calc.py::test_the_largest")
+    assert (outcome.attempted, outcome.blocked) == ("fix", None), garage.output
+    assert garage.diff() == ["-        if value < best:", "+        if value > best:"]
+
+
+def test_a_test_command_is_used_as_given(tmp_path: Path) -> None:
+    root = tmp_path / "calc"
+    root.mkdir()
+    (root / ".gitignore").write_text("__pycache__/\n")
+    (root / "calc.py").write_text(CALC)
+    (root / "test_calc.py").write_text(TEST_CALC)
+    garage = Garage(root, tmp_path / "state")
+    command = (
+        f"echo ran >> {tmp_path}/log; {sys.executable} -m pytest -q -p no:cacheprovider NODEID"
+    )
+    outcome = garage.work("--test-command", command, "--test", "test_calc.py::test_the_largest")
+    assert (outcome.attempted, outcome.blocked) == ("fix", None), garage.output
+    assert (tmp_path / "log").read_text().startswith("ran\n")

@@ -1,0 +1,184 @@
+"""The tutorial: Conversations, cost and limits."""
+
+from __future__ import annotations
+
+from mngr_e2e import E2eSession, expect
+from tests.e2e.world import given, show, state
+
+
+def test_a_time_limit_is_an_option_of_create(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # give an agent an hour; over a limit it would be ended, and everything of its would stay
+    mngr create slow --no-connect --timeout 1h -- sleep 1000
+    """)
+    result = e2e.run(
+        "mngr create slow --no-connect --timeout 1h -- sleep 1000",
+        comment="give an agent an hour; over a limit it would be ended, and everything of its "
+        "would stay",
+    )
+    expect(result).to_succeed()
+    expect(e2e.run("mngr limit slow --format '{timeout}'").stdout).to_equal("3600.0\n")
+
+
+def test_limits_are_shown(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # what may it use?
+    mngr limit slow
+    """)
+    given(e2e, "slow", "--timeout 90s")
+    result = e2e.run("mngr limit slow", comment="what may it use?")
+    expect(result).to_succeed()
+    expect(result.stdout).to_match(r"^NAME +TIMEOUT +MAX COST +MAX TOKENS\nslow +90\.0\n$")
+
+
+def test_a_limit_changes_while_the_agent_runs(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # change that while it runs: a second has passed already, so it is ended, and its state says why
+    mngr limit slow --timeout 1s
+    mngr wait slow FAILED --timeout 1m
+    """)
+    given(e2e, "slow", "--timeout 1h")
+    first = e2e.run(
+        "mngr limit slow --timeout 1s",
+        comment="change that while it runs: a second has passed already, so it is ended, and its "
+        "state says why",
+    )
+    expect(first).to_succeed()
+    expect(first.stderr).to_equal("slow: 3600 s -> 1 s\n")
+    second = e2e.run("mngr wait slow FAILED --timeout 1m", timeout=90)
+    expect(second).to_succeed()
+    expect(second.stdout).to_equal("slow FAILED timed out after 1 s\n")
+    expect(show(e2e, "slow")["exit_code"]).to_equal(124)
+
+
+def test_a_lifted_limit_lets_it_go_on(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # lift the limit, and let it go on
+    mngr limit slow --timeout none
+    mngr start slow
+    """)
+    given(e2e, "slow", "--timeout 1h")
+    expect(e2e.run("mngr stop slow")).to_succeed()
+    first = e2e.run("mngr limit slow --timeout none", comment="lift the limit, and let it go on")
+    expect(first).to_succeed()
+    expect(first.stderr).to_equal("slow: 3600 s -> no limits\n")
+    expect(e2e.run("mngr start slow")).to_succeed()
+    expect(state(e2e, "slow")).to_equal("RUNNING")
+
+
+def test_what_cannot_be_metered_is_not_limited(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # coding agents tell what they use, so dollars and tokens can be limited too; not so with others
+    mngr limit slow --max-cost 5 --max-tokens 2M || echo "exit code $?"
+    """)
+    given(e2e, "slow")
+    result = e2e.run(
+        'mngr limit slow --max-cost 5 --max-tokens 2M || echo "exit code $?"',
+        comment="coding agents tell what they use, so dollars and tokens can be limited too; not "
+        "so with others",
+    )
+    expect(result.stdout).to_equal("exit code 2\n")
+    expect(result.stderr).to_contain("agents of type 'command' do not tell what they use")
+
+
+def test_usage_sums_up(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # what has been used so far, by all agents or by ticket? nothing yet: nobody here uses a model
+    mngr usage
+    mngr usage --by label:ticket
+    """)
+    given(e2e, "slow")
+    first = e2e.run(
+        "mngr usage",
+        comment="what has been used so far, by all agents or by ticket? nothing yet: nobody here "
+        "uses a model",
+    )
+    expect(first).to_succeed()
+    expect(first.stdout).to_equal("No usage found\n")
+    second = e2e.run("mngr usage --by label:ticket")
+    expect(second).to_succeed()
+    expect(second.stdout).to_equal("No usage found\n")
+
+
+def test_lists_have_columns_for_it(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # what did each cost, and for how long has it done nothing?
+    mngr list --fields name,state,idle,tokens,cost
+    """)
+    given(e2e, "slow")
+    result = e2e.run(
+        "mngr list --fields name,state,idle,tokens,cost",
+        comment="what did each cost, and for how long has it done nothing?",
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_match(r"^NAME +STATE +IDLE +TOKENS +COST\nslow +RUNNING +\d+\n$")
+
+
+def test_prices_are_settings(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # your own prices: dollars for a million tokens of models whose names begin so
+    mngr config set prices.my-model.input 0.5
+    mngr config set prices.my-model.output 2
+    """)
+    first = e2e.run(
+        "mngr config set prices.my-model.input 0.5",
+        comment="your own prices: dollars for a million tokens of models whose names begin so",
+    )
+    expect(first).to_succeed()
+    expect(e2e.run("mngr config set prices.my-model.output 2")).to_succeed()
+    expect(e2e.run("mngr config get prices.my-model.input").stdout).to_equal("0.5\n")
+
+
+def test_open_questions_are_listed(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # does anybody ask for a permission?
+    mngr answer --all-pending
+    """)
+    given(e2e, "slow")
+    result = e2e.run("mngr answer --all-pending", comment="does anybody ask for a permission?")
+    expect(result).to_succeed()
+    expect(result.stdout).to_equal("No questions found\n")
+
+
+def test_who_asks_nothing_cannot_be_answered(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # the answer to one who does would be: mngr answer slow --allow; this one asks nothing
+    mngr answer slow || echo "exit code $?"
+    """)
+    given(e2e, "slow")
+    result = e2e.run(
+        'mngr answer slow || echo "exit code $?"',
+        comment="the answer to one who does would be: mngr answer slow --allow; this one asks "
+        "nothing",
+    )
+    expect(result.stdout).to_equal("exit code 1\n")
+    expect(result.stderr).to_contain("slow asks nothing: it is RUNNING")
+
+
+def test_a_plain_command_keeps_no_conversation(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # read the conversation with a coding agent; a plain command keeps none
+    mngr transcript slow || echo "exit code $?"
+    """)
+    given(e2e, "slow")
+    result = e2e.run(
+        'mngr transcript slow || echo "exit code $?"',
+        comment="read the conversation with a coding agent; a plain command keeps none",
+    )
+    expect(result.stdout).to_equal("exit code 1\n")
+    expect(result.stderr).to_contain("mngr capture slow")
+
+
+def test_waiting_for_an_answer_takes_somebody_who_answers(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # send a message and wait for the answer; again, that takes somebody who answers
+    mngr message slow -m 'how is it going?' --wait --timeout 10m || echo "exit code $?"
+    """)
+    given(e2e, "slow")
+    result = e2e.run(
+        "mngr message slow -m 'how is it going?' --wait --timeout 10m || echo \"exit code $?\"",
+        comment="send a message and wait for the answer; again, that takes somebody who answers",
+    )
+    expect(result.stdout).to_equal("exit code 1\n")
+    expect(result.stderr).to_contain("keeps no conversation")
+    expect(e2e.run("mngr event slow").stdout).not_to_contain("message_delivered")

@@ -1,0 +1,131 @@
+"""Real coding agents under mngr, with the scripted model behind them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.support.cli import Cli, Result
+from tests.support.model import Conversation, ModelServer
+from tests.support.programs import path_with
+
+PATIENCE = 90
+"""Seconds for what takes three on a machine with nothing else to do."""
+
+ENDED = ("FAILED", "DONE", "LOST")
+
+FREE = {
+    "claude": ("--permission-mode", "default", "--allowedTools", "Bash"),
+    "codex": ("--ask-for-approval", "never", "--sandbox", "danger-full-access"),
+    "opencode": (),
+}
+"""Arguments with which each program runs commands unasked."""
+
+ASKING = {
+    "claude": ("--permission-mode", "default"),
+    "codex": ("--ask-for-approval", "on-request", "--sandbox", "workspace-write"),
+    "opencode": (),
+}
+"""Arguments with which each asks before it runs a command."""
+
+
+@dataclass
+class Stage:
+    """A world with one server and as many agents of one program as a test wants."""
+
+    cli: Cli
+    server: ModelServer
+    program: str
+
+    def create(self, name: str, prompt: str = "", *args: str, options: tuple[str, ...] = ()) -> Any:
+        """An agent that runs its tools unasked, unless `args` say otherwise."""
+        words = ["--message", prompt] if prompt else []
+        rest = args or FREE[self.program]
+        done = self.cli(
+            *("create", name, self.program, "--no-connect", *words, *options, "--", *rest),
+            timeout=PATIENCE,
+        )
+        return done.ok()
+
+    def say(self, name: str, text: str, *options: str) -> Result:
+        return self.cli("message", name, *options, input=text, timeout=PATIENCE)
+
+    def transcript(self, name: str) -> list[dict[str, Any]]:
+        told = self.cli("transcript", name, "--format", "jsonl").ok().out
+        return [json.loads(line) for line in told.splitlines()]
+
+    def state(self, name: str) -> tuple[str, str]:
+        agent = self.cli.agent(name)
+        return agent["state"], agent["state_reason"]
+
+    def reaches(self, name: str, state: str, reason: str = "") -> str:
+        """Wait for a state whose reason begins like this; returns the reason."""
+        seen: list[tuple[str, str]] = []
+
+        def there() -> bool:
+            seen[:] = [self.state(name)]
+            assert state in ENDED or seen[0][0] not in ENDED, f"it is {seen[0]}"
+            return seen[0][0] == state and seen[0][1].startswith(reason)
+
+        self.until(name, there, f"{name} is {state} ({reason})")
+        return seen[0][1]
+
+    def until(self, name: str, condition: Callable[[], object], what: str) -> None:
+        """A failure shows what the agent's state and screen are instead."""
+        deadline = time.monotonic() + PATIENCE
+        try:
+            while not condition():
+                assert time.monotonic() < deadline, f"not within {PATIENCE} s: {what}"
+                # Each look is a whole `mngr list`: looking all the time would slow the agent down.
+                time.sleep(0.1)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.scene(name)}") from None
+
+    def scene(self, name: str) -> str:
+        screen = self.cli("capture", name).out
+        asked = [(each.path, each.status, each.background) for each in self.server.requests]
+        return f"{self.state(name)}\n{screen}\n{asked[-8:]}\n{self.server.summary()}"
+
+    def answered(self, name: str, text: str) -> Conversation:
+        """Wait until the model has had the last word on a prompt, and the agent says so."""
+
+        def there() -> bool:
+            found = [
+                each
+                for each in self.server.conversations.values()
+                if each.over and any(text in prompt for prompt in each.prompts)
+            ]
+            return bool(found)
+
+        self.until(name, there, f"the model has heard {text[:60]!r}")
+        self.reaches(name, "WAITING", "end_of_turn")
+        return self.server.conversation(text)
+
+
+@contextmanager
+def stage(cli: Cli, program: str) -> Iterator[Stage]:
+    with ModelServer() as server:
+        cli.env |= server.environment(program)
+        # Agents get none of the variables that tell the tests' own git who commits.
+        (cli.user_home / ".gitconfig").write_text("[user]\nname = Fox\nemail = fox@example.com\n")
+        path = cli.env["PATH"].split(":", 1)[0]
+        cli.env["PATH"] = f"{path}:{path_with(program)}"
+        if program == "codex":
+            home = cli.user_home / ".codex"
+            home.mkdir()
+            (home / "config.toml").write_text(server.codex_config())
+        if program == "opencode":
+            spare_the_plugins(cli.user_home / ".config" / "opencode")
+        yield Stage(cli, server, program)
+
+
+def spare_the_plugins(home: Path) -> None:
+    """OpenCode fetches 60 MB for plugins into a new home, unless this looks like it has."""
+    (home / "node_modules").mkdir(parents=True)
+    packages = {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}
+    (home / "package-lock.json").write_text(json.dumps({"packages": packages}))
