@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import e2e, snapshot, transfer
+from benchmarks import e2e, snapshot, tmr, transfer, view
 from benchmarks.measure import Row, as_json, interleaved, once, percentile, ratio, table
 from mngr import tmux
 
@@ -218,7 +218,14 @@ def main() -> int:
     parser.add_argument("--json", metavar="FILE", help="also write the figures there")
     args = parser.parse_args()
     # Each in a world of its own: three hundred agents would weigh on whatever comes after them.
-    parts = (transfer.rows, snapshot.rows, e2e.rows, lambda bench: measure(bench, args.quick))
+    parts = (
+        transfer.rows,
+        snapshot.rows,
+        e2e.rows,
+        view.rows,
+        lambda bench: tmr.rows(bench, args.quick),
+        lambda bench: measure(bench, args.quick),
+    )
     rows = [row for part in parts for row in in_a_new_world(part, args.quick)]
     print(table(rows))
     print(as_json(rows))

@@ -9,9 +9,9 @@ import json
 import os
 import queue
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,6 +56,8 @@ class Check:
     tests: tuple[str, ...] = ()
     noop: bool = False
     collect_only: bool = False
+    traced: bool = False
+    """Tell also which files each test needs."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Checked:
     runs: dict[str, TestRun]
     errors: tuple[str, ...]
     proof: Proof
+    touched: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict, compare=False)
     told: str = field(default="", compare=False)
     """The end of what pytest printed."""
 
@@ -87,6 +90,7 @@ class Bench:
         self._made: list[Agent] = []
         self._lock = threading.Lock()
         self._number = 0
+        self._closed = False
 
     # workers
 
@@ -99,10 +103,10 @@ class Bench:
             self._free.put(agent)
 
     def _take(self, commit: str) -> Agent:
-        try:
+        if self._closed:
+            raise MngrError("nothing is checked any more")
+        with suppress(queue.Empty):
             return self._free.get_nowait()
-        except queue.Empty:
-            pass
         with self._lock:
             number = len(self._made) + 1
             if number <= max(1, self._options.workers):
@@ -113,9 +117,6 @@ class Bench:
 
     def _make(self, number: int, commit: str) -> Agent:
         name = f"tmr-{self._run}-bench-{number}"
-        existing = next((each for each in self._api.list() if each.name == name), None)
-        if existing is not None:  # left by a killed process, perhaps in the middle of a check
-            self._api.destroy(existing)
         provider = f"@.{self._options.provider}" if self._options.provider else ""
         request = CreateRequest(
             address=f"{name}{provider}",
@@ -128,13 +129,27 @@ class Bench:
         )
         return self._api.create(request).agent
 
+    def sweep(self) -> None:
+        """What a killed process left, perhaps in the middle of a check, which ends with it."""
+        self._destroy([each for each in self._api.list() if self._is_mine(each)])
+
+    def _is_mine(self, agent: Agent) -> bool:
+        record = agent.evidence.record
+        labels = record.labels if record is not None else {}
+        return labels.get("tmr") == self._run and labels.get("role") == "bench"
+
     def close(self) -> None:
         """Nothing of a worker is anybody's work."""
-        if self._made:
-            bury = self._api.destroy_many(self._made, drop_branch=True)
-            for agent in self._made:
+        with self._lock:
+            self._closed = True
+            made, self._made = self._made, []
+        self._destroy(made)
+
+    def _destroy(self, agents: Sequence[Agent]) -> None:
+        if agents:
+            bury = self._api.destroy_many(agents, drop_branch=True)
+            for agent in agents:
                 bury(agent)
-            self._made.clear()
 
     # checks
 
@@ -144,11 +159,17 @@ class Bench:
             return self._checked(agent, check)
 
     def check_all(
-        self, what: str, commit: str, tests: Sequence[str], *, noop: bool = False
+        self,
+        what: str,
+        commit: str,
+        tests: Sequence[str],
+        *,
+        noop: bool = False,
+        traced: bool = False,
     ) -> list[Checked]:
         """The same, spread over the workers, whole files together."""
         shards = _shards(tests, max(1, self._options.workers))
-        checks = [Check(what, commit, shard, noop) for shard in shards]
+        checks = [Check(what, commit, shard, noop, traced=traced) for shard in shards]
         with ThreadPoolExecutor(max_workers=max(1, len(checks))) as pool:
             return list(pool.map(self.check, checks))
 
@@ -157,12 +178,17 @@ class Bench:
         own = os.path.join(agent.host.home, "agents", agent.id, f"check-{os.urandom(8).hex()}")
         probe = Path(__file__).with_name("probe.py").read_bytes()
         files = {f"{own}/mngr_tmr_probe.py": (probe, 0o600)}
+        if check.traced:
+            touch = Path(__file__).with_name("touch.py").read_bytes()
+            files[f"{own}/mngr_tmr_touch.py"] = (touch, 0o600)
         if check.tests:
             files[f"{own}/select.json"] = (json.dumps(check.tests).encode(), 0o600)
         agent.host.put(files)
         arguments = self._arguments(check)
         variables = ["env", *([f"MNGR_TMR_SELECT={own}/select.json"] if check.tests else [])]
         variables += ["MNGR_E2E_NOOP=1"] if check.noop else []
+        if check.traced and self._options.only == "changed":  # it costs time: only who asks pays
+            variables.append("MNGR_E2E_COVERAGE=1")
         words = [check.commit, self._project.setup, self._pytest, own]
         argv = [*variables, "sh", "-c", SCRIPT, "mngr", *words, *arguments]
         timeout = float(self._project.check_timeout)
@@ -179,6 +205,7 @@ class Bench:
     def _arguments(self, check: Check) -> list[str]:
         """Files rather than node ids: a test that is gone is then missing, not an error."""
         arguments = [*self._options.pytest_args]
+        arguments += ["-p", "mngr_tmr_touch"] if check.traced else []
         arguments += ["--collect-only"] if check.collect_only else []
         files = dict.fromkeys(each.partition("::")[0] for each in check.tests)
         return [*arguments, "--", *(files or self._options.paths)]
@@ -200,6 +227,7 @@ class Bench:
             tests=probed.tests,
             runs=probed.runs,
             errors=tuple(probed.errors),
+            touched=probed.touched,
             proof=Proof(check.what, command, code, check.commit, name),
             told=log[-4000:].decode("utf-8", "replace"),
         )

@@ -64,16 +64,17 @@ def _agents(parser: Parser) -> None:
     help = "one more word for the agents' command line; repeatable"
     add("--agent-arg", action="append", default=[], metavar="WORD", help=help)
     add("--provider", default="", metavar="PROVIDER", help="where they run (default: here)")
-    help = "how many at once (default %(default)s)"
-    add("--max-agents", type=count, default=4, metavar="N", help=help)
+    # Those that `retune` takes have no default here: it must see which of them were given.
+    help = "how many at once (default 4)"
+    add("--max-agents", type=count, metavar="N", help=help)
     help = "how long to wait between two launches"
-    add("--stagger", type=parse_duration, default=0.0, metavar="DURATION", help=help)
+    add("--stagger", type=parse_duration, metavar="DURATION", help=help)
     help = "bare agents for baseline, verification and gates (default %(default)s)"
     add("--workers", type=count, default=2, metavar="N", help=help)
-    help = "more tries after an agent could not be launched, or died (default %(default)s)"
-    add("--retries", type=_natural, default=1, metavar="N", help=help)
+    help = "more tries after an agent could not be launched, or died (default 1)"
+    add("--retries", type=_natural, metavar="N", help=help)
     help = "how long an agent may idle before it is reminded, and then given up (default 60s)"
-    add("--idle", type=parse_duration, default=60.0, metavar="DURATION", help=help)
+    add("--idle", type=parse_duration, metavar="DURATION", help=help)
 
 
 def _limits(parser: Parser) -> None:
@@ -85,16 +86,16 @@ def _limits(parser: Parser) -> None:
     add("--agent-max-cost", type=_money, metavar="DOLLARS", help="of each agent")
     add("--agent-max-tokens", type=count, metavar="N", help="of each agent")
     help = "of each agent (default 30m)"
-    add("--agent-timeout", type=parse_duration, default=1800.0, metavar="DURATION", help=help)
+    add("--agent-timeout", type=parse_duration, metavar="DURATION", help=help)
 
 
 def _end(parser: Parser) -> None:
     add = parser.add_argument_group("On the way and at the end").add_argument
     add("--yes", action="store_true", help="launch without asking")
-    help = "say so when this many agents end the same way (default %(default)s)"
-    add("--alert-after", type=count, default=5, metavar="N", help=help)
+    help = "say so when this many agents end the same way (default 5)"
+    add("--alert-after", type=count, metavar="N", help=help)
     help = "run CMD on each alert, with its text in $MNGR_TMR_ALERT"
-    add("--on-alert", default="", metavar="CMD", help=help)
+    add("--on-alert", metavar="CMD", help=help)
     add("--pr", action="store_true", help="push the branch and open a pull request with gh")
     add("--resume", action="store_true", help="`pause`: let a paused run go on")
     add("--out", default="", metavar="DIR", help="`report`: where to write it")

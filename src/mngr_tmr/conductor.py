@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mngr.struct import Json
-from mngr_tmr import judging
+from mngr_tmr import judging, orders
 from mngr_tmr.codec import to_json
 from mngr_tmr.fold import apply
 from mngr_tmr.journal import Journal
@@ -33,6 +33,7 @@ from mngr_tmr.model import (
 
 RAMP = 30.0
 """Seconds without an overload after which one more slot is tried."""
+CANCELLED = Ended(Outcome.CANCELLED, "the run was cancelled")
 NUDGE = "The service was overloaded. Go on with your task; end by publishing your outcome."
 
 
@@ -103,6 +104,8 @@ class Conductor:
         self._active: dict[str, Try] = {}
         self._busy: dict[Future[Callable[[], None]], str] = {}
         """Launches, collections and verifications under way, each with its task."""
+        self._due: list[tuple[Callable[[], Callable[[], None]], str]] = []
+        """Those that begin with the end of this step."""
         self._last_launch = self._last_overload = -1e9
         self._last_ramp = clock.now()
         self._alike = Counter(
@@ -127,6 +130,9 @@ class Conductor:
                 self._ready.append(task.id)
             elif latest.ended is not None:
                 self._verify(task, latest)
+            elif latest.ending is not None or self.run.cancelled:
+                ending = latest.ending or CANCELLED
+                self._collect(task, latest, ending.outcome, ending.reason)
             elif not latest.launched:
                 self._launch(task, latest)
             else:
@@ -159,11 +165,13 @@ class Conductor:
 
     @property
     def finished(self) -> bool:
-        return not (self._ready or self._active or self._busy or any(self._waiting.values()))
+        under_way = self._active or self._busy or self._due
+        return not (self._ready or under_way or any(self._waiting.values()))
 
     @property
     def active(self) -> int:
-        return len(self._active) + sum(1 for each in self._busy.values() if each)
+        due = sum(1 for _, task_id in self._due if task_id)
+        return len(self._active) + due + sum(1 for each in self._busy.values() if each)
 
     # the loop
 
@@ -181,9 +189,11 @@ class Conductor:
             self._look()
         self._adapt()
         self._fill_slots()
+        self._begin_work()
 
-    def note(self, type: str, fields: Mapping[str, Json], *, sync: bool = True) -> None:
-        apply(self.run, self.journal.append(type, fields, sync=sync))
+    def note(self, type: str, fields: Mapping[str, Json]) -> None:
+        """On the disk, with all others of this step, before anything that follows from it."""
+        apply(self.run, self.journal.append(type, fields, sync=False))
 
     def _note_try(self, type: str, task: Task, each: Try, **fields: Json) -> None:
         self.note(type, {"task": task.id, "try": each.number, **fields})
@@ -191,21 +201,15 @@ class Conductor:
     # controls, pauses and slots
 
     def _obey(self) -> None:
-        for order in self._controls():
-            action = str(order.get("action", ""))
-            self.note("control", order)
-            if action == "pause":
-                self.note("paused", {"reason": "paused by hand", "until": 0.0})
-            elif action == "resume":
-                self.note("resumed", {})
-            elif action == "cancel":
-                self._cancel()
+        orders.obey(self.run, self.note, self._controls())
+        if self.run.cancelled:  # at every step: a launch may have been under way
+            self._cancel()
 
     def _cancel(self) -> None:
         self._ready.clear()
         self._waiting.clear()
         for task_id, each in list(self._active.items()):
-            self._collect(self.run.tasks[task_id], each, Outcome.CANCELLED, "the run was cancelled")
+            self._collect(self.run.tasks[task_id], each, CANCELLED.outcome, CANCELLED.reason)
 
     def _adapt(self) -> None:
         run, now = self.run, self.clock.now()
@@ -214,7 +218,7 @@ class Conductor:
         calm = now - max(self._last_overload, self._last_ramp)
         if run.slots < run.options.max_agents and calm >= RAMP:
             self._last_ramp = now
-            self.note("slots", {"slots": run.slots + 1}, sync=False)
+            self.note("slots", {"slots": run.slots + 1})
 
     def _pause(self, reason: str) -> None:
         until = judging.reset_time(reason, self.clock.now())
@@ -224,7 +228,7 @@ class Conductor:
     def _overloaded(self) -> None:
         now = self.clock.now()
         if now - self._last_overload > 5.0:  # many agents feel one and the same overload
-            self.note("slots", {"slots": max(1, self.run.slots // 2)}, sync=False)
+            self.note("slots", {"slots": max(1, self.run.slots // 2)})
         self._last_overload = now
 
     # launching
@@ -285,7 +289,7 @@ class Conductor:
     def _give_up(self, reason: str) -> None:
         waiting = [each for group in self._waiting.values() for each in group]
         for task_id in [*self._ready, *waiting]:
-            self.note("skipped", {"task": task_id, "reason": f"over budget: {reason}"}, sync=False)
+            self.note("skipped", {"task": task_id, "reason": f"over budget: {reason}"})
         self._ready.clear()
         self._waiting.clear()
 
@@ -321,7 +325,10 @@ class Conductor:
     # collecting and verifying
 
     def _collect(self, task: Task, each: Try, outcome: Outcome, reason: str) -> None:
+        """What it is judged to be is written down first: once stopped, it looks like any other."""
         self._active.pop(task.id, None)
+        if each.ending is None:
+            self._note_try("gathering", task, each, outcome=str(outcome), reason=reason)
 
         def work() -> Callable[[], None]:
             try:
@@ -331,7 +338,13 @@ class Conductor:
                 ended = Ended(Outcome.NO_RESULT if outcome is Outcome.UNCHANGED else outcome, told)
             return lambda: self._end(task, each, ended)
 
-        self._submit(task, work)
+        self._submit(task, work, slot=self._keeps_slot(outcome))
+
+    def _keeps_slot(self, outcome: Outcome) -> bool:
+        """One that has published works no more; but what it spent is known only once it is home."""
+        limits = self.run.options.run_budget
+        metered = limits.tokens is not None or limits.cost is not None
+        return metered or outcome is not Outcome.UNCHANGED
 
     def _end(self, task: Task, each: Try, ended: Ended) -> None:
         self._note_try("try_ended", task, each, ended=to_json(ended))
@@ -360,7 +373,9 @@ class Conductor:
 
     def _spare(self, fixed: Task, verdict: Verdict) -> None:
         """Nobody has to find again what has just turned another test green as well."""
-        green = set(verdict.turned_green)
+        green = set(verdict.turned_green) - {fixed.node_id}
+        if not green:
+            return
         for task_id in [each for each in self._ready if self._is_new(each, green)]:
             self._ready.remove(task_id)
             self._skip(task_id, f"passes with the fix of {fixed.id}")
@@ -417,7 +432,7 @@ class Conductor:
 
     def _raise_alert(self, ended: Ended) -> None:
         """Many agents that fail the same way have one cause: say so while it is early."""
-        if ended.outcome in ANSWERS:
+        if ended.outcome in (*ANSWERS, Outcome.CANCELLED):
             return
         kind, threshold = _kind(ended), self.run.options.alert_after
         self._alike[kind] += 1
@@ -429,7 +444,15 @@ class Conductor:
     def _submit(
         self, task: Task, work: Callable[[], Callable[[], None]], *, slot: bool = True
     ) -> None:
-        self._busy[self._executor.submit(work)] = task.id if slot else ""
+        self._due.append((work, task.id if slot else ""))
+
+    def _begin_work(self) -> None:
+        """One sync for all that a step announced: with many agents it is the disk that is slow."""
+        if self._due:
+            self.journal.sync()
+        for work, task_id in self._due:
+            self._busy[self._executor.submit(work)] = task_id
+        self._due.clear()
 
     def _finish_work(self) -> None:
         for future in [each for each in self._busy if each.done()]:

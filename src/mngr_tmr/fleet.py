@@ -21,12 +21,15 @@ from mngr_tmr.model import Ended, Outcome, Run, Spending, Task, Try
 
 METER = 10.0
 """Seconds between two looks at what the agents have spent."""
+SETTLE = 10.0
 FILE_LIMIT, TOTAL_LIMIT, COUNT_LIMIT = 4 << 20, 64 << 20, 5000
 
-# Only plain files, none too large, not too many: an agent decides what lies there.
+# Only plain files, none too large, not too many: an agent decides what lies there. A name of two
+# lines would be two names to tar.
 ARTIFACTS = r"""
 [ -d .mngr-e2e ] && [ ! -L .mngr-e2e ] || exit 0
-find .mngr-e2e -type f -size -FILEk | head -n COUNT > "$1" || exit 0
+find .mngr-e2e -type f -size -FILEk ! -path '*
+*' | head -n COUNT > "$1" || exit 0
 tar -cf - -T "$1" 2>/dev/null | head -c TOTAL
 rm -f "$1"
 """.replace("FILE", str(FILE_LIMIT >> 10)).replace("COUNT", str(COUNT_LIMIT))
@@ -46,16 +49,29 @@ class RealFleet:
 
     def launch(self, order: Order) -> str:
         """`--reuse` would start an ended agent again; a replay must leave it as it is."""
-        existing = self._find(order.agent_name)
-        if existing is not None and existing.verdict.reason != "create interrupted":
-            return existing.id
         try:
             return self._api.create(self._request(order)).agent.id
-        except Taken:
-            existing = self._find(order.agent_name)
+        except Taken:  # by an earlier process; what that left half-made, create clears itself
+            existing = self._settled(order.agent_name)
             if existing is None:
                 raise
             return existing.id
+
+    def _settled(self, name: str) -> Agent | None:
+        """Of a killed process we may find an agent whose terminal is there and that is not yet."""
+        deadline = time.monotonic() + SETTLE
+        while True:
+            agent = self._find(name)
+            unclear = agent is not None and agent.verdict.reason == "killed before it could report"
+            if not unclear or time.monotonic() > deadline:
+                return agent
+            time.sleep(0.1)
+
+    def _of(self, each: Try) -> Agent | None:
+        """Without a look at all the others, where its id is known."""
+        if not each.agent_id:
+            return self._find(each.agent_name)
+        return next(iter(self._api.list([each.agent_id])), None)
 
     def _find(self, name: str) -> Agent | None:
         return next((each for each in self._api.list() if each.name == name), None)
@@ -132,7 +148,7 @@ class RealFleet:
 
     def collect(self, task: Task, each: Try, outcome: Outcome, reason: str) -> Ended:
         """Commits first, then artifacts, then the agent stops: never the other way round."""
-        agent = self._find(each.agent_name)
+        agent = self._of(each)
         if agent is None:
             return Ended(outcome, reason)
         published = _published(agent)
@@ -221,19 +237,34 @@ def _replaced(ended: Ended, **changes: object) -> Ended:
 def unpack(data: bytes, folder: Path) -> int:
     """Plain files with plain names below `folder`; a torn or hostile rest is left out."""
     written = 0
+    room = TOTAL_LIMIT
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             for member in archive:
-                path = PurePosixPath(member.name)
-                if not member.isfile() or path.is_absolute() or ".." in path.parts:
+                if written >= COUNT_LIMIT or not 0 <= member.size <= min(FILE_LIMIT, room):
                     continue
-                if member.size > FILE_LIMIT or len(path.parts) > 12:
-                    continue
-                content = archive.extractfile(member)
-                target = folder.joinpath(*path.parts)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content.read() if content else b"")
-                written += 1
-    except (tarfile.TarError, EOFError, NotADirectoryError, IsADirectoryError):
+                if _is_plain(member) and _unpacked(archive, member, folder):
+                    written += 1
+                    room -= member.size
+    except (tarfile.TarError, EOFError, ValueError, OverflowError):
         pass  # what came before it is kept
     return written
+
+
+def _is_plain(member: tarfile.TarInfo) -> bool:
+    path = PurePosixPath(member.name)
+    if not member.isfile() or path.is_absolute() or ".." in path.parts:
+        return False
+    return 0 < len(path.parts) <= 12 and "\0" not in member.name
+
+
+def _unpacked(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> bool:
+    """A name that this machine does not take is that one file's loss."""
+    target = folder.joinpath(*PurePosixPath(member.name).parts)
+    content = archive.extractfile(member)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content.read() if content else b"")
+    except (OSError, UnicodeEncodeError):
+        return False
+    return True

@@ -149,6 +149,13 @@ def _reminded(run: Run, event: Event) -> None:
         each.reminded = _time(event)
 
 
+def _gathering(run: Run, event: Event) -> None:
+    each = _try(run, event)
+    if each is not None:
+        told: Json = {"outcome": event.get("outcome"), "reason": _text(event, "reason")}
+        each.ending = from_json(Ended, told)
+
+
 def _try_ended(run: Run, event: Event) -> None:
     each = _try(run, event)
     if each is not None:
@@ -231,6 +238,7 @@ HANDLERS: dict[str, Callable[[Run, Event], None]] = {
     "try_intended": _try_intended,
     "try_launched": _try_launched,
     "reminded": _reminded,
+    "gathering": _gathering,
     "try_ended": _try_ended,
     "verdict": _verdict,
     "integration_started": _integration_started,

@@ -57,10 +57,13 @@ class Integration:
 
     def integrate(self) -> str:
         """The tip of the branch; the base itself where nothing is to be changed."""
+        cancelled = self._run.cancelled
         self._note("integration_started", {})
         branch = Branch(self._run.base)
         self._add_others(branch)
         for repair in ranking.repairs(self._run, self._identity, self._size):
+            if self._run.cancelled and not cancelled:
+                break  # just now; what is there passed its gates
             self._add_repair(branch, repair)
         return branch.tip
 

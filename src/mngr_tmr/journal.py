@@ -97,8 +97,13 @@ class Journal:
         self._file.write(json.dumps(event, separators=(",", ":")).encode() + b"\n")
         self._file.flush()
         if sync:
-            os.fsync(self._file.fileno())
+            self.sync()
         return event
+
+    def sync(self) -> None:
+        """All that was appended is on the disk, also should the machine fail."""
+        assert self._file is not None
+        os.fsync(self._file.fileno())
 
 
 def is_at_work(folder: Path) -> bool:

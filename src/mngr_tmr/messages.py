@@ -76,11 +76,12 @@ def _scored(each: Repair) -> str:
 
 def _subject(why: str) -> str:
     first = why.strip().splitlines()[0] if why.strip() else ""
-    sentence = first.split(". ")[0].rstrip(".")
+    sentence = " ".join(first.split(". ")[0].rstrip(".").split())
     sentence = sentence[:1].upper() + sentence[1:]
-    return (
-        sentence if len(sentence) <= WIDTH else textwrap.shorten(sentence, WIDTH, placeholder=" …")
-    )
+    if len(sentence) <= WIDTH:
+        return sentence
+    cut = textwrap.shorten(sentence, WIDTH, placeholder=" …")
+    return cut if len(cut) > WIDTH // 2 else f"{sentence[: WIDTH - 2]} …"
 
 
 def _why(task: Task) -> str:
@@ -119,7 +120,10 @@ def pull_request(run: Run) -> tuple[str, str]:
     repairs = [pick for pick in run.picks if pick.kind == "implementation"]
     if repairs:
         lines += ["", "## Implementation fixes, by rank", ""]
-        lines += [f"{n}. {pick.subject} ({pick.commit[:12]})" for n, pick in enumerate(repairs, 1)]
+        lines += [
+            f"{n}. {_quoted(pick.subject)} ({pick.commit[:12]})"
+            for n, pick in enumerate(repairs, 1)
+        ]
     lines += _not_taken(run)
     return textwrap.shorten(title, 100, placeholder=" …"), "\n".join(lines) + "\n"
 
@@ -129,11 +133,17 @@ def _not_taken(run: Run) -> list[str]:
     blocked = [task for task in run.tasks.values() if ranking.ending_of(task) == "blocked"]
     if blocked:
         lines += ["", "## Blocked", ""]
-        lines += [f"- {task.node_id}: {_reason(task)}" for task in blocked]
+        lines += [f"- {_quoted(task.node_id)}: {_quoted(_reason(task))}" for task in blocked]
     if run.evictions:
         lines += ["", "## Left out", ""]
-        lines += [f"- {each.task} ({each.part}): {each.reason}" for each in run.evictions]
+        lines += [f"- {each.task} ({each.part}): {_quoted(each.reason)}" for each in run.evictions]
     return lines
+
+
+def _quoted(text: str) -> str:
+    """As code: the words of agents and of their tests call nobody, close nothing, load nothing."""
+    plain = " ".join(cleaned(text, 500).replace("`", "'").split())
+    return f"`{plain}`" if plain else ""
 
 
 def _reason(task: Task) -> str:

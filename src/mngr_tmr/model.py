@@ -173,6 +173,8 @@ class Try:
     agent_id: str = ""
     launched: float = 0.0
     reminded: float = 0.0
+    ending: Ended | None = None
+    """What it was judged to be, before its work was brought home and it was stopped."""
     ended: Ended | None = None
     ended_at: float = 0.0
     verdict: Verdict | None = None
@@ -257,7 +259,7 @@ class Options:
     """So many tests more than selected, chosen by `seed`."""
     seed: int = 0
     agent_timeout: float = 1800.0
-    idle: float = 20.0
+    idle: float = 60.0
     """Seconds an agent may wait without an outcome before it is reminded, and then given up."""
     agent_budget: Budget = field(default_factory=Budget)
     run_budget: Budget = field(default_factory=Budget)

@@ -6,16 +6,17 @@ same call begins a run, goes on with a killed one, and finds nothing to do in a 
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 from mngr.api import Mngr
 from mngr.errors import MngrError
 from mngr.git import Repo
 from mngr.struct import Json
-from mngr_tmr import messages, prompting, ranking, selecting
+from mngr_tmr import messages, orders, prompting, ranking, selecting, touching
 from mngr_tmr.bench import Bench, Check
 from mngr_tmr.codec import to_json
 from mngr_tmr.conductor import Conductor, Order
@@ -29,10 +30,14 @@ from mngr_tmr.resolving import Resolver
 from mngr_tmr.settings import Project
 from mngr_tmr.verify import RealInspector
 
-TICK = 0.5
+TICK = 0.25
 
 Watch = Callable[[Run], None]
 Controls = Callable[[], Sequence[Mapping[str, Json]]]
+
+
+class Cancelled(Exception):
+    """By somebody outside, before there were any agents."""
 
 
 class RealClock:
@@ -61,25 +66,30 @@ class Pipeline:
         self._api, self._folder, self._journal = api, folder, journal
         self._repo, self._project = repo, project
         self._watch, self._controls = watch, controls
+        self._lock = threading.Lock()
+        self._touched: dict[str, tuple[str, ...] | None] = {}
         self._bench = Bench(
             api, self.run.repository, self.run.name, folder, project, self.run.options
         )
 
     def note(self, type: str, fields: Mapping[str, Json]) -> None:
-        apply(self.run, self._journal.append(type, fields))
-        self._watch(self.run)
+        with self._lock:  # a stage at work and whoever minds it may both have something to say
+            apply(self.run, self._journal.append(type, fields))
 
     def go(self, *, confirm: Callable[[Run], bool] = lambda run: True) -> Run:
         """To the end, or to where `confirm` says no, once it is known what will be launched."""
         try:
-            self._collect()
-            self._baseline()
-            self._weigh()
+            self._bench.sweep()
+            for stage in (self._collect, self._baseline, self._weigh):
+                self._minding(stage)
             self._select()
+            self._watch(self.run)
             if not confirm(self.run):
                 return self.run
             self._dispatch()
             self._finish()
+        except Cancelled:
+            self.note("run_ended", {"status": "cancelled", "branch": ""})
         finally:
             self._bench.close()
         return self.run
@@ -87,12 +97,36 @@ class Pipeline:
     def integrate_again(self) -> Run:
         """The branch anew; agents that a human helped and that published since are taken in."""
         try:
+            self._bench.sweep()
             self._take_in()
             self._dispatch()
             self._finish(again=True)
         finally:
             self._bench.close()
         return self.run
+
+    def _minding(self, stage: Callable[[], None]) -> None:
+        """A stage without agents, which may take long, while orders and the view go on."""
+        with ThreadPoolExecutor(max_workers=1) as executor:
+            work = executor.submit(stage)
+            while not wait([work], TICK).done:
+                self._obey()
+                self._watch(self.run)
+                if self.run.cancelled:
+                    self._bench.close()  # ends what runs there, and so the stage
+                    break
+            if self.run.cancelled and not self.run.tasks:
+                wait([work])
+                raise Cancelled
+            work.result()
+
+    def _obey(self) -> None:
+        orders.obey(self.run, self.note, self._controls())
+
+    def _note_and_obey(self, type: str, fields: Mapping[str, Json]) -> None:
+        self.note(type, fields)
+        self._obey()
+        self._watch(self.run)
 
     def _take_in(self) -> None:
         """A try whose agent has another outcome than the one collected ends anew."""
@@ -126,8 +160,10 @@ class Pipeline:
     def _baseline(self) -> None:
         while self.run.rounds < max(1, self.run.options.repeats):
             results: dict[str, Json] = {}
-            for checked in self._bench.check_all("baseline", self.run.base, [*self.run.tests]):
+            first, tests = self.run.rounds == 0, [*self.run.tests]
+            for checked in self._bench.check_all("baseline", self.run.base, tests, traced=first):
                 results |= {node: to_json(run) for node, run in checked.runs.items()}
+                self._touched.update(checked.touched)
             missing = {n: to_json(TestRun("missing")) for n in self.run.tests if n not in results}
             self.note("baseline", {"results": {**results, **missing}})
 
@@ -144,7 +180,11 @@ class Pipeline:
     def _select(self) -> None:
         if self.run.selected:
             return
-        selection = selecting.select(self.run)
+        home = self._api.world.home
+        known = (
+            touching.load(home, self.run.repository) if self.run.options.only == "changed" else {}
+        )
+        selection = selecting.select(self.run, touching.changed(self.run, self._repo, known))
         for node_id, reason in selection.left_out.items():
             apply(
                 self.run,
@@ -161,6 +201,8 @@ class Pipeline:
             for task in selection.tasks
         ]
         self.note("selected", {"tasks": tasks})
+        # Only now: until the choice is in the journal, it has to be made from the older map.
+        touching.keep(home, self.run, self._touched)
 
     # agents
 
@@ -195,7 +237,7 @@ class Pipeline:
         scratch.mkdir(parents=True, exist_ok=True)
         resolver = Resolver(self._api, self.run, self._repo, self._project, scratch)
         integration = Integration(
-            self.run, self._repo, self._bench, scratch, self.note, resolver.resolve
+            self.run, self._repo, self._bench, scratch, self._note_and_obey, resolver.resolve
         )
         tip = integration.integrate()
         branch = f"tmr/{self.run.name}"
@@ -204,6 +246,7 @@ class Pipeline:
         (self._folder / "pull-request.md").write_text(f"# {title}\n\n{body}", encoding="utf-8")
         self._tidy()
         self.note("run_ended", {"status": status(self.run), "branch": branch})
+        self._watch(self.run)
 
     def _tidy(self) -> None:
         """Agents whose work is on the branch, or was not needed, go; others wait for a human."""

@@ -21,6 +21,8 @@ class Probed:
     tests: dict[str, Test] = field(default_factory=dict)
     runs: dict[str, TestRun] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    touched: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
+    """The files each test needed; None where that cannot be told."""
     finished: bool = False
     begun: set[str] = field(default_factory=set)
     """Tests whose set-up passed."""
@@ -38,11 +40,20 @@ def parse(data: bytes) -> Probed:
             probed.errors.append(f"{_text(entry, 'error')}: {_last_line(_text(entry, 'message'))}")
         elif "test" in entry:
             _note(probed, entry)
+        elif "touched" in entry:
+            probed.touched[_text(entry, "touched")] = _files(entry)
         elif "finished" in entry:
             probed.finished = True
     for node_id in probed.begun - probed.called:
         _stopped_half_way(probed, node_id)
     return probed
+
+
+def _files(entry: Mapping[str, Json]) -> tuple[str, ...] | None:
+    files = entry.get("files")
+    if entry.get("alone") is not True or not isinstance(files, list):
+        return None
+    return tuple(each for each in files if isinstance(each, str))
 
 
 def _entries(data: bytes) -> Iterator[Mapping[str, Json]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import heapq
 import json
 import os
 import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 from types import TracebackType
 
 from mngr.cli.output import clean
@@ -22,14 +22,16 @@ PAUSE = 0.2
 class Progress:
     """`show(run)` as often as you like."""
 
-    def __init__(self, args: argparse.Namespace, folder: Path) -> None:
+    def __init__(self, args: argparse.Namespace, known: Run, *, acts: bool = True) -> None:
+        """Alerts that are `known` were raised before; only who works on the run acts on them."""
+        self._acts = acts
         self._quiet = args.quiet
         self._terminal = sys.stderr.isatty() and not args.headless
-        self._folder = folder
         self._lines = 0
         self._shown = 0.0
         self._last: dict[str, object] = {}
-        self._alerts = 0
+        self._alerts = len(known.alerts)
+        self._run: Run | None = None
 
     def __enter__(self) -> Progress:
         return self
@@ -41,9 +43,12 @@ class Progress:
         trace: TracebackType | None,
     ) -> None:
         self.clear()
+        if self._run is not None and not self._quiet and not self._terminal:
+            self._tell(self._run)  # the last word is not lost to the pause between two
 
     def show(self, run: Run) -> None:
         self._alert(run)
+        self._run = run
         if self._quiet or time.monotonic() - self._shown < PAUSE:
             return
         self._shown = time.monotonic()
@@ -73,13 +78,17 @@ class Progress:
     def _alert(self, run: Run) -> None:
         for text in run.alerts[self._alerts :]:
             self.clear()
-            print(f"mngr: alert: {clean(text)}", file=sys.stderr)
-            if run.options.on_alert:
-                env = {**os.environ, "MNGR_TMR_ALERT": text, "MNGR_TMR_RUN": run.name}
-                subprocess.Popen(
-                    ["sh", "-c", run.options.on_alert], env=env, stdin=subprocess.DEVNULL
-                )
+            print(f"mngr: alert: {clean(text)}", file=sys.stderr, flush=True)
+            if run.options.on_alert and self._acts:
+                _act(run, text)
         self._alerts = len(run.alerts)
+
+
+def _act(run: Run, text: str) -> None:
+    """What it prints is for people: our standard output may be somebody's JSON."""
+    env = {**os.environ, "MNGR_TMR_ALERT": text, "MNGR_TMR_RUN": run.name}
+    words = ["sh", "-c", run.options.on_alert]
+    subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=sys.stderr)
 
 
 def state(run: Run) -> dict[str, object]:
@@ -130,8 +139,15 @@ def lines(run: Run, width: int) -> list[str]:
         f"[{bar}] {done} of {len(run.tasks)}; {now['running']} of {run.slots} slots; {spent}",
         "  ".join(f"{word} {number}" for word, number in ranking.counts(run).items()),
     ]
-    text += [f"  {word}" for word in _clusters(run)]
+    text += [f"  {word}" for word in (*_clusters(run), *_last(run))]
     return [clean(line)[: max(20, width - 1)] for line in text if line.strip()]
+
+
+def _last(run: Run) -> list[str]:
+    """What came in last, newest first."""
+    ended = [task for task in run.tasks.values() if task.latest and task.latest.ended]
+    newest = heapq.nlargest(3, ended, key=lambda task: task.tries[-1].ended_at)
+    return [f"{ranking.ending_of(task)}: {task.node_id}" for task in newest]
 
 
 def _clusters(run: Run) -> list[str]:

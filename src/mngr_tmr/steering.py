@@ -11,15 +11,15 @@ from mngr.struct import Json
 from mngr_tmr import runs
 from mngr_tmr.journal import is_at_work
 
-TUNABLE = {
-    "max_agents": "max_agents",
-    "stagger": "stagger",
-    "retries": "retries",
-    "agent_timeout": "agent_timeout",
-    "idle": "idle",
-    "alert_after": "alert_after",
-    "on_alert": "on_alert",
-}
+TUNABLE = (
+    "max_agents",
+    "stagger",
+    "retries",
+    "agent_timeout",
+    "idle",
+    "alert_after",
+    "on_alert",
+)
 
 
 def pause(args: argparse.Namespace) -> int:
@@ -32,16 +32,18 @@ def cancel(args: argparse.Namespace) -> int:
 
 
 def retune(args: argparse.Namespace) -> int:
-    given: dict[str, Json] = {
-        key: getattr(args, option)
-        for option, key in TUNABLE.items()
-        if getattr(args, option) != args.parser.get_default(option)
-    }
+    found = tuned(args)
+    given = {key: each for key, each in found.items() if each != args.parser.get_default(key)}
     if not given:
         options = ", ".join(f"--{each.replace('_', '-')}" for each in TUNABLE)
         raise UsageError("nothing to change", f"give one of {options}")
     words = ", ".join(f"{key} {value}" for key, value in given.items())
     return _send(args, {"action": "retune", "options": given}, f"goes on with {words}")
+
+
+def tuned(args: argparse.Namespace) -> dict[str, Json]:
+    """Those that were given; named like the fields of Options."""
+    return {key: getattr(args, key) for key in TUNABLE if getattr(args, key) is not None}
 
 
 def _send(args: argparse.Namespace, order: Mapping[str, Json], what: str) -> int:

@@ -72,7 +72,7 @@ def _task_row(task: Task) -> dict[str, Json]:
 def watch(args: argparse.Namespace) -> int:
     """Until the process that works on it is gone."""
     folder = runs.find(args.config.home, _name(args))
-    with Progress(args, folder) as progress:
+    with Progress(args, runs.load(folder), acts=False) as progress:
         while True:
             at_work = is_at_work(folder)
             run = runs.load(folder)

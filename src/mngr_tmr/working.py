@@ -11,11 +11,11 @@ from pathlib import Path
 
 from mngr.api import Mngr, local_repository
 from mngr.cli.output import confirm, one, say
-from mngr.errors import MngrError, Refused, UsageError
+from mngr.errors import MngrError, NotFound, Refused, UsageError
 from mngr.git import Repo, checkout
 from mngr.struct import Json
-from mngr_tmr import forecasting, publishing, runs, selecting
-from mngr_tmr.codec import to_json
+from mngr_tmr import forecasting, publishing, runs, selecting, steering, touching
+from mngr_tmr.codec import from_json, to_json
 from mngr_tmr.journal import Journal
 from mngr_tmr.model import Budget, Options, Run
 from mngr_tmr.patches import show
@@ -33,18 +33,37 @@ def run(args: argparse.Namespace) -> int:
     with Journal(folder, time.time) as journal:
         if not runs.load(folder).name:
             _begin(args, repo, folder, journal)
+            if args.only == "changed" and not touching.load(args.config.home, repo.path):
+                say(args, "It is not known yet what each test needs: `changed` means all.")
+        _lift_pause(folder, journal)
         return _work(args, folder, journal)
 
 
 def resume(args: argparse.Namespace) -> int:
     folder = runs.find(args.config.home, _one_word(args))
+    _require_begun(folder)
     with Journal(folder, time.time) as journal:
+        _lift_pause(folder, journal)
         return _work(args, folder, journal)
+
+
+def _require_begun(folder: Path) -> None:
+    if not runs.load(folder).name:
+        hint = f"begin it again with `mngr tmr run --name {folder.name}`"
+        raise NotFound(f"the run {folder.name} was killed before it began", hint)
+
+
+def _lift_pause(folder: Path, journal: Journal) -> None:
+    """Whoever paused it by hand and now says `resume` does not want to say it twice."""
+    run = runs.load(folder)
+    if run.paused and not run.paused_until:
+        journal.append("resumed", {})
 
 
 def integrate(args: argparse.Namespace) -> int:
     """Only the branch again; agents that published anew meanwhile are collected first."""
     folder = runs.find(args.config.home, _one_word(args))
+    _require_begun(folder)
     with Journal(folder, time.time) as journal:
         return _work(args, folder, journal, again=True)
 
@@ -78,19 +97,14 @@ def _fresh_name(home: str) -> str:
 
 
 def options(args: argparse.Namespace) -> Options:
-    return Options(
+    chosen = Options(
         agent_type=args.type,
         agent_args=tuple(args.agent_arg),
         provider=args.provider,
-        max_agents=args.max_agents,
-        stagger=args.stagger,
         repeats=args.repeats,
-        retries=args.retries,
         only=args.only,
         sample=args.sample,
         seed=args.seed,
-        agent_timeout=args.agent_timeout,
-        idle=args.idle,
         agent_budget=Budget(cost=args.agent_max_cost, tokens=args.agent_max_tokens),
         run_budget=Budget(
             cost=args.max_cost,
@@ -99,12 +113,13 @@ def options(args: argparse.Namespace) -> Options:
             agents=args.max_launches,
         ),
         canaries=not args.no_canary,
-        alert_after=args.alert_after,
-        on_alert=args.on_alert,
         pytest_args=tuple(args.rest),
         paths=tuple(args.words),
         workers=args.workers,
     )
+    before = to_json(chosen)
+    assert isinstance(before, dict)
+    return from_json(Options, {**before, **steering.tuned(args)})
 
 
 def _begin(args: argparse.Namespace, repo: Repo, folder: Path, journal: Journal) -> None:
@@ -138,7 +153,7 @@ def _project(repo: Repo, base: str) -> Project:
 def _work(args: argparse.Namespace, folder: Path, journal: Journal, *, again: bool = False) -> int:
     before = runs.load(folder)
     repo = local_repository(before.repository)
-    with Progress(args, folder) as progress:
+    with Progress(args, before) as progress:
         pipeline = Pipeline(
             Mngr(args.config, args.registry),
             folder,

@@ -22,7 +22,7 @@ class Folder:
         if self.path.is_dir() and any(self.path.iterdir()) and not (self.path / MARK).exists():
             raise Refused(f"{self.path} is not empty, and not a report", "name a new folder")
         self.path.mkdir(parents=True, exist_ok=True)
-        (self.path / MARK).touch()
+        self.file(MARK, b"")
 
     def page(self, name: str, text: str) -> Path:
         return self.file(name, text.encode("utf-8", "replace"))

@@ -65,7 +65,7 @@ def _attribute(key: str, value: Child | bool) -> str:
 
 def link(text: Child, *parts: str, anchor: str = "") -> Html:
     """To another page of the report; each part is one segment of a relative address."""
-    where = "/".join(quote(part) for part in parts)
+    where = "/".join(quote(part, safe="", errors="replace") for part in parts)
     return el("a", text, href=f"{where}#{quote(anchor)}" if anchor else where)
 
 

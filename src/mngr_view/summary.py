@@ -38,7 +38,7 @@ def index(view: View) -> str:
         _about(view),
         _tiles(view),
         _spending(run),
-        *(el("p", text, class_="notice warn") for text in _notices(view)),
+        *(el("p", text, class_=f"notice {mood}") for mood, text in _notices(view)),
         _contents(sections),
         *content,
         _all_tests(view),
@@ -97,18 +97,19 @@ def _spending(run: Run) -> Html:
     return el("p", join(said, " · "))
 
 
-def _notices(view: View) -> list[str]:
+def _notices(view: View) -> list[tuple[str, str]]:
     run, said = view.run, []
     if view.stage == "interrupted":
-        said.append(f"No process is at work on this run. To go on: mngr tmr resume {run.name}")
+        told = f"No process is at work on this run. To go on: mngr tmr resume {run.name}"
+        said.append(("warn", told))
     elif not run.status:
-        said.append("The run goes on. Load the page again for what is new.")
+        said.append(("busy", "The run goes on. Load the page again for what is new."))
     if run.status == "nothing to do":
-        said.append("Nothing needed to change.")
+        said.append(("good", "Nothing needed to change."))
     if run.status == "failed":
-        said.append("No agent's work could be taken: see below why.")
-    said += [f"Could not be collected: {error}" for error in run.collect_errors]
-    return said + [f"Alert: {text}" for text in run.alerts]
+        said.append(("bad", "No agent's work could be taken: see below why."))
+    said += [("bad", f"Could not be collected: {error}") for error in run.collect_errors]
+    return said + [("warn", f"Alert: {text}") for text in run.alerts]
 
 
 def _sections(view: View) -> list[Section]:

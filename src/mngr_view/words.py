@@ -6,7 +6,7 @@ import time
 
 from mngr_tmr import ranking
 from mngr_tmr.model import Run, Spending, Task
-from mngr_view.markup import Html, el
+from mngr_view.markup import Html, el, shortened
 
 ORDER = (
     "unfinished",
@@ -44,7 +44,8 @@ MOODS = {
 
 
 def badge(word: str) -> Html:
-    return el("span", word, class_=f"badge {MOODS.get(word, 'bad')}")
+    """The word may be an agent's."""
+    return el("span", shortened(word, 30), class_=f"badge {MOODS.get(word, 'bad')}")
 
 
 def place(ending: str) -> int:

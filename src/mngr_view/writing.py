@@ -6,9 +6,9 @@ and writes the pages that this changes.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from pathlib import Path
+from time import monotonic
 
 from mngr_e2e.artifacts import slug
 from mngr_tmr.model import Pick, Task, Try
@@ -141,12 +141,12 @@ class Live:
         """Why the report could not be written, if it could not."""
 
     def show(self) -> None:
-        began = time.monotonic()
+        began = monotonic()
         if began < self._next:
             return
         try:
             self._report.update()
         except Exception as error:  # a hundred agents do not stop for want of a page
             self.problem = f"{type(error).__name__}: {error}"
-        took = time.monotonic() - began
+        took = monotonic() - began
         self._next = began + took + max(EVERY, took / SHARE)

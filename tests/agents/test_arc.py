@@ -7,10 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.cli import Cli
-from tests.support.real import Stage, stage
+from tests.support.real import PATIENCE, Stage, stage
+
+# A short turn of OpenCode takes 14 s of CPU time, all of them together many minutes.
+SLOW = pytest.param("opencode", marks=pytest.mark.soak)
 
 
-@pytest.fixture(params=["claude", "codex", "opencode"])
+@pytest.fixture(params=["claude", "codex", SLOW])
 def real(request: pytest.FixtureRequest, local: Cli) -> Iterator[Stage]:
     with stage(local, request.param) as ready:
         yield ready
@@ -53,16 +56,18 @@ def test_an_agent_lives_through_its_whole_arc(real: Stage) -> None:
     assert_usage(real, "fox", talk.id)
 
     # stopped and started, it is the same conversation
-    cli("stop", "fox", timeout=90).ok()
+    cli("stop", "fox", timeout=PATIENCE).ok()
     assert real.state("fox")[0] == "STOPPED"
-    cli("start", "fox", timeout=90).ok()
+    cli("start", "fox", timeout=PATIENCE).ok()
+    real.comes_up("fox")
     real.say("fox", "fourth: are you there").ok()
     expected.append("fourth: are you there")
     assert stripped(real.answered("fox", "fourth:").prompts) == expected
     assert_usage(real, "fox", server.conversation("fourth:").id)
 
     # a clone knows what was said, and what it hears then is its own
-    cli("clone", "fox", "cub", timeout=90).ok()
+    cli("clone", "fox", "cub", timeout=PATIENCE).ok()
+    real.comes_up("cub")
     real.say("cub", "fifth: who are you").ok()
     cub = real.answered("cub", "fifth:")
     assert stripped(cub.prompts) == [*expected, "fifth: who are you"]
@@ -71,7 +76,7 @@ def test_an_agent_lives_through_its_whole_arc(real: Stage) -> None:
     fox = real.answered("fox", "sixth:")
     assert stripped(fox.prompts) == [*expected, "sixth: and you"]
 
-    cli("destroy", "fox", "cub", "--force", timeout=90).ok()
+    cli("destroy", "fox", "cub", "--force", timeout=PATIENCE).ok()
     assert cli("list", "--format", "json").json()["agents"] == []
 
 

@@ -42,12 +42,16 @@ def test_each_message_is_told_for_what_became_of_it(claude: Stage) -> None:
     claude.create("fox", "doctor")
     claude.answered("fox", "doctor")
 
-    # what is said to a busy client is queued, and comes in its order, once
+    # what is said to a busy client is queued, and comes in its order, once; a draft is not sent
+    draft = ("send-keys", "-t", f"={cli.agent('fox')['id']}:agent", "-l", "!touch drafted")
+    cli.tmux(*draft)
+    claude.until("fox", lambda: "touch drafted" in cli("capture", "fox").out, "the draft is there")
     assert outcome(claude, "fox", "busy: for a while") == "delivered:"
     server.until_held("busy")
     assert outcome(claude, "fox", "one: after\nthe other").startswith("queued: it is busy")
     assert outcome(claude, "fox", "two: ends in a backslash \\").startswith("queued")
     assert claude.state("fox")[0] == "RUNNING"
+    assert not (cli.work_dir("fox") / "drafted").exists()
     server.release("busy")
     talk = claude.answered("fox", "two:")
     assert talk.prompts[1:] == [

@@ -37,8 +37,8 @@ def record(*argv: str, **changes: object) -> AgentRecord:
         name="fox",
         type="claude",
         argv=argv,
-        work_dir="/work/fox",
-        source="/work/source",
+        work_dir="/den/fox",
+        source="/den/source",
         transfer="none",
         made_work_dir=False,
         create_time=1.0,
@@ -182,11 +182,13 @@ def test_nothing_is_asked_at_the_start_and_nothing_is_allowed() -> None:
     launch = first(env=env)
     state = written(launch, ".claude.json")
     assert state["hasCompletedOnboarding"] and state["theme"]
-    assert state["projects"]["/work/fox"]["hasTrustDialogAccepted"]
+    assert state["projects"]["/den/fox"]["hasTrustDialogAccepted"]
     assert state["customApiKeyResponses"]["approved"] == ["0123456789" * 2]
     assert "bypassPermissionsModeAccepted" not in state
     assert "permissions" not in written(launch, "settings.json")
     assert launch.env["CLAUDE_CONFIG_DIR"] == "/state/claude"
+    assert launch.env["DISABLE_AUTOUPDATER"] == "1"
+    assert first(env={"DISABLE_AUTOUPDATER": "0"}).env["DISABLE_AUTOUPDATER"] == "0"
     assert "CLAUDE_SECURESTORAGE_CONFIG_DIR" not in launch.env
     assert all(mode & 0o077 == 0 for _, mode in launch.files.values())
 
@@ -217,7 +219,7 @@ STATE = {
     "theme": "light",
     "oauthAccount": {"emailAddress": "u@example.com"},
     "mcpServers": {"x": {"env": {"TOKEN": "secret"}}},
-    "projects": {"/work/source": {"allowedTools": ["Bash(ls:*)"], "history": ["private"]}},
+    "projects": {"/den/source": {"allowedTools": ["Bash(ls:*)"], "history": ["private"]}},
 }
 
 
@@ -241,8 +243,8 @@ def test_on_this_machine_it_has_what_the_user_has(settled: Path) -> None:
     stops = [hook["hooks"][0]["command"] for hook in settings["hooks"]["Stop"]]
     assert stops == ["beep", "exec /state/claude/hook.sh Stop"]
     assert state["theme"] == "light" and state["oauthAccount"] == STATE["oauthAccount"]
-    assert state["projects"]["/work/fox"]["allowedTools"] == ["Bash(ls:*)"]
-    assert "history" not in state["projects"]["/work/fox"]
+    assert state["projects"]["/den/fox"]["allowedTools"] == ["Bash(ls:*)"]
+    assert "history" not in state["projects"]["/den/fox"]
     assert launch.files["claude/CLAUDE.md"][0] == b"Be kind.\n"
     assert launch.files["claude/commands/deep/do.md"][0] == b"Do.\n"
     assert "claude/commands/huge.md" not in launch.files
@@ -278,10 +280,10 @@ def test_servers_that_the_user_has_not_decided_on_are_not_used(user: Path, tmp_p
     mine = record(source=str(tmp_path))
     known = {"projects": {str(tmp_path): {"disabledMcpjsonServers": ["no"]}}}
     (user.parent / ".claude.json").write_text(json.dumps(known))
-    project = written(first(record=mine), ".claude.json")["projects"]["/work/fox"]
+    project = written(first(record=mine), ".claude.json")["projects"]["/den/fox"]
     assert project["disabledMcpjsonServers"] == ["no", "new"]
     (user / "settings.json").write_text('{"enableAllProjectMcpServers": true}')
-    project = written(first(record=mine), ".claude.json")["projects"]["/work/fox"]
+    project = written(first(record=mine), ".claude.json")["projects"]["/den/fox"]
     assert project["disabledMcpjsonServers"] == ["no"]
 
 

@@ -35,7 +35,7 @@ def record(**changes: object) -> AgentRecord:
         name="fox",
         type="codex",
         argv=(),
-        work_dir="/home/fox/work",
+        work_dir="/home/fox/den",
         source="/home/fox/repo",
         transfer="git-worktree",
         made_work_dir=True,
@@ -396,11 +396,11 @@ def test_the_users_settings_are_taken_over_but_their_hooks_are_not(home: Path) -
         assert made[key] == theirs[key]
     assert "hooks" not in made
     assert made["features"] == {"apps": False, "daemon_auto_start": False}
-    assert made["projects"]["/home/fox/work"]["trust_level"] == "trusted"
+    assert made["projects"]["/home/fox/den"]["trust_level"] == "trusted"
     assert made["projects"]["/else where"]["trust_level"] == "untrusted"
     assert CODEX.prepare(context()).files["codex/AGENTS.md"][0] == b"Be brief."
     state = settings(context(), "mngr.config.toml")["hooks"]["state"]
-    assert state["/home/fox/work/.codex/hooks.json:stop:0:0"] == {"trusted_hash": "sha256:1"}
+    assert state["/home/fox/den/.codex/hooks.json:stop:0:0"] == {"trusted_hash": "sha256:1"}
 
 
 def test_our_hooks_are_trusted_as_they_stand_and_nothing_else_is(home: Path) -> None:

@@ -130,13 +130,18 @@ def test_how_a_turn_failed_is_not_covered_by_its_end(tmp_path: Path) -> None:
     refused: Json = {"name": "APIError", "data": {"message": "no such model"}}
     data = run(
         tmp_path,
+        message("msg_1", "user", done=False),
         status(type="busy"),
         status(type="retry", attempt=2, message="too many", next=99_000),
         ("session.error", {"sessionID": "ses_1", "error": aborted}),
         IDLE,
+        message("msg_2", "user", done=False),
         status(type="busy"),
         ("session.error", {"sessionID": "ses_1", "error": refused}),
+        status(type="busy"),
         IDLE,
+        message("msg_2", "user", done=False, summary={}),
+        message("msg_3", "user", done=False),
         status(type="busy"),
         IDLE,
     )

@@ -15,8 +15,11 @@ import pytest
 from tests.support.cli import Cli, lives, until
 from tests.support.real import ASKING, PATIENCE, Stage, stage
 
+# A short turn of OpenCode takes 14 s of CPU time, all of them together many minutes.
+SLOW = pytest.param("opencode", marks=pytest.mark.soak)
 
-@pytest.fixture(params=["claude", "codex", "opencode"])
+
+@pytest.fixture(params=["claude", "codex", SLOW])
 def real(request: pytest.FixtureRequest, local: Cli) -> Iterator[Stage]:
     with stage(local, request.param) as ready:
         yield ready
@@ -85,6 +88,7 @@ def test_a_program_killed_in_its_turn_resumes_the_conversation(real: Stage) -> N
     assert real.reaches("fox", "FAILED") == "signal SIGKILL"
 
     cli("start", "fox", timeout=PATIENCE).ok()
+    real.comes_up("fox")
     real.say("fox", "second: go on").ok()
     talk = real.answered("fox", "second:")
     assert talk.prompts[0] == "first: a long task" and talk.prompts[-1] == "second: go on"

@@ -22,6 +22,16 @@ EXPECTED = {"add": 5, "sub": -1, "mul": 6, "div": 0, "word": 0, "idle": 2}
 MODULE = "def {name}(one: int, two: int) -> int:\n    return {body}\n"
 TEST = "from app.{name} import {name}\n\n\ndef test_{name}():\n    assert {name}(2, 3) == {value}\n"
 
+# Waits in the first check until it is killed.
+HANG = """import os, time
+from pathlib import Path
+
+mark = Path({mark!r})
+if not mark.exists():
+    mark.write_text(str(os.getpid()))
+    time.sleep(1000)
+"""
+
 # Every start is a line in $ROBOTS. `mul` dies once; `word` is blocked; `idle` finds all well.
 ROBOT = r"""#!/bin/sh
 printf '%s %s\n' "$MNGR_TMR_TASK" "$MNGR_TMR_TRY" >> "$1/launches"
@@ -65,6 +75,7 @@ class Robots:
         self.folder.mkdir()
         self.script = self.folder / "robot.sh"
         self.script.write_text(ROBOT)
+        self.paths: tuple[str, ...] = ()
         self._write()
 
     def _write(self) -> None:
@@ -82,6 +93,13 @@ class Robots:
         """Robots that start, or run, stay at work until `release`."""
         (self.folder / "hold").touch()
 
+    def hang(self) -> Path:
+        """The first check of the next run never ends; the file tells its process, once it runs."""
+        mark = self.folder / "hanging"
+        self.cli.write("tests/conftest.py", HANG.format(mark=str(mark)))
+        self.base = self.cli.commit("hang")
+        return mark
+
     def release(self) -> None:
         (self.folder / "hold").unlink(missing_ok=True)
 
@@ -92,7 +110,17 @@ class Robots:
         """`mngr tmr` with these begins the run, or goes on with it."""
         agent = ["sh", str(self.script), str(self.folder), str(self.seconds)]
         return (
-            *("tmr", "run", "--name", self.name, "--type", "command", "--repeats", "1"),
+            *(
+                "tmr",
+                "run",
+                *self.paths,
+                "--name",
+                self.name,
+                "--type",
+                "command",
+                "--repeats",
+                "1",
+            ),
             *(f"--agent-arg={word}" for word in agent),
         )
 

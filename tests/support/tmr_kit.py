@@ -5,12 +5,22 @@ Each command is a file of its own and says that it is broken; repairing it is on
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tests.support.cli import Cli
 
 FILE = "tests/test_kit.py"
+
+# Only what these tests need: the plugins of whoever runs them cost more than the tests do.
+PYTEST = f"env PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -p mngr_e2e.plugin"
+SETTINGS = f"""[tool.pytest.ini_options]
+addopts = ["--import-mode=importlib"]
+
+[tool.mngr_tmr]
+pytest = "{PYTEST}"
+"""
 
 DISPATCH = """#!/bin/sh
 here=${0%/*}/../kit

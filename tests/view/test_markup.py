@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from mngr_view.markup import Html, cut, diff, el, join, link, plain, pre, shortened
 
-texts = st.text(alphabet=st.one_of(st.characters(), st.sampled_from("<>&\"'\x1b[]\\\r\n\x00\u202e")))
+texts = st.text(
+    alphabet=st.one_of(st.characters(), st.sampled_from("<>&\"'\x1b[]\\\r\n\x00\u202e"))
+)
 
 
 class Seen(HTMLParser):

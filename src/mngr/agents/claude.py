@@ -52,8 +52,9 @@ class ClaudeAgent(AgentType):
     )
     conversation = claude_log.FILES
     # Escape puts a prompt back that was not begun with, and somebody may have left a draft. Each
-    # takes a line away; Ctrl-Y brings them back.
-    clear_keys = ("C-u",) * 20
+    # Ctrl-U takes a line away, and Ctrl-Y brings them back; Backspace leaves the mode in which a
+    # message would be a shell command.
+    clear_keys = ("C-u",) * 20 + ("BSpace",)
 
     def prepare(self, context: LaunchContext) -> Launch:
         from mngr.agents import claude_launch  # a listing has no use for it

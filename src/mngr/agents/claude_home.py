@@ -34,6 +34,14 @@ EVENTS = (
 SECONDS = 10
 """A hook that hangs holds up the program."""
 
+QUIET = (
+    "DISABLE_AUTOUPDATER",
+    "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL",
+    "CLAUDE_CODE_DISABLE_FEEDBACK_SURVEY",
+)
+"""One agent must not replace the program under the others, nor each of them fetch a catalogue; and
+a survey would take a message that begins with a digit for its answer."""
+
 OWN_LOGIN = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 STATE = ("theme", "verbose", "autoCompactEnabled", "bypassPermissionsModeAccepted")
 LOGIN_STATE = ("oauthAccount", "mcpServers")
@@ -50,11 +58,8 @@ BYPASS = ("--dangerously-skip-permissions", "--allow-dangerously-skip-permission
 
 
 def environment(context: LaunchContext) -> dict[str, str]:
-    """One agent must not replace the program under the others."""
-    found = {
-        "CLAUDE_CONFIG_DIR": os.path.join(context.state_dir, FOLDER),
-        "DISABLE_AUTOUPDATER": context.env.get("DISABLE_AUTOUPDATER", "1"),
-    }
+    found = {name: context.env.get(name, "1") for name in QUIET}
+    found["CLAUDE_CONFIG_DIR"] = os.path.join(context.state_dir, FOLDER)
     # The folder, not a copy: whoever renews the login, all others see it. The program replaces the
     # file when it does, so a link to it would not last.
     if _shares_login(context):

@@ -64,6 +64,8 @@ export const Mngr = async () => {
       once("session", info.id, info.id, { ...value, time: { created, updated: created } })
     },
     "message.updated": ({ info }) => {
+      // How a turn failed holds until somebody says something else.
+      if (info.role === "user" && !roles.has(info.id)) failed.delete(info.sessionID)
       roles.set(info.id, info.role)
       once("message", info.sessionID, info.id, { ...info, summary: undefined })
       const t = info.tokens
@@ -81,9 +83,8 @@ export const Mngr = async () => {
     },
     "session.status": ({ sessionID, status }) => {
       if (children.has(sessionID)) return
-      if (status.type === "busy" && !asked.size) {
-        failed.delete(sessionID)
-        state("busy", sessionID)
+      if (status.type === "busy") {
+        if (!asked.size && !failed.has(sessionID)) state("busy", sessionID)
       } else if (status.type === "retry") {
         const next = (status.next || 0) / 1000
         state("retry", sessionID, status.message, { attempt: status.attempt || 0, next })
@@ -92,7 +93,7 @@ export const Mngr = async () => {
     "session.idle": ({ sessionID }) => {
       if (children.has(sessionID)) return
       asked.clear()
-      if (!failed.delete(sessionID)) state("idle", sessionID)
+      if (!failed.has(sessionID)) state("idle", sessionID)
     },
     "session.error": ({ sessionID, error }) => {
       if (children.has(sessionID)) return

@@ -42,7 +42,7 @@ class ModelServer:
     def release(self, name: str) -> None:
         self.gate(name).set()
 
-    def until_held(self, name: str, timeout: float = 60) -> None:
+    def until_held(self, name: str, timeout: float = 240) -> None:
         self.until(lambda: name in self.held, timeout, f"a request held at {name!r}")
 
     # what was asked

@@ -21,6 +21,8 @@ class Vocabulary:
     names: Counter[str] = field(default_factory=Counter)
     texts: Counter[str] = field(default_factory=Counter)
     numbers: Counter[str] = field(default_factory=Counter)
+    attributes: Counter[str] = field(default_factory=Counter)
+    """Also methods, where they are defined."""
 
     def learn(self, source: Source) -> None:
         for token in source.tokens:
@@ -28,7 +30,11 @@ class Vocabulary:
                 self.names[token.text] += 1
             elif token.type == tokenize.NUMBER:
                 self.numbers[token.text] += 1
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
+            if isinstance(node, ast.Attribute):
+                self.attributes[node.attr] += 1
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                self.attributes[node.name] += isinstance(source.parents.get(node), ast.ClassDef)
             value = node.value if isinstance(node, ast.Constant) else None
             if isinstance(value, str) and len(value) <= 60 and not source.is_docstring(node):
                 self.texts[value] += 1

@@ -34,6 +34,8 @@ class Hints:
     message: str = ""
     """Everything that was printed or raised."""
 
+    documented: set[str] = field(default_factory=set)
+    """Words of the project's documents and tests: these are right, whatever the code says."""
     asked: set[str] = field(default_factory=set)
     """Words that an error message missed or did not know."""
 

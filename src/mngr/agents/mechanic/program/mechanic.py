@@ -192,8 +192,8 @@ class Mechanic:
         self.clock.say(f"repaired: {shown}")
         name = self.task.test.rpartition("::")[2]
         summary = (
-            f"Repair {edit.path}, so that {name} passes\n\n{shown}\n\nA small change "
-            f"({edit.kind}), found by trying; it breaks no test that reaches that line."
+            f"Repair {edit.path}:{edit.line} ({edit.kind})\n\n{shown}\n\nFound by trying small "
+            f"changes: {name} passes with it, and no test that reaches that line breaks."
         )
         work.commit(self.root, edit.path, edit.applied(source.text), summary)
         return work.Done("fix", summary)

@@ -69,7 +69,7 @@ def names(bench: Bench, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
         # What was not defined may have been meant to be defined here.
         for missing in UNDEFINED.findall(bench.hints.message):
-            if node.id in _unread(bench, node):
+            if node.id in _unread(bench, node) or node.id in BUILT_IN:
                 yield from bench.replace(node, missing, "target", 0.95, True)
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
         return
@@ -91,10 +91,19 @@ def _other_names(bench: Bench, node: ast.Name) -> Iterator[Edit]:
     called = _is_called(bench, node)
     # `int.name` and `zip[0]` are hardly ever meant; `int(x)` nearly always is.
     usual = 0.22 if node.id not in BUILT_IN else (0.06 if called else 0.5)
+    uncallable = called and "object is not callable" in bench.hints.message
+    if uncallable or _an_error_out_of_place(bench, node):
+        usual = 0.8
     for at, new in enumerate(others):
-        yield from bench.replace(
-            node, new, "other name", 0.8 if new in unread else usual * 0.88**at
-        )
+        prior = 0.8 if new in unread else usual * 0.88**at
+        yield from bench.replace(node, new, "other name", prior, uncallable)
+
+
+def _an_error_out_of_place(bench: Bench, node: ast.Name) -> bool:
+    """An exception that is neither raised nor caught nor told from others."""
+    statement = bench.source.statement(node)
+    usual = isinstance(statement, (ast.Raise, ast.ExceptHandler))
+    return node.id.endswith("Error") and node.id in BUILT_IN and not usual
 
 
 def _is_called(bench: Bench, node: ast.Name) -> bool:
@@ -123,12 +132,19 @@ def _scope(bench: Bench, node: ast.AST) -> list[str]:
     ]
     arguments = function.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    found += [(9, name) for name in _caught(bench, function)]
     ordered = [name for _, name in sorted(found)] + [arg.arg for arg in every]
     called = isinstance(bench.source.parents.get(node), ast.Call) and (
         getattr(bench.source.parents[node], "func", None) is node
     )
     functions = _module_names(bench, node)
-    return list(dict.fromkeys([*functions, *ordered] if called else ordered))[:14]
+    return list(dict.fromkeys([*functions, *ordered] if called else ordered))[:20]
+
+
+def _caught(bench: Bench, function: ast.AST) -> list[str]:
+    """Names of exceptions: `except OSError as error`."""
+    inside = bench.source.inside(function)
+    return [each.name for each in inside if isinstance(each, ast.ExceptHandler) and each.name]
 
 
 def _unread(bench: Bench, node: ast.AST) -> set[str]:
@@ -139,6 +155,7 @@ def _unread(bench: Bench, node: ast.AST) -> set[str]:
     names = [each for each in bench.source.inside(function) if isinstance(each, ast.Name)]
     read = {each.id for each in names if isinstance(each.ctx, ast.Load)}
     made = {each.id for each in names if isinstance(each.ctx, ast.Store)}
+    made |= set(_caught(bench, function))
     made |= {each.arg for each in bench.source.inside(function) if isinstance(each, ast.arg)}
     return made - read - {"self", "cls", "_"}
 
@@ -148,10 +165,13 @@ def _module_names(bench: Bench, node: ast.AST) -> list[str]:
     for statement in bench.source.tree.body:
         if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             found.append(statement.name)
+        elif isinstance(statement, ast.ImportFrom):
+            found += [each.asname or each.name for each in statement.names]
         elif isinstance(statement, ast.Assign):
             found += [each.id for each in statement.targets if isinstance(each, ast.Name)]
     wanted = getattr(node, "id", "")
-    return sorted(found, key=lambda name: (name[:2] != wanted[:2], name))[:12]
+    plain = [name for name in found if name not in ("annotations", "*")]
+    return sorted(plain, key=lambda name: (name[:2] != wanted[:2], name))[:16]
 
 
 def attributes(bench: Bench, node: ast.AST) -> Iterator[Edit]:
@@ -163,8 +183,9 @@ def attributes(bench: Bench, node: ast.AST) -> Iterator[Edit]:
         return
     if f"no attribute '{node.attr}'" in bench.hints.message:
         alike = near(node.attr, set(bench.words.names) | set(RELATIVES), 0.5)
-        for new in dict.fromkeys([*alike, *_siblings(bench, node)]):
-            yield from bench.edit(node, span, new, "attribute", 0.9, True)
+        known = [name for name, _ in bench.words.attributes.most_common(40)]
+        for at, new in enumerate(dict.fromkeys([*alike, *_siblings(bench, node), *known])):
+            yield from bench.edit(node, span, new, "attribute", 0.95 * 0.97**at, True)
     for at, new in enumerate(RELATIVES.get(node.attr, ())):
         yield from bench.edit(node, span, new, "relative", 0.65 * 0.75**at)
     if bench.words.names[node.attr] <= 1:

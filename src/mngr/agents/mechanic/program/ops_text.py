@@ -44,7 +44,11 @@ def _other_texts(bench: Bench, value: str) -> Iterator[tuple[str, float, bool]]:
     for new, prior, hinted in _suggestions(bench, value):
         if new not in seen:
             seen.add(new)
-            yield new, prior, hinted
+            # A word that stands in the documents is not changed into one that nobody knows:
+            # the other place is the misspelt one.
+            known = bench.hints.documented
+            worse = value in known and new.isidentifier() and new not in known
+            yield (new, prior * 0.1, False) if worse else (new, prior, hinted)
 
 
 def _suggestions(bench: Bench, value: str) -> Iterator[tuple[str, float, bool]]:

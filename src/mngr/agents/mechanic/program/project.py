@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ LEFT_OUT = frozenset(
     {".git", ".mngr-e2e", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox"}
 )
 LINKED = frozenset({".venv", "venv", "node_modules"})
+WORD = re.compile(r"\w+")
 TEST_FOLDERS = ("tests", "test")
 
 
@@ -114,6 +116,21 @@ def test_places(root: str) -> list[str]:
             for name in files
             if name.endswith(".py") and is_test(name)
         ]
+    return found
+
+
+def documented_words(root: str) -> set[str]:
+    """Of texts and scripts at the top, of documents, and of tests."""
+    found: set[str] = set()
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if name not in LEFT_OUT and name not in LINKED]
+        for name in files:
+            path = os.path.join(folder, name)
+            wanted = name.endswith((".md", ".rst", ".txt", ".sh"))
+            wanted = wanted or (name.endswith(".py") and is_test(os.path.relpath(path, root)))
+            if wanted and os.path.getsize(path) < 300_000:
+                with open(path, encoding="utf-8", errors="replace") as file:
+                    found |= set(WORD.findall(file.read()))
     return found
 
 

@@ -65,6 +65,7 @@ class Repair:
         self._read_sources()
         path = self.task.test.partition("::")[0]
         clues = hints.gather(self.lab.read(path), failure.line, failure, self.result.commands)
+        clues.documented = project.documented_words(self.lab.root)
         frames = self._frames(clues.message)
         known = self.known
         scores = localise.suspicion(known.test, known.coverage, known.passing, frames)

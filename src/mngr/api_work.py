@@ -1,0 +1,202 @@
+"""The half of the public API that moves, compares, keeps and removes work. See api.py."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.ops.listing import Agent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mngr.hosts.base import Host
+    from mngr.ops.clone import Migrated
+    from mngr.ops.create import Created
+    from mngr.ops.destroy import Trashed
+    from mngr.ops.doctor import Finding
+    from mngr.ops.files import Copied
+    from mngr.ops.gc import Leftover
+    from mngr.ops.pushing import Pushed
+    from mngr.ops.rewind import Restored
+    from mngr.ops.snapshot import Saved, Snapshot
+    from mngr.ops.transfer import Pulled
+    from mngr.ops.workdir import Risk
+    from mngr.ops.world import World
+
+
+class Work:
+    """What can be done with an agent's work, wherever it is."""
+
+    world: World
+
+    def get(self, target: str | Agent) -> Agent:
+        from mngr.ops import listing
+
+        if isinstance(target, Agent):
+            return listing.refreshed(self.world, target)
+        return listing.resolve(self.world, [target])[0]
+
+    def _agent(self, target: str | Agent) -> Agent:
+        """Not looked at again if it is one: what travels does not depend on its state."""
+        return target if isinstance(target, Agent) else self.get(target)
+
+    # work
+
+    def snapshot(self, target: str | Agent, name: str = "") -> Saved:
+        """Keep the work directory as it is now; the agent does not notice."""
+        from mngr.ops import snapshot
+
+        return snapshot.create(self.get(target), name)
+
+    def snapshots(self, target: str | Agent) -> Sequence[Snapshot]:
+        """Oldest first."""
+        from mngr.ops import snapshot
+
+        return snapshot.of(self.get(target))
+
+    def restore_snapshot(self, target: str | Agent, which: str) -> Restored:
+        """Bring the files back; what would be lost by that is kept as another snapshot."""
+        from mngr.ops import rewind, snapshot
+
+        agent = self.get(target)
+        return rewind.restore(agent, snapshot.find(agent, which))
+
+    def diff(self, target: str | Agent, *, uncommitted: bool = False) -> bytes:
+        """A patch from the agent's base, or its HEAD, to its files as they are."""
+        from mngr.ops import compare
+
+        return compare.patch(compare.difference(self.get(target), uncommitted=uncommitted))
+
+    def pull(
+        self,
+        target: str | Agent,
+        *,
+        branch: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+        cwd: str = "",
+    ) -> Pulled:
+        """Fetch the agent's branch into its source repository; HEAD does not move."""
+        from mngr.ops import transfer
+
+        agent = self._agent(target)
+        home = transfer.user_repository(self.world, agent, cwd or os.getcwd())
+        return transfer.pull(self.world, agent, home, branch=branch, force=force, dry_run=dry_run)
+
+    def push(
+        self, target: str | Agent, *, rev: str = "HEAD", dry_run: bool = False, cwd: str = ""
+    ) -> Pushed:
+        """Fast-forward the branch the agent has checked out, and its files."""
+        from mngr.ops import pushing, transfer
+
+        agent = self._agent(target)
+        home = transfer.user_repository(self.world, agent, cwd or os.getcwd())
+        return pushing.push(self.world, agent, home, rev=rev, dry_run=dry_run)
+
+    def bring(self, target: str | Agent, commit: str, ref: str, *, cwd: str = "") -> None:
+        """Keep exactly that commit of an agent under `ref` in its source repository."""
+        from mngr.ops import transfer
+
+        agent = self._agent(target)
+        home = transfer.user_repository(self.world, agent, cwd or os.getcwd())
+        transfer.bring(self.world, agent, home, commit, ref)
+
+    def deliver(self, target: str | Agent, commit: str, *, cwd: str = "") -> None:
+        """Give an agent a commit to check out; nothing in its work directory moves."""
+        from mngr.ops import pushing, transfer
+
+        agent = self._agent(target)
+        home = transfer.user_repository(self.world, agent, cwd or os.getcwd())
+        pushing.deliver(self.world, agent, home, commit)
+
+    def pull_files(
+        self,
+        target: str | Agent,
+        path: str,
+        local: str,
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Copied:
+        """A file or directory of the work directory, to exactly `local`."""
+        from mngr.ops import files
+
+        agent = self._agent(target)
+        return files.pull(self.world.home, agent, path, local, force=force, dry_run=dry_run)
+
+    def push_files(
+        self,
+        target: str | Agent,
+        local: str,
+        path: str,
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Copied:
+        """A file or directory of this machine, to exactly `path` in the work directory."""
+        from mngr.ops import files
+
+        return files.push(self._agent(target), local, path, force=force, dry_run=dry_run)
+
+    def clone(self, target: str | Agent, address: str = "", **changes: object) -> Created:
+        """Another agent with the same work; `changes` are fields of a CreateRequest."""
+        from mngr.ops import clone, create
+
+        agent = self.get(target)
+        return create.create(self.world, clone.request(self.world, agent, address, changes))
+
+    def migrate(self, target: str | Agent, host: Host) -> Migrated:
+        """Clone there, prove the work equal, destroy here; the trash holds the original."""
+        from mngr.ops import clone
+
+        return clone.migrate(self.world, self.get(target), host)
+
+    # remove, and undo
+
+    def risk(self, target: str | Agent, *, drop_branch: bool = False) -> Risk:
+        """Work that would be lost once the trash is emptied too."""
+        from mngr.ops import destroy
+
+        return destroy.risk(self.get(target), drop_branch=drop_branch)
+
+    def destroy(self, target: str | Agent, *, drop_branch: bool = False) -> None:
+        """Move to the trash, without asking: look at `risk` first."""
+        from mngr.ops import destroy
+
+        destroy.destroy(self.world, self.get(target), drop_branch=drop_branch)
+
+    def destroy_many(
+        self, agents: Sequence[Agent], *, drop_branch: bool = False
+    ) -> Callable[[Agent], None]:
+        """End all of them at once; call what is returned on each to move it to the trash."""
+        from mngr.ops import destroy
+
+        destroy.condemn(self.world, agents, drop_branch=drop_branch)
+        return lambda agent: destroy.bury(self.world, agent)
+
+    def trashed(self) -> Sequence[Trashed]:
+        from mngr.ops import destroy
+
+        return destroy.trashed(self.world)
+
+    def restore(self, name: str, new_name: str = "") -> Agent:
+        from mngr.ops import destroy
+
+        return destroy.restore(self.world, destroy.find_trashed(self.world, name), new_name)
+
+    def purge(self, trashed: Trashed) -> None:
+        from mngr.ops import destroy
+
+        destroy.purge(self.world, trashed)
+
+    def leftovers(self, provider: str = "") -> Sequence[Leftover]:
+        """What `gc` would remove; call `.remove()` on each to do it."""
+        from mngr.ops import gc
+
+        return gc.plan(self.world, provider)
+
+    def doctor(self) -> Sequence[Finding]:
+        from mngr.ops import doctor
+
+        return doctor.examine(self.world)

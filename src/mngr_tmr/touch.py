@@ -1,0 +1,136 @@
+"""A pytest plugin that tells which files of the project each test needs, as the probe's JSON lines.
+
+It travels like the probe. A test needs what its module imports, directly or through others, every
+conftest.py, pytest's own settings, and all that it opened. What it needs is unknown as soon as it
+starts a program, `alone` is false then, unless mngr_e2e measured what was run there.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import sqlite3
+import sys
+
+import pytest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from types import ModuleType
+
+RAN = """select path from file where id in (select file_id from line_bits)
+or id in (select file_id from arc)"""
+STARTS = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.exec", "os.system")
+
+
+class Touched:
+    """During one test."""
+
+    def __init__(self) -> None:
+        self.opened: set[str] = set()
+        self.alone = True
+        self.measured = ""
+        """The coverage file of all that it ran, if there is one."""
+
+
+current: Touched | None = None
+imports: dict[str, set[str]] = {}
+
+
+def _heard(event: str, args: tuple[object, ...]) -> None:
+    if current is None:
+        return
+    if event == "open" and isinstance(args[0], str):
+        current.opened.add(args[0])
+    elif event in STARTS:
+        current.alone = False
+
+
+sys.addaudithook(_heard)
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, None, None]:
+    global current
+    current = touched = Touched()
+    try:
+        yield
+    finally:
+        current = None
+    root = str(item.config.rootpath) + os.sep
+    loaded = {name: path for name, path in _loaded() if path.startswith(root)}
+    found = {os.path.abspath(path) for path in touched.opened} | _needed(item, loaded)
+    measured = _measured(touched.measured)
+    found |= measured
+    found |= {str(item.config.inipath), str(item.path)}
+    found |= {each for each in loaded.values() if os.path.basename(each) == "conftest.py"}
+    inside = sorted(path[len(root) :] for path in found if path.startswith(root))
+    inside = [path for path in inside if not path.startswith(".mngr-e2e")]
+    entry = {"touched": item.nodeid, "files": inside, "alone": touched.alone or bool(measured)}
+    with open(os.environ["MNGR_TMR_PROBE"], "a", encoding="utf-8") as file:
+        file.write(json.dumps(entry) + "\n")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    session = getattr(item, "funcargs", {}).get("e2e")
+    folder = getattr(session, "artifacts", None)
+    if current is not None and folder is not None:
+        current.measured = os.path.join(folder, "coverage")
+
+
+def _measured(path: str) -> set[str]:
+    """coverage.py keeps a database, with all files of the project; of some, something ran."""
+    if not os.path.isfile(path):
+        return set()
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            return {str(row[0]) for row in database.execute(RAN)}
+    except sqlite3.Error:
+        return set()
+
+
+def _loaded() -> Iterator[tuple[str, str]]:
+    for name, module in list(sys.modules.items()):
+        path = getattr(module, "__file__", None)
+        if isinstance(path, str):
+            yield name, os.path.abspath(path)
+
+
+def _needed(item: pytest.Item, loaded: dict[str, str]) -> set[str]:
+    module: ModuleType | None = getattr(item, "module", None)
+    todo = [module.__name__] if module is not None else []
+    seen: set[str] = set()
+    while todo:
+        name = todo.pop()
+        if name in loaded and name not in seen:
+            seen.add(name)
+            todo += [*_imports(name, loaded[name]), name.rpartition(".")[0]]
+    return {loaded[name] for name in seen}
+
+
+def _imports(name: str, path: str) -> set[str]:
+    """Read from the source, so that a constant or a late import counts like any other."""
+    if path not in imports:
+        try:
+            with open(path, "rb") as file:
+                tree = ast.parse(file.read())
+        except (OSError, SyntaxError, ValueError):
+            return set()
+        is_package = os.path.basename(path) == "__init__.py"
+        package = name if is_package else name.rpartition(".")[0]
+        imports[path] = {each for node in ast.walk(tree) for each in _named(node, package)}
+    return imports[path]
+
+
+def _named(node: ast.AST, package: str) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        parts = package.split(".")[: len(package.split(".")) - node.level + 1]
+        base = ".".join([*(parts if node.level else []), *([node.module] if node.module else [])])
+        yield base
+        yield from (f"{base}.{alias.name}" for alias in node.names)

@@ -1,0 +1,85 @@
+"""`mngr view`: the report of a run in a browser, or as a folder to take along."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from mngr.cli.output import one, say
+from mngr.cli.parser import Parser
+from mngr.errors import MngrError, NotFound, UsageError
+from mngr_tmr import runs
+from mngr_tmr.journal import NAME
+from mngr_view.folder import MARK
+from mngr_view.serving import Server
+from mngr_view.writing import Live, write
+
+
+def configure(parser: Parser) -> None:
+    parser.description = (
+        "Serves the report of a `mngr tmr` run on 127.0.0.1, under an address that nobody can "
+        "guess, until you press Ctrl-C. While the run goes on, loading the first page again shows "
+        "what is new. With --bundle it writes the pages into a folder instead, which opens from "
+        "disk and may be copied anywhere."
+    )
+    help = "a run's name or folder, or the folder of a report (default: the newest run)"
+    parser.completes(
+        parser.add_argument("what", nargs="?", default="", metavar="RUN", help=help), "file"
+    )
+    parser.add_argument(
+        "--bundle", default="", metavar="DIR", help="write the pages there, and end"
+    )
+    parser.add_argument("--port", type=_port, default=0, metavar="N", help="default: any free one")
+    parser.examples = [
+        ("the newest run", "mngr view"),
+        ("a folder to take along", "mngr view night --bundle /tmp/night"),
+    ]
+    parser.see_also = ["mngr-tmr"]
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 <= int(text) < 65536:
+        raise UsageError(f"{text[:40]!r} is not a port")
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    given = Path(args.what)
+    if args.what and (given / MARK).is_file():
+        if args.bundle:
+            raise UsageError(f"{given} is a folder of pages already", "copy it")
+        return _serve(args, given, lambda: None)
+    folder = _run_folder(args, given)
+    if args.bundle:
+        page = write(folder, Path(args.bundle))
+        one(args, {"run": folder.name, "page": str(page)}, str(page))
+        return 0
+    live = Live(folder, folder / "report")
+    live.show()
+    if live.problem:
+        raise MngrError(f"the report could not be written: {live.problem}")
+    return _serve(args, folder / "report", live.show)
+
+
+def _run_folder(args: argparse.Namespace, given: Path) -> Path:
+    if args.what and (given / NAME).is_file():
+        return given.absolute()
+    if "/" in args.what:
+        raise NotFound(f"{args.what} is neither the folder of a run nor a report")
+    return runs.find(args.config.home, args.what)
+
+
+def _serve(args: argparse.Namespace, folder: Path, renew: Callable[[], None]) -> int:
+    try:
+        server = Server(folder, args.port, renew)
+    except OSError as error:
+        raise MngrError(f"port {args.port} cannot be used: {error.strerror}") from None
+    with server:
+        one(args, {"url": server.url}, server.url)
+        say(args, "Ctrl-C ends it.")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return 0
+    return 0

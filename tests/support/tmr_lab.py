@@ -1,0 +1,140 @@
+"""Verification and integration on a real repository and a real bench, without any agent.
+
+The tries are commits made by hand, one for each way in which an agent may be good or bad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mngr.api import Mngr, local_repository
+from mngr.config import Config
+from mngr.struct import Json
+from mngr_tmr.bench import Bench, Check
+from mngr_tmr.fold import apply
+from mngr_tmr.integrate import Integration, Resolve
+from mngr_tmr.model import Baseline, Ended, Options, Outcome, Run, Task, Try, Verdict
+from mngr_tmr.settings import Project
+from mngr_tmr.verify import RealInspector
+from tests.support import tmr_kit as kit
+from tests.support.cli import Cli
+
+ALPHA, BETA, GAMMA = (kit.Spec(name) for name in ("alpha", "beta", "gamma"))
+SHARED = [kit.Spec(f"shared_{n}", f"shared {n}", f"shared works {n}") for n in (1, 2, 3)]
+SPECS = [ALPHA, BETA, GAMMA, *SHARED]
+FINE = "tests/test_fine.py"
+FINE_SOURCE = kit.source(kit.Spec("fine"))
+WORDS = "tests/test_words.py::test_words"
+WORDS_SOURCE = """
+from pathlib import Path
+
+
+def test_words():
+    assert Path(__file__).with_name("words.txt").read_text() == "these words\\n"
+"""
+
+COMMANDS = {
+    **{name: kit.broken(name) for name in ("alpha", "beta", "gamma")},
+    "fine": kit.mended("fine"),
+    "shared": 'echo "shared is broken $1"\n',
+}
+Files = Mapping[str, str | None]
+"""path -> what is in it; None: it is gone"""
+
+
+class Lab:
+    def __init__(self, cli: Cli) -> None:
+        self.cli, self.folder = cli, cli.base / "lab"
+        self.source = kit.source(*SPECS)
+        files = {kit.FILE: self.source, FINE: FINE_SOURCE, "NOTES.md": "notes\n"}
+        files |= {"tests/test_words.py": WORDS_SOURCE, "tests/words.txt": "these words\n"}
+        self.base = kit.write(cli, COMMANDS, files)
+        self.repo = local_repository(str(cli.repo))
+        config = Config.load(str(cli.home), str(cli.repo), {}, [])
+        self.project = Project(pytest=kit.PYTEST)
+        self.options = Options(repeats=1, workers=2)
+        self.api = Mngr(config)
+        self.bench = Bench(
+            self.api, str(cli.repo), "lab", self.folder, self.project, replace(self.options)
+        )
+        self.plain = self._baseline()
+        self.verdicts: dict[str, Verdict] = {}
+
+    def _baseline(self) -> Run:
+        run = self.new_run("plain")
+        checked = self.bench.check(Check("baseline", self.base))
+        run.tests = checked.tests
+        run.baseline = {node: Baseline((each,)) for node, each in checked.runs.items()}
+        return run
+
+    def new_run(self, name: str) -> Run:
+        run = Run(name=name, repository=str(self.cli.repo), base=self.base, options=self.options)
+        if hasattr(self, "plain"):
+            run.tests, run.baseline = self.plain.tests, self.plain.baseline
+        return run
+
+    # tries
+
+    def commit(self, files: Files, base: str = "") -> str:
+        self.cli.git("checkout", "-q", "--force", "--detach", base or self.base)
+        for path, text in files.items():
+            if text is None:
+                (self.cli.repo / path).unlink()
+            else:
+                self.cli.write(path, text)
+        return self.cli.commit("Work")
+
+    def task(self, node_id: str, head: str, *, name: str = "", base: str = "") -> Task:
+        """A try that ended with this commit."""
+        standing = self.plain.baseline[node_id].standing
+        id = name or node_id.rpartition("test_")[2]
+        ended = Ended(Outcome.FIXED, head=head, ref="refs/x", summary=f"Mended {id}")
+        each = Try(1, f"tmr-lab-{id}-1", base or self.base, 0.0, ended=ended)
+        return Task(id, node_id, "fix" if standing == "failed" else "improve", tries=[each])
+
+    def attempt(self, node_id: str, files: Files, *, name: str = "", base: str = "") -> Task:
+        """The same, of these files, with its verdict."""
+        task = self.task(node_id, self.commit(files, base), name=name, base=base)
+        self.verify(task)
+        return task
+
+    def verify(self, task: Task) -> Verdict:
+        inspector = RealInspector(
+            self.plain, self.repo, self.bench, self.project, self.folder / "scratch"
+        )
+        assert task.latest is not None
+        task.latest.verdict = inspector.verify(task, task.latest)
+        return task.latest.verdict
+
+    # the branch
+
+    def integrate(self, name: str, tasks: Sequence[Task], resolve: Resolve | None = None) -> Run:
+        run = self.new_run(name)
+        run.tasks = {task.id: task for task in tasks}
+
+        def note(type: str, fields: Mapping[str, Json]) -> None:
+            apply(run, {"type": type, "time": 0.0, **fields})
+
+        scratch = self.folder / "scratch"
+        scratch.mkdir(parents=True, exist_ok=True)
+        nobody: Resolve = lambda tree, base, part, paths: ""  # noqa: E731
+        Integration(run, self.repo, self.bench, scratch, note, resolve or nobody).integrate()
+        return run
+
+    def failing(self, commit: str, tests: Sequence[str]) -> list[str]:
+        checked = self.bench.check(Check("look", commit, tuple(tests)))
+        assert not checked.errors
+        return [each for each in tests if checked.outcome(each) != "passed"]
+
+    def passing_before(self) -> list[str]:
+        return [n for n, each in self.plain.baseline.items() if each.standing == "passed"]
+
+    def close(self) -> None:
+        self.bench.close()
+        self.cli.close()
+
+
+def lab_in(folder: Path) -> Lab:
+    return Lab(Cli(folder))

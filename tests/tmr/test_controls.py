@@ -1,0 +1,192 @@
+"""A run that goes on, steered and watched from other processes, on a terminal and without one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mngr.struct import Json
+from mngr_tmr import runs
+from mngr_tmr.codec import to_json
+from mngr_tmr.fold import fold
+from mngr_tmr.journal import Journal, read
+from mngr_tmr.model import Ended, Options, Outcome
+from mngr_tmr.orders import obey
+from tests.support.cli import Cli, lives, until
+from tests.support.robots import Robots
+from tests.support.screen import Screen
+
+PATIENCE = 300
+"""Seconds; a quiet machine needs a hundredth of it."""
+
+
+@pytest.fixture
+def robots(local: Cli) -> Iterator[Robots]:
+    robots = Robots(local, seconds=0)
+    yield robots
+    robots.release()
+
+
+def test_a_run_is_paused_retuned_and_cancelled_from_other_processes(robots: Robots) -> None:
+    cli = robots.cli
+    robots.hold()
+    running = robots.start("--max-agents", "1")
+    until(robots.launches, PATIENCE, "a first agent")
+
+    for verb in (robots.words[1:], ("resume", robots.name), ("integrate",)):
+        cli("tmr", *verb, "--yes").fails(1, "at work in another process", "mngr tmr watch")
+
+    dry = cli("tmr", "pause", "--dry-run", "--format", "json").ok().json()
+    assert dry == {"run": "six", "action": "pause", "sent": False}
+    assert "launches nothing more" in cli("tmr", "pause", "six").ok().out
+    until(lambda: robots.run.paused == "paused by hand", PATIENCE, "the pause")
+    assert cli("tmr", "list", "--format", "{status}").ok().out == "paused: paused by hand\n"
+
+    tuned = cli("tmr", "retune", "--max-agents", "4", "--format", "json").ok().json()
+    assert tuned["options"] == {"max_agents": 4} and tuned["sent"] is True
+    until(lambda: robots.run.options.max_agents == 4, PATIENCE, "the new slots")
+    assert len(robots.launches()) == 1, "a paused run launched an agent"
+
+    with Screen(cli) as screen:
+        screen.mngr("tmr", "watch")
+        until(lambda: "1 of 4 slots" in screen.text(), PATIENCE, "the view of a watcher")
+        cli("tmr", "pause", "--resume").ok()
+        until(lambda: len(robots.launches()) == 4, PATIENCE, "four agents at once")
+        until(lambda: "4 of 4 slots" in screen.text(), PATIENCE, screen.text())
+        cli("tmr", "cancel", "--format", "json").ok()
+        out, err = running.communicate(timeout=PATIENCE)
+        until(lambda: "was cancelled" in screen.text(), PATIENCE, "the end of the watch")
+
+    assert running.returncode == 1, err
+    assert [json.loads(line)["run"] for line in err.splitlines()[:-1]], "JSON without a terminal"
+    assert err.splitlines()[-1] == b"mngr: the run six was cancelled"
+    assert b"4 cancelled" in out
+    assert len(robots.launches()) == 4
+    assert set(robots.agents().values()) == {"STOPPED"}, "work is kept, nothing runs"
+
+
+def test_a_run_is_cancelled_while_its_tests_still_run(robots: Robots) -> None:
+    mark = robots.hang()
+    running = robots.start()
+    until(lambda: mark.exists() and mark.read_text(), PATIENCE, "a check hangs")
+    robots.cli("tmr", "cancel").ok()
+    _, err = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 1 and b"was cancelled" in err, err
+    assert not lives(mark.read_text())
+    assert robots.agents() == {}
+    robots.cli("tmr", "resume", timeout=PATIENCE).fails(1, "was cancelled")
+
+
+def test_agents_are_announced_agreed_to_and_watched_on_a_terminal(robots: Robots) -> None:
+    """These agents all die, which is told at once, and again at the end."""
+    words = [word for word in robots.words if not word.startswith("--agent-arg")]
+    limits = ["--retries", "0", "--alert-after", "2", "--only", "failing", "--max-agents", "2"]
+    told = robots.folder / "told"
+    alert = ["--on-alert", f'echo "$MNGR_TMR_RUN: $MNGR_TMR_ALERT" >> {told}']
+    begin = [*words, *limits, *alert, "--agent-arg=false"]
+    robots.cli(*begin, timeout=PATIENCE).fails(1, "nothing was launched without a yes", "--yes")
+    assert robots.run.selected and not robots.run.tries
+
+    with Screen(robots.cli) as screen:
+        screen.mngr(*begin)
+        until(lambda: "Launch them? [y/N]" in screen.text(), PATIENCE, "a question")
+        for words_there in (
+            "6 tests collected, 4 get an agent: 4 to fix, 0 to improve; 0 wait first.",
+            "About 80,000 to 200,000 tokens.",
+            "At most 2 at once",
+        ):
+            assert words_there in screen.text()
+        screen.type("n")
+        until(lambda: "Nothing was launched." in screen.text(), PATIENCE, "a no")
+        assert not robots.run.tries
+        screen.type("clear")
+        screen.mngr(*begin)
+        until(lambda: "Launch them? [y/N]" in screen.text(), PATIENCE, "the question again")
+        screen.type("y")
+        until(lambda: "of 4; " in screen.text() and "slots" in screen.text(), PATIENCE, "a view")
+        until(lambda: "no agent's work could be taken" in screen.text(), PATIENCE, "the end")
+        assert "mngr: alert: 2 agents ended the same way: died" in screen.text()
+    assert told.read_text().startswith("six: 2 agents ended the same way: died")
+    assert len(told.read_text().splitlines()) == 1
+    robots.cli("tmr", "resume", "six", timeout=PATIENCE).fails(1, "failed")
+    assert len(told.read_text().splitlines()) == 1, "an old alert was raised again"
+
+
+# looking at runs, from a journal alone
+
+
+@pytest.fixture
+def past(local: Cli) -> Cli:
+    """A run with two tasks, of which one ended; nobody is at work on it."""
+    folder = runs.root(str(local.home)) / "past"
+    tasks: list[Json] = [
+        {"task": each, "node_id": f"t.py::test_{each}", "want": "fix"} for each in ("a", "b")
+    ]
+    with Journal(folder, lambda: 1_700_000_000.0) as journal:
+        options = to_json(Options())
+        journal.append("run_started", {"run": "past", "repository": "/r", "options": options})
+        journal.append("selected", {"tasks": tasks})
+        journal.append("try_intended", {"task": "a", "try": 1, "agent_name": "tmr-past-a-1"})
+        ended = Ended(Outcome.BLOCKED, "no\x1b[31m network")
+        journal.append("try_ended", {"task": "a", "try": 1, "ended": to_json(ended)})
+    return local
+
+
+def test_runs_are_listed_and_shown_in_every_format(past: Cli) -> None:
+    assert (
+        past("tmr", "list").ok().out.splitlines()[1].split()[:4] == "past interrupted 0 2".split()
+    )
+    row = past("tmr", "list", "--format", "json").ok().json()[0]
+    assert (row["run"], row["status"], row["begun"]) == (
+        "past",
+        "interrupted",
+        "2023-11-14T22:13:20Z",
+    )
+    assert json.loads(past("tmr", "list", "--format", "jsonl").ok().out) == row
+    assert past("tmr", "show", "--format", "{task} {ending}\\n").ok().out == (
+        "a blocked\n\nb unfinished\n\n"
+    )
+    shown = past("tmr", "show", "past", "--format", "json").ok().json()
+    assert shown["counts"] == {"blocked": 1, "unfinished": 1}
+    assert [task["agent"] for task in shown["tasks"]] == ["tmr-past-a-1", ""]
+    assert "\x1b" not in past("tmr", "show").ok().out
+    assert past("tmr", "watch", "--format", "json").ok().json()["run"] == "past"
+
+
+@pytest.mark.parametrize("verb", ["pause", "cancel", "retune", "show", "watch", "resume", "report"])
+def test_a_run_that_is_not_there_is_named_with_the_nearest(past: Cli, verb: str) -> None:
+    more = ["--max-agents", "2"] if verb == "retune" else []
+    past("tmr", verb, "pst", *more).fails(4, "no run 'pst'", "'past'")
+    past("tmr", verb, "past", "other", *more).fails(2, "one run at a time")
+
+
+@pytest.mark.parametrize("verb", ["pause", "cancel", "retune"])
+def test_a_run_that_nobody_works_on_cannot_be_steered(past: Cli, verb: str) -> None:
+    more = ["--max-agents", "2"] if verb == "retune" else []
+    past("tmr", verb, *more).fails(1, "nothing is at work", "mngr tmr resume past")
+    assert not (past.home / "tmr/past/control").exists()
+
+
+def test_retune_wants_something_to_change_even_if_that_is_the_default(past: Cli) -> None:
+    past("tmr", "retune").fails(2, "nothing to change", "--max-agents")
+    past("tmr", "retune", "--max-agents", "4").fails(1, "nothing is at work")
+
+
+def test_orders_that_are_none_do_not_reach_the_journal(past: Cli) -> None:
+    folder = runs.root(str(past.home)) / "past"
+    run = fold(read(folder))
+    noted: list[str] = []
+    options: list[Json] = ["x", {"max_agents": "many"}, [1]]
+    wrong: list[dict[str, Json]] = [{"action": "retune", "options": each} for each in options]
+    obey(run, lambda type, fields: noted.append(type), wrong)
+    assert noted == []
+    control = folder / "control"
+    control.mkdir()
+    Path(control, "1.json").write_text("{")
+    Path(control, "2.json").write_text("[]")
+    runs.send(folder, {"action": "pause"})
+    assert runs.take(folder) == [{"action": "pause"}]
+    assert list(control.iterdir()) == []

@@ -1,0 +1,240 @@
+"""Whatever agents and their tests hand over: probe lines, archives, paths, times."""
+
+from __future__ import annotations
+
+import io
+import json
+import string
+import tarfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mngr.api import local_repository
+from mngr_tmr import fleet, patches
+from mngr_tmr.judging import reset_time
+from mngr_tmr.probing import parse
+from mngr_tmr.settings import Project, matches
+from mngr_tmr.signatures import normalise, signature
+from tests.support.cli import Cli
+
+# what the probe wrote
+
+
+def lines(*entries: object) -> bytes:
+    return b"".join(json.dumps(each).encode() + b"\n" for each in entries)
+
+
+def stage(name: str, outcome: str = "passed", test: str = "t.py::a") -> dict[str, object]:
+    return {"test": test, "stage": name, "outcome": outcome, "seconds": 0.1}
+
+
+SIMPLE = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+KEYS = st.sampled_from(["test", "outcome", "stage", "collected", "error", "seconds", "finished"])
+ENTRIES = st.dictionaries(KEYS, SIMPLE | st.lists(SIMPLE, max_size=2), max_size=5) | SIMPLE
+
+
+@given(st.lists(st.binary(max_size=60) | ENTRIES.map(lambda each: json.dumps(each).encode())))
+def test_no_line_disturbs_the_reading(told: list[bytes]) -> None:
+    data = b"\n".join([*told, lines(stage("setup"), stage("call"), stage("teardown"))])
+    probed = parse(data)
+    assert "t.py::a" in probed.runs
+    assert all(run.outcome in ("passed", "failed", "skipped") for run in probed.runs.values())
+
+
+def test_a_forged_pass_does_not_hide_a_failure() -> None:
+    told = lines(stage("setup"), stage("call", "failed"), stage("call"), stage("teardown"))
+    assert parse(told).runs["t.py::a"].outcome == "failed"
+
+
+@pytest.mark.parametrize("after", [[], [stage("setup", test="t.py::b")]])
+def test_a_process_that_ends_within_a_test_did_not_pass_it(after: list[object]) -> None:
+    run = parse(lines(stage("setup"), *after)).runs["t.py::a"]
+    assert (run.outcome, run.message) == ("failed", "pytest ended in the middle of it")
+
+
+def test_a_test_is_the_worst_of_its_stages() -> None:
+    assert parse(lines(stage("setup", "skipped"))).runs["t.py::a"].outcome == "skipped"
+    assert parse(lines(stage("setup", "failed"))).runs["t.py::a"].stage == "setup"
+    told = lines(stage("setup"), stage("call"), stage("teardown", "failed"))
+    assert parse(told).runs["t.py::a"].outcome == "failed"
+
+
+def test_huge_and_deep_lines_are_passed_over() -> None:
+    told = b'{"test": "' + b"x" * 200_000 + b'"}\n' + b"[" * 50_000 + b"\n" + lines(stage("call"))
+    assert list(parse(told).runs) == ["t.py::a"]
+
+
+# archives
+
+
+def archive(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for info, content in members:
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return data.getvalue()
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    return info
+
+
+def test_nothing_is_written_outside_and_nothing_but_files(tmp_path: Path) -> None:
+    inside = tmp_path / "in"
+    inside.mkdir()
+    data = archive(
+        (member("/etc/absolute"), b"x"),
+        (member("../out"), b"x"),
+        (member("a/../../out"), b"x"),
+        (member("link", tarfile.SYMTYPE, "/etc"), b""),
+        (member("link/through"), b"x"),
+        (member("hard", tarfile.LNKTYPE, "/etc/passwd"), b""),
+        (member("device", tarfile.CHRTYPE), b""),
+        (member("pipe", tarfile.FIFOTYPE), b""),
+        (member("."), b"x"),
+        (member("n" * 300), b"x"),
+        (member("/".join("d" * 20)), b"x"),
+        (member("good/file"), b"x"),
+        (member("good"), b"a file where a folder is"),
+        (member("good/file/deeper"), b"a folder where a file is"),
+        (member("last"), b"y"),
+    )
+    assert fleet.unpack(data, inside) == 3
+    found = {str(path.relative_to(inside)): path for path in inside.rglob("*")}
+    assert set(found) == {"good", "good/file", "last", "link", "link/through"}
+    assert not any(path.is_symlink() for path in found.values())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]
+
+
+def test_limits_hold_whatever_an_archive_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet, "FILE_LIMIT", 10)
+    monkeypatch.setattr(fleet, "TOTAL_LIMIT", 25)
+    monkeypatch.setattr(fleet, "COUNT_LIMIT", 4)
+    big = archive((member("big"), b"x" * 11), *((member(f"f{n}"), b"x" * 10) for n in range(4)))
+    assert fleet.unpack(big, tmp_path / "big") == 2
+    many = archive(*((member(f"f{n}"), b"") for n in range(9)))
+    assert fleet.unpack(many, tmp_path / "many") == 4
+
+
+@given(st.data())
+def test_torn_and_garbled_archives_give_what_they_can(data: st.DataObject) -> None:
+    whole = bytearray(archive(*((member(f"f{n}"), b"content" * 40) for n in range(3))))
+    for place in data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=6)):
+        whole[place] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(whole)))
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        inside = Path(folder, "in")
+        inside.mkdir()
+        fleet.unpack(bytes(whole[:cut]), inside)
+        assert [each.name for each in Path(folder).iterdir()] == ["in"]
+
+
+# paths and signatures
+
+
+@pytest.mark.parametrize(
+    ("path", "glob", "expected"),
+    [
+        (".github/workflows/ci.yml", ".github/**", True),
+        (".github", ".github/**", False),
+        ("a/.github/x", ".github/**", False),
+        (".gitattributes", ".git*", True),
+        ("a/b/tests/c.py", "**/tests/**", True),
+        ("tests/c.py", "**/tests/**", True),
+        ("test_x.py", "**/test_*.py", True),
+        ("src/a.py", "*.py", False),
+        ("a\nb/tests/x", "**/tests/*", True),
+        ("src/[x].py", "src/[x].py", False),
+    ],
+)
+def test_globs(path: str, glob: str, expected: bool) -> None:
+    assert matches(path, glob) is expected
+
+
+NAMES = st.text(string.ascii_letters + "._-*[]\n é", min_size=1)
+PATHS = st.lists(NAMES.filter(lambda name: name not in (".", "..")), min_size=1, max_size=5)
+
+
+@given(PATHS)
+def test_every_path_is_on_one_side(parts: list[str]) -> None:
+    path = "/".join(parts)
+    Project().is_implementation(path)
+    assert matches(path, "**")
+    assert not Project(implementation=("src/**",)).is_implementation(f"x{path}")
+    assert Project(implementation=("src/**",)).is_implementation(f"src/{path}")
+
+
+@given(st.text(max_size=200), st.integers(0, 10**12), st.integers(0, 2**64))
+def test_numbers_and_addresses_are_no_difference(text: str, number: int, address: int) -> None:
+    one = f"at {number} of /tmp/a{number}/b: <Note object at {address:#x}> {text}"
+    other = f"at 7 of /srv/x/y: <Note object at 0x7f> {text}"
+    assert signature("call", "E", one, "f") == signature("call", "E", other, "f")
+    assert len(normalise(text).splitlines()) <= 1
+
+
+# times
+
+
+def at(text: str) -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+
+
+NOW = at("2026-03-01T12:00:30")
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("quota: resets 2026-03-01T14:00:00Z", at("2026-03-01T14:00")),
+        (f"quota: {at('2026-03-01T15:00'):.0f}", at("2026-03-01T15:00")),
+        ("quota: resets 14:00 (UTC)", at("2026-03-01T14:00")),
+        ("quota: resets 11:00 (UTC)", at("2026-03-02T11:00")),
+        ("quota: resets 12:00 (UTC)", NOW + 5),
+        ("quota: resets 2026-03-01T11:00:00Z", NOW + 5),
+        ("quota: resets 2026-99-01T11:00:00Z", NOW + 3600),
+        ("quota", NOW + 3600),
+    ],
+)
+def test_when_a_quota_comes_back(reason: str, expected: float) -> None:
+    assert reset_time(reason, NOW) == expected
+
+
+@given(st.text(max_size=80), st.text("0123456789:TZ-() UTC/", max_size=40))
+def test_no_text_makes_a_pause_of_nothing(text: str, numbers: str) -> None:
+    assert reset_time(f"quota: resets {text} {numbers}", NOW) >= NOW + 5
+
+
+# git
+
+
+def test_strange_paths_are_cut_and_laid_like_others(local: Cli) -> None:
+    names = ["tests/a b\n.py", "tests/é.py", "-x.py", "src/tab\t.py", "src/\udcff.py"]
+    base = local.commit("base")
+    for name in names:
+        local.write(name, "x\n")
+    head = local.commit("head")
+    repo = local_repository(str(local.repo))
+    assert {each.path for each in patches.changes(repo, base, head)} == set(names)
+    scratch = local.base
+
+    def is_test(path: str) -> bool:
+        return path.startswith("tests/")
+
+    ours = patches.only(repo, scratch, base, head, is_test, "ours\n")
+    rest = patches.only(repo, scratch, base, head, lambda path: not is_test(path), "rest\n")
+    assert len(patches.changes(repo, base, ours)) == 2
+    tree = patches.picked(repo, scratch, f"{ours}^{{tree}}", base, rest)
+    assert tree == local.git("rev-parse", f"{head}^{{tree}}")
+    assert patches.patch_id(repo, base, ours) != patches.patch_id(repo, base, rest)
+    assert list(scratch.glob("index.*")) == []

@@ -1,0 +1,235 @@
+"""From verdicts to a branch, on a real repository and bench: every commit passes its gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+
+from mngr_tmr import patches
+from mngr_tmr.model import Options, Run, Task
+from mngr_tmr.resolving import Resolver
+from tests.support import tmr_kit as kit
+from tests.support.tmr_lab import (
+    ALPHA,
+    BETA,
+    FINE,
+    FINE_SOURCE,
+    GAMMA,
+    SHARED,
+    WORDS,
+    Files,
+    Lab,
+    lab_in,
+)
+
+AGAIN = """
+
+def test_{0}_again(e2e: E2eSession) -> None:
+    result = e2e.run("kit {0}", comment="again")
+    expect(result.stdout).to_equal("{0} works\\n")
+"""
+
+
+def mend(name: str) -> dict[str, str]:
+    return {f"kit/{name}.sh": kit.mended(name)}
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    made = lab_in(tmp_path_factory.mktemp("integrate"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def tasks(lab: Lab) -> dict[str, Task]:
+    """Verified once, put together in many ways."""
+    same: Files = {"kit/shared.sh": 'echo "shared works $1"\n'}
+    fine, notes = f"{FINE}::test_fine", "NOTES.md"
+    made = {
+        **{f"shared_{n}": (spec.node_id, same) for n, spec in enumerate(SHARED, 1)},
+        "alpha": (ALPHA.node_id, {**mend("alpha"), kit.FILE: lab.source + AGAIN.format("alpha")}),
+        "breaks": (BETA.node_id, {**mend("beta"), "kit/fine.sh": kit.broken("fine")}),
+        "gamma": (GAMMA.node_id, {**mend("gamma"), notes: "notes\ngamma works\n"}),
+        "top": (fine, {notes: "From the top\nnotes\n"}),
+        "title": (fine, {notes: "A title\nnotes\n"}),
+        "page": (fine, {"docs/page.md": "a page\n"}),
+        "bad": (fine, {"tests/words.txt": "other words\n", notes: "All bad\nnotes\n"}),
+    }
+    found = {name: lab.attempt(test, files, name=name) for name, (test, files) in made.items()}
+    for name, task in found.items():
+        assert task.verdict and task.verdict.ruling == "accepted", (name, task.verdict)
+    return found
+
+
+def chosen(tasks: dict[str, Task], *names: str) -> list[Task]:
+    return [tasks[name] for name in names]
+
+
+def assert_gated(lab: Lab, run: Run) -> None:
+    """All that passed before, and the tests that a commit and those before it claim."""
+    claimed = set(lab.passing_before())
+    tip = run.base
+    for pick in run.picks:
+        assert lab.cli.git("rev-parse", f"{pick.commit}^") == tip, "one line of commits"
+        tip = pick.commit
+        if pick.kind == "implementation":
+            for task in pick.tasks:
+                verdict = run.tasks[task].verdict
+                claimed |= set(verdict.turned_green) if verdict else set()
+        assert lab.failing(pick.commit, sorted(claimed)) == []
+
+
+def test_a_branch_of_everything_that_can_be_taken(lab: Lab, tasks: dict[str, Task]) -> None:
+    names = ("shared_1", "shared_2", "shared_3", "alpha", "breaks", "gamma", "page", "bad")
+    run = lab.integrate("all", chosen(tasks, *names))
+    assert [(pick.kind, set(pick.tasks)) for pick in run.picks] == [
+        ("other", {"gamma", "page"}),
+        ("implementation", {"shared_1", "shared_2", "shared_3"}),
+        ("implementation", {"alpha"}),
+        ("implementation", {"gamma"}),
+    ]
+    assert_gated(lab, run)
+
+    # what breaks something is out, with its reason, and kept
+    reasons = {(each.task, each.part): each.reason for each in run.evictions}
+    assert reasons == {
+        ("breaks", "implementation"): f"breaks {FINE}::test_fine",
+        ("bad", "other"): f"breaks {WORDS}",
+    }
+    for each in run.evictions:
+        kept = lab.cli.git("rev-parse", each.ref)
+        verdict = run.tasks[each.task].verdict
+        assert verdict and kept in (verdict.implementation, verdict.other)
+
+    # three agents agree, and are all named
+    body = lab.cli.git("show", "-s", "--format=%B", run.picks[1].commit)
+    assert "Agents: tmr-lab-shared_1-1, tmr-lab-shared_2-1, tmr-lab-shared_3-1" in body
+    assert "Score: " in body and "(3 tests, 3 agents, 2 lines in 1 files)" in body
+    assert all(f"- {spec.node_id}" in body for spec in SHARED)
+
+    # a repair carries the test that needs it
+    carried = lab.cli.git("show", "--format=", "--name-only", run.picks[2].commit).split()
+    assert carried == ["kit/alpha.sh", kit.FILE]
+    assert "Mended page" in lab.cli.git("show", "-s", "--format=%B", run.picks[0].commit)
+
+    assert_reverts(lab, run)
+
+
+def assert_reverts(lab: Lab, run: Run) -> None:
+    """Each repair alone turns its tests red again, and no other."""
+    tip = run.picks[-1].commit
+    green = {t for pick in run.picks for t in turned_green(run, pick.tasks)}
+    for pick in run.picks[1:]:
+        lab.cli.git("checkout", "-q", "--force", "--detach", tip)
+        lab.cli.git("revert", "--no-commit", pick.commit)
+        reverted = lab.cli.commit(f"Without {pick.subject}")
+        red = set(lab.failing(reverted, sorted(green | set(lab.passing_before()))))
+        assert red == turned_green(run, pick.tasks), pick.subject
+
+
+def turned_green(run: Run, tasks: Sequence[str]) -> set[str]:
+    verdicts = [run.tasks[task].verdict for task in tasks]
+    return {test for verdict in verdicts if verdict for test in verdict.turned_green}
+
+
+def test_the_same_verdicts_give_the_same_branch(lab: Lab, tasks: dict[str, Task]) -> None:
+    some = chosen(tasks, "shared_2", "alpha", "page", "shared_1")
+    one, other = lab.integrate("one", some), lab.integrate("one", some[::-1])
+    assert [pick.tree for pick in one.picks] == [pick.tree for pick in other.picks]
+    text = "--format=%s%n%b"
+    told = [lab.cli.git("show", "-s", text, pick.commit) for pick in one.picks]
+    assert told == [lab.cli.git("show", "-s", text, pick.commit) for pick in other.picks]
+
+
+def test_a_real_conflict_is_asked_about_once(lab: Lab, tasks: dict[str, Task]) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def resolve(tree: str, base: str, part: str, paths: Sequence[str]) -> str:
+        asked.append(tuple(paths))
+        merged = lab.commit({"NOTES.md": "A title\nFrom the top\nnotes\n"})
+        return lab.cli.git("rev-parse", f"{merged}^{{tree}}")
+
+    run = lab.integrate("asked", chosen(tasks, "top", "title"), resolve)
+    assert asked == [("NOTES.md",)] and len(run.conflicts) == 1
+    assert [set(pick.tasks) for pick in run.picks] == [{"top", "title"}]
+    assert lab.cli.git("show", f"{run.picks[0].commit}:NOTES.md").startswith("A title\nFrom")
+
+
+def test_an_answer_that_fails_the_gate_is_not_taken(lab: Lab, tasks: dict[str, Task]) -> None:
+    """Nor asked for again while the batch is cut in halves."""
+    asked: list[str] = []
+
+    def resolve(tree: str, base: str, part: str, paths: Sequence[str]) -> str:
+        asked.append(part)
+        merged = lab.commit({"tests/words.txt": "no words\n"})
+        return lab.cli.git("rev-parse", f"{merged}^{{tree}}")
+
+    run = lab.integrate("wrong", chosen(tasks, "bad", "top", "title"), resolve)
+    assert [set(pick.tasks) for pick in run.picks] == [{"title"}]
+    reasons = [(each.task, each.reason) for each in run.evictions]
+    assert reasons == [("bad", f"breaks {WORDS}"), ("top", f"breaks {WORDS}")]
+    assert len(asked) == 1
+    assert_gated(lab, run)
+
+
+def test_an_integrator_answers_once_and_keeps_to_its_files(lab: Lab) -> None:
+    """Its answers are kept as refs; what reaches further than the change itself is no answer."""
+    run = replace(lab.new_run("answers"), options=Options(agent_type="command"))
+    resolver = Resolver(lab.api, run, lab.repo, lab.project, lab.folder)
+    part = lab.commit({"NOTES.md": "A title\nnotes\n", FINE: FINE_SOURCE + "# more\n"})
+    tree = lab.cli.git("rev-parse", f"{lab.base}^{{tree}}")
+    keep = f"refs/mngr/tmr/answers/conflicts/{tree[:12]}-{part[:12]}/answer"
+
+    def answer(files: Files) -> str:
+        lab.cli.git("update-ref", keep, lab.commit(files))
+        return resolver.resolve(tree, lab.base, part, ["NOTES.md"])
+
+    good = answer({"NOTES.md": "Both\nnotes\n"})
+    assert lab.cli.git("show", f"{good}:NOTES.md") == "Both\nnotes"
+    assert answer({"NOTES.md": "Both\n", "kit/alpha.sh": kit.mended("alpha")}) == ""
+    assert answer({"NOTES.md": "Both\n", FINE: kit.HEAD}) == "", "it lost a test"
+    assert answer({".github/ci.yml": "on: push\n"}) == ""
+    assert lab.api.list() and not [a for a in lab.api.list() if "merge" in a.name]
+
+
+def test_nobody_answers_and_the_first_stays(lab: Lab, tasks: dict[str, Task]) -> None:
+    run = lab.integrate("silent", chosen(tasks, "top", "title"))
+    assert [set(pick.tasks) for pick in run.picks] == [{"title"}]
+    assert [each.reason for each in run.evictions] == ["conflicts with other changes"]
+
+
+def test_what_is_evicted_is_in_nobodys_way(lab: Lab, tasks: dict[str, Task]) -> None:
+    """`bad` comes first and conflicts with `title`, but does not stay."""
+
+    def resolve(tree: str, base: str, part: str, paths: Sequence[str]) -> str:
+        raise AssertionError("nobody has to be asked")
+
+    run = lab.integrate("way", chosen(tasks, "bad", "title"), resolve)
+    assert [set(pick.tasks) for pick in run.picks] == [{"title"}]
+    assert [each.task for each in run.evictions] == ["bad"]
+
+
+def test_a_repair_on_top_of_another_comes_after_it(lab: Lab, tasks: dict[str, Task]) -> None:
+    first = lab.attempt(ALPHA.node_id, mend("alpha"), name="z-canary")
+    assert first.verdict is not None
+    base = first.verdict.implementation
+    on_top = {"kit/alpha.sh": "echo 'alpha works'; echo more\n", **mend("beta")}
+    second = lab.attempt(BETA.node_id, on_top, name="a-second", base=base)
+    run = lab.integrate("canary", [first, second])
+    assert [pick.tasks for pick in run.picks] == [("z-canary",), ("a-second",)]
+    assert_gated(lab, run)
+
+
+def test_no_work_is_no_commit(lab: Lab, tasks: dict[str, Task]) -> None:
+    run = lab.integrate("nothing", [])
+    assert run.picks == [] and run.evictions == []
+
+
+def test_parts_of_a_branch_are_kept_from_gits_cleaning(lab: Lab, tasks: dict[str, Task]) -> None:
+    run = lab.integrate("kept", chosen(tasks, "page"))
+    lab.cli.git("reflog", "expire", "--expire=now", "--all")
+    lab.cli.git("gc", "-q", "--prune=now")
+    assert patches.changes(lab.repo, run.base, run.picks[-1].commit)

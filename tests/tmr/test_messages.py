@@ -1,0 +1,111 @@
+"""What a run writes down for people, whatever agents wrote, and in which order."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mngr_tmr import messages, ranking
+from mngr_tmr.model import Ended, Eviction, Outcome, Pick, Ruling, Run, Task, Try, Verdict
+
+# texts
+
+TEXTS = st.text(max_size=300) | st.text("ab .\n`#\x1b\x00\u202e\ud800", max_size=300)
+
+
+def told(summary: str, reason: str = "") -> Run:
+    ended = Ended(Outcome.FIXED, summary=summary, reason=reason)
+    verdict = Verdict(Ruling.ACCEPTED, "verified", "i" * 40, turned_green=("t.py::a",))
+    each = Try(1, "tmr-r-a-1", "b" * 40, 0.0, ended=ended, verdict=verdict)
+    run = Run(name="r", base="b" * 40)
+    run.tasks = {"a": Task("a", "t.py::a", "fix", tries=[each])}
+    return run
+
+
+def repairs(run: Run) -> list[ranking.Repair]:
+    return ranking.repairs(run, lambda base, commit: commit, lambda base, commit: (2, 1))
+
+
+@given(TEXTS)
+def test_commit_messages_of_any_summary_are_well_formed(summary: str) -> None:
+    run = told(summary)
+    [repair] = repairs(run)
+    subject, body = messages.repair(run, repair)
+    assert 0 < len(subject) <= 72 and len(subject.splitlines()) == 1
+    assert subject == subject.strip()
+    assert body.endswith("Agent: tmr-r-a-1"), "the last line is ours"
+    assert not set(subject + body) & set("\x00\x1b\u202e\ud800")
+    (subject + body).encode()
+    other, listed = messages.others(run, [[run.tasks["a"]]])
+    assert len(other.splitlines()) == 1 and "tmr-r-a-1" in listed
+
+
+@given(TEXTS, TEXTS)
+def test_words_of_agents_are_only_words_in_a_pull_request(summary: str, reason: str) -> None:
+    run = told(summary, reason)
+    run.picks = [Pick("implementation", ("a",), "c" * 40, "t" * 40, summary or "x")]
+    run.evictions = [Eviction("a", "other", reason or "x")]
+    title, body = messages.pull_request(run)
+    assert len(title.splitlines()) == 1 and len(title) <= 100
+    for line in body.splitlines():
+        if line.startswith(("1. ", "- a (other)")):
+            assert line.count("`") in (0, 2), line
+
+
+def test_a_word_without_end_is_cut() -> None:
+    run = told("x" * 300)
+    subject, body = messages.repair(run, repairs(run)[0])
+    assert subject == "X" + "x" * 69 + " …"
+    assert "x" * 72 in body
+
+
+def test_what_the_subject_says_is_not_said_twice() -> None:
+    run = told("the day itself was left out.\nA comparison was too strict.")
+    subject, body = messages.repair(run, repairs(run)[0])
+    assert subject == "The day itself was left out"
+    assert body.startswith("A comparison was too strict.\n\nTurns green:\n- t.py::a\n")
+
+
+def test_a_pull_request_calls_nobody() -> None:
+    run = told("x")
+    nasty = "Closes #1 @everyone ![](http://x) `<img src=x>`\n# Title"
+    run.picks = [Pick("implementation", ("a",), "c" * 40, "t" * 40, nasty)]
+    _, body = messages.pull_request(run)
+    assert "1. `Closes #1 @everyone ![](http://x) '<img src=x>' # Title` (cccccccccccc)" in body
+
+
+# ranking
+
+
+def accepted(name: str, base: str, commit: str, green: int) -> Task:
+    tests = tuple(f"t.py::{name}{n}" for n in range(green))
+    verdict = Verdict(Ruling.ACCEPTED, "verified", commit, turned_green=tests)
+    ended = Ended(Outcome.FIXED)
+    return Task(name, name, "fix", tries=[Try(1, name, base, 0.0, ended=ended, verdict=verdict)])
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(0, 6)), max_size=6))
+def test_rank_is_the_same_in_any_order_and_respects_bases(
+    rows: list[tuple[int, int, int]],
+) -> None:
+    tasks = [
+        accepted(f"k{n}", f"c{below}" if below < n else "base", f"c{n}", green)
+        for n, (below, _, green) in enumerate(rows)
+    ]
+    run, other = Run(base="base"), Run(base="base")
+    run.tasks = {task.id: task for task in tasks}
+    other.tasks = {task.id: task for task in tasks[::-1]}
+    ranked = repairs(run)
+    assert ranked == repairs(other) and len(ranked) == len(rows)
+    place = {each.implementation: n for n, each in enumerate(ranked)}
+    for each in ranked:
+        assert each.base not in place or place[each.base] < place[each.implementation]
+
+
+def test_agreement_and_green_tests_count() -> None:
+    run = Run(base="b")
+    alike = [accepted(name, "b", "same", 1) for name in ("y", "z")]
+    run.tasks = {
+        t.id: t for t in [accepted("a", "b", "one", 1), *alike, accepted("m", "b", "x", 3)]
+    }
+    assert [each.tasks for each in repairs(run)] == [("m",), ("y", "z"), ("a",)]
