@@ -68,6 +68,7 @@ def environment(folder: Path) -> dict[str, str]:
 def _pipeline(args: argparse.Namespace, folder: Path) -> int:
     words = ["tmr", "run", "--name", "demo", "--type", "mechanic", "--only", "needy", "--yes"]
     words += ["--max-agents", "2", "--workers", "2", "-S", "stop.grace=2s"]
+    words += ["--agent-arg=--budget=300"]  # a busy machine is no reason to give up
     words += ["--quiet"] if args.quiet or args.format != "human" else []
     out = subprocess.DEVNULL if args.format != "human" else None
     argv = [sys.executable, "-m", "mngr", *words]

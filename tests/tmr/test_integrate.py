@@ -216,7 +216,8 @@ def test_a_repair_on_top_of_another_comes_after_it(lab: Lab, tasks: dict[str, Ta
     first = lab.attempt(ALPHA.node_id, mend("alpha"), name="z-canary")
     assert first.verdict is not None
     base = first.verdict.implementation
-    on_top = {"kit/alpha.sh": "echo 'alpha works'; echo more\n", **mend("beta")}
+    # It turns more tests green, and would be the first of two that know nothing of each other.
+    on_top = {"kit/alpha.sh": "echo 'alpha works'; echo more\n", **mend("beta"), **mend("gamma")}
     second = lab.attempt(BETA.node_id, on_top, name="a-second", base=base)
     run = lab.integrate("canary", [first, second])
     assert [pick.tasks for pick in run.picks] == [("z-canary",), ("a-second",)]

@@ -53,8 +53,8 @@ def test_a_look_at_many_agents_costs_what_a_look_at_one_does(
     assert many > before, "nothing was counted"
 
 
-def test_ten_thousand_tasks_on_paper_are_conducted(tmp_path: Path) -> None:
-    """How fast is for the benchmark to say; here a tenth of them, and that all come to an end."""
+def test_a_thousand_tasks_on_paper_all_come_to_an_end() -> None:
+    """How fast ten thousand are is for the benchmark to say."""
     assert tmr.simulated(1000) > 0
 
 
