@@ -1,20 +1,19 @@
-"""The example project: green as it is, and broken in exactly the planned ways by the planter."""
+"""The example project: green as it is, and broken in exactly the planned ways by the planting."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from mngr_e2e import blocks
+from mngr_tmr import planting
 
 ROOT = Path(__file__).resolve().parents[2]
 JOT = ROOT / "examples" / "jot"
@@ -158,16 +157,6 @@ def test_planting_leaves_a_directory_that_is_in_use_alone(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("text", "times"), [("", 0), ("x = 1\nx = 1\n", 2)])
 def test_a_defect_that_does_not_find_its_place_once_is_refused(text: str, times: int) -> None:
-    planter = loaded()
-    defect = planter.Defect("odd", "bug", "", (planter.Edit("a.py", "x = 1", "x = 2"),), ())
-    with pytest.raises(planter.CannotPlant, match=rf"odd: a\.py has 'x = 1' {times} times"):
-        planter.planted({"a.py": text}, [defect])
-
-
-def loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("plant_defects", PLANTER)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up there
-    spec.loader.exec_module(module)
-    return module
+    defect = planting.Defect("odd", "bug", "", (planting.Edit("a.py", "x = 1", "x = 2"),), ())
+    with pytest.raises(planting.CannotPlant, match=rf"odd: a\.py has 'x = 1' {times} times"):
+        planting.planted({"a.py": text}, [defect])

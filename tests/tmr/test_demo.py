@@ -18,6 +18,9 @@ from mngr_tmr.planting import BLOCKED, BUGS, DEFECTS, STALE, WEAK, plant
 from mngr_tmr.ranking import ending_of
 from tests.support.cli import Cli
 
+# What the tests here look at is made once, by one of the workers.
+pytestmark = pytest.mark.xdist_group("demo")
+
 
 class Demo:
     """What one `mngr demo` left behind."""

@@ -24,6 +24,9 @@ from tests.support.tmr_lab import (
     lab_in,
 )
 
+# What the tests here look at is made once, by one of the workers.
+pytestmark = pytest.mark.xdist_group("integrate")
+
 AGAIN = """
 
 def test_{0}_again(e2e: E2eSession) -> None:

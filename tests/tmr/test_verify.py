@@ -12,6 +12,9 @@ from mngr_tmr.model import Ruling, Task, Verdict
 from tests.support import tmr_kit as kit
 from tests.support.tmr_lab import ALPHA, BETA, FINE, FINE_SOURCE, WORDS, Files, Lab, lab_in
 
+# What the tests here look at is made once, by one of the workers.
+pytestmark = pytest.mark.xdist_group("verify")
+
 MENDED = {"kit/alpha.sh": kit.mended("alpha")}
 LOOK = '    expect(result.stdout).to_contain("alpha works")\n'
 AGAIN = """

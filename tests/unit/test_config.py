@@ -708,7 +708,7 @@ def test_no_settings_means_no_toml_parser(world: World) -> None:
 # defaults of options
 
 
-SAMPLES: tuple[Json, ...] = (True, False, 3, "json", "5s", "a=b", "x")
+SAMPLES: tuple[Json, ...] = (True, False, 3, "json", "5s", "a=b", "label:x", "x")
 
 
 @pytest.mark.parametrize("command", load_registry(None).names("command"))

@@ -43,7 +43,7 @@ def test_built_ins_come_with_their_aliases() -> None:
         "mv": "rename",
         "snap": "snapshot",
     }
-    assert registry.names("agent_type") == ["command"]
+    assert registry.names("agent_type") == ["command", "mechanic", "claude", "codex", "opencode"]
     assert registry.names("provider") == ["local"]
 
 

@@ -49,7 +49,14 @@ def garage(project: str, base: Path, file: str, old: str, new: str) -> Garage:
     return Garage(root, base / "state")
 
 
-@pytest.mark.parametrize(("file", "old", "new", "test"), FEW, ids=["arithmetic", "method", "text"])
+@pytest.mark.parametrize(
+    ("file", "old", "new", "test"),
+    [
+        pytest.param(*FEW[0], id="arithmetic", marks=pytest.mark.soak),  # a minute by itself
+        pytest.param(*FEW[1], id="method"),
+        pytest.param(*FEW[2], id="text"),
+    ],
+)
 def test_a_wrong_token_is_found_and_put_right(
     tmp_path: Path, file: str, old: str, new: str, test: str
 ) -> None:
