@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from mngr_e2e import E2eSession, expect
 from mngr_e2e.blocks import parse
 
@@ -11,6 +13,7 @@ from mngr_e2e.blocks import parse
 ATTENDED = re.compile(r"^mngr (observe|.* --watch|.* --follow|connect \w+( --read-only.*)?$)", re.M)
 
 
+@pytest.mark.soak
 def test_every_block_works_after_those_before_it(e2e: E2eSession) -> None:
     blocks = [block for block in parse((e2e.root / "tutorial.sh").read_text()) if block.needs_test]
     followed = [block for block in blocks if not ATTENDED.search(block.text)]

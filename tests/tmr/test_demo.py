@@ -18,8 +18,8 @@ from mngr_tmr.planting import BLOCKED, BUGS, DEFECTS, STALE, WEAK, plant
 from mngr_tmr.ranking import ending_of
 from tests.support.cli import Cli
 
-# What the tests here look at is made once, by one of the workers.
-pytestmark = pytest.mark.xdist_group("demo")
+# What the tests here look at is made once, by one of the workers, in two minutes.
+pytestmark = [pytest.mark.xdist_group("demo"), pytest.mark.soak]
 
 
 class Demo:

@@ -53,7 +53,7 @@ def garage(project: str, base: Path, file: str, old: str, new: str) -> Garage:
     ("file", "old", "new", "test"),
     [
         pytest.param(*FEW[0], id="arithmetic", marks=pytest.mark.soak),  # a minute by itself
-        pytest.param(*FEW[1], id="method"),
+        pytest.param(*FEW[1], id="method", marks=pytest.mark.soak),
         pytest.param(*FEW[2], id="text"),
     ],
 )

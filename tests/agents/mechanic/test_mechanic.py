@@ -81,6 +81,7 @@ def test_an_agent_repairs_a_bug_commits_it_and_says_so(planted: Path, local: Cli
     assert "repaired: " in local("capture", "m", "--full").ok().out
 
 
+@pytest.mark.soak
 def test_a_return_that_is_missing_comes_back(garage: Garage) -> None:
     outcome = garage.work("--test", f"{MOVING}::test_export_makes_a_spreadsheet")
     assert outcome.attempted == "fix"
