@@ -128,8 +128,11 @@ def _served(tests: list[str]) -> dict[str, Any]:
     server.say({"ready": True, "tests": tests})
     request = server.serve()
     if request is None:
-        # The mechanic is gone, killed perhaps: nobody else will tidy up.
-        shutil.rmtree(os.environ["MECHANIC_BASE"], ignore_errors=True)
+        # The mechanic is gone, killed perhaps: nobody else will tidy up. Only what bears its name:
+        # whoever made a lab elsewhere, directly below /tmp say, must not lose what is around it.
+        base = os.environ["MECHANIC_BASE"]
+        if os.path.basename(base).startswith("mech-"):
+            shutil.rmtree(base, ignore_errors=True)
         os._exit(0)
     server.socket.close()
     return request
