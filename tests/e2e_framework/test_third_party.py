@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
 import shutil
-import subprocess
-import sys
-import venv
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,49 +11,19 @@ import pytest
 from mngr_tutorial.checking import check
 from mngr_tutorial.project import find_project
 from tests.e2e_framework.project import Project
+from tests.support import foreign
 
 HERE = Path(__file__).parent / "third_party"
 REQUIREMENTS = HERE / "requirements.txt"
-COMPLETE = "complete"
 PROGRAMS = {"codespell": "codespell", "dotenv": "dotenv", "sqlite_utils": "sqlite-utils"}
-
-
-def cache() -> Path:
-    """Kept from run to run: only the first needs a network."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    wanted = REQUIREMENTS.read_bytes() + sys.version.encode()
-    return Path(base, "mngr-tests", f"third-party-{hashlib.sha256(wanted).hexdigest()[:12]}")
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Another worker, or another run, may want the same at this moment."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with open(folder.with_suffix(".lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 @pytest.fixture(scope="session")
 def programs() -> Path:
-    """The folder of the programs. Scripts name their interpreter by its full path, so they are
-    installed where they stay; a file says that it was done to the end."""
-    folder = cache()
-    with alone(folder):
-        if not (folder / COMPLETE).exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            install(folder)
-            (folder / COMPLETE).touch()
-    return folder / "bin"
-
-
-def install(folder: Path) -> None:
-    venv.create(folder, symlinks=True)
-    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
-    options = ["--quiet", "--no-deps", "--disable-pip-version-check"]
-    argv = [*pip, "install", *options, "-r", str(REQUIREMENTS)]
-    done = subprocess.run(argv, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    """The folder of the programs; only its first making needs a network."""
+    lines = REQUIREMENTS.read_text().splitlines()
+    wanted = [line for line in lines if line and not line.startswith("#")]
+    return foreign.environment("third-party", wanted) / "bin"
 
 
 @pytest.fixture(params=PROGRAMS)

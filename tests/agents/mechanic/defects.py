@@ -21,14 +21,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mngr.agents.mechanic.program.lab import Lab
+from mngr.agents.mechanic.program.project import interpreter
+from tests.support import foreign
 
 ROOT = Path(__file__).resolve().parents[3]
 PROBE = ROOT / "src" / "mngr" / "agents" / "mechanic" / "program" / "probe"
 LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*_cache", ".mngr-e2e")
-PROJECTS = {
-    "jot": (ROOT / "examples" / "jot", "src/jot"),
-    "sheet": (Path(__file__).parent / "second", "sheet"),
-}
+PROJECTS = {"jot": "src/jot", "sheet": "sheet", "humanize": "src/humanize"}
+"""Ours; one the mechanic was written beside; and one of other people. And where their code is."""
+HUMANIZE = "humanize==4.9.0"
 OPERATORS = (
     ("<", "<=", ">", ">=", "==", "!="),
     ("+", "-", "*", "/", "//", "%"),
@@ -65,8 +66,21 @@ class Defect:
         return text[: self.start] + self.new + text[self.start + len(self.old) :]
 
 
+def place(project: str) -> Path:
+    if project == "humanize":
+        return foreign.source(HUMANIZE, _others())
+    return {"jot": ROOT / "examples" / "jot", "sheet": Path(__file__).parent / "second"}[project]
+
+
+def _others() -> Path:
+    wanted = [HUMANIZE, "freezegun==1.5.5", "pytest==9.2.0"]
+    return foreign.environment("humanize", wanted, deps=True)
+
+
 def copied(project: str, out: Path) -> Path:
-    shutil.copytree(PROJECTS[project][0], out, ignore=LEFT_OUT)
+    shutil.copytree(place(project), out, ignore=LEFT_OUT)
+    if project == "humanize":
+        (out / ".venv").symlink_to(_others())
     return out
 
 
@@ -146,14 +160,15 @@ def _means_something_else(old: str, new: str) -> bool:
 
 def noticed(project: str, count: int, seed: int) -> Iterator[Defect]:
     """Defects that a test notices, chosen by chance but the same for the same seed."""
-    root, package = PROJECTS[project]
+    base = Path(tempfile.mkdtemp(prefix="plant-"))
+    root, package = copied(project, base / "project"), PROJECTS[project]
     chance = random.Random(seed)
     found: list[Defect] = []
     for path in sorted((root / package).glob("*.py")):
         found += possible(str(path.relative_to(root)), path.read_text(), chance)
     chance.shuffle(found)
-    base = Path(tempfile.mkdtemp(prefix="plant-"))
-    lab = Lab(str(root), str(base), str(PROBE), sys.executable, [])
+    (base / "lab").mkdir()
+    lab = Lab(str(root), str(base / "lab"), str(PROBE), interpreter(str(root)), [])
     try:
         for defect in found:
             test = _first_failing(lab, defect)
@@ -164,6 +179,7 @@ def noticed(project: str, count: int, seed: int) -> Iterator[Defect]:
                 return
     finally:
         lab.discard()
+        shutil.rmtree(base)
 
 
 def _first_failing(lab: Lab, defect: Defect) -> str:

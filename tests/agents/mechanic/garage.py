@@ -94,7 +94,16 @@ class Garage:
 
     def passing(self, *tests: str, **env: str) -> bool:
         """With a pytest that has nothing to do with the mechanic."""
-        words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+        own = self.root / ".venv" / "bin" / "python"
+        words = [
+            str(own if own.exists() else sys.executable),
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            *tests,
+        ]
         hidden = ("MNGR_AGENT", "MNGR_TMR")
         clean = {key: value for key, value in self.env.items() if not key.startswith(hidden)}
         done = subprocess.run(words, cwd=self.root, env=clean | env, capture_output=True, text=True)

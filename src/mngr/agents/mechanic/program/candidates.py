@@ -27,6 +27,7 @@ KINDS: tuple[Callable[[Bench, ast.AST], Iterator[Edit]], ...] = (
 )
 HINTED_FLOOR = 0.45
 CERTAIN = 0.97
+NOBODY_RUNS = 0.01
 CROWD = 0.97
 """Each further candidate at one place is a little less likely, so that others get a turn."""
 
@@ -53,6 +54,8 @@ def _of_file(bench: Bench, lines: Mapping[int, float]) -> list[tuple[float, Edit
     found: dict[tuple[int, int, str], tuple[float, Edit]] = {}
     for node in bench.source.nodes:
         score = suspicion.get(bench.source.statement(node), 0.0)
+        if score <= 0 and ops_names.may_define(bench, node):
+            score = NOBODY_RUNS
         if score <= 0 or not _editable(bench.source, node):
             continue
         for at, edit in enumerate(edits_of(bench, node)):

@@ -51,6 +51,8 @@ def gather(test_source: str, line: int, failure: Failure, commands: list[Command
     hints.actual = [str(value) for value in failure.values.values()]
     said = [part for command in commands for part in (command.stdout, command.stderr)]
     hints.actual += _quoted(failure.message)
+    # A table of cases has its expectations in variables: either side may be the wrong one.
+    hints.expected += [text for text in hints.actual if text and text not in hints.expected]
     # `expect(e2e.run(…).stdout)` leaves no variable behind, but the last command is known.
     hints.actual = list(dict.fromkeys([*hints.actual, *(part for part in said[-2:] if part)]))
     hints.message = "\n".join([failure.message, failure.type, *said])

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mngr.agents.mechanic.program import project
+from mngr.agents.mechanic.program.reports import Result
 from mngr.agents.mechanic.program.source import Source
 
 FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
@@ -63,6 +65,23 @@ def frames_in(text: str, root: str) -> list[tuple[str, int]]:
         if path.startswith(root + os.sep):
             found.append((os.path.relpath(path, root), int(line)))
     return found
+
+
+def crash(result: Result, root: str) -> list[tuple[str, int]]:
+    """Where the project's own code raised what nobody caught, outermost first.
+
+    In our process, or in a program that printed its traceback.
+    """
+    assert result.failure is not None
+    inside = root + os.sep
+    frames = [
+        (os.path.relpath(path, root), line)
+        for path, line in result.failure.frames
+        if path.startswith(inside)
+    ]
+    printed = [part for each in result.commands for part in (each.stdout, each.stderr)]
+    frames += frames_in("\n".join([result.failure.message, *printed]), root)
+    return [frame for frame in frames if not project.is_test(frame[0])]
 
 
 def suspicion(

@@ -63,14 +63,35 @@ for family in FAMILIES:
 RAISED = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Exit|Interrupt))\b", re.MULTILINE)
 UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 BUILT_IN = frozenset(dir(builtins))
+COMMON = (
+    "int",
+    "str",
+    "len",
+    "list",
+    "float",
+    "sorted",
+    "set",
+    "abs",
+    "round",
+    "sum",
+    "isinstance",
+)
+
+
+def may_define(bench: Bench, node: ast.AST) -> bool:
+    """What is not defined may have been meant to be defined here."""
+    stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    return stored and "is not defined" in bench.hints.message
 
 
 def names(bench: Bench, node: ast.AST) -> Iterator[Edit]:
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        # What was not defined may have been meant to be defined here.
-        for missing in UNDEFINED.findall(bench.hints.message):
+    if isinstance(node, ast.Name) and may_define(bench, node):
+        for missing in set(UNDEFINED.findall(bench.hints.message)):
             if node.id in _unread(bench, node) or node.id in BUILT_IN:
-                yield from bench.replace(node, missing, "target", 0.95, True)
+                yield from bench.replace(node, missing, "target", 0.98, True)
+            elif bench.source.function(node) is None:
+                twice = _bound_by_module(bench).count(node.id) > 1
+                yield from bench.replace(node, missing, "target", 0.98 if twice else 0.6, True)
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
         return
     hints = bench.hints
@@ -90,13 +111,30 @@ def _other_names(bench: Bench, node: ast.Name) -> Iterator[Edit]:
     unread = _unread(bench, node)
     called = _is_called(bench, node)
     # `int.name` and `zip[0]` are hardly ever meant; `int(x)` nearly always is.
-    usual = 0.22 if node.id not in BUILT_IN else (0.06 if called else 0.5)
+    usual = 0.22
+    if node.id in BUILT_IN:
+        usual = 0.06 if called else 0.5
+    elif not called and node.id in _functions(bench):
+        usual = 0.5
     uncallable = called and "object is not callable" in bench.hints.message
     if uncallable or _an_error_out_of_place(bench, node):
         usual = 0.8
     for at, new in enumerate(others):
         prior = 0.8 if new in unread else usual * 0.88**at
         yield from bench.replace(node, new, "other name", prior, uncallable)
+    if called and node.id not in BUILT_IN:
+        for at, new in enumerate(COMMON):
+            yield from bench.replace(node, new, "other name", 0.2 * 0.9**at)
+
+
+def _functions(bench: Bench) -> set[str]:
+    return {each.name for each in bench.source.tree.body if isinstance(each, ast.FunctionDef)} | {
+        name.asname or name.name
+        for each in bench.source.tree.body
+        if isinstance(each, ast.ImportFrom)
+        for name in each.names
+        if name.name.islower()
+    }
 
 
 def _an_error_out_of_place(bench: Bench, node: ast.Name) -> bool:
@@ -160,8 +198,8 @@ def _unread(bench: Bench, node: ast.AST) -> set[str]:
     return made - read - {"self", "cls", "_"}
 
 
-def _module_names(bench: Bench, node: ast.AST) -> list[str]:
-    found = []
+def _bound_by_module(bench: Bench) -> list[str]:
+    found: list[str] = []
     for statement in bench.source.tree.body:
         if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             found.append(statement.name)
@@ -169,8 +207,12 @@ def _module_names(bench: Bench, node: ast.AST) -> list[str]:
             found += [each.asname or each.name for each in statement.names]
         elif isinstance(statement, ast.Assign):
             found += [each.id for each in statement.targets if isinstance(each, ast.Name)]
+    return found
+
+
+def _module_names(bench: Bench, node: ast.AST) -> list[str]:
     wanted = getattr(node, "id", "")
-    plain = [name for name in found if name not in ("annotations", "*")]
+    plain = [name for name in _bound_by_module(bench) if name not in ("annotations", "*")]
     return sorted(plain, key=lambda name: (name[:2] != wanted[:2], name))[:16]
 
 

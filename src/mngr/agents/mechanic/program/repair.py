@@ -25,6 +25,7 @@ class Repair:
         self.lab, self.task, self.result, self.clock, self.base = lab, task, result, clock, base
         everything = lab.collect() or [task.test]
         self.known = Knowledge(task.test, result.seconds, unknown=[*everything], repeat=task.repeat)
+        self.known.crash = localise.crash(result, lab.root)
         self.sources: dict[str, Source] = {}
         self.tried: set[Edit] = set()
         self.count = 0
@@ -42,7 +43,7 @@ class Repair:
             left = self.task.budget * LEARN_SHARE
             self._learn(list(self.known.unknown), min(left, self.clock.left / 2))
             found = self._search(search, None)
-        return found
+        return search.settled()
 
     def _search(self, search: Search, limit: "int | None") -> Found:
         edits = self._ranked()
@@ -66,22 +67,10 @@ class Repair:
         path = self.task.test.partition("::")[0]
         clues = hints.gather(self.lab.read(path), failure.line, failure, self.result.commands)
         clues.documented = project.documented_words(self.lab.root)
-        frames = self._frames(clues.message)
+        frames = localise.crash(self.result, self.lab.root)
         known = self.known
         scores = localise.suspicion(known.test, known.coverage, known.passing, frames)
         return [edit for _, edit in candidates.ranked(self.sources.values(), scores, clues)]
-
-    def _frames(self, said: str) -> list[tuple[str, int]]:
-        """Where it crashed, in our process or in one that printed its traceback."""
-        assert self.result.failure is not None
-        inside = self.lab.root + os.sep
-        frames = [
-            (os.path.relpath(path, self.lab.root), line)
-            for path, line in self.result.failure.frames
-            if path.startswith(inside)
-        ]
-        frames += localise.frames_in(said, self.lab.root)
-        return [frame for frame in frames if not project.is_test(frame[0])]
 
     def _read_sources(self) -> None:
         """Files of the project that the test runs and that are no tests."""
@@ -100,7 +89,7 @@ class Repair:
             return
         folder = os.path.join(self.base, f"trace-{len(self.known.unknown)}")
         run = self.lab.run(tests, seconds=seconds, trace=folder)
-        self.known.learn(run.results, localise.read(folder))
+        self.known.learn(run.results, localise.read(folder), self.lab.root)
         known = self.known
         said = f"{len(known.passing)} tests pass, {len(known.failing)} fail"
         self.clock.say(f"{said}, {len(known.unknown)} not run yet")

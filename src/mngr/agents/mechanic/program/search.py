@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from mngr.agents.mechanic.program import localise
 from mngr.agents.mechanic.program.clock import Clock
 from mngr.agents.mechanic.program.lab import Lab
 from mngr.agents.mechanic.program.localise import Coverage
@@ -15,6 +16,8 @@ from mngr.agents.mechanic.program.source import Edit, Source
 RESERVE = 1.0
 VERIFY_SHARE = 2.0
 """Once something was found, checking it may take as long again as the whole budget."""
+HOLD_SHARE = 0.25
+"""Of the budget, to look for something better than what leaves tests failing that reach it."""
 
 
 @dataclass
@@ -29,13 +32,25 @@ class Knowledge:
     """Not run yet."""
     coverage: Coverage = field(default_factory=Coverage)
     repeat: int = 3
+    crash: list[tuple[str, int]] = field(default_factory=list)
+    """Where our test crashed, if it did."""
+    alike: set[str] = field(default_factory=set)
+    """Of those that fail, the ones that crash in the same place: they have the same cause."""
 
-    def learn(self, results: Mapping[str, Result], traced: Coverage) -> None:
+    def learn(self, results: Mapping[str, Result], traced: Coverage, root: str) -> None:
         self.passing += [test for test, each in results.items() if each.passed]
-        self.failing += [test for test, each in results.items() if each.outcome == "failed"]
+        failed = [each for each in results.values() if each.outcome == "failed"]
+        self.failing += [each.test for each in failed]
+        self.alike |= {each.test for each in failed if self.crashes_alike(each, root)}
         self.unknown = [test for test in self.unknown if test not in results]
         self.coverage.by_test.update(traced.by_test)
         self.coverage.last.update(traced.last)
+
+    def crashes_alike(self, result: Result, root: str) -> bool:
+        """The last place alone may be one that all errors go through."""
+        if not self.crash or result.failure is None:
+            return False
+        return localise.crash(result, root)[-2:] == self.crash[-2:]
 
 
 @dataclass
@@ -52,6 +67,9 @@ class Search:
         self.labs, self.known, self.clock = labs, known, clock
         self.sources: dict[str, Source] = {}
         self.found = Found()
+        self._held: list[tuple[int, Edit]] = []
+        """How many tests it leaves failing."""
+        self._hold_until = 0.0
         self._lock = threading.Lock()
         self._checking = threading.Lock()
 
@@ -64,14 +82,19 @@ class Search:
             thread.join()
         return self.found
 
+    def settled(self) -> Found:
+        """What was found; or, when nothing better was, the best of what was held back."""
+        if self.found.edit is None and self._held:
+            self.found.edit = min(self._held, key=lambda held: held[0])[1]
+        return self.found
+
     def _work(self, lab: Lab, queue: Iterator[Edit]) -> None:
         while (edit := self._next(queue)) is not None:
             source = self.sources[edit.path]
             lab.write(edit.path, edit.applied(source.text))
             try:
                 if self._passes(lab) and self._breaks_nothing(lab, edit):
-                    with self._lock:
-                        self.found.edit = self.found.edit or edit
+                    self._take(lab, edit)
             finally:
                 lab.write(edit.path, source.text)
 
@@ -79,7 +102,7 @@ class Search:
         with self._lock:
             if self.found.edit is not None:
                 return None
-            if self.clock.left < RESERVE:
+            if self.clock.left < RESERVE or (self._held and self.clock.spent > self._hold_until):
                 self.found.out_of_time = True
                 return None
             edit = next(queue, None)
@@ -103,56 +126,84 @@ class Search:
             for _ in range(self.known.repeat - 1):
                 if not self._passes(lab, patience=5):
                     return self._reject(shown, "it passes only sometimes")
-            broken = self._first_broken(lab, self._concerned(edit))
-            return self._reject(shown, f"breaks {broken}") if broken else True
+            why = self._objection(lab, self._concerned(edit))
+            return self._reject(shown, why) if why else True
+
+    def _take(self, lab: Lab, edit: Edit) -> None:
+        """At once if it leaves nothing failing that reaches it; else perhaps there is better."""
+        with self._checking:
+            related = [test for test in self._reaching(edit) if test in self.known.failing]
+            run = lab.run(related, seconds=self._time_to_check()) if related else None
+            red = [test for test in related if run and not run.passed([test])]
+        with self._lock:
+            if not red:
+                self.found.edit = self.found.edit or edit
+                return
+            self.clock.say(f"  perhaps: it leaves {red[0]} failing")
+            if not self._held:
+                self._hold_until = self.clock.spent + HOLD_SHARE * self.clock.budget
+            self._held.append((len(red), edit))
 
     def _reject(self, shown: str, why: str) -> bool:
         self.clock.say(f"  not that: {why}")
         self.found.rejected.append(f"{shown} ({why})")
         return False
 
-    def _concerned(self, edit: Edit) -> list[str]:
-        """Of the same file, then those that reach the line, then those nobody has looked at."""
-        source = self.sources[edit.path]
-        first = edit.line
-        last = first + source.text[edit.start : edit.end].count("\n")
-        lines = range(first, last + 1)
-        reaching = set(self.known.coverage.covering(edit.path, lines))
-        file = self.known.test.partition("::")[0]
-        passing = self.known.passing
-        mine = [test for test in passing if test.partition("::")[0] == file]
-        reached = [test for test in passing if test in reaching]
-        return list(dict.fromkeys([*mine, *reached, *self.known.unknown]))
+    def _reaching(self, edit: Edit) -> list[str]:
+        last = edit.line + self.sources[edit.path].text[edit.start : edit.end].count("\n")
+        return self.known.coverage.covering(edit.path, range(edit.line, last + 1))
 
-    def _first_broken(self, lab: Lab, tests: list[str]) -> str:
-        """A test that fails is asked twice: a loaded machine is not our fault."""
+    def _concerned(self, edit: Edit) -> list[str]:
+        """Those with our cause, of the same file, that reach the line, that nobody has run yet."""
+        known, reaching = self.known, set(self._reaching(edit))
+        file = known.test.partition("::")[0]
+        alike = [test for test in known.failing if test in known.alike]
+        mine = [test for test in known.passing if test.partition("::")[0] == file]
+        reached = [test for test in known.passing if test in reaching]
+        return list(dict.fromkeys([*alike, *mine, *reached, *known.unknown]))
+
+    def _time_to_check(self) -> float:
+        return max(self.clock.budget * VERIFY_SHARE - self.clock.spent, 5)
+
+    def _objection(self, lab: Lab, tests: list[str]) -> str:
+        """Why it is not right. A test is asked twice: a loaded machine is not our fault."""
         left = list(tests)
         while left:
-            seconds = max(self.clock.budget * VERIFY_SHARE - self.clock.spent, 5)
-            run = lab.run(left, seconds=seconds, stop=True)
+            run = lab.run(left, seconds=self._time_to_check(), stop=True)
             failed = run.failed
             if not failed:
                 unrun = [test for test in left if test not in run.results]
-                return unrun[0] if unrun and run.timed_out else ""
-            again = lab.run(failed[:1], seconds=seconds)
-            if not again.passed(failed[:1]) and not self._failed_before(lab, failed[0]):
-                return failed[0]
+                return f"no time to run {unrun[0]}" if unrun and run.timed_out else ""
+            again = lab.run(failed[:1], seconds=self._time_to_check())
+            why = "" if again.passed(failed[:1]) else self._held_against(lab, failed[0])
+            if why:
+                return why
             left = [test for test in left if test not in run.results]
         return ""
 
-    def _failed_before(self, lab: Lab, test: str) -> bool:
-        """Of a test nobody has looked at yet: perhaps it was broken all along."""
-        if test not in self.known.unknown:
-            return False
+    def _held_against(self, lab: Lab, test: str) -> str:
+        """Of a test that fails with an edit: perhaps it was broken all along, by something else."""
+        if test in self.known.unknown:
+            before = self._as_it_was(lab, test)
+            if before is None:
+                return ""
+            if before.outcome != "failed":
+                return f"breaks {test}"
+            self.known.learn({test: before}, Coverage(), lab.root)
+            if test not in self.known.alike:
+                return ""
+        return f"leaves {test} failing" if test in self.known.alike else f"breaks {test}"
+
+    def _as_it_was(self, lab: Lab, test: str) -> "Result | None":
         edited = {path: lab.read(path) for path in self.sources}
         for path, source in self.sources.items():
             if edited[path] != source.text:
                 lab.write(path, source.text)
-        failed = not lab.run([test], seconds=30).passed([test])
+        run = lab.run([test], seconds=30)
         for path, text in edited.items():
             if text != self.sources[path].text:
                 lab.write(path, text)
-        return failed
+        return run.results.get(test)
 
 
 def describe(source: Source, edit: Edit) -> str:
