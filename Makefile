@@ -24,7 +24,7 @@ tour: setup ## a first look at agents, with nothing but tmux, git and Python
 	@./scripts/tour.sh
 
 test: lint ## every check and test (JOBS=4, PYTEST_ARGS='-k name')
-	@$(BIN)/pytest -n $(JOBS) --dist loadgroup $(PYTEST_ARGS)
+	@$(BIN)/pytest -n $(JOBS) $(PYTEST_ARGS)
 	@$(BIN)/mngr tutorial check $(if $(PYTEST_ARGS),--no-results)
 
 lint: setup-dev ## style, types, import layers, fresh man pages

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import settings
 
 from tests.support.cli import Cli, until
+from tests.support.scheduling import pytest_xdist_make_scheduler
 from tests.support.skips import pytest_configure
 
-__all__ = ["pytest_configure"]
+__all__ = ["pytest_configure", "pytest_xdist_make_scheduler"]
 
 # A shell starts what it puts into the background with Ctrl-C ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -18,7 +18,6 @@ from tests.support.cli import Cli, until
 from tests.support.real import FREE, Stage, stage
 
 # What the tests here look at is made once, by one of the workers.
-pytestmark = pytest.mark.xdist_group("claude")
 
 PATIENCE = 600
 """Seconds; a quiet machine needs a tenth of it."""

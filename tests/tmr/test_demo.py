@@ -19,7 +19,7 @@ from mngr_tmr.ranking import ending_of
 from tests.support.cli import Cli
 
 # What the tests here look at is made once, by one of the workers, in two minutes.
-pytestmark = [pytest.mark.xdist_group("demo"), pytest.mark.soak]
+pytestmark = pytest.mark.soak
 
 
 class Demo:

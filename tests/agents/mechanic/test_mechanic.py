@@ -17,7 +17,6 @@ from tests.agents.mechanic.garage import BUDGET, Garage
 from tests.support.cli import ROOT, Cli, until
 
 # What the tests here look at is made once, by one of the workers.
-pytestmark = pytest.mark.xdist_group("mechanic")
 
 LOOKING = "tests/test_looking_at_notes.py"
 GETTING_STARTED = "tests/test_getting_started.py"
