@@ -16,7 +16,7 @@ from tests.agents.mechanic import defects
 from tests.agents.mechanic.defects import PROJECTS, Defect
 from tests.agents.mechanic.garage import Garage
 
-SEED = int(os.environ.get("MNGR_DEFECT_SEED", "20260101"))
+SEED = int(os.environ.get("MNGR_DEFECT_SEED", "20261116"))
 COUNT = 30
 MINUTE = 60.0
 FEW = [

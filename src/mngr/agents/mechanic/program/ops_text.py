@@ -199,25 +199,8 @@ def parts(raw: str) -> Iterator[tuple[str, int, int]]:
         yield "text", begin, stop
 
 
-def _closing(raw: str, at: int, stop: int) -> int:
-    depth, quote = 0, ""
-    for here in range(at, stop):
-        sign = raw[here]
-        if quote:
-            quote = "" if sign == quote else quote
-        elif sign in "'\"":
-            quote = sign
-        elif sign in "{[(":
-            depth += 1
-        elif sign in "}])":
-            depth -= 1
-            if depth == 0:
-                return here
-    return stop
-
-
-def _field(raw: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
-    """Inside the braces: `value!r:>10`."""
+def _outside_quotes(raw: str, start: int, end: int) -> Iterator[tuple[int, str, int]]:
+    """(place, sign, how deep in brackets)."""
     depth, quote = 0, ""
     for here in range(start, end):
         sign = raw[here]
@@ -225,11 +208,20 @@ def _field(raw: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
             quote = "" if sign == quote else quote
         elif sign in "'\"":
             quote = sign
-        elif sign in "{[(":
-            depth += 1
-        elif sign in "}])":
-            depth -= 1
-        elif depth == 0 and sign == "!" and raw[here + 1 : here + 2] in ("r", "s", "a"):
+        else:
+            depth += (sign in "{[(") - (sign in "}])")
+            yield here, sign, depth
+
+
+def _closing(raw: str, at: int, stop: int) -> int:
+    signs = _outside_quotes(raw, at, stop)
+    return next((here for here, sign, depth in signs if sign in "}])" and depth == 0), stop)
+
+
+def _field(raw: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
+    """Inside the braces: `value!r:>10`."""
+    for here, sign, depth in _outside_quotes(raw, start, end):
+        if depth == 0 and sign == "!" and raw[here + 1 : here + 2] in ("r", "s", "a"):
             yield "conversion", here, here + 2
         elif depth == 0 and sign == ":":
             yield "spec", here + 1, end
