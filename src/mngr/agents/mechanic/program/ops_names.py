@@ -117,7 +117,8 @@ def _other_names(bench: Bench, node: ast.Name) -> Iterator[Edit]:
     elif not called and node.id in _functions(bench):
         usual = 0.5
     uncallable = called and "object is not callable" in bench.hints.message
-    if uncallable or _an_error_out_of_place(bench, node):
+    misused = called and f"{node.id}() " in bench.hints.message
+    if uncallable or misused or _an_error_out_of_place(bench, node):
         usual = 0.8
     for at, new in enumerate(others):
         prior = 0.8 if new in unread else usual * 0.88**at
