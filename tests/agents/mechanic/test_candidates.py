@@ -119,6 +119,39 @@ def test_what_is_usually_meant_is_among_the_candidates(wrong: str, right: str) -
     assert any(ast.dump(ast.parse(text)) == wanted for text in made), made
 
 
+@pytest.mark.parametrize(
+    ("said", "wrong", "right"),
+    [
+        ("name 'LIMIT' is not defined", "f = {}\ndef f(): pass", "LIMIT = {}\ndef f(): pass"),
+        ("name 'num' is not defined", "NOW = 1\ndef f(): g(num)", "NOW = 1\ndef f(): g(NOW)"),
+        (
+            "type object 'ValueError' has no attribute 'floor'",
+            "import math\ndef f(x): return ValueError.floor(x)",
+            "import math\ndef f(x): return math.floor(x)",
+        ),
+        (
+            "int() takes at most 2 arguments (3 given)",
+            "def a(x): pass\ndef b(x, y, z=1): pass\ndef f(x): int(x, x, x)",
+            "def a(x): pass\ndef b(x, y, z=1): pass\ndef f(x): b(x, x, x)",
+        ),
+        ('can only concatenate str (not "int") to str', "x = f(a) + b", "x = f(a) % b"),
+    ],
+)
+def test_what_the_error_says_comes_first(said: str, wrong: str, right: str) -> None:
+    source, edits = all_edits(wrong, Hints(message=said))
+    first = [edit for edit in edits if candidates.valid(source, edit)][:3]
+    made = [ast.dump(ast.parse(edit.applied(source.text))) for edit in first]
+    assert ast.dump(ast.parse(right)) in made, first
+
+
+def test_of_a_table_of_cases_the_expected_value_is_a_hint() -> None:
+    test = "def test_it(given, expected):\n    assert told(given) == expected\n"
+    values: dict[str, str | int | float | bool] = {"given": "3600", "expected": "an hour"}
+    failure = Failure("AssertionError", "assert 'an hourr' == 'an hour'", (), 2, values)
+    source, edits = all_edits("x = 'an hourr'", gather(test, 2, failure, []))
+    assert edits[0].applied(source.text) == "x = 'an hour'"
+
+
 def test_types_and_docstrings_are_not_repaired() -> None:
     text = (
         'def f(a: "list[int]" = 3) -> "str":\n    """Not 3 or 4."""\n    x: int = 5\n    return x\n'

@@ -33,7 +33,7 @@ LIKELY = {
     ("is not", "is"),
 }
 ARITHMETIC = {
-    "+": ("-", "*"),
+    "+": ("-", "*", "%", "/"),
     "-": ("+", "*"),
     "*": ("/", "+", "//", "-", "**"),
     "/": ("//", "*", "-", "%"),
@@ -98,7 +98,9 @@ def arithmetic(bench: Bench, node: ast.AST) -> Iterator[Edit]:
             )
             for at, new in enumerate(ARITHMETIC[text]):
                 prior = (0.5 if at == 0 else 0.25) * (0.1 if textual else 1)
-                yield from bench.edit(node, (start, end), new, "arithmetic", prior)
+                asked = new == "%" and "can only concatenate str" in bench.hints.message
+                prior = 0.9 if asked else prior
+                yield from bench.edit(node, (start, end), new, "arithmetic", prior, asked)
             yield from _without_a_side(bench, node)
     elif isinstance(node, ast.AugAssign):
         between = bench.source.tokens_between(

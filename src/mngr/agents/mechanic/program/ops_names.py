@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import re
 from collections.abc import Iterator
 
+from mngr.agents.mechanic.program import scope
 from mngr.agents.mechanic.program.bench import Bench, near, pairs
+from mngr.agents.mechanic.program.scope import BUILT_IN
 from mngr.agents.mechanic.program.source import Edit
 
 FAMILIES = [
@@ -62,7 +63,6 @@ for family in FAMILIES:
         RELATIVES.setdefault(member, []).extend(each for each in family if each != member)
 RAISED = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Exit|Interrupt))\b", re.MULTILINE)
 UNDEFINED = re.compile(r"name '(\w+)' is not defined")
-BUILT_IN = frozenset(dir(builtins))
 COMMON = (
     "int",
     "str",
@@ -87,17 +87,20 @@ def may_define(bench: Bench, node: ast.AST) -> bool:
 def names(bench: Bench, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Name) and may_define(bench, node):
         for missing in set(UNDEFINED.findall(bench.hints.message)):
-            if node.id in _unread(bench, node) or node.id in BUILT_IN:
+            if node.id in scope.unread(bench, node) or node.id in BUILT_IN:
                 yield from bench.replace(node, missing, "target", 0.98, True)
             elif bench.source.function(node) is None:
-                twice = _bound_by_module(bench).count(node.id) > 1
+                twice = scope.bound_by_module(bench).count(node.id) > 1
                 yield from bench.replace(node, missing, "target", 0.98 if twice else 0.6, True)
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
         return
     hints = bench.hints
     if f"name '{node.id}' is not defined" in hints.message:
-        for new in [*near(node.id, _scope(bench, node), 0.4), *_scope(bench, node)[:8]]:
-            yield from bench.replace(node, new, "name", 0.9, True)
+        here = scope.around(bench, node)
+        others = [*near(node.id, here, 0.4), *here[:8], *scope.of_module(bench, node)]
+        for at, new in enumerate(dict.fromkeys(others)):
+            yield from bench.replace(node, new, "name", 0.9 * 0.99**at, True)
+    yield from _owners(bench, node)
     for at, new in enumerate(RELATIVES.get(node.id, ())):
         yield from bench.replace(node, new, "relative", 0.6 * 0.75**at)
     if _rare(bench, node.id):
@@ -106,36 +109,41 @@ def names(bench: Bench, node: ast.AST) -> Iterator[Edit]:
     yield from _other_names(bench, node)
 
 
+def _owners(bench: Bench, node: ast.Name) -> Iterator[Edit]:
+    """Of `x.floor` where x has no such thing: what has it elsewhere, or could."""
+    parent = bench.source.parents.get(node)
+    if not isinstance(parent, ast.Attribute):
+        return
+    if f"no attribute '{parent.attr}'" in bench.hints.message:
+        known = bench.source.attributes.items()
+        owners = [name for name, attrs in known if parent.attr in attrs and name.isidentifier()]
+        others = [*owners, *scope.imported(bench), *scope.around(bench, node)[:8]]
+        for at, new in enumerate(dict.fromkeys(others)):
+            yield from bench.replace(node, new, "owner", 0.93 * 0.97**at, True)
+
+
 def _other_names(bench: Bench, node: ast.Name) -> Iterator[Edit]:
-    others = [each for each in _scope(bench, node) if each != node.id]
-    unread = _unread(bench, node)
+    others = [each for each in scope.around(bench, node) if each != node.id]
+    unread = scope.unread(bench, node)
     called = _is_called(bench, node)
     # `int.name` and `zip[0]` are hardly ever meant; `int(x)` nearly always is.
     usual = 0.22
     if node.id in BUILT_IN:
         usual = 0.06 if called else 0.5
-    elif not called and node.id in _functions(bench):
+    elif not called and node.id in scope.functions(bench):
         usual = 0.5
-    uncallable = called and "object is not callable" in bench.hints.message
-    misused = called and f"{node.id}() " in bench.hints.message
-    if uncallable or misused or _an_error_out_of_place(bench, node):
+    elif node.id in scope.imported(bench) and not _has_attribute(bench, node):
+        usual = 0.6
+    said = bench.hints.message
+    wrong = called and ("object is not callable" in said or f"{node.id}()" in said)
+    if wrong or _an_error_out_of_place(bench, node):
         usual = 0.8
     for at, new in enumerate(others):
-        prior = 0.8 if new in unread else usual * 0.88**at
-        yield from bench.replace(node, new, "other name", prior, uncallable)
+        prior = 0.8 if new in unread else usual * (0.96 if wrong else 0.88) ** at
+        yield from bench.replace(node, new, "other name", prior, wrong)
     if called and node.id not in BUILT_IN:
         for at, new in enumerate(COMMON):
             yield from bench.replace(node, new, "other name", 0.2 * 0.9**at)
-
-
-def _functions(bench: Bench) -> set[str]:
-    return {each.name for each in bench.source.tree.body if isinstance(each, ast.FunctionDef)} | {
-        name.asname or name.name
-        for each in bench.source.tree.body
-        if isinstance(each, ast.ImportFrom)
-        for name in each.names
-        if name.name.islower()
-    }
 
 
 def _an_error_out_of_place(bench: Bench, node: ast.Name) -> bool:
@@ -143,6 +151,10 @@ def _an_error_out_of_place(bench: Bench, node: ast.Name) -> bool:
     statement = bench.source.statement(node)
     usual = isinstance(statement, (ast.Raise, ast.ExceptHandler))
     return node.id.endswith("Error") and node.id in BUILT_IN and not usual
+
+
+def _has_attribute(bench: Bench, node: ast.Name) -> bool:
+    return isinstance(bench.source.parents.get(node), ast.Attribute)
 
 
 def _is_called(bench: Bench, node: ast.Name) -> bool:
@@ -156,65 +168,6 @@ def _of_a_type_check(call: ast.Call) -> bool:
 
 def _rare(bench: Bench, name: str) -> bool:
     return bench.words.names[name] <= 1 and name not in BUILT_IN
-
-
-def _scope(bench: Bench, node: ast.AST) -> list[str]:
-    """Names that could stand here: nearest lines first, then arguments, then the module's."""
-    function = bench.source.function(node)
-    line = getattr(node, "lineno", 1)
-    if function is None:
-        return _module_names(bench, node)
-    found = [
-        (abs(each.lineno - line), each.id)
-        for each in bench.source.inside(function)
-        if isinstance(each, ast.Name) and each.id not in BUILT_IN
-    ]
-    arguments = function.args
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    found += [(9, name) for name in _caught(bench, function)]
-    ordered = [name for _, name in sorted(found)] + [arg.arg for arg in every]
-    called = isinstance(bench.source.parents.get(node), ast.Call) and (
-        getattr(bench.source.parents[node], "func", None) is node
-    )
-    functions = _module_names(bench, node)
-    return list(dict.fromkeys([*functions, *ordered] if called else ordered))[:20]
-
-
-def _caught(bench: Bench, function: ast.AST) -> list[str]:
-    """Names of exceptions: `except OSError as error`."""
-    inside = bench.source.inside(function)
-    return [each.name for each in inside if isinstance(each, ast.ExceptHandler) and each.name]
-
-
-def _unread(bench: Bench, node: ast.AST) -> set[str]:
-    """Arguments and variables of the function that nothing looks at: one of them was meant."""
-    function = bench.source.function(node)
-    if function is None:
-        return set()
-    names = [each for each in bench.source.inside(function) if isinstance(each, ast.Name)]
-    read = {each.id for each in names if isinstance(each.ctx, ast.Load)}
-    made = {each.id for each in names if isinstance(each.ctx, ast.Store)}
-    made |= set(_caught(bench, function))
-    made |= {each.arg for each in bench.source.inside(function) if isinstance(each, ast.arg)}
-    return made - read - {"self", "cls", "_"}
-
-
-def _bound_by_module(bench: Bench) -> list[str]:
-    found: list[str] = []
-    for statement in bench.source.tree.body:
-        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-            found.append(statement.name)
-        elif isinstance(statement, ast.ImportFrom):
-            found += [each.asname or each.name for each in statement.names]
-        elif isinstance(statement, ast.Assign):
-            found += [each.id for each in statement.targets if isinstance(each, ast.Name)]
-    return found
-
-
-def _module_names(bench: Bench, node: ast.AST) -> list[str]:
-    wanted = getattr(node, "id", "")
-    plain = [name for name in _bound_by_module(bench) if name not in ("annotations", "*")]
-    return sorted(plain, key=lambda name: (name[:2] != wanted[:2], name))[:16]
 
 
 def attributes(bench: Bench, node: ast.AST) -> Iterator[Edit]:
