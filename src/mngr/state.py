@@ -7,6 +7,9 @@ from enum import StrEnum
 from mngr.records import AgentRecord, Exit, Started
 from mngr.struct import Json, Struct
 
+STARTING = "starting"
+"""What a program is at that nothing has been heard of yet."""
+
 KILLED_GRACE = 1.0
 """A pane can be seen dead an instant before its `exit` file; after this long none is coming."""
 
@@ -49,7 +52,8 @@ class Signals(Struct):
     """What an agent type reads from its hooks and transcript."""
 
     waiting: str = ""
-    """Why it waits for somebody: end_of_turn, permission, quota, error or interrupted."""
+    """Why it waits for somebody: end_of_turn, permission, quota, error, interrupted, unreachable
+    or dialog."""
     working: str = ""
     """What it is at, where it says so; without either word it is just alive."""
     detail: str = ""
@@ -89,6 +93,8 @@ class Evidence(Struct):
     """Likewise of `status`: where the program itself writes down what it is at."""
     outcome: bytes = b""
     """What it published at its end, not looked into."""
+    now: float = 0.0
+    """The host's clock when all this was read."""
 
     @property
     def this_signals(self) -> dict[str, Signal]:

@@ -144,7 +144,7 @@ def _is_over(args: argparse.Namespace, job: Job) -> bool:
     agent = job.agent
     if agent.state is not State.WAITING:
         return agent.state in ENDED
-    if agent.verdict.reason.startswith(("permission", "quota")):
+    if agent.verdict.reason.startswith(("permission", "quota", "dialog", "unreachable")):
         if agent.verdict.reason not in job.told:
             job.told.add(agent.verdict.reason)
             reason = clean(agent.verdict.reason)

@@ -2,22 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
-from tests.support.cli import Cli
-from tests.support.real import PATIENCE, Stage, stage
-
-# A short turn of OpenCode takes 14 s of CPU time, all of them together many minutes.
-SLOW = pytest.param("opencode", marks=pytest.mark.soak)
-
-
-@pytest.fixture(params=["claude", "codex", SLOW])
-def real(request: pytest.FixtureRequest, local: Cli) -> Iterator[Stage]:
-    with stage(local, request.param) as ready:
-        yield ready
-
+from tests.support.real import PATIENCE, Stage
 
 MANY = 'second: two lines\n  indented, with "quotes" and $HOME\n\nlast line'
 BIG = "third: begins\n" + "\n".join(f"{n:05d} all work and no play" for n in range(800)) + "\nends"
@@ -59,7 +44,6 @@ def test_an_agent_lives_through_its_whole_arc(real: Stage) -> None:
     cli("stop", "fox", timeout=PATIENCE).ok()
     assert real.state("fox")[0] == "STOPPED"
     cli("start", "fox", timeout=PATIENCE).ok()
-    real.comes_up("fox")
     real.say("fox", "fourth: are you there").ok()
     expected.append("fourth: are you there")
     assert stripped(real.answered("fox", "fourth:").prompts) == expected
@@ -67,7 +51,6 @@ def test_an_agent_lives_through_its_whole_arc(real: Stage) -> None:
 
     # a clone knows what was said, and what it hears then is its own
     cli("clone", "fox", "cub", timeout=PATIENCE).ok()
-    real.comes_up("cub")
     real.say("cub", "fifth: who are you").ok()
     cub = real.answered("cub", "fifth:")
     assert stripped(cub.prompts) == [*expected, "fifth: who are you"]

@@ -151,6 +151,64 @@ def test_the_program_says_whether_it_works_and_the_rest_says_why_not(
     assert told(found) == reason
 
 
+PROMPTED = signal(START, prompted=True)
+SENT = signal(LATER - 59)
+"""A second after the program last called itself idle."""
+
+
+@pytest.mark.parametrize(
+    ("found", "later", "reason"),
+    [
+        (evidence("idle", Launch=PROMPTED), 1, "working"),
+        (evidence("idle", Launch=PROMPTED), 40, "end_of_turn"),
+        (evidence("idle", Launch=PROMPTED, Stop=ASKED), 1, "end_of_turn"),
+        (evidence("idle", UserPromptSubmit=SENT), 2, "working"),
+        (evidence("idle", UserPromptSubmit=SENT), 40, "interrupted"),
+        (evidence("idle", UserPromptSubmit=ASKED), 2, "interrupted"),
+        (evidence("idle", Launch=PROMPTED, UserPromptSubmit=SENT, Stop=STOP), 2, "end_of_turn"),
+    ],
+)
+def test_a_prompt_that_it_is_about_to_begin_with_is_work(
+    found: Evidence, later: float, reason: str
+) -> None:
+    """`later` are seconds since the program has called itself idle."""
+    assert told(found.replace(now=LATER - 60 + later)) == reason
+
+
+def entry(type: str, time: float, **more: object) -> bytes:
+    said = {"type": type, "timestamp": iso(time), **more}
+    return json.dumps(said, separators=(",", ":")).encode() + b"\n"
+
+
+BEGUN = entry("user", LATER - 70, message={"role": "user", "content": "go on"})
+PUT_OFF = entry("queue-operation", LATER - 80, operation="enqueue", content="go on")
+FETCHED = entry("queue-operation", LATER - 75, operation="dequeue")
+DROPPED = entry("queue-operation", LATER - 75, operation="popAll")
+
+
+@pytest.mark.parametrize(
+    ("tail", "later", "reason"),
+    [
+        (PUT_OFF, 1, "working"),
+        (PUT_OFF + FETCHED, 1, "working"),
+        (PUT_OFF + FETCHED + BEGUN, 1, "end_of_turn"),
+        (PUT_OFF + DROPPED, 1, "end_of_turn"),
+        (PUT_OFF, 100, "end_of_turn"),
+        (PUT_OFF.replace(b"2026", b"2025"), 1, "end_of_turn"),
+    ],
+)
+def test_what_came_while_it_was_busy_is_work(tail: bytes, later: float, reason: str) -> None:
+    found = evidence("idle", tail=recorded("talk", 27) + tail, Stop=ASKED)
+    assert told(found.replace(now=LATER - 60 + later)) == reason
+
+
+def test_a_quota_that_was_reset_says_so() -> None:
+    found = evidence("idle", tail=recorded("quota", 8))
+    again = "quota: was reset 2026-11-16T01:17:01Z: send it a message to go on"
+    assert told(found.replace(now=LATER)) == again
+    assert told(found.replace(now=LATER - 3600)) == "quota: resets 2026-11-16T01:17:01Z"
+
+
 @pytest.mark.parametrize(
     ("found", "reason"),
     [

@@ -17,9 +17,10 @@ from mngr.agents import codex_home, codex_rollout
 from mngr.agents.base import LaunchContext, Tokens
 from mngr.agents.codex import CodexAgent, options
 from mngr.errors import UsageError
-from mngr.records import AgentRecord, Started, Worker
-from mngr.state import Evidence, Pane
+from mngr.records import AgentRecord
+from mngr.state import Evidence
 from mngr.struct import Json
+from tests.support import fox
 
 RECORDED = (Path(__file__).parent / "recorded" / "codex.jsonl").read_bytes()
 THREAD = "01a1e1af-a24f-7be1-9959-d31d8b696517"
@@ -30,47 +31,13 @@ CODEX = CodexAgent()
 
 
 def record(**changes: object) -> AgentRecord:
-    base = AgentRecord(
-        id="agent-1",
-        name="fox",
-        type="codex",
-        argv=(),
-        work_dir="/home/fox/den",
-        source="/home/fox/repo",
-        transfer="git-worktree",
-        made_work_dir=True,
-        create_time=BEGAN,
-        launch="L2",
-        launch_time=BEGAN,
-        worker=Worker(machine="m", pid=1, start="1"),
-    )
-    return base.replace(**changes)
+    return fox.record("codex", BEGAN, **changes)
 
 
 def evidence(
     tail: bytes = b"", title: str = "", said: dict[str, Json] | None = None, **changes: object
 ) -> Evidence:
-    pane = Pane(
-        session="agent-1",
-        pane_id="%1",
-        pid=7,
-        dead=False,
-        dead_time=0.0,
-        tty="/dev/pts/1",
-        activity=0.0,
-        in_mode=False,
-        window="agent",
-        title=title,
-    )
-    return Evidence(
-        id="agent-1",
-        rev=1,
-        record=record(**changes),
-        started=Started(launch="L2", pid=7, time=BEGAN),
-        panes=(pane,),
-        tail=tail,
-        signals=said or {},
-    )
+    return fox.evidence(record(**changes), tail, title, said)
 
 
 def signal(input: dict[str, Json] | None = None, launch: str = "L2", time: float = 0.0) -> Json:
@@ -184,10 +151,56 @@ def test_a_quota_has_its_reset_in_utc_where_codex_was_told() -> None:
     assert told.reason == "quota: resets 2026-11-16T01:07:00Z"
 
 
+def test_a_quota_that_was_reset_says_so() -> None:
+    moment = codex_rollout.Moment(reset=1794791220.0)
+    assert codex_rollout.reset_time(moment, 1794791219.0) == "resets 2026-11-16T01:07:00Z"
+    assert codex_rollout.reset_time(moment, 1794791221.0).startswith("was reset 2026-11-16T01:07")
+
+
+def retry(second: int, pause: int, turn: str) -> bytes:
+    said = "stream connection failed; waiting to retry"
+    told = f"turn_id={turn} error=Connection failed: error sending request retry_delay={pause}s"
+    when = f"2026-11-16T01:00:{second:02d}.5Z"
+    return f"{when}  WARN codex_core::responses_retry: {said} {told}\n".encode()
+
+
+def test_a_server_that_stays_away_is_unreachable_until_something_is_written_down() -> None:
+    tail = upto("task_started")
+    turn = codex_rollout.last_moment(tail, "").turn
+    assert turn
+    gone = retry(1, 5, turn) + retry(7, 10, turn) + retry(18, 20, turn)
+    now = 1794790800.0 + 19
+
+    def told(log: bytes, later: float = 0.0, tail: bytes = tail) -> str:
+        found = evidence(tail, "Thinking", {"SessionStart": signal()})
+        return CODEX.signals(found.replace(status=log, now=now + later)).reason
+
+    assert told(gone).startswith("unreachable: Connection failed: error sending request (")
+    assert told(gone[: gone.rindex(b"2026")]) == "working"
+    assert told(gone.replace(turn.encode(), b"another")) == "working"
+    assert told(gone, later=90) == "working"
+    answer = b'{"timestamp":"2026-11-16T01:00:39.1Z","type":"response_item","payload":{}}\n'
+    assert told(gone, tail=tail + answer) == "working"
+    found = evidence(tail, "Thinking", {}).replace(status=gone, now=now)
+    assert CODEX.signals(found).since == 1794790801.5
+
+
+def test_its_log_is_kept_small_and_its_filter_from_what_the_agent_runs(home: Path) -> None:
+    launch = CODEX.prepare(context())
+    assert launch.links["status"] == "/home/fox/state/codex/log/codex-tui.log"
+    assert launch.env["RUST_LOG"] == "codex_core::responses_retry=warn"
+    assert settings(context(), "mngr.config.toml")["shell_environment_policy"] == {
+        "exclude": ["RUST_LOG"]
+    }
+    mine = context().replace(env={"RUST_LOG": "debug"})
+    assert "RUST_LOG" not in CODEX.prepare(mine).env
+    assert "shell_environment_policy" not in settings(mine, "mngr.config.toml")
+
+
 def test_what_an_earlier_launch_left_unfinished_is_not_work() -> None:
     tail = upto("task_started").replace(b"2026-11-16", b"2026-11-15")
     assert CODEX.signals(evidence(tail, "Ready")).waiting == "end_of_turn"
-    assert CODEX.signals(evidence(tail, "vm")).reason == ""
+    assert CODEX.signals(evidence(tail, "vm")).reason == "starting"
 
 
 ASKED: dict[str, Json] = {
@@ -219,7 +232,7 @@ def test_at_rest_before_the_first_prompt_it_waits_unless_a_prompt_is_on_its_way(
     prompt = {"Prompt": signal({"prompt": "go"})}
     assert not CODEX.signals(evidence(title="Ready", said=prompt)).waiting
     assert CODEX.signals(evidence(title="Starting")).working
-    assert CODEX.signals(evidence(title="vm")).reason == ""
+    assert CODEX.signals(evidence(title="vm")).reason == "starting"
 
 
 def test_a_last_line_larger_than_the_tail_does_not_hide_the_end() -> None:
@@ -315,7 +328,7 @@ def test_the_first_prompt_rides_in_argv(home: Path) -> None:
     launch = CODEX.prepare(context("-x: go", argv=("--model", "m")))
     assert launch.argv == ("codex", "--profile", "mngr", "--model", "m", "--", "-x: go")
     assert launch.took_prompt
-    assert launch.env == {"CODEX_HOME": "/home/fox/state/codex"}
+    assert launch.env["CODEX_HOME"] == "/home/fox/state/codex"
     assert not CODEX.prepare(context("x" * 100_000)).took_prompt
 
 
@@ -430,10 +443,11 @@ def test_a_profile_of_the_users_own_is_refused(home: Path) -> None:
 def test_the_login_is_linked_here_and_copied_elsewhere(home: Path) -> None:
     (home / "auth.json").write_text("{}")
     here = CODEX.prepare(context())
-    assert here.links == {"codex/auth.json": str(home / "auth.json")}
+    assert here.links["codex/auth.json"] == str(home / "auth.json")
     assert "codex/auth.json" not in here.files and "signals/Login.json" not in here.files
     there = CODEX.prepare(context().replace(local=False))
-    assert there.files["codex/auth.json"] == (b"{}", 0o600) and not there.links
+    assert there.files["codex/auth.json"] == (b"{}", 0o600)
+    assert "codex/auth.json" not in there.links
 
 
 def test_a_key_is_a_login_and_nothing_at_all_is_said(home: Path) -> None:

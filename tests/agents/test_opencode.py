@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from mngr.agents import opencode_talk as talk
 from mngr.agents.base import Delivery, LaunchContext, Tokens
 from mngr.agents.opencode import OpenCodeAgent, options
-from mngr.records import AgentRecord, Started, Worker
-from mngr.state import Evidence, Pane
+from mngr.errors import UsageError
+from mngr.records import AgentRecord, Started
+from mngr.state import Evidence
 from mngr.struct import Json
+from tests.support import fox
 
 RECORDED = (Path(__file__).parent / "recorded" / "opencode.jsonl").read_bytes()
 SESSION = "ses_e1e3753ccffeCwyyM0RXGjdNdp"
@@ -25,45 +27,12 @@ OPENCODE = OpenCodeAgent()
 
 
 def record(**changes: object) -> AgentRecord:
-    base = AgentRecord(
-        id="agent-1",
-        name="fox",
-        type="opencode",
-        argv=(),
-        work_dir="/home/fox/work",
-        transfer="git-worktree",
-        made_work_dir=True,
-        create_time=BEGAN,
-        launch="L2",
-        launch_time=BEGAN,
-        worker=Worker(machine="m", pid=1, start="1"),
-    )
-    return base.replace(**changes)
+    return fox.record("opencode", BEGAN, **changes)
 
 
 def evidence(tail: bytes = b"", title: str = "", prompt: bool = False) -> Evidence:
-    pane = Pane(
-        session="agent-1",
-        pane_id="%1",
-        pid=7,
-        dead=False,
-        dead_time=0.0,
-        tty="/dev/pts/1",
-        activity=0.0,
-        in_mode=False,
-        window="agent",
-        title=title,
-    )
-    said: dict[str, Json] = {"launch": "L2", "time": 0.0, "input": {"prompt": "go"}}
-    return Evidence(
-        id="agent-1",
-        rev=1,
-        record=record(),
-        started=Started(launch="L2", pid=7, time=BEGAN),
-        panes=(pane,),
-        tail=tail,
-        signals={"Prompt": said} if prompt else {},
-    )
+    said: Json = {"launch": "L2", "time": 0.0, "input": {"prompt": "go"}}
+    return fox.evidence(record(), tail, title, {"Prompt": said} if prompt else {})
 
 
 def state(word: str, text: str = "", time: float = BEGAN + 100, **more: Json) -> bytes:
@@ -139,6 +108,42 @@ def test_the_last_word_is_the_state(line: bytes, reason: str) -> None:
     assert told.reason.startswith(reason) and told.since == BEGAN + 100
 
 
+GONE = "Cannot connect to API: Is the computer able to access the url?"
+
+
+def test_a_server_that_stays_away_is_unreachable_until_it_answers() -> None:
+    first = state("retry", GONE, BEGAN + 100, attempt=3, next=BEGAN + 108)
+    again = state("retry", GONE, BEGAN + 109, attempt=4, next=BEGAN + 209)
+    trying = first + again + state("busy", time=BEGAN + 209)
+    step: Json = {"id": "p", "messageID": "m", "type": "step-start"}
+    begun = json.dumps({"kind": "part", "time": BEGAN + 210, "value": step}).encode() + b"\n"
+
+    def told(tail: bytes, now: float = 211) -> str:
+        return OPENCODE.signals(evidence(RECORDED + tail).replace(now=BEGAN + now)).reason
+
+    assert told(first).startswith("working: trying again")
+    assert told(first + again) == told(trying) == f"unreachable: {GONE} (tried 4 times)"
+    assert OPENCODE.signals(evidence(RECORDED + trying)).since == BEGAN + 100
+    assert told(trying + begun) == told(trying, now=300) == "working"
+    assert told(trying + state("idle", time=BEGAN + 211)) == "end_of_turn"
+
+
+def said(time: float, created: float) -> bytes:
+    value: Json = {"id": "msg_z", "role": "user", "time": {"created": int(created * 1000)}}
+    line = {"kind": "message", "time": time, "session": SESSION, "value": value}
+    return json.dumps(line).encode() + b"\n"
+
+
+@pytest.mark.parametrize("word", ["ready", "idle", "interrupted", "error"])
+def test_what_it_was_just_told_is_work(word: str) -> None:
+    rest = state(word)
+    message = said(BEGAN + 105, BEGAN + 105)
+    soon = evidence(rest + message).replace(now=BEGAN + 106)
+    assert OPENCODE.signals(soon).reason == "working"
+    for tail, now in {rest + message: 200, rest + said(BEGAN + 105, BEGAN + 90): 106}.items():
+        assert OPENCODE.signals(evidence(tail).replace(now=BEGAN + now)).waiting
+
+
 def test_what_an_earlier_launch_said_does_not_count() -> None:
     old = RECORDED + state("busy", time=BEGAN - 1)
     later = BEGAN + 1000
@@ -152,7 +157,7 @@ def test_before_it_has_begun_with_its_prompt_it_does_not_wait() -> None:
     assert OPENCODE.signals(evidence(state("ready"), prompt=True)).working
     assert OPENCODE.signals(evidence(prompt=True)).working
     assert OPENCODE.signals(evidence(state("ready"))).waiting == "end_of_turn"
-    assert OPENCODE.signals(evidence()).reason == ""
+    assert OPENCODE.signals(evidence()).reason == "starting"
 
 
 def test_it_can_be_typed_to_once_it_has_named_its_terminal() -> None:
@@ -253,6 +258,13 @@ def test_a_busy_one_has_it_queued_until_it_answers() -> None:
 
 def context(prompt: str = "", **changes: object) -> LaunchContext:
     return LaunchContext(record=record(**changes), state_dir="/home/fox/state", prompt=prompt)
+
+
+def test_a_terminal_on_which_it_would_crash_is_refused() -> None:
+    with pytest.raises(UsageError, match="30 columns"):
+        OPENCODE.prepare(context(width=30))
+    OPENCODE.prepare(context(width=40))
+    OPENCODE.prepare(context("go", width=30, headless=True))
 
 
 def test_the_first_prompt_rides_in_argv() -> None:

@@ -7,6 +7,7 @@ import re
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,15 +15,6 @@ import pytest
 
 from tests.support.cli import Cli, lives, until
 from tests.support.real import ASKING, PATIENCE, Stage, stage
-
-# A short turn of OpenCode takes 14 s of CPU time, all of them together many minutes.
-SLOW = pytest.param("opencode", marks=pytest.mark.soak)
-
-
-@pytest.fixture(params=["claude", "codex", SLOW])
-def real(request: pytest.FixtureRequest, local: Cli) -> Iterator[Stage]:
-    with stage(local, request.param) as ready:
-        yield ready
 
 
 @pytest.fixture
@@ -59,14 +51,16 @@ def test_errors_and_interruptions_are_reasons_to_wait(real: Stage) -> None:
 
     server.vanish()
     real.say("fox", "fine: are you there").ok()
-    real.reaches("fox", "RUNNING")
-    if real.program == "claude":
-        # The others try again for as long as it takes.
-        real.reaches("fox", "WAITING", "error")
+    real.reaches("fox", "WAITING", GONE[real.program])
+    assert "onnect" in real.state("fox")[1]
     server.return_()
     if real.program == "claude":
         real.say("fox", "fine: again").ok()
     real.answered("fox", "fine:")
+
+
+GONE = {"claude": "error", "codex": "unreachable", "opencode": "unreachable"}
+"""Claude gives up after some tries; the others go on for as long as it takes."""
 
 
 def interrupt(real: Stage, name: str) -> None:
@@ -88,7 +82,6 @@ def test_a_program_killed_in_its_turn_resumes_the_conversation(real: Stage) -> N
     assert real.reaches("fox", "FAILED") == "signal SIGKILL"
 
     cli("start", "fox", timeout=PATIENCE).ok()
-    real.comes_up("fox")
     real.say("fox", "second: go on").ok()
     talk = real.answered("fox", "second:")
     assert talk.prompts[0] == "first: a long task" and talk.prompts[-1] == "second: go on"
@@ -102,7 +95,8 @@ def kill_program(real: Stage, name: str) -> None:
     found = children(launcher)
     assert found
     for pid in reversed(found):
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # some end by themselves
+            os.kill(pid, signal.SIGKILL)
     until(lambda: not any(map(lives, found)), 30, "the program is gone")
 
 

@@ -75,12 +75,6 @@ class Stage:
         self.until(name, there, f"{name} is {state} ({reason})")
         return seen[0][1]
 
-    def comes_up(self, name: str) -> None:
-        """After a start. A message waits for that itself, but only for a minute, which OpenCode
-        can take on a machine that is busy otherwise."""
-        if self.program == "opencode":
-            self.reaches(name, "WAITING")
-
     def until(self, name: str, condition: Callable[[], object], what: str) -> None:
         """A failure shows what the agent's state and screen are instead."""
         deadline = time.monotonic() + PATIENCE

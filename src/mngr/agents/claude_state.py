@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from mngr.agents import claude_log
+from mngr.agents import claude_log, waits
 from mngr.agents.jsonl import iso, number, objects, one_line, rows, table, text
-from mngr.state import FAR, Signals
+from mngr.state import FAR, STARTING, Signals
 from mngr.struct import Struct
 
 TYPE_CHECKING = False
@@ -30,6 +30,8 @@ RESET = re.compile(
 """As a person reads it; the transcript, which is a moment later, has it as a number."""
 SLACK = 2.0
 """Seconds by which a file and the hook that tells of the same may differ."""
+BEGIN = 30.0
+"""Seconds that an idle program gets, on a slow machine, to begin with a prompt that it has."""
 
 
 class Status(Struct):
@@ -52,7 +54,7 @@ class Ending(Struct):
 def read(evidence: Evidence) -> Signals:
     said = evidence.this_signals
     if "SessionStart" not in said:
-        return Signals(working="starting", since=_launched(evidence))
+        return Signals(working=STARTING, since=_launched(evidence))
     now = status(evidence)
     if now.word == "waiting":
         return Signals(waiting="permission", detail=question(evidence, now), since=now.since)
@@ -87,14 +89,16 @@ def newest(said: dict[str, Signal], *events: str) -> Signal | None:
 
 def _at_rest(evidence: Evidence, since: float) -> Signals:
     """Why it has nothing to do."""
-    end, last = ending(evidence.tail), newest(evidence.this_signals, *EVENTS)
+    end, last = ending(evidence.tail, evidence.now), newest(evidence.this_signals, *EVENTS)
     # A turn has begun or ended since, of which the transcript is a moment late to tell.
     late = last is not None and last.event in TURN and end.time < iso(last.time)
     if end.kind in ("interrupted", "error", "quota") and not late:
         return Signals(waiting=end.kind, detail=end.detail, since=since)
     if last is not None and last.event == "StopFailure":
-        kind, detail = failure(last.input)
+        kind, detail = failure(last.input, evidence.now)
         return Signals(waiting=kind, detail=detail, since=since)
+    if last is not None and _about_to_begin(evidence, last, end, since):
+        return Signals(working="working", since=last.time)
     # A prompt went in, nothing says that its turn has ended, and yet it does nothing.
     dropped = last is not None and last.event == "UserPromptSubmit"
     killed = last is not None and last.event == "SessionStart" and end.kind in ("asked", "called")
@@ -102,17 +106,49 @@ def _at_rest(evidence: Evidence, since: float) -> Signals:
     return Signals(waiting=reason, since=since)
 
 
+def _about_to_begin(evidence: Evidence, last: Signal, end: Ending, since: float) -> bool:
+    """It calls itself idle still, between having its prompt and beginning with it."""
+    if evidence.now - max(since, last.time) > BEGIN:
+        return False  # the prompt was taken back, or was nothing to begin with
+    said, launched = evidence.this_signals, iso(_launched(evidence))
+    if last.event == "UserPromptSubmit":
+        return since < last.time
+    first = last.event == "SessionStart" and not any(each in said for each in TURN)
+    return (first and _prompted(said) and end.time < launched) or _queued(evidence.tail, launched)
+
+
+QUEUE = b'"queue-operation"'
+
+
+def _queued(tail: bytes, launched: str) -> bool:
+    """Whether something that came while it was busy has yet to be begun with."""
+    if QUEUE not in tail:  # most have none, and a listing looks at every agent
+        return False
+    for entry in _backwards(tail, QUEUE):
+        if entry.get("type") == "queue-operation":
+            kept = entry.get("operation") in ("enqueue", "dequeue")
+            return kept and text(entry.get("timestamp")) >= launched
+        if entry.get("type") == "user" and claude_log.prompt(entry):
+            return False
+    return False
+
+
+def _prompted(said: dict[str, Signal]) -> bool:
+    """Whether it was launched with a prompt."""
+    return "Launch" in said and bool(said["Launch"].input.get("prompted"))
+
+
 def _without_status(evidence: Evidence, said: dict[str, Signal]) -> Signals:
     last = newest(said, *EVENTS)
     assert last is not None, "SessionStart is there"
-    end, asked = ending(evidence.tail), _asked(said, last.time)
+    end, asked = ending(evidence.tail, evidence.now), _asked(said, last.time)
     later = end.time > iso(last.time)
     if asked is not None and not (end.kind and end.time > iso(asked.time)):
         return Signals(waiting="permission", detail=describe(asked.input), since=asked.time)
     if end.kind == "interrupted" and (later or last.event != "UserPromptSubmit"):
         return Signals(waiting="interrupted", since=last.time)
-    prompted = table(said["Launch"].input).get("prompted") if "Launch" in said else False
-    begun = last.event == "UserPromptSubmit" or (last.event == "SessionStart" and prompted)
+    prompted = last.event == "SessionStart" and _prompted(said)
+    begun = last.event == "UserPromptSubmit" or prompted
     # What was queued begins a turn of its own, of which no hook tells.
     if begun or (later and end.kind in ("asked", "called")):
         return Signals(working="working", since=last.time)
@@ -124,25 +160,25 @@ def _asked(said: dict[str, Signal], since: float) -> Signal | None:
     return asked if asked is not None and asked.time >= since else None
 
 
-def ending(tail: bytes) -> Ending:
+def ending(tail: bytes, now: float) -> Ending:
     for entry in _backwards(tail):
         if not entry.get("isSidechain") and not entry.get("isMeta"):
-            kind, detail = _kind(entry)
+            kind, detail = _kind(entry, now)
             if kind:
                 return Ending(kind=kind, detail=detail, time=text(entry.get("timestamp")))
     return Ending()
 
 
-def _backwards(tail: bytes) -> Iterator[dict[str, Json]]:
+def _backwards(tail: bytes, *more: bytes) -> Iterator[dict[str, Json]]:
     """The last line first, and none parsed in vain: a listing does this for every agent."""
-    return objects(b"\n".join(reversed(tail.split(b"\n"))), *claude_log.TALK)
+    return objects(b"\n".join(reversed(tail.split(b"\n"))), *claude_log.TALK, *more)
 
 
-def _kind(entry: dict[str, Json]) -> tuple[str, str]:
+def _kind(entry: dict[str, Json], now: float) -> tuple[str, str]:
     content = table(entry.get("message")).get("content")
     if entry.get("type") == "assistant":
         if entry.get("isApiErrorMessage"):
-            return failure(entry)
+            return failure(entry, now)
         called = any(block.get("type") == "tool_use" for block in rows(content))
         return ("called" if called else "answered"), ""
     if claude_log.said(content).startswith(claude_log.INTERRUPTED):
@@ -154,13 +190,13 @@ def _kind(entry: dict[str, Json]) -> tuple[str, str]:
     return ("called" if answered else ""), ""
 
 
-def failure(told: dict[str, Json]) -> tuple[str, str]:
+def failure(told: dict[str, Json], now: float) -> tuple[str, str]:
     """An error as the transcript or the StopFailure hook tells it; a used-up plan is a quota."""
     message = table(told.get("message")).get("content", told.get("last_assistant_message"))
     words = one_line(claude_log.said(message)) or text(told.get("error")) or "unknown"
     reset = number(table(told.get("quotaLimits")).get("resetsAt"))
     if reset:
-        return "quota", f"resets {iso(reset)[:19]}Z"
+        return "quota", waits.reset(reset, now)
     at = RESET.search(words) if told.get("error") == "rate_limit" else None
     if at is not None:
         hour = int(at["hour"]) % 12 + 12 * (at["half"] == "pm")

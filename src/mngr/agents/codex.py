@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 
 from mngr.agents import codex_rollout as rollout
-from mngr.agents.base import PROMPT_LIMIT, AgentType, Launch, Receipt
+from mngr.agents import waits
+from mngr.agents.base import PROMPT_LIMIT, AgentType, Launch
+from mngr.agents.hooks import note
 from mngr.agents.jsonl import iso, objects, one_line, table, text
-from mngr.state import Signals
+from mngr.agents.taking import receipt
+from mngr.state import STARTING, Signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mngr.agents.base import Delivery, LaunchContext, Tokens, Turn
+    from mngr.agents.base import Delivery, LaunchContext, Receipt, Tokens, Turn
     from mngr.agents.codex_rollout import Moment
     from mngr.state import Evidence
     from mngr.struct import Json
@@ -31,8 +34,10 @@ VALUED = (
     "--local-provider -p --profile -s --sandbox -C --cd --add-dir -a --ask-for-approval"
 ).split()
 
-LOOKS = 150
-"""Most of a minute: who is told that a message failed will send it again."""
+PATIENT = 20.0
+"""Seconds; one that pauses for so long has failed three times to reach its server."""
+GRACE = 60.0
+"""Seconds in which a try that began fails; one that goes on for longer is being answered."""
 
 METER = r"""
 for each in codex/sessions/*/*/*/rollout-*.jsonl; do
@@ -91,11 +96,11 @@ class CodexAgent(AgentType):
         launch = _begin(context, context.prompt, thread)
         files = {**home.files(context), **login, **copied, **launch.files}
         if home.needs_login(settings) and not login and not links:
-            files |= _note(context.record.launch, "Login")
+            files |= note(context.record.launch, "Login")
         return launch.replace(
-            env={"CODEX_HOME": f"{context.state_dir}/codex", **home.provider_keys(settings)},
+            env={**home.environment(context), **home.provider_keys(settings)},
             files=files,
-            links=links,
+            links={**links, "status": home.log(context)},
         )
 
     def resume(self, context: LaunchContext) -> Launch:
@@ -118,14 +123,14 @@ class CodexAgent(AgentType):
         said, title = evidence.this_signals, _title(evidence)
         moment = rollout.last_moment(evidence.tail, iso(started.time))
         if moment.kind in ("complete", "aborted"):
-            return _ended(moment)
+            return _ended(moment, evidence.now)
         asked = said.get("PermissionRequest")
         if ASKS in title or (asked and not title and moment.answered < iso(asked.time)):
             question = _question(asked.input) if asked else "see its screen"
             since = asked.time if asked else moment.epoch
             return Signals(waiting="permission", detail=question, since=since or started.time)
         if moment.kind == "started":
-            return Signals(working="working", since=moment.epoch)
+            return _cut_off(evidence, moment) or Signals(working="working", since=moment.epoch)
         # With a first prompt it is not at rest before it has begun. A last line larger than the
         # tail, on the other hand, leaves nothing but the title to go by.
         if title == "Ready" and ("Prompt" not in said or "SessionStart" in said):
@@ -135,7 +140,7 @@ class CodexAgent(AgentType):
         if not title and "Login" in said:
             told = "not logged in: run `codex login` and create it again, or connect and sign in"
             return Signals(waiting="error", detail=told, since=started.time)
-        return Signals()
+        return Signals(working=STARTING, since=started.time)
 
     def ready(self, evidence: Evidence) -> bool:
         title = _title(evidence)
@@ -157,26 +162,14 @@ class CodexAgent(AgentType):
         return METER
 
     def evidence(self, delivery: Delivery) -> Receipt:
-        """It is in the rollout: delivered; only in the list of what was typed: queued."""
+        """It is in the rollout: read; only in the list of what was typed: kept."""
         told = _heard(delivery.told, delivery.text)
-        pressed = False
-        for look in range(LOOKS):
+
+        def seen() -> str:
             heard = _heard(delivery.conversation(), delivery.text)
-            if heard[0] > told[0]:
-                return Receipt(outcome="delivered")
-            if heard[1] > told[1] and look > 8:
-                return Receipt(outcome="queued", detail="the agent is busy and takes it next")
-            if delivery.text.startswith("/") and look > 20:
-                return Receipt(outcome="typed", detail="a command of Codex leaves no trace")
-            if look % 20 == 19 and heard[1] == told[1]:
-                if delivery.ended():
-                    return Receipt(outcome="failed", detail="it ended before it took the message")
-                # Only at rest: while it works a question may come up that Enter would answer.
-                if not pressed and _title(delivery.look()) == "Ready":
-                    delivery.press_enter()
-                    pressed = True
-            delivery.pause(0.1 if look < 50 else 0.5)
-        return Receipt(outcome="failed", detail="Codex does not show that it took the message")
+            return "read" if heard[0] > told[0] else "kept" if heard[1] > told[1] else ""
+
+        return receipt(delivery, "Codex", seen, lambda: _title(delivery.look()) == "Ready")
 
 
 def _heard(files: Mapping[str, bytes], words: str) -> tuple[int, int]:
@@ -202,7 +195,7 @@ def _begin(context: LaunchContext, prompt: str, thread: str = "") -> Launch:
     words = ["--", prompt] if takes else []
     return Launch(
         argv=("codex", *verb, *again, "--profile", PROFILE, *given, *words),
-        files=_note(record.launch, "Prompt", prompt=prompt) if takes else {},
+        files=note(record.launch, "Prompt", prompt=prompt) if takes else {},
         took_prompt=takes,
     )
 
@@ -240,7 +233,7 @@ def _forked(context: LaunchContext) -> tuple[str, dict[str, tuple[bytes, int]]]:
     return new, {
         mine[-1].replace(old, new): (copied, 0o600),
         rollout.THREADS: (f"{new}\n".encode(), 0o600),
-        **_note("", "SessionStart", session_id=new),  # of no launch: it has not begun here
+        **note("", "SessionStart", session_id=new),  # of no launch: it has not begun here
     }
 
 
@@ -248,12 +241,6 @@ def _new_thread() -> str:
     from uuid import uuid4
 
     return str(uuid4())
-
-
-def _note(launch: str, event: str, **input: Json) -> dict[str, tuple[bytes, int]]:
-    """A signal of our own."""
-    said = {"launch": launch, "time": 0.0, "input": input}
-    return {f"signals/{event}.json": (json.dumps(said).encode(), 0o600)}
 
 
 def _input(signals: Mapping[str, Json], event: str) -> dict[str, Json]:
@@ -276,11 +263,20 @@ def _question(input: Mapping[str, Json]) -> str:
     return one_line(f"{tool}: {asked}" + (f" ({why})" if why else ""))
 
 
-def _ended(moment: Moment) -> Signals:
+def _cut_off(evidence: Evidence, moment: Moment) -> Signals | None:
+    """Codex tries for ever to reach a server that is gone, at intervals that grow."""
+    outage = rollout.outage(evidence.status, moment)
+    if outage.pause < PATIENT or evidence.now > outage.until + GRACE:
+        return None
+    detail = f"{outage.error} (it goes on trying)"
+    return Signals(waiting=waits.UNREACHABLE, detail=detail, since=outage.began)
+
+
+def _ended(moment: Moment, now: float) -> Signals:
     if moment.kind == "aborted":
         return Signals(waiting="interrupted", since=moment.epoch)
     if moment.error_kind == "usage_limit_exceeded":
-        detail = rollout.reset_time(moment) or moment.error
+        detail = rollout.reset_time(moment, now) or moment.error
         return Signals(waiting="quota", detail=detail, since=moment.epoch)
     if moment.error_kind:
         return Signals(waiting="error", detail=moment.error, since=moment.epoch)

@@ -53,6 +53,24 @@ def users_home() -> str:
     return os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
 
 
+def environment(context: LaunchContext) -> dict[str, str]:
+    return {"CODEX_HOME": f"{context.state_dir}/codex", **_filter(context)}
+
+
+def log(context: LaunchContext) -> str:
+    return os.path.join(context.state_dir, "codex", "log", "codex-tui.log")
+
+
+def _filter(context: LaunchContext) -> dict[str, str]:
+    """Of its log one kind of line is of use, that it cannot reach its server; all are 60 KB a turn.
+
+    Who has a filter of their own wants that for what the agent runs.
+    """
+    if context.record.headless or "RUST_LOG" in context.env:
+        return {}
+    return {"RUST_LOG": "codex_core::responses_retry=warn"}
+
+
 def files(context: LaunchContext) -> Files:
     """Settings, instructions, hooks; nothing secret but the key of a login by key."""
     home = users_home()
@@ -98,6 +116,8 @@ def profile(settings: Mapping[str, Toml], context: LaunchContext) -> dict[str, T
         state[f"{path}:{label}:0:0"] = {"trusted_hash": fingerprint(label, command)}
     return {
         "history": {"persistence": "save-all"},
+        "log_dir": os.path.dirname(log(context)),
+        **_kept_from_commands(settings, context),
         "tui": {
             "terminal_title": ["activity", "run-state"],
             "animations": False,
@@ -106,6 +126,13 @@ def profile(settings: Mapping[str, Toml], context: LaunchContext) -> dict[str, T
         },
         "hooks": {**table, "state": state},
     }
+
+
+def _kept_from_commands(settings: Mapping[str, Toml], context: LaunchContext) -> dict[str, Toml]:
+    """Our filter of its log is not meant for programs that the agent runs."""
+    excluded = _table(settings, "shell_environment_policy").get("exclude")
+    names = [*(excluded if isinstance(excluded, list) else []), *_filter(context)]
+    return {"shell_environment_policy": {"exclude": names}} if _filter(context) else {}
 
 
 def fingerprint(label: str, command: Mapping[str, Toml]) -> str:

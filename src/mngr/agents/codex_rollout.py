@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 
+from mngr.agents import waits
 from mngr.agents.base import Tokens, ToolCall, Turn
-from mngr.agents.jsonl import iso, number, objects, one_line, table, text
+from mngr.agents.jsonl import number, objects, one_line, table, text
 from mngr.struct import Json, Struct
 
 TYPE_CHECKING = False
@@ -36,6 +37,10 @@ class Moment(Struct):
     error_kind: str = ""
     answered: str = ""
     """When the last tool gave its result."""
+    last: str = ""
+    """When anything was written down."""
+    turn: str = ""
+    """Its id."""
     reset: float = 0.0
     """When the plan's limit that is used up will be reset."""
 
@@ -60,6 +65,7 @@ def last_moment(tail: bytes, since: str) -> Moment:
         type = text(payload.get("type"))
         if when < since:
             continue
+        found = found.replace(last=when)
         if type == "token_count":
             reset = _reset(table(payload.get("rate_limits")))
         if type.endswith("_call_output"):
@@ -67,7 +73,13 @@ def last_moment(tail: bytes, since: str) -> Moment:
         if entry.get("type") == "event_msg" and type in ENDS:
             words, kind = _error(payload.get("error"))
             found = Moment(
-                kind=ENDS[type], epoch=epoch(when), error=words, error_kind=kind, reset=reset
+                kind=ENDS[type],
+                epoch=epoch(when),
+                error=words,
+                error_kind=kind,
+                reset=reset,
+                last=when,
+                turn=text(payload.get("turn_id")),
             )
     return found
 
@@ -94,12 +106,42 @@ def _error(value: Json) -> tuple[str, str]:
     return one_line(message or word) if error else "", word or ("other" if error else "")
 
 
-def reset_time(moment: Moment) -> str:
+def reset_time(moment: Moment, now: float) -> str:
     """In UTC where Codex was told the time; else as it tells it, in the time of its host."""
     if moment.reset:
-        return f"resets {iso(moment.reset)[:19]}Z"
+        return waits.reset(moment.reset, now)
     found = RESET.search(moment.error)
     return f"resets {found[1]}" if found else ""
+
+
+# its log
+
+
+class Outage(Struct):
+    """A server that does not answer, by the last of what Codex wrote into its log."""
+
+    error: str = ""
+    began: float = 0.0
+    until: float = 0.0
+    """When it will try again."""
+    pause: float = 0.0
+
+
+RETRY = re.compile(
+    r"(\S+) +WARN .*: stream connection failed; waiting to retry "
+    r"turn_id=(\S+) error=(.*) retry_delay=(\d{1,6})s"
+)
+
+
+def outage(log: bytes, moment: Moment) -> Outage:
+    """In the turn that goes on; what is older than something that was written down is over."""
+    found = Outage()
+    for at, turn, error, seconds in RETRY.findall(log.decode("utf-8", "replace")):
+        if turn == moment.turn and at > moment.last:
+            when, pause = epoch(at), float(seconds)
+            began = found.began or when
+            found = Outage(error=one_line(error), began=began, until=when + pause, pause=pause)
+    return found
 
 
 # conversations

@@ -7,7 +7,13 @@ that speaks.
 
 from __future__ import annotations
 
+import json
+
 from mngr.quoting import quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.struct import Json
 
 # Arguments: the event. Standard input: JSON of the program. Always succeeds and prints nothing: a
 # program may take either for an answer.
@@ -45,6 +51,12 @@ exit 0
 
 LIMIT = 512 * 1024
 """A reading takes no signal larger than 1 MiB."""
+
+
+def note(launch: str, event: str, **input: Json) -> dict[str, tuple[bytes, int]]:
+    """A signal of our own, as a file of a launch."""
+    said = {"launch": launch, "time": 0.0, "input": input}
+    return {f"signals/{event}.json": (json.dumps(said).encode(), 0o600)}
 
 
 def script(state_dir: str, *, hops: int, more: str = "") -> bytes:

@@ -9,22 +9,33 @@ from __future__ import annotations
 import json
 
 from mngr.agents import opencode_talk as talk
-from mngr.agents.base import PROMPT_LIMIT, AgentType, Launch, Receipt
+from mngr.agents import waits
+from mngr.agents.base import PROMPT_LIMIT, AgentType, Launch
+from mngr.agents.hooks import note
 from mngr.agents.jsonl import one_line, table, text
-from mngr.state import Signals
+from mngr.agents.taking import receipt
+from mngr.state import STARTING, Signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mngr.agents.base import Delivery, LaunchContext, Tokens, Turn
+    from mngr.agents.base import Delivery, LaunchContext, Receipt, Tokens, Turn
     from mngr.agents.opencode_talk import Moment
+    from mngr.records import AgentRecord
     from mngr.state import Evidence
 
 LONG = 60.0
 """Seconds; one that tries again only after more than this waits for its quota."""
 PATIENT = 4
 """Tries after which trying again is an error that somebody should look at."""
+LOST = ("Cannot connect", "Unable to connect")
+"""How an error begins where there was no server to tell of any."""
+COLUMNS = 40
+"""With 30 OpenCode 1.18 ends in a crash at its start, with 40 it works."""
+AT_REST = ("ready", "idle", "interrupted", "error")
+SETTLE = 30.0
+"""Seconds that it gets, on a slow machine, to begin with what it was told."""
 
 VALUED = (
     "--log-level --port --hostname --mdns-domain --cors -m --model -s --session --prompt --agent "
@@ -32,9 +43,6 @@ VALUED = (
 ).split()
 CHOOSING = ("-c", "--continue", "-s", "--session", "--fork", "--prompt")
 """Options that say which conversation, or begin it."""
-
-LOOKS = 150
-"""Most of a minute: who is told that a message failed will send it again."""
 
 METER = r"""
 [ -f opencode/talk.jsonl ] && grep '^{"kind":"spent"' opencode/talk.jsonl 2>/dev/null | awk '
@@ -81,6 +89,7 @@ class OpenCodeAgent(AgentType):
     # launches
 
     def prepare(self, context: LaunchContext) -> Launch:
+        _refuse_narrow(context.record)
         home = f"{context.state_dir}/opencode"
         session, copied = _forked(context)
         launch = _begin(context, context.prompt, session)
@@ -121,11 +130,13 @@ class OpenCodeAgent(AgentType):
         if record is None or record.headless or started is None:
             return Signals()
         moment = talk.last_moment(evidence.tail, started.time)
-        if moment.word == "ready" or (not moment.word and "Prompt" in evidence.this_signals):
-            if "Prompt" in evidence.this_signals:
-                return Signals(working="starting", since=started.time)
-            return Signals(waiting="end_of_turn", since=moment.time)
-        return _told(moment, evidence)
+        if not moment.word or (moment.word == "ready" and "Prompt" in evidence.this_signals):
+            return Signals(working=STARTING, since=moment.time or started.time)
+        # It tells of what it was told a moment before it tells that it works on it.
+        begins = moment.prompted and evidence.now - moment.prompted < SETTLE
+        if moment.word in AT_REST and begins:
+            return Signals(working="working", since=moment.prompted)
+        return _told(moment, evidence.now)
 
     def ready(self, evidence: Evidence) -> bool:
         """It reads a paste line by line before it has drawn its screen and named its terminal.
@@ -156,51 +167,52 @@ class OpenCodeAgent(AgentType):
         """It is in the conversation as soon as it was typed; a busy one answers it later."""
         told = len(talk.heard(delivery.told, delivery.text))
         busy = talk.last_moment(delivery.before.tail, 0.0).word in ("busy", "retry")
-        pressed = False
-        for look in range(LOOKS):
+
+        def seen() -> str:
             heard = talk.heard(delivery.conversation(), delivery.text)
-            if len(heard) > told and (heard[-1] or not busy):
-                return Receipt(outcome="delivered")
-            if len(heard) > told and look > 10:
-                return Receipt(outcome="queued", detail="the agent is busy and takes it next")
-            if delivery.text.startswith("/") and look > 20:
-                return Receipt(outcome="typed", detail="a command of OpenCode leaves no trace")
-            if look % 30 == 29 and len(heard) == told:
-                if delivery.ended():
-                    return Receipt(outcome="failed", detail="it ended before it took the message")
-                # Only at rest: while it works a question may come up that Enter would answer.
-                if not pressed and self._at_rest(delivery):
-                    delivery.press_enter()
-                    pressed = True
-            delivery.pause(0.1 if look < 50 else 0.5)
-        return Receipt(outcome="failed", detail="OpenCode does not show that it took the message")
+            if len(heard) == told:
+                return ""
+            return "kept" if busy and not heard[-1] else "read"
 
-    def _at_rest(self, delivery: Delivery) -> bool:
-        word = talk.last_moment(delivery.look().tail, 0.0).word
-        return word in ("ready", "idle", "interrupted", "error")
+        def at_rest() -> bool:
+            return talk.last_moment(delivery.look().tail, 0.0).word in AT_REST
+
+        return receipt(delivery, "OpenCode", seen, at_rest)
 
 
-def _told(moment: Moment, evidence: Evidence) -> Signals:
+def _told(moment: Moment, now: float) -> Signals:
     detail, since = one_line(moment.text), moment.time
     if moment.word == "retry":
-        if moment.next - moment.time > LONG:
-            from time import gmtime, strftime
-
-            reset = strftime("resets %Y-%m-%dT%H:%M:%SZ", gmtime(moment.next))
-            return Signals(waiting="quota", detail=reset, since=since)
-        if moment.attempt >= PATIENT:
-            told = f"{detail} (tried {moment.attempt} times)"
-            return Signals(waiting="error", detail=told, since=since)
-        return Signals(working="working", detail=f"trying again: {detail}", since=since)
+        return _trying(moment, detail, now)
     if moment.word in ("permission", "error"):
         return Signals(waiting=moment.word, detail=detail, since=since)
     if moment.word == "interrupted":
         return Signals(waiting="interrupted", since=since)
-    if moment.word == "idle":
+    if moment.word in ("idle", "ready"):
         return Signals(waiting="end_of_turn", since=since)
-    if moment.word == "busy" or evidence.tail:
-        return Signals(working="working", since=since)
-    return Signals()
+    return Signals(working="working", since=since)
+
+
+def _trying(moment: Moment, detail: str, now: float) -> Signals:
+    """What failed is to be tried again, or is being tried: no time to call it overcome."""
+    if moment.tried and now - moment.tried > LONG:
+        return Signals(working="working", since=moment.tried)  # it would have failed by now
+    lost = detail.startswith(LOST)
+    if moment.next - moment.time > LONG and not lost:
+        return Signals(waiting="quota", detail=waits.reset(moment.next, now), since=moment.time)
+    if moment.attempt >= PATIENT:
+        word = waits.UNREACHABLE if lost else "error"
+        told = f"{detail} (tried {moment.attempt} times)"
+        return Signals(waiting=word, detail=told, since=moment.failing)
+    return Signals(working="working", detail=f"trying again: {detail}", since=moment.time)
+
+
+def _refuse_narrow(record: AgentRecord) -> None:
+    if record.width < COLUMNS and not record.headless:
+        from mngr.errors import UsageError
+
+        told = f"opencode crashes on a terminal of {record.width} columns"
+        raise UsageError(told, f"use --tmux-width {COLUMNS} or more")
 
 
 def _files(home: str) -> dict[str, tuple[bytes, int]]:
@@ -266,9 +278,8 @@ def _begin(context: LaunchContext, prompt: str, session: str = "") -> Launch:
         words = ["run", *given, *again, *(["--", *prompt.split(" ")] if takes else [])]
     else:
         words = [*given, *again, *([f"--prompt={prompt}"] if takes else [])]
-    said = {"launch": record.launch, "time": 0.0, "input": {"prompt": prompt}}
-    note = {"signals/Prompt.json": (json.dumps(said).encode(), 0o600)}
-    return Launch(argv=("opencode", *words), files=note if takes else {}, took_prompt=takes)
+    kept = note(record.launch, "Prompt", prompt=prompt) if takes else {}
+    return Launch(argv=("opencode", *words), files=kept, took_prompt=takes)
 
 
 def options(words: Sequence[str]) -> tuple[str, ...]:

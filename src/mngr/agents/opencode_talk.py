@@ -30,6 +30,12 @@ class Moment(Struct):
     attempt: int = 0
     next: float = 0.0
     """When it will try again."""
+    failing: float = 0.0
+    """When the first of the tries failed that have failed in a row."""
+    tried: float = 0.0
+    """When the try began that has not failed yet."""
+    prompted: float = 0.0
+    """When somebody has said something since."""
 
 
 def seconds(value: Json) -> float:
@@ -41,16 +47,31 @@ def last_moment(tail: bytes, since: float) -> Moment:
     """What an earlier launch said is left out."""
     found = Moment()
     for entry in objects(tail):
-        at = seconds(entry.get("time"))
-        if entry.get("kind") == "state" and at >= since:
-            found = Moment(
-                word=text(entry.get("state")),
-                text=" ".join(text(entry.get("text")).split()),
-                time=at,
-                attempt=number(entry.get("attempt")),
-                next=seconds(entry.get("next")),
-            )
+        at, value = seconds(entry.get("time")), table(entry.get("value"))
+        if at < since:
+            continue
+        if entry.get("kind") == "state":
+            found = _then(found, entry, at)
+        elif value.get("type") == "step-start" and found.tried:
+            found = Moment(word="busy", time=at)  # it is being answered
+        elif value.get("role") == "user" and not entry.get("child"):
+            created = number(table(value.get("time")).get("created")) / 1000
+            found = found.replace(prompted=at) if created > found.time else found
     return found
+
+
+def _then(before: Moment, entry: dict[str, Json], at: float) -> Moment:
+    word = text(entry.get("state"))
+    if before.word == "retry" and word == "busy":
+        return before.replace(tried=at)
+    return Moment(
+        word=word,
+        text=" ".join(text(entry.get("text")).split()),
+        time=at,
+        attempt=number(entry.get("attempt")),
+        next=seconds(entry.get("next")),
+        failing=(before.failing or at) if word == "retry" else 0.0,
+    )
 
 
 def last_session(data: bytes) -> str:

@@ -9,7 +9,7 @@ from mngr.errors import Ambiguous, MngrError, NotFound, UsageError, nearest
 from mngr.events import iso
 from mngr.hosts import processes
 from mngr.records import AgentRecord
-from mngr.state import Evidence, Signals, State, Verdict, judge
+from mngr.state import STARTING, Evidence, Signals, State, Verdict, judge
 from mngr.struct import Json, Struct
 
 TYPE_CHECKING = False
@@ -120,7 +120,10 @@ def _judged(world: World, host: Host, reading: HostReading, evidence: Evidence) 
             worker_alive = processes.is_alive(
                 record.worker, since=record.launch_time, now=reading.now
             )
+        evidence = evidence.replace(now=reading.now)
         signals = _signals(world, record, evidence)
+        if signals.working == STARTING:
+            signals = _dialog(host, evidence, signals)
     verdict = judge(
         evidence,
         now=reading.now,
@@ -139,6 +142,12 @@ def _signals(world: World, record: AgentRecord, evidence: Evidence) -> Signals:
     except Exception as error:  # a plugin's type can raise anything
         world.note(record.type, error)
         return Signals()
+
+
+def _dialog(host: Host, evidence: Evidence, signals: Signals) -> Signals:
+    from mngr.ops import dialogs  # few agents are about to start
+
+    return dialogs.seen(host, evidence, signals)
 
 
 def describe(agent: Agent) -> dict[str, Json]:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from mngr.state import Pane
 
 LIMIT = 1 << 20
-READY = 60.0
-"""Seconds a program has to come up before a message to it fails."""
+READY = 180.0
+"""Seconds a program has to come up before a message to it fails. One that ends or shows a dialog
+meanwhile does so at once; OpenCode takes 12 s of CPU time, a minute where others want it, too."""
 
 
 def normalise(text: str) -> str:
@@ -92,9 +93,25 @@ def _ready(world: World, agent: Agent) -> Agent:
             )
         if kind.ready(agent.evidence):
             return agent
+        _refuse_dialog(agent)
         if time.monotonic() > deadline:
-            raise TimedOut(f"{agent.name} was not ready within {READY:g} s: nothing was sent")
+            raise TimedOut(
+                f"{agent.name} was not ready within {READY:g} s: nothing was sent",
+                f"see `mngr capture {agent.name}`",
+            )
         time.sleep(0.05)
+
+
+def _refuse_dialog(agent: Agent) -> None:
+    """It will not be ready before somebody answers what is on its screen."""
+    from mngr.ops import dialogs
+
+    word = agent.verdict.reason.partition(":")[0]
+    if word == dialogs.DIALOG and agent.now - agent.verdict.since > dialogs.STANDS:
+        raise Refused(
+            f"{agent.name} has not begun ({agent.verdict.reason}): nothing was sent",
+            f"answer it yourself: `mngr connect {agent.name}`",
+        )
 
 
 def _refuse_long_lines(agent: Agent, pane: Pane, text: str) -> None:

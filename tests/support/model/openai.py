@@ -107,6 +107,11 @@ def failure(step: Step) -> tuple[int, dict[str, str], Any]:
             "resets_at": step.quota,
             "code": "usage_limit_reached",
         }
+        headers |= {
+            "x-codex-primary-used-percent": "100",
+            "x-codex-primary-window-minutes": "300",
+            "x-codex-primary-reset-at": str(step.quota),
+        }
     return status, headers, {"error": error}
 
 

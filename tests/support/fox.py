@@ -1,0 +1,53 @@
+"""Evidence of an agent that never was, for what an agent type makes of it."""
+
+from __future__ import annotations
+
+from mngr.records import AgentRecord, Started, Worker
+from mngr.state import Evidence, Pane
+from mngr.struct import Json
+
+
+def record(type: str, began: float, **changes: object) -> AgentRecord:
+    """Of the second launch."""
+    base = AgentRecord(
+        id="agent-1",
+        name="fox",
+        type=type,
+        argv=(),
+        work_dir="/home/fox/den",
+        source="/home/fox/repo",
+        transfer="git-worktree",
+        made_work_dir=True,
+        create_time=began,
+        launch="L2",
+        launch_time=began,
+        worker=Worker(machine="m", pid=1, start="1"),
+    )
+    return base.replace(**changes)
+
+
+def evidence(
+    record: AgentRecord, tail: bytes = b"", title: str = "", said: dict[str, Json] | None = None
+) -> Evidence:
+    """Alive, on a terminal that is called `title`."""
+    pane = Pane(
+        session="agent-1",
+        pane_id="%1",
+        pid=7,
+        dead=False,
+        dead_time=0.0,
+        tty="/dev/pts/1",
+        activity=0.0,
+        in_mode=False,
+        window="agent",
+        title=title,
+    )
+    return Evidence(
+        id="agent-1",
+        rev=1,
+        record=record,
+        started=Started(launch="L2", pid=7, time=record.launch_time),
+        panes=(pane,),
+        tail=tail,
+        signals=said or {},
+    )
