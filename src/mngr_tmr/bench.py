@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,21 +19,25 @@ from pathlib import Path
 from mngr.api import Agent, CreateRequest, Mngr
 from mngr.errors import MngrError, TimedOut
 from mngr_tmr import probing
+from mngr_tmr.fleet import ARTIFACTS, unpack
 from mngr_tmr.model import Options, Proof, Test, TestRun
 from mngr_tmr.settings import Project, pytest_command
 
+TIMED_OUT = 124
 LOG_LIMIT = 400_000
 PROBE_LIMIT = 32 << 20
 
-# $1 commit, $2 set-up command, $3 what runs pytest, $4 a folder of our own, then arguments for
-# pytest. The probe's lines go to stdout, pytest's own words to stderr.
+# $1 commit, $2 set-up command, $3 what runs pytest, $4 a folder of our own, $5 the name of one for
+# temporary files, then arguments for pytest. The probe's lines go to stdout, pytest's own words to
+# stderr. Temporary files lie where they would without us: sockets among them have room for 108
+# characters, and tests that pass for their author have to pass here.
 SCRIPT = r"""
-commit=$1 setup=$2 pytest=$3 own=$4; shift 4
+commit=$1 setup=$2 pytest=$3 own=$4 tmp=${TMPDIR:-/tmp}/$5; shift 5
 safe='-c core.hooksPath=/dev/null -c core.fsmonitor=false'
 git $safe checkout -q --detach --force "$commit" || exit 90
 git clean -qffdx || exit 90
-mkdir -p "$own/home" "$own/tmp"
-export HOME="$own/home" TMPDIR="$own/tmp" MNGR_TMR_PROBE="$own/probe.jsonl"
+mkdir -p "$own/home" && mkdir -m 700 "$tmp" || exit 90
+export HOME="$own/home" TMPDIR="$tmp" MNGR_TMR_PROBE="$own/probe.jsonl"
 export PYTHONPATH="$own:$PWD/src:$PWD" PYTHONDONTWRITEBYTECODE=1
 : > "$MNGR_TMR_PROBE"
 if [ -n "$setup" ]; then sh -c "$setup" > "$own/log" 2>&1 < /dev/null || {
@@ -42,9 +47,19 @@ eval "$pytest"' -p mngr_tmr_probe -p no:cacheprovider -q "$@"' > "$own/log" 2>&1
 code=$?
 head -c PROBE_LIMIT "$MNGR_TMR_PROBE"
 tail -c LOG_LIMIT "$own/log" >&2
-rm -rf "$own"
+rm -rf "$own" "$tmp"
 exit "$code"
 """.replace("LOG_LIMIT", str(LOG_LIMIT)).replace("PROBE_LIMIT", str(PROBE_LIMIT))
+
+# What a check that was cut short could not end or remove itself. Daemons leave its process group,
+# but keep the folder for temporary files that only this worker's checks had.
+SWEEP = r"""
+tmp=${TMPDIR:-/tmp}/$1
+for each in $(grep -lsF "TMPDIR=$tmp" /proc/[0-9]*/environ); do
+  each=${each#/proc/}; kill -9 "${each%/environ}" 2>/dev/null
+done
+rm -rf "$tmp"*
+"""
 
 
 @dataclass(frozen=True)
@@ -58,6 +73,8 @@ class Check:
     collect_only: bool = False
     traced: bool = False
     """Tell also which files each test needs."""
+    keep: str = ""
+    """A folder, relative to the run's, for the transcripts and recordings that the tests leave."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +86,12 @@ class Checked:
     touched: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict, compare=False)
     told: str = field(default="", compare=False)
     """The end of what pytest printed."""
+    finished: bool = True
+    """Pytest came to its end, with whatever result; else some tests were never tried."""
+
+    @property
+    def timed_out(self) -> bool:
+        return self.proof.exit_code == TIMED_OUT
 
     def passed(self, tests: Iterable[str]) -> bool:
         return all(self.outcome(each) == "passed" for each in tests)
@@ -109,6 +132,8 @@ class Bench:
             return self._free.get_nowait()
         with self._lock:
             number = len(self._made) + 1
+            if self._closed:
+                raise MngrError("nothing is checked any more")
             if number <= max(1, self._options.workers):
                 agent = self._make(number, commit)
                 self._made.append(agent)
@@ -117,14 +142,15 @@ class Bench:
 
     def _make(self, number: int, commit: str) -> Agent:
         name = f"tmr-{self._run}-bench-{number}"
-        provider = f"@.{self._options.provider}" if self._options.provider else ""
         request = CreateRequest(
-            address=f"{name}{provider}",
+            address=name,
+            provider=self._options.provider,
             type="command",
             args=("tail", "-f", "/dev/null"),
             source=self._repository,
             transfer="git-mirror",
             branch=f"{commit}:mngr/{name}",
+            committed_only=True,
             labels={"tmr": self._run, "role": "bench"},
         )
         return self._api.create(request).agent
@@ -150,13 +176,21 @@ class Bench:
             bury = self._api.destroy_many(agents, drop_branch=True)
             for agent in agents:
                 bury(agent)
+                words = ["sh", "-c", SWEEP, "mngr", _temporary(agent)]
+                with suppress(MngrError, OSError):
+                    agent.host.run(words, timeout=60)
 
     # checks
 
     def check(self, check: Check) -> Checked:
         with self._worker(check.commit) as agent:
             self._api.deliver(agent, check.commit, cwd=self._repository)
-            return self._checked(agent, check)
+            checked = self._checked(agent, check)
+            if self._closed:  # and so was pytest, half-way: that says nothing about its tests
+                raise MngrError("the check was ended")
+            if check.keep:  # before the next check cleans the checkout
+                self._keep(agent, self._folder / check.keep)
+            return checked
 
     def check_all(
         self,
@@ -171,7 +205,11 @@ class Bench:
         shards = _shards(tests, max(1, self._options.workers))
         checks = [Check(what, commit, shard, noop, traced=traced) for shard in shards]
         with ThreadPoolExecutor(max_workers=max(1, len(checks))) as pool:
-            return list(pool.map(self.check, checks))
+            try:
+                return list(pool.map(self.check, checks))
+            except (KeyboardInterrupt, SystemExit):
+                self.close()  # or we would wait here for the checks
+                raise
 
     def _checked(self, agent: Agent, check: Check) -> Checked:
         # A folder that no earlier check knew of, and could have left something in.
@@ -190,17 +228,26 @@ class Bench:
         if check.traced and self._options.only == "changed":  # it costs time: only who asks pays
             variables.append("MNGR_E2E_COVERAGE=1")
         words = [check.commit, self._project.setup, self._pytest, own]
+        words.append(f"{_temporary(agent)}{os.urandom(3).hex()}")
         argv = [*variables, "sh", "-c", SCRIPT, "mngr", *words, *arguments]
         timeout = float(self._project.check_timeout)
         try:
             done = self._api.exec(agent, argv, timeout=timeout)
         except TimedOut:
-            return self._kept(check, arguments, 124, b"", b"timed out")
+            return self._kept(check, arguments, TIMED_OUT, b"", b"timed out")
         if done.exit_code in (90, 91):
             told = done.stderr.decode("utf-8", "replace").strip()
             what = "set-up" if done.exit_code == 91 else "checkout"
             raise MngrError(f"the {what} of {check.commit[:12]} failed: {told[-300:]}")
         return self._kept(check, arguments, done.exit_code, done.stdout, done.stderr)
+
+    def _keep(self, agent: Agent, folder: Path) -> None:
+        """In place of what an earlier check left there. What ran is an agent's code: filtered."""
+        shutil.rmtree(folder, ignore_errors=True)
+        listing = os.path.join(agent.host.home, "agents", agent.id, ".artifacts")
+        with suppress(MngrError):  # a verdict does not wait for its pictures
+            done = self._api.exec(agent, ["sh", "-c", ARTIFACTS, "mngr", listing], timeout=300)
+            unpack(done.stdout, folder)
 
     def _arguments(self, check: Check) -> list[str]:
         """Files rather than node ids: a test that is gone is then missing, not an error."""
@@ -230,7 +277,12 @@ class Bench:
             touched=probed.touched,
             proof=Proof(check.what, command, code, check.commit, name),
             told=log[-4000:].decode("utf-8", "replace"),
+            finished=probed.finished,
         )
+
+
+def _temporary(agent: Agent) -> str:
+    return f"tmr-{agent.id[-8:]}-"
 
 
 def _shards(tests: Sequence[str], count: int) -> list[tuple[str, ...]]:

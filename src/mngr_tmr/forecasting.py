@@ -1,15 +1,49 @@
-"""What a run will probably use, said before it does."""
+"""What a run will probably use, said before it does, and set beside what it used."""
 
 from __future__ import annotations
 
 from mngr_tmr import runs
-from mngr_tmr.model import Run
+from mngr_tmr.model import Ended, Forecast, Run, Spending
 
 FEWEST, MOST = 20_000, 50_000
 """Tokens that an agent needs for its context alone, where nothing better is known."""
+NOT_KNOWN = "not known"
 
 
-def told(run: Run, home: str) -> str:
+def forecast(run: Run, home: str, *, counted: bool) -> Forecast:
+    """By the mean of earlier agents of this type, else by a rule of thumb."""
+    agents = len(run.tasks)
+    known = _earlier(run, home)
+    if not known:
+        return Forecast(agents, agents * FEWEST, agents * MOST, counted=counted)
+    share = agents / len(known)
+    spent = sum((each.spent for each in known), Spending())
+    tokens = round(spent.tokens * share)
+    return Forecast(
+        agents=agents,
+        fewest=tokens,
+        most=tokens,
+        cost=None if spent.cost is None else round(spent.cost * share, 4),
+        minutes=round(sum(each.seconds for each in known) * share / 60, 2),
+        known=len(known),
+        counted=counted,
+    )
+
+
+def _earlier(run: Run, home: str) -> list[Ended]:
+    """The agents of the same type in the last runs."""
+    found = []
+    for name in runs.names(home)[-6:]:
+        other = runs.load(runs.root(home) / name)
+        if other.name != run.name and other.options.agent_type == run.options.agent_type:
+            found += [t.ended for task in other.tasks.values() for t in task.tries if t.ended]
+    return found
+
+
+# before the first agent
+
+
+def told(run: Run) -> str:
     """Counts, tokens, money and time; and what leaves this machine."""
     agents = len(run.tasks)
     fixes = sum(1 for task in run.tasks.values() if task.want == "fix")
@@ -19,7 +53,7 @@ def told(run: Run, home: str) -> str:
     minutes = f"{options.agent_timeout / 60:g} min"
     lines = [
         f"{len(run.tests)} tests collected, {agents} get an agent: {kinds}; {waiting} wait first.",
-        _tokens(run, home, agents),
+        _expected(run.forecast or Forecast(agents)),
         f"At most {options.max_agents} at once, each up to {minutes}.",
         f"Type: {options.agent_type}, on {options.provider or 'this machine'}.",
         "Agents get a clone of the repository, its prompt, and the variables their type declares.",
@@ -27,26 +61,70 @@ def told(run: Run, home: str) -> str:
     return "\n".join(lines)
 
 
-def _tokens(run: Run, home: str, agents: int) -> str:
-    known = _earlier(run, home)
-    if known is None:
-        return f"About {agents * FEWEST:,} to {agents * MOST:,} tokens."
-    tokens, cost, seconds = known
-    money = f", ${cost * agents:.2f}" if cost is not None else ""
-    minutes = seconds * agents / max(1, run.options.max_agents) / 60
-    return f"By earlier runs: about {round(tokens * agents):,} tokens{money}, {minutes:.0f} min."
+def _expected(made: Forecast) -> str:
+    about = [each[1] for each in _figures(made) if not each[1].endswith(NOT_KNOWN)]
+    if made.known:
+        return f"By the last {made.known} agents of this type: about {', '.join(about)}."
+    if made.counted:
+        return f"About {about[0]}, by a rule of thumb: no earlier run tells."
+    return "What agents of this type use is not counted."
 
 
-def _earlier(run: Run, home: str) -> tuple[float, float | None, float] | None:
-    """Means per agent over the last runs with the same type."""
-    tries = []
-    for name in runs.names(home)[-6:]:
-        other = runs.load(runs.root(home) / name)
-        if other.name != run.name and other.options.agent_type == run.options.agent_type:
-            tries += [t.ended for task in other.tasks.values() for t in task.tries if t.ended]
-    if not tries:
-        return None
-    costs = [each.spent.cost for each in tries]
-    cost = None if None in costs else sum(each or 0.0 for each in costs) / len(tries)
-    tokens = sum(each.spent.tokens for each in tries) / len(tries)
-    return tokens, cost, sum(each.seconds for each in tries) / len(tries)
+def _figures(made: Forecast) -> list[tuple[str, str]]:
+    """Without the agents, which are known."""
+    time = ("time", _worked(made.minutes))
+    if not made.counted:
+        return [time]
+    tokens = f"{made.fewest:,} to " if made.fewest != made.most else ""
+    return [("tokens", f"{tokens}{made.most:,} tokens"), ("cost", _money(made.cost)), time]
+
+
+def _money(cost: float | None) -> str:
+    return f"cost {NOT_KNOWN}" if cost is None else f"${cost:.2f}"
+
+
+def _worked(minutes: float | None) -> str:
+    if minutes is None:
+        return f"time {NOT_KNOWN}"
+    told = f"{minutes:.1f} min" if minutes >= 1 else f"{minutes * 60:.0f} s"
+    return f"{told} of agents' time"
+
+
+# afterwards
+
+
+def minutes(run: Run) -> float:
+    """Of all agents that ended, together."""
+    tries = [each.ended for task in run.tasks.values() for each in task.tries]
+    return sum(each.seconds for each in tries if each) / 60
+
+
+def compared(run: Run) -> list[tuple[str, str, str]]:
+    """What, as it was forecast, and as it came; nothing where nothing was forecast."""
+    made = run.forecast
+    if made is None:
+        return []
+    spent = Forecast(
+        fewest=run.spent.tokens,
+        most=run.spent.tokens,
+        cost=run.spent.cost,
+        minutes=minutes(run),
+        counted=made.counted,
+    )
+    figures = zip(_figures(made), _figures(spent), strict=True)
+    agents = ("agents", _agents(made.agents), _agents(run.tries))
+    return [agents, *((what, before, after) for (what, before), (_, after) in figures)]
+
+
+def _agents(number: int) -> str:
+    return f"{number} agent{'' if number == 1 else 's'}"
+
+
+def in_words(run: Run) -> list[str]:
+    rows = compared(run)
+    if not rows:
+        return []
+    return [
+        f"Forecast: {', '.join(before for _, before, _ in rows)}",
+        f"Used:     {', '.join(after for _, _, after in rows)}",
+    ]

@@ -16,6 +16,11 @@ GATED = (
     "commit claims, pass at each of them."
 )
 
+UNSTEADY = (
+    "These failed at a gate and passed when run again, or failed without any of these commits "
+    "too. They were not counted against anybody:"
+)
+
 
 def others(run: Run, groups: Sequence[Sequence[Task]]) -> tuple[str, str]:
     """Subject and body of the one commit with all changes of tests and documents."""
@@ -125,6 +130,8 @@ def pull_request(run: Run) -> tuple[str, str]:
             for n, pick in enumerate(repairs, 1)
         ]
     lines += _not_taken(run)
+    if run.unsteady:
+        lines += ["", UNSTEADY, "", *(f"- {_quoted(each)}" for each in sorted(run.unsteady)[:50])]
     return textwrap.shorten(title, 100, placeholder=" …"), "\n".join(lines) + "\n"
 
 

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from pathlib import Path
 
 from mngr.api import Mngr
 from mngr.errors import MngrError
 from mngr.git import Repo
 from mngr.struct import Json
-from mngr_tmr import messages, orders, prompting, ranking, selecting, touching
+from mngr_tmr import forecasting, messages, orders, prompting, ranking, selecting, touching
 from mngr_tmr.bench import Bench, Check
 from mngr_tmr.codec import to_json
-from mngr_tmr.conductor import Conductor, Order
+from mngr_tmr.conductor import Conductor
 from mngr_tmr.fleet import RealFleet
 from mngr_tmr.fold import apply, fold
 from mngr_tmr.integrate import Integration
@@ -27,13 +28,18 @@ from mngr_tmr.journal import Journal, read
 from mngr_tmr.model import Ruling, Run, TestRun
 from mngr_tmr.patches import show
 from mngr_tmr.resolving import Resolver
+from mngr_tmr.roles import Inbox, Order
 from mngr_tmr.settings import Project
 from mngr_tmr.verify import RealInspector
 
 TICK = 0.25
+LOOK = 0.1
+"""Seconds between two looks at the agents: half of it is what an idle slot waits on average."""
+
+THREADS = 64
+"""At most, and made as they are needed: `retune` may ask for more agents than there were."""
 
 Watch = Callable[[Run], None]
-Controls = Callable[[], Sequence[Mapping[str, Json]]]
 
 
 class Cancelled(Exception):
@@ -60,14 +66,15 @@ class Pipeline:
         project: Project,
         *,
         watch: Watch,
-        controls: Controls,
+        inbox: Inbox,
     ) -> None:
         self.run = fold(read(folder))
         self._api, self._folder, self._journal = api, folder, journal
         self._repo, self._project = repo, project
-        self._watch, self._controls = watch, controls
+        self._watch, self._inbox = watch, inbox
         self._lock = threading.Lock()
         self._touched: dict[str, tuple[str, ...] | None] = {}
+        self._sources: dict[tuple[str, str], str] = {}
         self._bench = Bench(
             api, self.run.repository, self.run.name, folder, project, self.run.options
         )
@@ -83,6 +90,7 @@ class Pipeline:
             for stage in (self._collect, self._baseline, self._weigh):
                 self._minding(stage)
             self._select()
+            self._foresee()
             self._watch(self.run)
             if not confirm(self.run):
                 return self.run
@@ -107,7 +115,7 @@ class Pipeline:
 
     def _minding(self, stage: Callable[[], None]) -> None:
         """A stage without agents, which may take long, while orders and the view go on."""
-        with ThreadPoolExecutor(max_workers=1) as executor:
+        with ThreadPoolExecutor(max_workers=1) as executor, self._ending_checks(executor):
             work = executor.submit(stage)
             while not wait([work], TICK).done:
                 self._obey()
@@ -120,8 +128,18 @@ class Pipeline:
                 raise Cancelled
             work.result()
 
+    @contextmanager
+    def _ending_checks(self, executor: Executor) -> Iterator[None]:
+        """Whoever interrupts us does not want to wait for what runs there, which may be long."""
+        try:
+            yield
+        except BaseException:
+            executor.shutdown(wait=False, cancel_futures=True)
+            self._bench.close()
+            raise
+
     def _obey(self) -> None:
-        orders.obey(self.run, self.note, self._controls())
+        orders.obey(self.run, self.note, self._journal.sync, self._inbox)
 
     def _note_and_obey(self, type: str, fields: Mapping[str, Json]) -> None:
         self.note(type, fields)
@@ -159,13 +177,26 @@ class Pipeline:
 
     def _baseline(self) -> None:
         while self.run.rounds < max(1, self.run.options.repeats):
-            results: dict[str, Json] = {}
-            first, tests = self.run.rounds == 0, [*self.run.tests]
-            for checked in self._bench.check_all("baseline", self.run.base, tests, traced=first):
-                results |= {node: to_json(run) for node, run in checked.runs.items()}
-                self._touched.update(checked.touched)
+            results = self._round(traced=self.run.rounds == 0)
             missing = {n: to_json(TestRun("missing")) for n in self.run.tests if n not in results}
             self.note("baseline", {"results": {**results, **missing}})
+
+    def _round(self, *, traced: bool) -> dict[str, Json]:
+        """Each test once. What comes after one that ends pytest itself is run without it."""
+        results: dict[str, Json] = {}
+        left = [*self.run.tests]
+        while left:
+            checks = self._bench.check_all("baseline", self.run.base, left, traced=traced)
+            if any(checked.timed_out for checked in checks):
+                told = f"the baseline took longer than {self._project.check_timeout} s"
+                raise MngrError(told, "raise check_timeout under [tool.mngr_tmr]")
+            for checked in checks:
+                results |= {node: to_json(run) for node, run in checked.runs.items()}
+                self._touched.update(checked.touched)
+            cut_short = not all(checked.finished for checked in checks)
+            some = any(checked.runs for checked in checks)
+            left = [each for each in left if each not in results] if cut_short and some else []
+        return results
 
     def _weigh(self) -> None:
         """Once more with commands that do nothing: what still passes proves nothing."""
@@ -204,14 +235,25 @@ class Pipeline:
         # Only now: until the choice is in the journal, it has to be made from the older map.
         touching.keep(home, self.run, self._touched)
 
+    def _foresee(self) -> None:
+        """Written down before anybody agrees to it; from then on it is what was said."""
+        if not self.run.tasks or self.run.tries:
+            return
+        metered = bool(self._api.world.agent_type(self.run.options.agent_type).meter())
+        forecast = forecasting.forecast(self.run, self._api.world.home, counted=metered)
+        if forecast != self.run.forecast:
+            self.note("forecast", {"forecast": to_json(forecast)})
+
     # agents
 
     def _dispatch(self) -> None:
         fleet = self._fleet()
         scratch = self._folder / "scratch"
         inspector = RealInspector(self.run, self._repo, self._bench, self._project, scratch)
-        workers = self.run.options.max_agents + self.run.options.workers
-        with ThreadPoolExecutor(max_workers=min(32, workers)) as executor:
+        with (
+            ThreadPoolExecutor(max_workers=THREADS) as executor,
+            self._ending_checks(executor),
+        ):
             conductor = Conductor(
                 self.run,
                 self._journal,
@@ -219,13 +261,15 @@ class Pipeline:
                 inspector,
                 RealClock(),
                 executor,
-                self._controls,
+                self._inbox,
             )
-            conductor.conduct(TICK, self._watch)
+            conductor.conduct(LOOK, self._watch)
 
     def _prompt(self, order: Order) -> str:
-        path = order.node_id.partition("::")[0]
-        source = show(self._repo, order.base, path) or ""
+        place = order.base, order.node_id.partition("::")[0]
+        if place not in self._sources:
+            self._sources[place] = show(self._repo, *place) or ""
+        source = self._sources[place]
         return prompting.tester(self.run, self._project, order, source)
 
     # the branch
@@ -274,7 +318,6 @@ def status(run: Run) -> str:
         return "cancelled"
     if run.picks:
         return "done"
-    good = ("unchanged", "skipped", "fixed", "improved")
-    if not run.tasks or all(word in good for word in counts):
+    if not run.tasks or all(word in ranking.WELL for word in counts):
         return "nothing to do"
     return "failed"

@@ -131,12 +131,12 @@ def lines(run: Run, width: int) -> list[str]:
     size = max(10, min(40, width - 40))
     filled = size * done // total if run.tasks else 0
     bar = "#" * filled + "." * (size - filled)
-    spent = f"{run.spent.tokens:,} tokens"
+    spent = f"; {run.spent.tokens:,} tokens" if not run.forecast or run.forecast.counted else ""
     if run.spent.cost:
         spent += f", ${run.spent.cost:.2f}"
     text = [
         f"{run.name}: {now['stage']}{f' ({run.paused})' if run.paused else ''}",
-        f"[{bar}] {done} of {len(run.tasks)}; {now['running']} of {run.slots} slots; {spent}",
+        f"[{bar}] {done} of {len(run.tasks)}; {now['running']} of {run.slots} slots{spent}",
         "  ".join(f"{word} {number}" for word, number in ranking.counts(run).items()),
     ]
     text += [f"  {word}" for word in (*_clusters(run), *_last(run))]

@@ -9,7 +9,8 @@ from mngr.cli.output import warn
 from mngr.errors import MissingProgram, MngrError
 from mngr.git import Repo
 from mngr.struct import Json
-from mngr_tmr import messages, ranking
+from mngr_tmr import forecasting, messages, ranking
+from mngr_tmr.codec import to_json
 from mngr_tmr.model import Run
 
 WORDS = {
@@ -20,8 +21,12 @@ WORDS = {
 }
 
 
-def in_words(status: str) -> str:
-    return WORDS.get(status, status)
+def in_words(run: Run) -> str:
+    """A run without a commit failed; but not at those tests that needed nothing."""
+    well = sum(n for word, n in ranking.counts(run).items() if word in ranking.WELL)
+    if run.status == "failed" and well:
+        return f"made no commit: {len(run.tasks) - well} of {len(run.tasks)} tests need you"
+    return WORDS.get(run.status, run.status)
 
 
 def summary(run: Run, folder: Path) -> dict[str, Json]:
@@ -31,20 +36,24 @@ def summary(run: Run, folder: Path) -> dict[str, Json]:
         "branch": run.result_branch,
         "commits": len(run.picks),
         "counts": dict(ranking.counts(run)),
+        "agents": run.tries,
         "tokens": run.spent.tokens,
         "cost": run.spent.cost,
+        "minutes": round(forecasting.minutes(run), 2),
+        "forecast": to_json(run.forecast),
         "folder": str(folder),
     }
 
 
 def closing_words(run: Run, report: str) -> str:
-    lines = [f"The run {run.name} {in_words(run.status)}."]
+    lines = [f"The run {run.name} {in_words(run)}."]
     lines += [f"  {number} {word}" for word, number in ranking.counts(run).items()]
     for pick in run.picks:
         lines.append(f"  {pick.commit[:12]} {pick.subject}")
     for task in run.tasks.values():
         if ranking.ending_of(task) == "blocked":
             lines.append(f"  blocked: {task.node_id}: {messages._reason(task)}")
+    lines += forecasting.in_words(run)
     if run.picks:
         lines.append(f"Branch: {run.result_branch}")
         lines.append(f"To publish it: git push -u origin {run.result_branch}")

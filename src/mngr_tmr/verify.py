@@ -13,9 +13,9 @@ from pathlib import Path
 
 from mngr.git import Repo
 from mngr.outcome import cleaned
-from mngr_tmr import assertions, patches
+from mngr_tmr import assertions, judges, patches
 from mngr_tmr.bench import Bench, Check, Checked
-from mngr_tmr.model import Ended, Proof, Ruling, Run, Task, Try, Verdict
+from mngr_tmr.model import Baseline, Ended, Proof, Ruling, Run, Task, Try, Verdict
 from mngr_tmr.settings import Project
 from mngr_tmr.weakening import weaker
 
@@ -32,6 +32,7 @@ class Case:
     ended: Ended
     proofs: list[Proof] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    artifacts: str = ""
 
     @property
     def base(self) -> str:
@@ -87,7 +88,7 @@ class RealInspector:
 
     def _verdict(self, case: Case, ruling: Ruling, reason: str) -> Verdict:
         remarks, proofs = tuple(case.remarks), tuple(case.proofs)
-        return Verdict(ruling, reason, remarks=remarks, proofs=proofs)
+        return Verdict(ruling, reason, remarks=remarks, proofs=proofs, artifacts=case.artifacts)
 
     # one thing after another, cheap ones first
 
@@ -124,6 +125,11 @@ class RealInspector:
         forbidden = [each.path for each in found if self._project.is_forbidden(each.path)]
         if forbidden:
             raise Refusal(f"changes forbidden paths: {', '.join(forbidden[:5])}")
+        for each in found:
+            old, new = (patches.show(self._repo, c, each.path) for c in (case.base, case.head))
+            why = judges.changed_judge(each.path, old, new)
+            if why:
+                raise Refusal(why)
         odd = [each.path for each in found if patches.odd(each)]
         if odd:
             raise Refusal(f"adds links or submodules: {', '.join(odd[:5])}")
@@ -151,10 +157,19 @@ class RealInspector:
         return commit
 
     def _nothing_needed(self, case: Case) -> Verdict:
-        """No change is success, if the test indeed passes."""
+        """No change is success, if the test indeed passes and did so from the start."""
         if case.task.want == "fix":
             self._passes(case, [case.task.node_id])
+            self._refuse_luck(case)
         return self._verdict(case, Ruling.UNCHANGED, "nothing needed to change")
+
+    def _refuse_luck(self, case: Case) -> None:
+        """It passes, but failed before on the very same files: that is not over."""
+        before = self._run.baseline.get(case.task.node_id, Baseline()).runs
+        failed = sum(1 for each in before if each.outcome == "failed")
+        if failed and case.base == self._run.base:
+            told = f"it failed in {failed} of {len(before)} runs before any agent"
+            raise Refusal(f"{told}, and passes now although nothing was changed")
 
     # tests
 
@@ -184,8 +199,13 @@ class RealInspector:
         return Touched(tuple(changed), tuple(added), tuple(silent), tuple(around))
 
     def _passes(self, case: Case, tests: Sequence[str]) -> None:
+        # Not below the folder of what came from the agent, who could put something there itself.
+        case.artifacts = f"verified/{case.task.id}/{case.each.number}"
+        check = Check("with its work", case.head, tuple(tests), keep=case.artifacts)
         for _ in range(max(1, self._run.options.repeats)):
-            checked = self._check(case, Check("with its work", case.head, tuple(tests)))
+            checked = self._check(case, check)
+            if checked.timed_out:
+                raise Refusal(f"with its work no end after {self._project.check_timeout} s")
             for each in tests:
                 outcome = _outcome(checked, each)
                 if outcome != "passed":

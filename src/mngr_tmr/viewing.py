@@ -9,7 +9,7 @@ from mngr.cli.output import one, rows
 from mngr.errors import UsageError
 from mngr.events import iso
 from mngr.struct import Json
-from mngr_tmr import publishing, ranking, runs
+from mngr_tmr import forecasting, publishing, ranking, runs
 from mngr_tmr.journal import is_at_work
 from mngr_tmr.model import Run, Task
 from mngr_tmr.progress import Progress
@@ -50,6 +50,9 @@ def show(args: argparse.Namespace) -> int:
         return 0
     columns = ["task", "want", "ending", "reason", "test"]
     rows(args, table, columns, empty="No tests were selected", fields=columns)
+    told = forecasting.in_words(run)
+    if args.format == "human" and told:
+        one(args, {}, "\n".join(told))
     return 0
 
 

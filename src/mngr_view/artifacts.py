@@ -1,4 +1,4 @@
-"""What was pulled from an agent: its runs of the test, its recordings, its conversation.
+"""What runs of a test left, by its agent or by verification, and the agent's conversation.
 
 An agent decides what lies there. Only plain files of a bounded size are read.
 """
@@ -29,7 +29,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Recorded:
-    """One run of the test by its agent."""
+    """One run of the test."""
 
     name: str
     outcome: str

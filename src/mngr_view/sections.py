@@ -85,7 +85,7 @@ def _repair(view: View, rank: int, pick: Pick) -> Html:
         el(
             "p", view.commit_link(pick), f" · score {pick.score:g} · ", agents(tasks), class_="meta"
         ),
-        _reason(tasks),
+        _reason(pick, tasks),
         _turned_green(view, tasks),
         folded("Evidence", evidence(view, pick, "")),
         _short_diff(view, pick) if rank <= DIFFS else "",
@@ -98,9 +98,13 @@ def agents(tasks: Sequence[Task]) -> str:
     return f"{'agent' if len(names) == 1 else 'agents'} {', '.join(names)}"
 
 
-def _reason(tasks: Sequence[Task]) -> Child:
+def _reason(pick: Pick, tasks: Sequence[Task]) -> Child:
+    """Without the line that is the subject already."""
     ended = tasks[0].latest.ended if tasks and tasks[0].latest else None
-    return el("p", cut(ended.summary, 2000), class_="text") if ended and ended.summary else None
+    first, _, rest = ended.summary.strip().partition("\n") if ended else ("", "", "")
+    same = first.rstrip(".").casefold() == pick.subject.casefold()
+    text = rest.strip() if same else f"{first}\n{rest}".strip()
+    return el("p", cut(text, 2000), class_="text") if text else None
 
 
 def _turned_green(view: View, tasks: Sequence[Task]) -> Child:
@@ -194,8 +198,10 @@ def _stuck(view: View, group: list[Task]) -> Html:
 
 
 def _stuck_agent(view: View, task: Task) -> Html:
-    name = task.latest.agent_name if task.latest else ""
-    return join((view.test_link(task.node_id), Html("<br>"), el("code", f"mngr connect {name}")))
+    if task.latest is None:
+        return join((view.test_link(task.node_id), " has no agent."))
+    command = el("code", f"mngr connect {task.latest.agent_name}")
+    return join((view.test_link(task.node_id), Html("<br>"), command))
 
 
 def not_taken(view: View) -> Part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mngr_tmr import ranking
+from mngr_tmr import forecasting, publishing, ranking
 from mngr_tmr.model import Run, Task
 from mngr_view.layout import page
 from mngr_view.markup import Child, Html, el, join, link, listed, shortened
@@ -14,11 +14,11 @@ from mngr_view.words import (
     in_order,
     lasting,
     moment,
-    money,
     place,
     reason_of,
     seconds_on,
     spent_on,
+    used,
 )
 
 Section = tuple[str, str, int, list[Html]]
@@ -88,13 +88,14 @@ def _spending(run: Run) -> Html:
         f"{counted(len(run.tests), 'test')} collected",
         f"{len(run.tasks):,} given to agents",
         counted(len(tries), "agent"),
-        counted(run.spent.tokens, "token"),
-        money(run.spent),
+        *used(run, run.spent),
         f"{lasting(sum(each.seconds for each in ended))} of agents' time",
     ]
     if run.ended:
         said.append(f"{lasting(run.ended - run.started)} in all")
-    return el("p", join(said, " · "))
+    forecast = [before for _, before, _ in forecasting.compared(run)]
+    told = el("p", f"Forecast: {', '.join(forecast)}", class_="meta") if forecast else ""
+    return join((el("p", join(said, " · ")), told))
 
 
 def _notices(view: View) -> list[tuple[str, str]]:
@@ -107,8 +108,11 @@ def _notices(view: View) -> list[tuple[str, str]]:
     if run.status == "nothing to do":
         said.append(("good", "Nothing needed to change."))
     if run.status == "failed":
-        said.append(("bad", "No agent's work could be taken: see below why."))
+        said.append(("bad", f"The run {publishing.in_words(run)}. See below why."))
     said += [("bad", f"Could not be collected: {error}") for error in run.collect_errors]
+    if run.unsteady:
+        told = ", ".join(sorted(run.unsteady)[:10])
+        said.append(("warn", f"Failed at a gate, but not because of the branch: {told}"))
     return said + [("warn", f"Alert: {text}") for text in run.alerts]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from mngr_tmr import ranking
@@ -11,11 +12,12 @@ from mngr_view.artifacts import Recorded, Spoken
 from mngr_view.layout import page
 from mngr_view.markup import Child, Html, cut, diff, el, folded, join, link, listed, pre, table
 from mngr_view.view import View, exit_code
-from mngr_view.words import badge, counted, lasting, moment, money
+from mngr_view.words import badge, counted, lasting, moment, used
 
 UP = "../"
 TURNS, TURN_LIMIT = 400, 20_000
 DIFF_LINES = 3000
+VERIFIED = "As verified, in a clean checkout with its work:"
 
 
 def test_page(view: View, node_id: str) -> str:
@@ -65,13 +67,18 @@ def _baseline(baseline: Baseline | None) -> Child:
     if baseline is None:
         return None
     parts: list[Child] = [el("h2", "Before any agent")]
+    seen: set[str] = set()
     for number, run in enumerate(baseline.runs, 1):
         what = f" {run.exception}" if run.exception else ""
         where = f" in {run.stage}{f', {run.frame}' if run.frame else ''}" if run.stage else ""
         line = join(
             (f"Round {number}: ", badge(run.outcome), f" {lasting(run.seconds)}{what}{where}")
         )
-        parts += [el("p", line), pre(run.message, 20_000) if run.message else ""]
+        told: Child = pre(run.message, 20_000) if run.message else ""
+        if run.signature and run.signature in seen:
+            told = folded("Like the round before", told)
+        seen.add(run.signature)
+        parts += [el("p", line), told]
     if baseline.signature:
         parts.append(el("p", "Signature: ", el("code", baseline.signature), class_="meta"))
     return join(parts)
@@ -88,29 +95,28 @@ def _tries(view: View, task: Task | None) -> list[Html]:
 def _try(view: View, task: Task, each: Try) -> Html:
     ended = each.ended
     folder = view.source / ended.artifacts if ended and ended.artifacts else None
-    runs, older = artifacts.recorded(folder, task.node_id) if folder else ([], 0)
+    runs, older = recordings(view, task, each)
     turns = artifacts.conversation(folder) if folder else []
     name = el("code", each.agent_name)
     return join(
         (
             el("h2", f"Try {each.number}: ", name, id=f"try-{each.number}"),
-            _ending(each),
+            _ending(view, each),
             _verdict(view, task, each),
             _work(view, each),
-            *(_recorded(view, task, each, n, run) for n, run in enumerate(runs, 1)),
+            *(_recorded(view, name, run, open=n == 0) for n, (name, run) in enumerate(runs)),
             el("p", f"{older} older runs of the test are not shown.") if older else None,
             _conversation(turns),
         )
     )
 
 
-def _ending(each: Try) -> Html:
+def _ending(view: View, each: Try) -> Html:
     ended = each.ended
     begun = f"launched {moment(each.launched)}" if each.launched else "not launched yet"
     if ended is None:
         return el("p", badge("unfinished"), f" {begun}", class_="meta")
-    figures = [begun, lasting(ended.seconds), counted(ended.spent.tokens, "token")]
-    figures.append(money(ended.spent))
+    figures = [begun, lasting(ended.seconds), *used(view.run, ended.spent)]
     parts: list[Child] = [
         el("p", badge(str(ended.outcome)), " ", join(figures, " · "), class_="meta"),
         el("p", cut(ended.reason, 4000), class_="text") if ended.reason else None,
@@ -146,7 +152,7 @@ def _verdict(view: View, task: Task, each: Try) -> Child:
     return join(
         (
             el("h3", "Verification: ", word),
-            el("p", cut(verdict.reason, 4000), class_="text"),
+            el("p", cut(verdict.reason, 4000), class_="text") if _says_more(verdict) else None,
             listed(verdict.remarks) if verdict.remarks else None,
             _named(view, "Turns green", verdict.turned_green),
             _named(view, "Changes", verdict.tests_changed),
@@ -154,6 +160,10 @@ def _verdict(view: View, task: Task, each: Try) -> Child:
             view.evidence(verdict.proofs, UP) if verdict.proofs else None,
         )
     )
+
+
+def _says_more(verdict: Verdict) -> bool:
+    return verdict.ruling is not Ruling.ACCEPTED or verdict.reason != "verified"
 
 
 def _named(view: View, title: str, tests: tuple[str, ...]) -> Child:
@@ -195,16 +205,33 @@ def verified(each: Try) -> list[tuple[str, str]]:
     return [(each.base, commit) for _, commit in _parts(each.verdict) if commit]
 
 
-# what the agent's own runs left
+# what runs of the test left: first the one that was believed, then the agent's own
+
+Shown = tuple[str, Recorded]
+"""A name that is safe and unique within the report, and a run"""
 
 
-def cast_name(task: Task, each: Try, run: int, number: int) -> str:
-    return f"{task.id}-{each.number}-{run}-{number}"
+def recordings(view: View, task: Task, each: Try) -> tuple[list[Shown], int]:
+    """And how many older ones there are."""
+    stem = f"{task.id}-{each.number}"
+    shown: list[Shown] = []
+    older = 0
+    if each.verdict is not None and each.verdict.artifacts:
+        runs, _ = artifacts.recorded(view.source / each.verdict.artifacts, task.node_id)
+        shown += [(f"{stem}-verified", replace(run, name=VERIFIED)) for run in runs[:1]]
+    if each.ended is not None and each.ended.artifacts:
+        runs, older = artifacts.recorded(view.source / each.ended.artifacts, task.node_id)
+        own = [replace(run, name=f"The agent's run {run.name}") for run in runs]
+        shown += [(f"{stem}-{number}", run) for number, run in enumerate(own, 1)]
+    return shown, older
 
 
-def _recorded(view: View, task: Task, each: Try, number: int, run: Recorded) -> Html:
-    names = [cast_name(task, each, number, n) for n, _ in enumerate(run.casts, 1)]
-    casts = [_cast(view, name, path) for name, path in zip(names, run.casts, strict=True)]
+def cast_names(name: str, run: Recorded) -> list[tuple[str, Path]]:
+    return [(f"{name}-{n}", path) for n, path in enumerate(run.casts, 1)]
+
+
+def _recorded(view: View, name: str, run: Recorded, *, open: bool) -> Html:
+    casts = [_cast(view, cast, path) for cast, path in cast_names(name, run)]
     commands = [
         (el("code", cut(c.text, 2000)), "" if c.exit_code is None else exit_code(c.exit_code))
         for c in run.commands
@@ -212,9 +239,7 @@ def _recorded(view: View, task: Task, each: Try, number: int, run: Recorded) -> 
     noop = ", with commands that do nothing" if run.noop else ""
     title = join(
         (
-            "The agent's run ",
-            run.name,
-            " ",
+            f"{run.name} ",
             badge(run.outcome or "unknown"),
             f" {lasting(run.seconds)}{noop}",
         )
@@ -222,7 +247,7 @@ def _recorded(view: View, task: Task, each: Try, number: int, run: Recorded) -> 
     transcript = el("div", pre(run.transcript)) if run.transcript.strip() else ""
     beside = el("div", transcript, *casts, class_="beside two" if casts else "beside")
     listing = folded("Commands", table(("Command", "Exit code"), commands)) if commands else ""
-    return folded(title, listing, beside, open=number == 1)
+    return folded(title, listing, beside, open=open)
 
 
 def _cast(view: View, name: str, path: Path) -> Html:

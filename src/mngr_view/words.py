@@ -78,6 +78,12 @@ def money(spent: Spending) -> str:
     return f"${spent.cost:.2f}" if spent.cost >= 0.005 or not spent.cost else f"${spent.cost:.4f}"
 
 
+def used(run: Run, spent: Spending) -> list[str]:
+    """Tokens and money; nothing of agents that do not tell, rather than a zero."""
+    told = run.forecast is None or run.forecast.counted
+    return [counted(spent.tokens, "token"), money(spent)] if told else []
+
+
 def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
@@ -101,5 +107,5 @@ def reason_of(task: Task) -> str:
     if verdict is not None and verdict.reason not in ("", "verified"):
         return verdict.reason
     if ended is not None:
-        return ended.reason or ended.summary
+        return ended.reason or ended.summary.strip().partition("\n")[0]
     return f"waits for {task.canary}" if task.canary else ""

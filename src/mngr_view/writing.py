@@ -83,12 +83,9 @@ class Report:
         self.folder.page(f"tests/{slug(node_id)}.html", testing.test_page(view, node_id))
 
     def _casts(self, view: View, task: Task, each: Try) -> None:
-        if each.ended is None or not each.ended.artifacts:
-            return
-        runs, _ = artifacts.recorded(view.source / each.ended.artifacts, task.node_id)
-        for number, run in enumerate(runs, 1):
-            for n, path in enumerate(run.casts, 1):
-                self._cast(testing.cast_name(task, each, number, n), path)
+        for name, run in testing.recordings(view, task, each)[0]:
+            for cast, path in testing.cast_names(name, run):
+                self._cast(cast, path)
 
     def _cast(self, name: str, path: Path) -> None:
         data = artifacts.content(path)

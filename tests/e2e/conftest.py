@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,23 @@ git add README.md
 git commit -qm Begin
 """
 
+LAUNCHER = """#!{python}
+import sys
+sys.path[0] = {source!r}
+from mngr.cli.main import main
+sys.exit(main())
+"""
+
+
+@pytest.fixture(scope="session")
+def launcher(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`mngr` is the one beside these tests, whichever is installed."""
+    path = tmp_path_factory.mktemp("bin") / "mngr"
+    source = Path(__file__).parents[2] / "src"
+    path.write_text(LAUNCHER.format(python=sys.executable, source=str(source)))
+    path.chmod(0o755)
+    return path
+
 
 @pytest.fixture(scope="session")
 def beginning(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -35,8 +53,9 @@ def beginning(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def world(e2e: E2eSession, beginning: Path) -> Iterator[None]:
+def world(e2e: E2eSession, beginning: Path, launcher: Path) -> Iterator[None]:
     shutil.copytree(beginning, e2e.work, dirs_exist_ok=True)
+    e2e.env["PATH"] = f"{launcher.parent}{os.pathsep}{e2e.env['PATH']}"
     e2e.env["MNGR_HOST_DIR"] = str(e2e.home.parent / "mngr")
     e2e.env["MNGR__STOP__GRACE"] = "3s"
     e2e.env["GIT_CONFIG_NOSYSTEM"] = "1"

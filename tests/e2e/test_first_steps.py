@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mngr_e2e import E2eSession, expect
 from tests.e2e.world import commit, git, given, show, state, work_dir
+
+
+def test_the_mngr_that_runs_here_is_the_one_beside_these_tests(e2e: E2eSession) -> None:
+    """Not the one that is installed, perhaps from another checkout."""
+    result = e2e.run('head -n 3 "$(command -v mngr)"')
+    expect(result.stdout).to_contain(str(Path(__file__).parents[2] / "src"))
+    expect(e2e.run("mngr --version")).to_succeed()
 
 
 def test_the_version_is_printed(e2e: E2eSession) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+
 from mngr_tmr import runs
 from mngr_tmr.ranking import counts
 from tests.support import tmr_kit as kit
-from tests.support.cli import Cli, Result
+from tests.support.cli import Cli, Result, until
 
 NONE = "\"$MNGR_AGENT_STATE_DIR/publish\" --attempted none --summary 'All is well'"
 SPECS = [kit.Spec("one"), kit.Spec("two"), kit.Spec("three")]
@@ -31,6 +33,7 @@ def test_nothing_needed_changing(local: Cli) -> None:
     assert "The run e found nothing to change." in done.out
     assert "3 unchanged" in done.out
     assert local.git("rev-parse", "tmr/e") == local.git("rev-parse", "main")
+    assert "3 get an agent: 0 to fix, 3 to improve" in done.err
     # said again, it has nothing left to do
     again = run(local, "exit 3", format="json").ok().json()
     assert (again["status"], again["commits"]) == ("nothing to do", 0)
@@ -60,3 +63,120 @@ def test_everything_failed(local: Cli) -> None:
     assert local.git("rev-parse", "tmr/e") == local.git("rev-parse", "main")
     # also to whoever asks later
     assert local("tmr", "show", "e", "--format", "json").ok().json()["status"] == "failed"
+
+
+def test_some_needed_nothing_and_some_failed(local: Cli) -> None:
+    project(local, works=True)
+    agent = f"case $MNGR_TMR_TASK in one-*) exit 3 ;; *) {NONE} ;; esac"
+    done = run(local, agent, "--retries", "0").fails(1, "the run e made no commit: 1 of 3")
+    assert "The run e made no commit: 1 of 3 tests need you.\n  2 unchanged\n  1 died" in done.out
+
+
+def test_a_budget_that_was_used_up_is_no_good_end(local: Cli) -> None:
+    project(local, works=False)
+    one = f"{NONE} --blocked 'no key' --needs 'a key'"
+    done = run(local, one, "--max-launches", "1", "--max-agents", "1")
+    done.fails(1, "the run e failed: no agent's work could be taken")
+    assert "  2 over budget\n  1 blocked\n" in done.out
+    assert "the run's 1 agents are used up" in local("tmr", "show", "e").ok().out
+    page = (local.home / "tmr/e/report/index.html").read_text()
+    assert page.count(" has no agent.") == 2
+
+
+# the forecast, and what was really used
+
+
+def test_what_was_forecast_stands_beside_what_was_used(local: Cli) -> None:
+    project(local, works=True)
+    takes_time = f"sleep 1; {NONE}"
+    done = run(local, takes_time).ok()
+    assert "What agents of this type use is not counted." in done.err
+    assert "Forecast: 3 agents, time not known\nUsed:     3 agents, " in done.out
+    shown = local("tmr", "show", "e").ok().out
+    assert "Forecast: 3 agents, time not known" in shown and "Used:     3 agents" in shown
+    told = local("tmr", "show", "e", "--format", "json").ok().json()
+    assert told["forecast"]["agents"] == told["agents"] == 3
+    assert told["forecast"]["minutes"] is None and told["minutes"] > 0
+
+    # the next run knows what one agent took
+    words = (f"--agent-arg={word}" for word in ("sh", "-c", takes_time))
+    more = ("--name", "f", "--type", "command", "--repeats", "1", "--yes", "--max-launches", "1")
+    second = local("tmr", "run", *more, *words, timeout=300).fails(1, "2 of 3 tests need you")
+    assert "By the last 3 agents of this type: about " in second.err
+    forecast = runs.load(local.home / "tmr/f").forecast
+    assert forecast is not None and forecast.known == 3
+    assert forecast.minutes == told["minutes"], "three again"
+    assert "Used:     1 agent," in second.out, "though only one was let"
+
+
+# a baseline that did not come to its end
+
+SLOW = """
+import time
+from pathlib import Path
+
+MARKS = Path({!r})
+
+
+def test_quick():
+    pass
+
+
+def test_slow():
+    (MARKS / "begun").touch()
+    while not (MARKS / "go").exists():
+        time.sleep(0.05)
+"""
+CRASH = """
+import os
+
+
+def test_first():
+    assert False
+
+
+def test_crash():
+    os._exit(3)
+
+
+def test_last():
+    pass
+"""
+
+
+def plain(cli: Cli, source: str, settings: str = "") -> None:
+    cli.write("tests/test_plain.py", source)
+    cli.write("pyproject.toml", f"{kit.SETTINGS}{settings}")
+    cli.commit("plain")
+
+
+def test_an_interrupted_baseline_says_nothing_about_any_test(local: Cli) -> None:
+    plain(local, SLOW.format(str(local.base)))
+    words = ("tmr", "run", "--name", "e", "--type", "command", "--yes", "--repeats", "1")
+    running = local.start(*words, "--only", "failing")
+    until((local.base / "begun").exists, 60, "the test runs")
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=60)
+    ended = runs.load(local.home / "tmr/e")
+    assert len(ended.tests) == 2 and ended.rounds == 0 and not ended.baseline
+    (local.base / "go").touch()
+    assert "found nothing to change" in local("tmr", "resume", "e", timeout=120).ok().out
+    assert {each.standing for each in runs.load(local.home / "tmr/e").baseline.values()} == {
+        "passed"
+    }
+
+
+def test_a_baseline_that_takes_too_long_is_an_error_and_not_a_result(local: Cli) -> None:
+    plain(local, SLOW.format(str(local.base)), "check_timeout = 3\n")
+    done = run(local, NONE, "--only", "failing")
+    done.fails(1, "the baseline took longer than 3 s", "check_timeout")
+    assert not runs.load(local.home / "tmr/e").baseline
+
+
+def test_a_test_that_ends_pytest_does_not_hide_those_after_it(local: Cli) -> None:
+    plain(local, CRASH)
+    done = run(local, NONE, "--only", "failing", "--workers", "1")
+    done.fails(1, "no agent's work could be taken")
+    baseline = runs.load(local.home / "tmr/e").baseline
+    standing = {node.rpartition("_")[2]: each.standing for node, each in baseline.items()}
+    assert standing == {"first": "failed", "crash": "failed", "last": "passed"}

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from mngr.api import local_repository
 from mngr_tmr import fleet, patches
+from mngr_tmr.assertions import changed_hooks
+from mngr_tmr.judges import changed_judge
 from mngr_tmr.judging import reset_time
 from mngr_tmr.probing import parse
 from mngr_tmr.settings import Project, matches
@@ -173,6 +175,79 @@ def test_every_path_is_on_one_side(parts: list[str]) -> None:
     assert matches(path, "**")
     assert not Project(implementation=("src/**",)).is_implementation(f"x{path}")
     assert Project(implementation=("src/**",)).is_implementation(f"src/{path}")
+
+
+# what no agent may touch, wherever it lies
+
+OFF_LIMITS = [
+    *(".git", ".git/config", ".gitignore", ".gitattributes", ".gitmodules", ".gitlab-ci.yml"),
+    *(".github/workflows/x.yml", ".circleci/config.yml", "azure-pipelines.yml", "Jenkinsfile"),
+    *(".mngr/settings.toml", ".mngr-e2e/1/result.json", ".pre-commit-config.yaml"),
+    *("pytest.ini", "sitecustomize.py", ".GitAttributes", ".g\u200cit/config", "JENKINSFILE"),
+]
+BELOW = st.lists(st.text(string.ascii_lowercase, min_size=1, max_size=5), max_size=4)
+
+
+@pytest.mark.parametrize("path", OFF_LIMITS)
+@given(BELOW)
+def test_forbidden_paths_are_so_at_any_depth(path: str, folders: list[str]) -> None:
+    assert Project().is_forbidden("/".join([*folders, path]))
+
+
+@pytest.mark.parametrize("path", ["git", "a/gitignore.py", "src/mngr/x.py", "legit", "x.git"])
+def test_others_are_not(path: str) -> None:
+    assert not Project().is_forbidden(path)
+
+
+def test_a_projects_own_list_replaces_only_what_is_a_matter_of_taste() -> None:
+    own = Project(forbidden=("secrets/**",))
+    assert own.is_forbidden("secrets/key") and not own.is_forbidden(".github/x.yml")
+    assert own.is_forbidden("a/.gitattributes") and own.is_forbidden("tests/pytest.ini")
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "told"),
+    [
+        ("pyproject.toml", "[tool.pytest.ini_options]\n", None, "how pytest runs tests"),
+        ("a/pyproject.toml", "", "[tool.pytest.ini_options]\naddopts = '-p x'\n", "how pytest"),
+        ("pyproject.toml", "[tool.mngr_e2e]\ntimeout = 9\n", "", "how pytest runs tests"),
+        ("pyproject.toml", "[project]\nname = 'a'\n", "[project]\nname = 'b'\n", ""),
+        ("pyproject.toml", "", "not toml", "how pytest runs tests: pyproject.toml"),
+        ("tox.ini", "[pytest]\na = 1\n", "[pytest]\na = 2\n", "how pytest runs tests: tox.ini"),
+        ("tox.ini", "[tox]\na = 1\n", "[tox]\na = 2\n", ""),
+        ("tests/setup.cfg", None, "[tool:pytest]\na = %(b)s\n", "how pytest runs tests"),
+        ("setup.cfg", "", "[broken", "how pytest runs tests: setup.cfg"),
+        ("pytest.py", None, "", "puts something in the place of pytest"),
+        ("src/mngr_e2e/__init__.py", None, "", "puts something in the place of mngr_e2e"),
+        ("src/mngr_e2e/__init__.py", "old", "new", ""),
+        ("src/jot/pytest.py", None, "", ""),
+    ],
+)
+def test_how_tests_are_run_is_not_for_agents_to_say(
+    path: str, old: str | None, new: str | None, told: str
+) -> None:
+    why = changed_judge(path, old, new)
+    assert told in why if told else not why
+
+
+@pytest.mark.parametrize(
+    ("source", "hooks"),
+    [
+        ("def pytest_runtest_call(): ...", ["pytest_runtest_call"]),
+        ("from x import pytest_runtest_call", ["pytest_runtest_call"]),
+        ("from x import y as pytest_runtest_call", ["pytest_runtest_call"]),
+        ("pytest_runtest_call = x", ["pytest_runtest_call"]),
+        ("pytest_plugins: list[str] = ['x']", ["pytest_plugins"]),
+        ("if True:\n    def pytest_runtest_call(): ...", ["pytest_runtest_call"]),
+        ("import pytest_asyncio\ndef test_a():\n    pytest_x = 1", []),
+    ],
+)
+def test_hooks_are_found_however_they_come(source: str, hooks: list[str]) -> None:
+    assert changed_hooks("", source) == hooks
+    assert changed_hooks(source, source) == []
+
+
+# signatures
 
 
 @given(st.text(max_size=200), st.integers(0, 10**12), st.integers(0, 2**64))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mngr_tmr import patches
+from mngr_tmr import messages, patches
 from mngr_tmr.model import Options, Run, Task
 from mngr_tmr.resolving import Resolver
 from tests.support import tmr_kit as kit
@@ -25,7 +25,6 @@ from tests.support.tmr_lab import (
 )
 
 # What the tests here look at is made once, by one of the workers.
-pytestmark = pytest.mark.xdist_group("integrate")
 
 AGAIN = """
 
@@ -225,6 +224,67 @@ def test_a_repair_on_top_of_another_comes_after_it(lab: Lab, tasks: dict[str, Ta
     run = lab.integrate("canary", [first, second])
     assert [pick.tasks for pick in run.picks] == [("z-canary",), ("a-second",)]
     assert_gated(lab, run)
+
+
+MOODY = """
+from pathlib import Path
+
+
+def test_moody():
+    moods = Path({!r})  # outside of every checkout: it remembers
+    now, *later = moods.read_text().split() or ["fine"]
+    moods.write_text(" ".join(later))
+    assert now == "fine"
+"""
+
+
+@pytest.fixture(scope="module")
+def moody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """With one test more, whose next results stand in the file `moods`."""
+    made = lab_in(tmp_path_factory.mktemp("moody"))
+    moods = made.folder / "moods"
+    moods.write_text("")
+    made.base = made.commit({"tests/test_moody.py": MOODY.format(str(moods))})
+    made.plain = made._baseline()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("moods", "looks", "taken"),
+    [
+        ("fine", ["gate"], True),
+        ("bad fine", ["gate", "gate, once more"], True),
+        ("bad bad bad", ["gate", "gate, once more", "gate, at the base"], True),
+        ("bad bad fine", ["gate", "gate, once more", "gate, at the base"], False),
+    ],
+)
+def test_a_moody_test_evicts_nobody(
+    moody: Lab, moods: str, looks: list[str], *, taken: bool
+) -> None:
+    task = moody.attempt(f"{FINE}::test_fine", {"docs/page.md": f"{moods}\n"}, name="page")
+    (moody.folder / "moods").write_text(moods)
+    run = moody.integrate("moody", [task])
+    test = "tests/test_moody.py::test_moody"
+    assert [pick.tasks for pick in run.picks] == ([("page",)] if taken else [])
+    assert [each.reason for each in run.evictions] == ([] if taken else [f"breaks {test}"])
+    assert run.unsteady == ({test} if taken and len(looks) > 1 else set())
+    [gate] = moody.gates
+    assert list(dict.fromkeys(proof["what"] for proof in gate["proofs"])) == looks
+    assert gate["failing"] == ([] if taken else [test])
+    told = messages.pull_request(run)[1]
+    assert (test in told) is (len(looks) > 1)
+
+
+def test_what_the_branch_claims_is_never_excused_by_the_base(moody: Lab) -> None:
+    """A repair whose own test fails at its gate: at the base it fails of course."""
+    task = moody.attempt(ALPHA.node_id, mend("alpha"))
+    assert task.verdict is not None
+    worse = moody.commit({"kit/alpha.sh": "echo 'alpha limps'\n"})
+    task.tries[0].verdict = replace(task.verdict, implementation=worse)
+    run = moody.integrate("claimed", [task])
+    assert run.picks == [] and run.unsteady == set()
+    assert [each.reason for each in run.evictions] == [f"breaks {ALPHA.node_id}"]
 
 
 def test_no_work_is_no_commit(lab: Lab, tasks: dict[str, Task]) -> None:

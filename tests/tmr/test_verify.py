@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mngr_tmr.model import Ruling, Task, Verdict
+from mngr_tmr.bench import Bench
+from mngr_tmr.model import Baseline, Ruling, Task, TestRun, Verdict
+from mngr_tmr.verify import RealInspector
+from mngr_view.artifacts import recorded
 from tests.support import tmr_kit as kit
+from tests.support.cli import lives, until
 from tests.support.tmr_lab import ALPHA, BETA, FINE, FINE_SOURCE, WORDS, Files, Lab, lab_in
 
 # What the tests here look at is made once, by one of the workers.
-pytestmark = pytest.mark.xdist_group("verify")
 
 MENDED = {"kit/alpha.sh": kit.mended("alpha")}
 LOOK = '    expect(result.stdout).to_contain("alpha works")\n'
@@ -76,6 +81,29 @@ def test_a_repair_is_taken_with_its_evidence(lab: Lab) -> None:
     assert lab.cli.git("diff", "--name-only", lab.base, given.implementation) == "kit/alpha.sh"
 
 
+def test_what_the_test_left_is_kept_as_it_was_verified(lab: Lab) -> None:
+    """Plain files of a bounded size, whatever the work puts beside them."""
+    beside = (
+        'left="$here/../.mngr-e2e"; ln -s /etc/passwd "$left/link"; echo x > "$left/small"\n'
+        'head -c 5000000 /dev/zero > "$left/large"\n'
+    )
+    given = verdict(lab.attempt(ALPHA.node_id, {"kit/alpha.sh": kit.mended("alpha") + beside}))
+    assert given.ruling is Ruling.ACCEPTED, given.reason
+    folder = lab.folder / given.artifacts / ".mngr-e2e"
+    [run], older = recorded(folder.parent, ALPHA.node_id)
+    assert run.outcome == "passed" and older == 0
+    assert "$ kit alpha\nalpha works" in run.transcript
+    assert (folder / "small").is_file()
+    assert not (folder / "large").exists() and not (folder / "link").is_symlink()
+
+    # of a test that still fails, too: that is when somebody wants to see it
+    lies = verdict(lab.attempt(ALPHA.node_id, {"kit/alpha.sh": "echo 'alpha limps'\n"}))
+    assert lies.ruling is Ruling.REFUSED
+    [failed], _ = recorded(lab.folder / lies.artifacts, ALPHA.node_id)
+    assert failed.outcome == "failed" and "alpha limps" in failed.transcript
+    assert not (folder / "small").exists(), "what was there before is gone"
+
+
 def cheats(lab: Lab) -> dict[str, tuple[str, Files, str]]:
     """Name -> the test, the files, and the beginning or a part of the refusal."""
     alpha, fine = ALPHA.node_id, f"{FINE}::test_fine"
@@ -96,6 +124,12 @@ def cheats(lab: Lab) -> dict[str, tuple[str, Files, str]]:
         "returns early": (alpha, edited(lab, LOOK, f"    return\n{LOOK}"), "removed `expect("),
         "removes it": (alpha, edited(lab, "def test_alpha(", "def no_alpha("), "removes the test"),
         "forbidden": (alpha, {**MENDED, ".github/ci.yml": "on: push\n"}, "changes forbidden paths"),
+        "nested": (alpha, {**MENDED, "kit/.gitattributes": "* -diff\n"}, "kit/.gitattributes"),
+        "own plugin": (
+            alpha,
+            {"pyproject.toml": '[tool.pytest.ini_options]\naddopts = ["-p", "x"]\n', "x.py": ""},
+            "changes how pytest runs tests: pyproject.toml",
+        ),
         "large": (alpha, {**MENDED, "kit/data": "x" * (1 << 20) + "x"}, "adds a file larger"),
         "no judge": (
             alpha,
@@ -141,6 +175,20 @@ def test_none_is_an_answer_only_where_the_test_passes(lab: Lab) -> None:
     assert lazy.ruling is Ruling.REFUSED and "is failed" in lazy.reason
     content = lab.verify(lab.task(f"{FINE}::test_fine", lab.base))
     assert (content.ruling, content.reason) == (Ruling.UNCHANGED, "nothing needed to change")
+
+
+def test_none_is_no_answer_to_a_test_that_failed_before(lab: Lab) -> None:
+    """Luck has run out before; on the base of a canary it is the canary's fix, and fine."""
+    node_id = f"{FINE}::test_fine"
+    task = replace(lab.task(node_id, lab.base), want="fix")
+    run = lab.new_run("luck")
+    run.baseline = {node_id: Baseline((TestRun("passed"), TestRun("failed")))}
+    given = lab.verify(task, run)
+    assert given.ruling is Ruling.REFUSED
+    assert given.reason.startswith("it failed in 1 of 2 runs before any agent, and passes now")
+    canary = lab.commit(MENDED)
+    after = replace(lab.task(node_id, canary, base=canary), want="fix")
+    assert lab.verify(after, run).ruling is Ruling.UNCHANGED
 
 
 def test_what_a_test_does_not_need_is_left_out_and_said(lab: Lab) -> None:
@@ -193,6 +241,42 @@ def test_only_what_it_turns_green_itself_counts(lab: Lab) -> None:
     both = {**MENDED, "kit/beta.sh": kit.mended("beta")}
     given = verdict(lab.attempt(BETA.node_id, both, base=first))
     assert given.turned_green == (BETA.node_id,)
+
+
+def test_work_that_never_ends_is_refused_and_ends_with_its_bench(lab: Lab) -> None:
+    project = replace(lab.project, check_timeout=4)
+    mark = lab.folder / "sleeper"
+    # As a daemon does it: in a session of its own, with a father who is gone, and little else.
+    words = f"env -i PATH=$PATH TMPDIR=$TMPDIR setsid sleep 1000 > {mark}.out 2>&1"
+    daemon = f"sh -c 'cd /; {words} & echo $! > {mark}'\n"
+    head = lab.commit({"kit/alpha.sh": f"{daemon}exec sleep 1000\n"})
+    task = lab.task(ALPHA.node_id, head)
+    assert task.latest is not None
+    bench = Bench(lab.api, str(lab.cli.repo), "slow", lab.folder, project, lab.options)
+    try:
+        inspector = RealInspector(lab.plain, lab.repo, bench, project, lab.folder / "scratch")
+        given = inspector.verify(task, task.latest)
+        ids = [agent.id[-8:] for agent in lab.api.list() if "slow" in agent.name]
+    finally:
+        bench.close()
+    assert given.reason == "with its work no end after 4 s"
+    until(lambda: not lives(mark.read_text().strip()), 30, "the sleeper is ended")
+    left = [each for id in ids for each in Path(tempfile.gettempdir()).glob(f"tmr-{id}-*")]
+    assert ids and left == []
+
+
+def test_sockets_fit_where_temporary_files_lie_and_nothing_stays(lab: Lab) -> None:
+    """A socket's path has at most 108 characters, and pytest's folders are deep already."""
+    bind = (
+        "\n\ndef test_socket(tmp_path):\n    import socket\n"
+        "    with socket.socket(socket.AF_UNIX) as made:\n"
+        "        made.bind(str(tmp_path / 'socket'))\n"
+    )
+    given = verdict(lab.attempt(f"{FINE}::test_fine", {FINE: FINE_SOURCE + bind}))
+    assert given.ruling is Ruling.ACCEPTED, given.reason
+    ids = [agent.id[-8:] for agent in lab.api.list()]
+    left = [each for id in ids for each in Path(tempfile.gettempdir()).glob(f"tmr-{id}-*")]
+    assert ids and left == []
 
 
 def test_no_check_leaves_anything_to_the_next(lab: Lab) -> None:

@@ -76,6 +76,7 @@ def test_the_first_page_counts_every_outcome_and_what_was_spent(report: Path) ->
         assert count in said
     assert "12 tests collected · 11 given to agents" in said
     assert "180,000 tokens · cost not known" in said
+    assert "Forecast: 11 agents, 220,000 to 550,000 tokens, cost not known" in said
 
 
 def test_failures_come_first_and_those_that_look_alike_together(report: Path) -> None:
@@ -138,6 +139,7 @@ def test_the_page_of_a_test_tells_its_story(report: Path) -> None:
         "Verification: accepted",
         "without pytest --",
         "Changes of the implementation",
+        "As verified, in a clean checkout with its work:",
         "The agent's run 20261116T000000Z-abcd",
         "# see them $ jot list",
         "Conversation, 5 turns",
