@@ -138,6 +138,11 @@ def commit_of(repo: Repo, name: str) -> str | None:
 
 
 def valid_branch(repo: Repo, branch: str) -> bool:
+    """Git is asked only about names that are not plain words: every create pays for it."""
+    words = branch.replace("-", "_").split("/")
+    plain = branch.isascii() and all(map(str.isidentifier, words))
+    if plain and branch != "HEAD" and not branch.startswith("-"):
+        return True
     return repo.attempt("check-ref-format", "--branch", branch).code == 0
 
 

@@ -83,7 +83,32 @@ def changed_hooks(old: str, new: str) -> list[str]:
     """Functions by which pytest itself is told how to judge tests."""
     before, after = functions(old), functions(new)
     hooks = [name for name in after if name.startswith("pytest_")]
-    return [n for n in hooks if n not in before or not same(before[n], after[n])]
+    defined = [n for n in hooks if n not in before or not same(before[n], after[n])]
+    given = _given_hooks(old)
+    return [*defined, *(name for name, how in _given_hooks(new).items() if given.get(name) != how)]
+
+
+def _given_hooks(source: str) -> dict[str, str]:
+    """Those that are imported, assigned or made under a condition, and `pytest_plugins`."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError):
+        return {}
+    plain = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    found: dict[str, str] = {}
+    for statement in body:
+        nodes = [] if isinstance(statement, plain) else ast.walk(statement)
+        names = [name for node in nodes for name in _bound(node)]
+        found |= {name: ast.dump(statement) for name in names if name.startswith("pytest_")}
+    return found
+
+
+def _bound(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [each.asname or each.name for each in node.names]
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return [node.name]
+    return [node.id] if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else []
 
 
 def changes_around(old: str, new: str) -> bool:

@@ -78,7 +78,8 @@ def _agents(parser: Parser) -> None:
 
 
 def _limits(parser: Parser) -> None:
-    add = parser.add_argument_group("Limits, of the run and of each agent").add_argument
+    title = "Limits, of the run and of each agent; `retune` changes them"
+    add = parser.add_argument_group(title).add_argument
     add("--max-cost", type=_money, metavar="DOLLARS", help="of the run")
     add("--max-tokens", type=count, metavar="N", help="of the run")
     add("--max-time", type=parse_duration, metavar="DURATION", help="of the run")

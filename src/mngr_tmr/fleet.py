@@ -15,9 +15,10 @@ from mngr.git import Repo
 from mngr.outcome import Outcome as Published
 from mngr.outcome import cleaned, parse_outcome
 from mngr.state import ALIVE
-from mngr_tmr.conductor import Order
 from mngr_tmr.judging import Sighting
 from mngr_tmr.model import Ended, Outcome, Run, Spending, Task, Try
+from mngr_tmr.roles import Order
+from mngr_tmr.stopping import Stopper
 
 METER = 10.0
 """Seconds between two looks at what the agents have spent."""
@@ -42,8 +43,13 @@ class RealFleet:
     ) -> None:
         self._api, self._run, self._folder, self._repo = api, run, folder, repo
         self._prompt = prompt
+        self._seen: dict[str, Agent] = {}
+        """By id, as the last look found them."""
+        self._missing: dict[str, float] = {}
+        """By id, since when a look does not find them."""
         self._spent: dict[str, Spending] = {}
         self._metered = 0.0
+        self._stopper = Stopper(api)
 
     # launch
 
@@ -51,9 +57,11 @@ class RealFleet:
         """`--reuse` would start an ended agent again; a replay must leave it as it is."""
         try:
             return self._api.create(self._request(order)).agent.id
-        except Taken:  # by an earlier process; what that left half-made, create clears itself
+        except MngrError as error:
             existing = self._settled(order.agent_name)
-            if existing is None:
+            # Made by an earlier process (what that left half-made, create clears itself), or
+            # just now, before something else went wrong: not to be forgotten while it works.
+            if existing is None or not (isinstance(error, Taken) or existing.state in ALIVE):
                 raise
             return existing.id
 
@@ -71,7 +79,8 @@ class RealFleet:
         """Without a look at all the others, where its id is known."""
         if not each.agent_id:
             return self._find(each.agent_name)
-        return next(iter(self._api.list([each.agent_id])), None)
+        seen = self._seen.get(each.agent_id)
+        return seen or next(iter(self._api.list([each.agent_id])), None)
 
     def _find(self, name: str) -> Agent | None:
         return next((each for each in self._api.list() if each.name == name), None)
@@ -81,15 +90,16 @@ class RealFleet:
         limits = options.agent_budget
         minutes = limits.minutes
         timeout = min(options.agent_timeout, minutes * 60 if minutes else options.agent_timeout)
-        where = f"@.{options.provider}" if options.provider else ""
         return CreateRequest(
-            address=f"{order.agent_name}{where}",
+            address=order.agent_name,
+            provider=options.provider,
             type=options.agent_type,
             args=options.agent_args,
             message=self._prompt(order),
             source=self._run.repository,
             transfer="git-mirror",
             branch=f"{order.base}:mngr/{order.agent_name}",
+            committed_only=True,
             labels={"tmr": self._run.name, "task": order.task, "role": "tester"},
             env={
                 **dict(options.agent_env),
@@ -103,11 +113,22 @@ class RealFleet:
 
     # look
 
-    def look(self) -> Mapping[str, Sighting]:
+    def look(self, tries: Sequence[Try] | None = None) -> Mapping[str, Sighting]:
         """One reading of each host; what was spent is asked for less often."""
-        mine = [each for each in self._api.list() if self._is_mine(each)]
+        ids = None if tries is None else [each.agent_id for each in tries]
+        mine = [each for each in self._api.list(ids) if self._is_mine(each)]
+        self._seen = {each.id: each for each in mine}
         self._meter(mine)
-        return {each.name: self._sighting(each) for each in mine}
+        return self._silent(tries or ()) | {each.name: self._sighting(each) for each in mine}
+
+    def _silent(self, tries: Sequence[Try]) -> dict[str, Sighting]:
+        """An agent that is not in a reading is gone here; elsewhere its host may just be silent."""
+        if self._run.options.provider in ("", "local"):
+            return {}
+        missing = [each for each in tries if each.agent_id not in self._seen]
+        since = {each.agent_id: self._missing.get(each.agent_id, time.time()) for each in missing}
+        self._missing = since
+        return {e.agent_name: Sighting("UNREACHABLE", since=since[e.agent_id]) for e in missing}
 
     def _is_mine(self, agent: Agent) -> bool:
         record = agent.evidence.record
@@ -155,7 +176,11 @@ class RealFleet:
         ended = self._with_commits(agent, each, task, _said(published, outcome, reason))
         folder = self._artifacts(agent, task, each)
         spent = self._spending([agent]).get(agent.id, Spending())
-        self._api.stop_many([self._api.get(agent)])
+        try:
+            self._stopper.stop(agent)
+        except MngrError as error:  # its work is here all the same
+            told = f"{ended.reason}; it could not be stopped: {error.message}"
+            ended = _replaced(ended, reason=told.strip("; "))
         seconds = max(0.0, time.time() - (each.launched or each.intended))
         return _replaced(ended, artifacts=folder, spent=spent, seconds=round(seconds, 1))
 
@@ -184,10 +209,11 @@ class RealFleet:
         folder = self._folder / name
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            listing = os.path.join(agent.host.home, "agents", agent.id, ".artifacts")
-            argv = ["sh", "-c", ARTIFACTS, "mngr", listing]
-            done = self._api.exec(agent, argv, timeout=300)
-            unpack(done.stdout, folder)
+            if _may_have_artifacts(agent):
+                listing = os.path.join(agent.host.home, "agents", agent.id, ".artifacts")
+                argv = ["sh", "-c", ARTIFACTS, "mngr", listing]
+                done = self._api.exec(agent, argv, timeout=300)
+                unpack(done.stdout, folder)
             turns = [turn.to_json() for turn in self._api.transcript(agent)]
         except MngrError as error:
             (folder / "missing.txt").write_text(cleaned(str(error)) + "\n")
@@ -198,9 +224,11 @@ class RealFleet:
             (folder / "conversation.json").write_text(json.dumps(turns))
         return name
 
-    def stop(self, agent_names: Sequence[str]) -> None:
-        chosen = [each for each in self._api.list() if each.name in agent_names]
-        self._api.stop_many(chosen)
+
+def _may_have_artifacts(agent: Agent) -> bool:
+    """Where its paths are ours, a look saves two programs."""
+    shared = agent.host.capabilities.shares_files
+    return not shared or os.path.isdir(os.path.join(agent.record.work_dir, ".mngr-e2e"))
 
 
 def _published(agent: Agent) -> Published | None:

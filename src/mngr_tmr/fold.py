@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from mngr.struct import Json
-from mngr_tmr.codec import from_json
+from mngr_tmr.codec import from_json, to_json
 from mngr_tmr.model import (
+    ANSWERS,
     Baseline,
     Ended,
     Event,
     Eviction,
+    Forecast,
     Options,
+    Outcome,
     Pick,
     Run,
     Spending,
@@ -106,6 +109,10 @@ def _selected(run: Run, event: Event) -> None:
         run.tasks.setdefault(task.id, task)
 
 
+def _forecast(run: Run, event: Event) -> None:
+    run.forecast = from_json(Forecast, event.get("forecast"))
+
+
 def _skipped(run: Run, event: Event) -> None:
     task = run.tasks.get(_text(event, "task"))
     if task is not None:
@@ -164,6 +171,8 @@ def _try_ended(run: Run, event: Event) -> None:
         run.spent = run.spent + each.ended.spent - before
         each.ended_at = _time(event)
         each.verdict = None  # a human may have helped, and the try ended anew
+        if each.intended >= run.paused_at and each.ended.outcome in (*ANSWERS, Outcome.BLOCKED):
+            run.missed = 0  # whatever held the others back, it is over
 
 
 def _verdict(run: Run, event: Event) -> None:
@@ -180,6 +189,7 @@ def _integration_started(run: Run, event: Event) -> None:
 
 def _gated(run: Run, event: Event) -> None:
     run.gates[_text(event, "key")] = event.get("passed") is True
+    run.unsteady |= {str(each) for each in _list(event, "unsteady")}
 
 
 def _picked(run: Run, event: Event) -> None:
@@ -195,15 +205,31 @@ def _conflict(run: Run, event: Event) -> None:
 
 
 def _control(run: Run, event: Event) -> None:
-    if _text(event, "action") == "cancel":
+    action = _text(event, "action")
+    run.obeyed.add(_text(event, "order"))
+    if action == "cancel":
         run.cancelled = True
-    if _text(event, "action") == "retune":
-        from mngr_tmr.codec import to_json
+    elif action == "pause":
+        run.paused, run.paused_until = "paused by hand", 0.0
+    elif action == "resume":
+        _resumed(run, event)
+    elif action == "retune":
+        run.options = retuned(run.options, event.get("options"))
+        if "max_agents" in _table(event, "options"):  # else an overload still counts
+            run.slots = max(1, run.options.max_agents)
 
-        before = to_json(run.options)
-        assert isinstance(before, dict)
-        run.options = from_json(Options, {**before, **_table(event, "options")})
-        run.slots = max(1, run.options.max_agents)
+
+def retuned(options: Options, changes: Json) -> Options:
+    """With some changed, of budgets also single limits. A ValueError tells what does not fit."""
+    if not isinstance(changes, dict):
+        raise ValueError("not an object")
+    told = to_json(options)
+    assert isinstance(told, dict)
+    for name, value in changes.items():
+        before = told.get(name)
+        both = isinstance(before, dict) and isinstance(value, dict)
+        told[name] = {**before, **value} if both else value  # type: ignore[dict-item]
+    return from_json(Options, told)
 
 
 def _slots(run: Run, event: Event) -> None:
@@ -212,6 +238,7 @@ def _slots(run: Run, event: Event) -> None:
 
 def _paused(run: Run, event: Event) -> None:
     run.paused, run.paused_until = _text(event, "reason"), _number(event, "until")
+    run.missed, run.paused_at = int(_number(event, "missed")), _time(event)
 
 
 def _resumed(run: Run, event: Event) -> None:
@@ -233,6 +260,7 @@ HANDLERS: dict[str, Callable[[Run, Event], None]] = {
     "baseline": _baseline,
     "weighed": _weighed,
     "selected": _selected,
+    "forecast": _forecast,
     "skipped": _skipped,
     "released": _released,
     "try_intended": _try_intended,

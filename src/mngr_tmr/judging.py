@@ -13,6 +13,11 @@ from mngr_tmr.model import Options, Outcome, Spending, Try
 
 OVERLOAD = re.compile(r"\b(429|529|overload|rate.?limit)", re.IGNORECASE)
 
+SILENCE = 300.0
+"""Seconds that a host may not answer before its agents are given up."""
+NEVER_BEGAN = ("command not found:", "work directory is missing")
+"""What an agent's launcher says that could not start its program."""
+
 
 @dataclass(frozen=True)
 class Sighting:
@@ -50,8 +55,11 @@ def judge(each: Try, seen: Sighting | None, now: float, options: Options) -> Ste
         return Step("end", Outcome.OVER_BUDGET, over)
     if seen.state in ("STOPPED", "FAILED", "LOST", "DONE"):
         return _ended(seen)
-    if seen.state == "WAITING":
+    # One that cannot reach its model goes on trying by itself, as if it ran.
+    if seen.state == "WAITING" and not seen.reason.startswith("unreachable"):
         return _waiting(each, seen, now, options)
+    if seen.state == "UNREACHABLE" and now - seen.since > SILENCE:
+        return Step("end", Outcome.DIED, f"its host did not answer for {SILENCE:g} s")
     if now - each.launched > options.agent_timeout + 60:
         return Step("end", Outcome.TIMED_OUT, f"no end after {options.agent_timeout:g} s")
     return WAIT
@@ -86,6 +94,8 @@ def _ended(seen: Sighting) -> Step:
         return Step("end", Outcome.OVER_BUDGET, seen.reason)
     if seen.state == "DONE":
         return Step("end", Outcome.NO_RESULT, "ended without an outcome")
+    if seen.state == "FAILED" and seen.reason.startswith(NEVER_BEGAN):
+        return Step("end", Outcome.LAUNCH_FAILED, seen.reason)
     return Step("end", Outcome.DIED, f"{seen.state}: {seen.reason}")
 
 
@@ -100,6 +110,8 @@ def _waiting(each: Try, seen: Sighting, now: float, options: Options) -> Step:
         return WAIT
     if word == "permission":
         return Step("end", Outcome.BLOCKED, f"asked for permission:{detail}")
+    if word == "dialog":
+        return Step("end", Outcome.BLOCKED, f"a dialog is open:{detail}")
     if each.reminded:
         return Step("end", Outcome.NO_RESULT, f"idle without an outcome ({seen.reason})")
     return Step("remind", text="You stopped without publishing an outcome.")
@@ -115,15 +127,30 @@ def _overloaded(each: Try, seen: Sighting, idle: float, options: Options) -> Ste
 
 
 LEAST_PAUSE = 5.0
+BELIEVED = 3
+"""So often in a row a quota may say when it is back, and then not be."""
+UNKNOWN, LONGEST = 3600.0, 4 * 3600.0
+"""Seconds to wait where nobody can say how long; doubled each time, up to the second."""
 CLOCK = re.compile(r"\b([01]?\d|2[0-3]):([0-5]\d)\b(?: ?\((?P<zone>[\w/+-]+)\))?")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z?|\d{10}(?:\.\d+)?")
 
 
-def reset_time(reason: str, now: float) -> float:
-    """When a quota is said to come back: a moment, or a time of day; else in an hour."""
+def reset_time(reason: str, now: float, missed: int = 1) -> float:
+    """When to try again after a quota was exhausted `missed` times in a row.
+
+    When it says so itself; but a time that proves wrong again and again is like none at all.
+    """
+    stated = stated_reset(reason, now)
+    if stated and missed <= BELIEVED:
+        return max(stated, now + LEAST_PAUSE)  # also if just over: clocks differ by a little
+    blind = missed - BELIEVED if stated else missed
+    return max(stated, now + min(LONGEST, UNKNOWN * 2.0 ** min(blind - 1, 10)))
+
+
+def stated_reset(reason: str, now: float) -> float:
+    """A moment, perhaps a past one, or the next such time of day; 0 if there is none."""
     found = [_moment(word) for word in MOMENT.findall(reason)]
-    moment = next((each for each in found if each), 0.0) or _next(reason, now)
-    return max(moment, now + LEAST_PAUSE) if moment else now + 3600.0
+    return next((each for each in found if each), 0.0) or _next(reason, now)
 
 
 def _moment(word: str) -> float:

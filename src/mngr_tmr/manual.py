@@ -29,6 +29,7 @@ EXAMPLES = [
     ("go on with an interrupted run", "mngr tmr resume"),
     ("look at it while it goes on", "mngr tmr watch"),
     ("slow down", "mngr tmr retune --max-agents 2"),
+    ("give it more", "mngr tmr retune --max-cost 40 --max-time 3h"),
     ("the pages", "mngr tmr report --out /tmp/report"),
 ]
 

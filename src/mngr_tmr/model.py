@@ -111,6 +111,24 @@ class Spending:
 
 
 @dataclass(frozen=True)
+class Forecast:
+    """What a run will probably use, as it was said before its first agent."""
+
+    agents: int = 0
+    fewest: int = 0
+    most: int = 0
+    """Tokens."""
+    cost: float | None = None
+    """None where no earlier run tells."""
+    minutes: float | None = None
+    """Of all agents together, however many work at once; None where no earlier run tells."""
+    known: int = 0
+    """How many agents of earlier runs it is the mean of."""
+    counted: bool = True
+    """Whether agents of this type tell what they use."""
+
+
+@dataclass(frozen=True)
 class Ended:
     """How a try ended, and what it left."""
 
@@ -160,6 +178,8 @@ class Verdict:
     tests_added: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     proofs: tuple[Proof, ...] = ()
+    artifacts: str = ""
+    """The folder, relative to the run's, with what the test left when it ran with the work."""
 
 
 @dataclass
@@ -297,6 +317,12 @@ class Run:
     paused: str = ""
     """Why nothing is launched at the moment."""
     paused_until: float = 0.0
+    paused_at: float = 0.0
+    """When a quota last paused it."""
+    missed: int = 0
+    """Pauses in a row after which no agent got further than to its quota."""
+    obeyed: set[str] = field(default_factory=set)
+    """Orders from outside that the journal has."""
     cancelled: bool = False
     slots: int = 0
     """How many agents may run at once just now."""
@@ -304,11 +330,14 @@ class Run:
     evictions: list[Eviction] = field(default_factory=list)
     gates: dict[str, bool] = field(default_factory=dict)
     """tree and tests, as one key -> whether it passed"""
+    unsteady: set[str] = field(default_factory=set)
+    """Tests that failed at a gate, and then passed there or failed at the base just as well."""
     conflicts: list[str] = field(default_factory=list)
     alerts: list[str] = field(default_factory=list)
     status: str = ""
     """done, nothing to do, failed or cancelled, once it has ended"""
     ended: float = 0.0
     result_branch: str = ""
+    forecast: Forecast | None = None
     spent: Spending = field(default_factory=Spending)
     tries: int = 0

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from mngr.struct import Json
-from mngr_tmr.codec import from_json, to_json
-from mngr_tmr.model import Options, Run
-
-Note = Callable[[str, Mapping[str, Json]], None]
-
-
-def obey(run: Run, note: Note, orders: Sequence[Mapping[str, Json]]) -> None:
-    """Each is journalled with what follows from it; `run.cancelled` tells of the last word."""
-    for order in orders:
-        action = order.get("action")
-        if action == "retune" and not _fits(run, order.get("options")):
-            continue  # whatever it is, in the journal it would stop every reader from now on
-        note("control", order)
-        if action == "pause":
-            note("paused", {"reason": "paused by hand", "until": 0.0})
-        elif action == "resume":
-            note("resumed", {})
+from mngr_tmr.fold import retuned
+from mngr_tmr.model import Run
+from mngr_tmr.roles import Inbox, Note
 
 
-def _fits(run: Run, changes: Json) -> bool:
-    before = to_json(run.options)
-    assert isinstance(before, dict)
+def obey(run: Run, note: Note, sync: Callable[[], None], inbox: Inbox) -> None:
+    """Each is in the journal before it is gone, and there once, whenever this is killed.
+
+    What follows from it, follows from that one event: see fold.
+    """
+    found = inbox.waiting()
+    for name, order in found:
+        if name not in run.obeyed and _fits(run, order):
+            note("control", {**order, "order": name})
+    if found:
+        sync()
+    for name, _ in found:
+        inbox.discard(name)
+
+
+def _fits(run: Run, order: Mapping[str, Json]) -> bool:
+    """Anything else would, once in the journal, stop every reader from then on."""
+    if order.get("action") != "retune":
+        return True
     try:
-        from_json(Options, {**before, **changes} if isinstance(changes, dict) else None)
+        retuned(run.options, order.get("options"))
     except ValueError:
         return False
     return True

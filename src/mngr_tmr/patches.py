@@ -30,6 +30,8 @@ class Change:
 
 
 def changes(repo: Repo, base: str, head: str) -> list[Change]:
+    if base == head:
+        return []  # as of most agents whose test was well
     raw = os.fsdecode(repo.git("diff-tree", "-r", "-z", "--no-renames", base, head))
     parts = iter(raw.split("\0"))
     found = []

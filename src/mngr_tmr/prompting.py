@@ -9,8 +9,8 @@ from string import Template
 from mngr.errors import UsageError
 from mngr.quoting import quote
 from mngr_tmr import assertions
-from mngr_tmr.conductor import Order
 from mngr_tmr.model import Run
+from mngr_tmr.roles import Order
 from mngr_tmr.settings import Project, pytest_command
 
 STANDING = {
@@ -59,7 +59,7 @@ def tester(run: Run, project: Project, order: Order, source: str) -> str:
         block=cited(source, order.node_id),
         command=f"{runs_pytest} {quote(order.node_id)}",
         task=TASK[order.want],
-        forbidden=", ".join(project.forbidden) or "none",
+        forbidden=", ".join(project.off_limits),
     )
     waiting = [task for task in run.tasks.values() if task.canary == order.task]
     if not waiting:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mngr_tmr.model import Ruling, Run, Task, Verdict
+from mngr_tmr.model import Outcome, Ruling, Run, Task, Verdict
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,14 @@ def _repair(
     )
 
 
+WELL = ("unchanged", "skipped", "fixed", "improved")
+"""Endings that ask nothing of anybody."""
+
+
+UNDONE = (str(Outcome.OVER_BUDGET), str(Outcome.BLOCKED))
+"""Why a test may get no agent although it still needs one: the reason begins with the word."""
+
+
 def counts(run: Run) -> Mapping[str, int]:
     """How many tests came to which end: each selected test is counted exactly once."""
     found: dict[str, int] = {}
@@ -105,7 +113,7 @@ def ending_of(task: Task) -> str:
     """What a person wants to know of a task, in a word or two."""
     latest, verdict = task.latest, task.verdict
     if task.skipped:
-        return "skipped"
+        return next((word for word in UNDONE if task.skipped.startswith(word)), "skipped")
     if latest is None or latest.ended is None:
         return "unfinished"
     if verdict is not None and verdict.ruling is Ruling.ACCEPTED:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -49,13 +50,13 @@ def load(folder: Path) -> Run:
     return fold(read(folder))
 
 
-# controls: files that appear by rename, and that the one writer of the journal takes
+# controls: files that appear by rename, and stay until the one writer of the journal has them
 
 
 def send(folder: Path, order: Mapping[str, Json]) -> Path:
     control = folder / "control"
     control.mkdir(exist_ok=True)
-    stem = f"{len(list(control.iterdir())):06d}-{secrets.token_hex(4)}"
+    stem = f"{time.time_ns():020d}-{secrets.token_hex(4)}"
     fresh = control / f".{stem}"
     fresh.write_text(json.dumps(order))
     target = control / f"{stem}.json"
@@ -63,21 +64,25 @@ def send(folder: Path, order: Mapping[str, Json]) -> Path:
     return target
 
 
-def take(folder: Path) -> list[dict[str, Json]]:
-    """Oldest first; a file that is not an order of ours is set aside."""
-    control = folder / "control"
-    try:
-        found = sorted(each for each in os.listdir(control) if each.endswith(".json"))
-    except FileNotFoundError:
-        return []
-    orders = []
-    for name in found:
-        path = control / name
-        order = _order(path)
-        path.unlink(missing_ok=True)
-        if order is not None:
-            orders.append(order)
-    return orders
+class ControlFolder:
+    """The Inbox of a run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "control"
+
+    def waiting(self) -> list[tuple[str, dict[str, Json]]]:
+        try:
+            names = sorted(each for each in os.listdir(self._folder) if each.endswith(".json"))
+        except FileNotFoundError:
+            return []
+        found = [(name, _order(self._folder / name)) for name in names]
+        for name, order in found:
+            if order is None:  # not of ours, and would be found again for ever
+                self.discard(name)
+        return [(name, order) for name, order in found if order is not None]
+
+    def discard(self, name: str) -> None:
+        (self._folder / name).unlink(missing_ok=True)
 
 
 def _order(path: Path) -> dict[str, Json] | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import PurePosixPath
+from unicodedata import category
 
 from mngr.errors import UsageError, nearest
 from mngr.quoting import quote
@@ -26,7 +27,29 @@ NOT_IMPLEMENTATION = (
     "**/*.rst",
     "tutorial.sh",
 )
-FORBIDDEN = (".github/**", ".gitlab-ci.yml", ".ci/**", ".git*", ".mngr/**", ".mngr-e2e/**")
+FORBIDDEN = (
+    "**/.git*",
+    "**/.git*/**",
+    "**/.ci/**",
+    "**/.circleci/**",
+    "**/azure-pipelines.yml",
+    "**/bitbucket-pipelines.yml",
+    "**/Jenkinsfile",
+    "**/.pre-commit-config.yaml",
+)
+ALWAYS = (
+    "**/.git",
+    "**/.git/**",
+    "**/.gitattributes",
+    "**/.gitmodules",
+    "**/.mngr/**",
+    "**/.mngr-e2e/**",
+    "**/pytest.ini",
+    "**/.pytest.ini",
+    "**/sitecustomize.py",
+    "**/usercustomize.py",
+)
+"""Whatever a project says: what git, mngr, pytest and Python obey without being told to."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +73,14 @@ class Project:
             return any(matches(path, glob) for glob in self.implementation)
         return not any(matches(path, glob) for glob in NOT_IMPLEMENTATION)
 
+    @property
+    def off_limits(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.forbidden, *ALWAYS)))
+
     def is_forbidden(self, path: str) -> bool:
-        return any(matches(path, glob) for glob in self.forbidden)
+        """In any spelling that some file system takes for the same name."""
+        plain = "".join(c for c in path if category(c) != "Cf").casefold()
+        return any(matches(plain, glob.casefold()) for glob in self.off_limits)
 
 
 def pytest_command(project: Project, repository: str, provider: str) -> str:

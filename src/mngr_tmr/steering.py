@@ -20,6 +20,15 @@ TUNABLE = (
     "alert_after",
     "on_alert",
 )
+BUDGETS = {
+    "max_cost": ("run_budget", "cost"),
+    "max_tokens": ("run_budget", "tokens"),
+    "max_time": ("run_budget", "minutes"),
+    "max_launches": ("run_budget", "agents"),
+    "agent_max_cost": ("agent_budget", "cost"),
+    "agent_max_tokens": ("agent_budget", "tokens"),
+}
+"""Where a limit is kept in Options."""
 
 
 def pause(args: argparse.Namespace) -> int:
@@ -32,18 +41,37 @@ def cancel(args: argparse.Namespace) -> int:
 
 
 def retune(args: argparse.Namespace) -> int:
-    found = tuned(args)
-    given = {key: each for key, each in found.items() if each != args.parser.get_default(key)}
+    given = {key: getattr(args, key) for key in (*TUNABLE, *BUDGETS) if _is_given(args, key)}
     if not given:
-        options = ", ".join(f"--{each.replace('_', '-')}" for each in TUNABLE)
+        options = ", ".join(_option(each) for each in (*TUNABLE, *BUDGETS))
         raise UsageError("nothing to change", f"give one of {options}")
-    words = ", ".join(f"{key} {value}" for key, value in given.items())
-    return _send(args, {"action": "retune", "options": given}, f"goes on with {words}")
+    words = " ".join(f"{_option(key)} {_shown(key, value)}" for key, value in given.items())
+    return _send(args, {"action": "retune", "options": tuned(args)}, f"goes on with {words}")
+
+
+def _is_given(args: argparse.Namespace, key: str) -> bool:
+    return getattr(args, key) is not None
+
+
+def _option(key: str) -> str:
+    return f"--{key.replace('_', '-')}"
+
+
+def _shown(key: str, value: object) -> str:
+    seconds = key in ("stagger", "agent_timeout", "idle", "max_time")
+    return f"{value:g}s" if seconds and isinstance(value, (int, float)) else str(value)
 
 
 def tuned(args: argparse.Namespace) -> dict[str, Json]:
-    """Those that were given; named like the fields of Options."""
-    return {key: getattr(args, key) for key in TUNABLE if getattr(args, key) is not None}
+    """Those that were given; named like the fields of Options, of budgets only single limits."""
+    found: dict[str, Json] = {key: getattr(args, key) for key in TUNABLE if _is_given(args, key)}
+    for key, (budget, limit) in BUDGETS.items():
+        if _is_given(args, key):
+            value = getattr(args, key)
+            limits = found.setdefault(budget, {})
+            assert isinstance(limits, dict)
+            limits[limit] = value / 60 if limit == "minutes" else value
+    return found
 
 
 def _send(args: argparse.Namespace, order: Mapping[str, Json], what: str) -> int:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from mngr.api import Mngr, local_repository
 from mngr.cli.output import confirm, one, say
 from mngr.errors import MngrError, NotFound, Refused, UsageError
-from mngr.git import Repo, checkout
+from mngr.git import Repo, changes, checkout
 from mngr.struct import Json
-from mngr_tmr import forecasting, publishing, runs, selecting, steering, touching
-from mngr_tmr.codec import from_json, to_json
+from mngr_tmr import forecasting, orders, publishing, runs, selecting, steering, touching
+from mngr_tmr.codec import to_json
+from mngr_tmr.fold import apply, retuned
 from mngr_tmr.journal import Journal
-from mngr_tmr.model import Budget, Options, Run
+from mngr_tmr.model import Options, Run
 from mngr_tmr.patches import show
 from mngr_tmr.pipeline import Pipeline
 from mngr_tmr.progress import Progress
@@ -54,8 +57,16 @@ def _require_begun(folder: Path) -> None:
 
 
 def _lift_pause(folder: Path, journal: Journal) -> None:
-    """Whoever paused it by hand and now says `resume` does not want to say it twice."""
+    """Whoever paused it by hand and now says `resume` does not want to say it twice.
+
+    That may be an order which the process that was killed had not read yet.
+    """
     run = runs.load(folder)
+
+    def note(type: str, fields: Mapping[str, Json]) -> None:
+        apply(run, journal.append(type, fields))
+
+    orders.obey(run, note, journal.sync, runs.ControlFolder(folder))
     if run.paused and not run.paused_until:
         journal.append("resumed", {})
 
@@ -105,27 +116,22 @@ def options(args: argparse.Namespace) -> Options:
         only=args.only,
         sample=args.sample,
         seed=args.seed,
-        agent_budget=Budget(cost=args.agent_max_cost, tokens=args.agent_max_tokens),
-        run_budget=Budget(
-            cost=args.max_cost,
-            tokens=args.max_tokens,
-            minutes=args.max_time / 60 if args.max_time else None,
-            agents=args.max_launches,
-        ),
         canaries=not args.no_canary,
         pytest_args=tuple(args.rest),
         paths=tuple(args.words),
         workers=args.workers,
     )
-    before = to_json(chosen)
-    assert isinstance(before, dict)
-    return from_json(Options, {**before, **steering.tuned(args)})
+    return retuned(chosen, steering.tuned(args))
 
 
 def _begin(args: argparse.Namespace, repo: Repo, folder: Path, journal: Journal) -> None:
     base = repo.ask("rev-parse", "--verify", f"{args.base or 'HEAD'}^{{commit}}")
     if base is None:
         raise UsageError(f"{args.base!r} is not a commit in {repo.path}")
+    dirty = [] if args.base else changes(repo)
+    if dirty:  # later nobody's edits disturb it: a run has its base
+        told = f"{repo.path} has uncommitted changes, which no agent would see: {dirty[0].path}"
+        raise Refused(told, "commit them first")
     kind = Mngr(args.config, args.registry).derive(args.type, args.provider)
     chosen = replace(
         options(args),
@@ -153,7 +159,7 @@ def _project(repo: Repo, base: str) -> Project:
 def _work(args: argparse.Namespace, folder: Path, journal: Journal, *, again: bool = False) -> int:
     before = runs.load(folder)
     repo = local_repository(before.repository)
-    with Progress(args, before) as progress:
+    with _interruptible(args, folder), Progress(args, before) as progress:
         pipeline = Pipeline(
             Mngr(args.config, args.registry),
             folder,
@@ -161,13 +167,32 @@ def _work(args: argparse.Namespace, folder: Path, journal: Journal, *, again: bo
             repo,
             _project(repo, before.base),
             watch=_watching(progress, folder),
-            controls=lambda: runs.take(folder),
+            inbox=runs.ControlFolder(folder),
         )
         if again:
             ended = pipeline.integrate_again()
         else:
             ended = pipeline.go(confirm=lambda run: _agreed(args, progress, folder, run))
     return _told(args, folder, ended, repo)
+
+
+@contextmanager
+def _interruptible(args: argparse.Namespace, folder: Path) -> Iterator[None]:
+    """SIGTERM, or a terminal that is closed, ends us as Ctrl-C does: not without tidying up."""
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, end)
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        say(
+            args, f"Interrupted. Agents go on; `mngr tmr resume {folder.name}` takes them up again."
+        )
+        raise
 
 
 def _watching(progress: Progress, folder: Path) -> Callable[[Run], None]:
@@ -185,10 +210,12 @@ def _watching(progress: Progress, folder: Path) -> Callable[[Run], None]:
 
 def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run) -> bool:
     """Asked once, before the first agent; a run that was begun was agreed to."""
-    if args.yes or run.tries or not run.tasks:
+    if run.tries or not run.tasks:
         return True
     progress.clear()
-    say(args, forecasting.told(run, args.config.home))
+    say(args, forecasting.told(run))
+    if args.yes:
+        return True
     try:
         return confirm(args, "Launch them?")
     except Refused:
@@ -217,5 +244,5 @@ def _told(args: argparse.Namespace, folder: Path, run: Run, repo: Repo) -> int:
         publishing.pull_request(repo, folder, run)
     one(args, publishing.summary(run, folder), publishing.closing_words(run, report))
     if run.status in ("failed", "cancelled"):
-        raise MngrError(f"the run {run.name} {publishing.in_words(run.status)}")
+        raise MngrError(f"the run {run.name} {publishing.in_words(run)}")
     return 0

@@ -18,6 +18,7 @@ from mngr_tmr.journal import Journal
 from mngr_tmr.model import (
     Ended,
     Eviction,
+    Forecast,
     Options,
     Outcome,
     Pick,
@@ -149,9 +150,9 @@ class Story:
         log.write_bytes(text)
         return Proof(what, f"pytest -- {FILE} {SCRIPT}", code, self.base, f"checks/{log.name}")
 
-    def artifacts(self, node: str, *, casts: int = 1) -> str:
+    def artifacts(self, node: str, *, casts: int = 1, below: str = "artifacts") -> str:
         """What an agent left: a run of its test with everything that could be wrong with it."""
-        name = f"artifacts/{task(node)}/1"
+        name = f"{below}/{task(node)}/1"
         folder = self.folder / name / ".mngr-e2e" / "20261116T000000Z-abcd" / slug(node)
         folder.mkdir(parents=True)
         result = {
@@ -248,6 +249,7 @@ def whole_run(base: Path, *, finished: bool = True) -> Story:
     wants = dict.fromkeys((canary, alike, param, blocked), "fix")
     wants |= dict.fromkeys((improved, one, two, refused, evicted, confused, working), "improve")
     story.select(wants, dict.fromkeys((canary, alike, param), SIGNATURE))
+    story.tell(("forecast", {"forecast": to_json(Forecast(11, 220_000, 550_000))}))
     _work(story, canary, improved, refused, evicted)
     story.tell(
         *(
@@ -287,7 +289,12 @@ def _work(story: Story, canary: str, improved: str, refused: str, evicted: str) 
         story.proof("without", 1, HOSTILE.encode("utf-8", "replace") + BROKEN),
     )
     accepted = Verdict(
-        Ruling.ACCEPTED, "verified", implementation=repair, turned_green=(canary,), proofs=proofs
+        Ruling.ACCEPTED,
+        "verified",
+        implementation=repair,
+        turned_green=(canary,),
+        proofs=proofs,
+        artifacts=story.artifacts(canary, casts=0, below="verified"),
     )
     done = Ended(
         Outcome.FIXED,

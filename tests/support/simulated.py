@@ -9,9 +9,10 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
-from mngr_tmr.conductor import Order
+from mngr.struct import Json
 from mngr_tmr.judging import Sighting
 from mngr_tmr.model import Ended, Outcome, Ruling, Spending, Task, Try, Verdict
+from mngr_tmr.roles import Order
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -76,24 +77,29 @@ class SimulatedFleet:
     launched: list[str] = field(default_factory=list)
     reminded: list[tuple[str, str]] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    """What was asked of it, in this order."""
     looks: int = 0
     most: int = 0
+    """At work at once: neither stopped nor with an outcome."""
     _now: dict[str, Sighting] = field(default_factory=dict)
+    _gone: set[str] = field(default_factory=set)
     _later: list[tuple[float, str, Sighting]] = field(default_factory=list)
 
     def launch(self, order: Order) -> str:
+        self.calls.append(f"launch {order.task}")
         life = self.life(order)
         if life.last.state == "LAUNCH_FAILED":
             raise OSError(life.last.reason)
-        if order.agent_name not in self.launched:
+        if order.agent_name not in self._now:
             self.launched.append(order.agent_name)
             self._now[order.agent_name] = Sighting("RUNNING")
             due = self.clock.now() + life.seconds
             heapq.heappush(self._later, (due, order.agent_name, life.last))
-        self.most = max(self.most, len(self._now) - len(set(self.stopped)))
+        self.most = max(self.most, len(self._now) - len(self._gone))
         return f"agent-{order.agent_name}"
 
-    def look(self) -> Mapping[str, Sighting]:
+    def look(self, tries: Sequence[Try] | None = None) -> Mapping[str, Sighting]:
         self.looks += 1
         while self._later and self._later[0][0] <= self.clock.now():
             due, name, last = heapq.heappop(self._later)
@@ -101,18 +107,34 @@ class SimulatedFleet:
                 self._now[name] = Sighting(
                     last.state, last.reason, last.since or due, last.outcome, last.spent
                 )
+                if last.outcome:
+                    self._gone.add(name)
         return self._now
 
     def remind(self, agent_name: str, text: str) -> None:
         self.reminded.append((agent_name, text))
 
     def collect(self, task: Task, each: Try, outcome: Outcome, reason: str) -> Ended:
+        self.calls.append(f"collect {task.id}")
         seen = self._now.get(each.agent_name, Sighting("LOST"))
         self.stopped.append(each.agent_name)  # what it published stays where it is
+        self._gone.add(each.agent_name)
         return Ended(outcome, reason, spent=Spending(seen.spent.tokens + 10, 0.01))
 
-    def stop(self, agent_names: Sequence[str]) -> None:
-        self.stopped += agent_names
+
+@dataclass
+class SimulatedInbox:
+    """Orders that nobody keeps on a disk."""
+
+    orders: list[dict[str, Json]] = field(default_factory=list)
+    _sent: int = 0
+
+    def waiting(self) -> list[tuple[str, dict[str, Json]]]:
+        return [(f"{self._sent + n}", order) for n, order in enumerate(self.orders)]
+
+    def discard(self, name: str) -> None:
+        self._sent += 1
+        self.orders.pop(0)
 
 
 @dataclass

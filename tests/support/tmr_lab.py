@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from mngr.api import Mngr, local_repository
 from mngr.config import Config
@@ -61,6 +62,8 @@ class Lab:
         )
         self.plain = self._baseline()
         self.verdicts: dict[str, Verdict] = {}
+        self.gates: list[Mapping[str, Any]] = []
+        """What the last integration's gates said."""
 
     def _baseline(self) -> Run:
         run = self.new_run("plain")
@@ -100,9 +103,9 @@ class Lab:
         self.verify(task)
         return task
 
-    def verify(self, task: Task) -> Verdict:
+    def verify(self, task: Task, run: Run | None = None) -> Verdict:
         inspector = RealInspector(
-            self.plain, self.repo, self.bench, self.project, self.folder / "scratch"
+            run or self.plain, self.repo, self.bench, self.project, self.folder / "scratch"
         )
         assert task.latest is not None
         task.latest.verdict = inspector.verify(task, task.latest)
@@ -113,9 +116,11 @@ class Lab:
     def integrate(self, name: str, tasks: Sequence[Task], resolve: Resolve | None = None) -> Run:
         run = self.new_run(name)
         run.tasks = {task.id: task for task in tasks}
+        self.gates = []
 
         def note(type: str, fields: Mapping[str, Json]) -> None:
             apply(run, {"type": type, "time": 0.0, **fields})
+            self.gates += [fields] if type == "gated" else []
 
         scratch = self.folder / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)

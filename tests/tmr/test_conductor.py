@@ -11,17 +11,19 @@ from hypothesis import strategies as st
 
 from mngr.struct import Json
 from mngr_tmr.codec import from_json, to_json
-from mngr_tmr.conductor import Conductor, Order
+from mngr_tmr.conductor import Conductor
 from mngr_tmr.fold import apply, fold
 from mngr_tmr.journal import Journal, read
 from mngr_tmr.judging import Sighting
 from mngr_tmr.model import Budget, Options, Outcome, Run, Spending
+from mngr_tmr.roles import Order
 from tests.support.simulated import (
     DONE,
     Inline,
     Life,
     SimulatedClock,
     SimulatedFleet,
+    SimulatedInbox,
     SimulatedInspector,
 )
 
@@ -36,7 +38,8 @@ class Stage:
         self.inspector = SimulatedInspector()
         self.journal = Journal(folder, self.clock.now)
         self.journal.__enter__()
-        self.orders: list[dict[str, Json]] = []
+        self.inbox = SimulatedInbox()
+        self.orders = self.inbox.orders
         self.run = fold(read(folder))
         if not self.run.name:
             self.note(
@@ -58,12 +61,8 @@ class Stage:
         self.note("selected", tasks=told)
 
     def conductor(self) -> Conductor:
-        def controls() -> list[dict[str, Json]]:
-            taken, self.orders = self.orders, []
-            return taken
-
         return Conductor(
-            self.run, self.journal, self.fleet, self.inspector, self.clock, Inline(), controls
+            self.run, self.journal, self.fleet, self.inspector, self.clock, Inline(), self.inbox
         )
 
     def conduct(self) -> Run:
@@ -95,6 +94,25 @@ def test_all_tasks_get_an_agent_and_never_more_at_once_than_slots(stage: Stage) 
     assert sorted(stage.fleet.stopped) == sorted(stage.fleet.launched)
 
 
+def test_a_free_slot_is_filled_before_the_work_of_the_one_before_is_brought_home(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(tmp_path / "run", Options(max_agents=2))
+    stage.tasks("a", "b", "c", "d")
+    stage.conduct()
+    launches, collects = ([f"{word} {n}" for n in "abcd"] for word in ("launch", "collect"))
+    assert stage.fleet.calls == [*launches[:2], *launches[2:], *collects[:2], *collects[2:]]
+    stage.close()
+
+
+def test_a_slot_is_kept_until_it_is_known_what_its_agent_spent(tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "run", Options(max_agents=1, run_budget=Budget(tokens=1000)))
+    stage.tasks("a", "b")
+    stage.conduct()
+    assert stage.fleet.calls == ["launch a", "collect a", "launch b", "collect b"]
+    stage.close()
+
+
 def test_an_idle_agent_is_reminded_once_and_then_given_up(stage: Stage) -> None:
     stage.tasks("a")
     stage.fleet.life = lambda order: Life(1.0, Sighting("WAITING", "end_of_turn"))
@@ -112,6 +130,8 @@ def test_an_idle_agent_is_reminded_once_and_then_given_up(stage: Stage) -> None:
         (Sighting("STOPPED", "over its limit of 5 tokens"), Outcome.OVER_BUDGET, 1),
         (Sighting("DONE", "exit code 0"), Outcome.NO_RESULT, 1),
         (Sighting("WAITING", "permission: may I?"), Outcome.BLOCKED, 1),
+        (Sighting("WAITING", "dialog: Log in"), Outcome.BLOCKED, 1),
+        (Sighting("WAITING", "unreachable: no server"), Outcome.TIMED_OUT, 1),
         (Sighting("RUNNING", outcome=b"{"), Outcome.NO_RESULT, 1),
         (Sighting("LAUNCH_FAILED", "no room"), Outcome.LAUNCH_FAILED, 2),
     ],
@@ -141,6 +161,51 @@ def test_a_quota_pauses_the_run_until_its_reset_and_costs_no_try(stage: Stage) -
     assert stage.clock.now() >= reset
     assert {stage.outcome(each) for each in run.tasks} == {Outcome.UNCHANGED}
     assert len(stage.fleet.launched) == 5 + 3  # three had begun when the first said so
+
+
+@pytest.mark.parametrize("lag", [-3600.0, 6.0])
+def test_a_quota_that_is_never_back_when_it_says_is_asked_ever_less_often(
+    stage: Stage, lag: float
+) -> None:
+    """Its reset lies in the past, or a few seconds ahead, again and again."""
+    stage.tasks("a", "b", "c", "d", "e")
+    begin = stage.clock.now()
+    back = begin + 30 * 3600
+
+    def life(order: Order) -> Life:
+        if stage.clock.now() < back:
+            return Life(1.0, Sighting("WAITING", f"quota: resets {stage.clock.now() + lag:.0f}"))
+        return DONE
+
+    stage.fleet.life = life
+    conductor = stage.conductor()
+    while not conductor.finished:
+        conductor.step()
+        assert len(stage.fleet.launched) < 100, "an endless loop"
+        stage.clock.sleep(1.0 if stage.run.paused_until < stage.clock.now() + 60 else 50.0)
+    assert {stage.outcome(each) for each in stage.run.tasks} == {Outcome.UNCHANGED}
+    assert stage.clock.now() < back + 4.1 * 3600
+    pauses = [each for each in read(stage.folder) if each["type"] == "paused"]
+    assert len(pauses) <= 3 + 2 + 30 / 4 + 1
+    assert len(stage.fleet.launched) <= 5 + 3 * len(pauses)
+    told = [each for each in stage.run.alerts if "3 times the quota was not back" in each]
+    assert len(told) == 1, stage.run.alerts
+    assert stage.run.missed == 0
+
+
+def test_a_quota_does_not_end_a_pause_by_hand(stage: Stage) -> None:
+    stage.tasks("a", "b", "c", "d", "e")
+    stage.fleet.life = lambda order: Life(
+        3.0, Sighting("WAITING", f"quota: resets {stage.clock.now() + 9:.0f}")
+    )
+    conductor = stage.conductor()
+    conductor.step()
+    stage.orders.append({"action": "pause"})
+    for _ in range(30):
+        conductor.step()
+        stage.clock.sleep(1.0)
+    assert stage.run.paused == "paused by hand"
+    assert len(stage.fleet.launched) == 3
 
 
 def test_an_overload_halves_the_slots_which_come_back_one_by_one(tmp_path: Path) -> None:
@@ -233,6 +298,22 @@ def test_retune_changes_the_slots_of_a_running_run(stage: Stage) -> None:
     stage.orders.append({"action": "retune", "options": {"max_agents": 6}})
     stage.conduct()
     assert stage.fleet.most == 6
+
+
+def test_retune_raises_a_budget_of_a_running_run_and_keeps_the_others(tmp_path: Path) -> None:
+    budget = Budget(agents=3, minutes=60.0)
+    stage = Stage(tmp_path / "run", Options(max_agents=3, run_budget=budget))
+    stage.tasks(*(f"t{n}" for n in range(9)))
+    conductor = stage.conductor()
+    conductor.step()
+    stage.note("slots", slots=2)
+    stage.orders.append({"action": "retune", "options": {"run_budget": {"agents": 5}}})
+    conductor.step()
+    assert stage.run.slots == 2, "what an overload took is not given back"
+    conductor.conduct(1.0)
+    assert len(stage.fleet.launched) == 5
+    assert stage.run.options.run_budget == Budget(agents=5, minutes=60.0)
+    stage.close()
 
 
 def test_many_agents_that_fail_alike_raise_one_alert(tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +16,12 @@ from mngr_tmr import runs
 from mngr_tmr.codec import to_json
 from mngr_tmr.fold import fold
 from mngr_tmr.journal import Journal, read
-from mngr_tmr.model import Ended, Options, Outcome
+from mngr_tmr.model import Budget, Ended, Options, Outcome
 from mngr_tmr.orders import obey
 from tests.support.cli import Cli, lives, until
 from tests.support.robots import Robots
 from tests.support.screen import Screen
+from tests.support.simulated import SimulatedInbox
 
 PATIENCE = 300
 """Seconds; a quiet machine needs a hundredth of it."""
@@ -50,6 +54,16 @@ def test_a_run_is_paused_retuned_and_cancelled_from_other_processes(robots: Robo
     until(lambda: robots.run.options.max_agents == 4, PATIENCE, "the new slots")
     assert len(robots.launches()) == 1, "a paused run launched an agent"
 
+    limits = ("--max-launches", "4", "--max-time", "90m")
+    dry = cli("tmr", "retune", *limits, "--dry-run", "--format", "json").ok().json()
+    assert dry["options"] == {"run_budget": {"agents": 4, "minutes": 90.0}} and not dry["sent"]
+    told = cli("tmr", "retune", *limits).ok().out
+    assert "goes on with --max-time 5400s --max-launches 4." in told
+    until(lambda: robots.run.options.run_budget == Budget(agents=4, minutes=90), PATIENCE, "limits")
+    cli("tmr", "retune", "--max-time", "2h").ok()
+    until(lambda: robots.run.options.run_budget.minutes == 120, PATIENCE, "another limit")
+    assert robots.run.options.run_budget.agents == 4, "the others stay as they are"
+
     with Screen(cli) as screen:
         screen.mngr("tmr", "watch")
         until(lambda: "1 of 4 slots" in screen.text(), PATIENCE, "the view of a watcher")
@@ -61,7 +75,8 @@ def test_a_run_is_paused_retuned_and_cancelled_from_other_processes(robots: Robo
         until(lambda: "was cancelled" in screen.text(), PATIENCE, "the end of the watch")
 
     assert running.returncode == 1, err
-    assert [json.loads(line)["run"] for line in err.splitlines()[:-1]], "JSON without a terminal"
+    events = [json.loads(line) for line in err.splitlines() if line.startswith(b"{")]
+    assert {each["run"] for each in events} == {"six"}, "JSON without a terminal"
     assert err.splitlines()[-1] == b"mngr: the run six was cancelled"
     assert b"4 cancelled" in out
     assert len(robots.launches()) == 4
@@ -80,6 +95,62 @@ def test_a_run_is_cancelled_while_its_tests_still_run(robots: Robots) -> None:
     robots.cli("tmr", "resume", timeout=PATIENCE).fails(1, "was cancelled")
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_who_is_interrupted_leaves_no_check_behind(
+    robots: Robots, number: signal.Signals, code: int
+) -> None:
+    mark = robots.hang()
+    running = robots.start()
+    until(lambda: mark.exists() and mark.read_text(), PATIENCE, "a check hangs")
+    running.send_signal(number)
+    _, err = running.communicate(timeout=PATIENCE)
+    assert running.returncode == code, err
+    assert b"`mngr tmr resume six` takes them up again" in err and b"Traceback" not in err
+    assert not lives(mark.read_text())
+    assert robots.agents() == {}
+
+
+def test_edits_in_the_repository_do_not_disturb_a_run_that_has_begun(robots: Robots) -> None:
+    cli = robots.cli
+    cli.write("app/add.py", "broken\n")
+    cli(*robots.words, "--yes").fails(1, "uncommitted changes", "app/add.py", "commit them")
+    cli.git("checkout", "-q", "app/add.py")
+    robots.hold()
+    running = robots.start("--max-agents", "1")
+    until(robots.launches, PATIENCE, "a first agent")
+    cli.write("app/add.py", "broken\n")
+    robots.release()
+    _, err = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 0, err
+    assert len(robots.branch()) == 4, "tests, and three repairs"
+    assert cli.git("status", "--porcelain").split() == ["M", "app/add.py"]
+
+
+# orders that reach nobody
+
+
+@pytest.mark.parametrize("action", ["pause", "cancel"])
+def test_an_order_outlives_the_process_that_was_killed_before_it_read_it(
+    robots: Robots, action: str
+) -> None:
+    """Only a pause does not outlive the `resume` that comes after it."""
+    robots.hold()
+    running = robots.start("--max-agents", "1")
+    until(robots.launches, PATIENCE, "a first agent")
+    running.kill()
+    running.communicate()
+    runs.send(robots.run_folder, {"action": action})
+    robots.release()
+    done = robots.cli("tmr", "resume", timeout=PATIENCE)
+    if action == "cancel":
+        done.fails(1, "was cancelled")
+        assert len(robots.launches()) == 1
+    else:
+        assert "The run six is done." in done.ok().out
+    assert [each["action"] for each in read(robots.run_folder) if "action" in each] == [action]
+    assert list((robots.run_folder / "control").iterdir()) == []
+
+
 def test_agents_are_announced_agreed_to_and_watched_on_a_terminal(robots: Robots) -> None:
     """These agents all die, which is told at once, and again at the end."""
     words = [word for word in robots.words if not word.startswith("--agent-arg")]
@@ -95,7 +166,7 @@ def test_agents_are_announced_agreed_to_and_watched_on_a_terminal(robots: Robots
         until(lambda: "Launch them? [y/N]" in screen.text(), PATIENCE, "a question")
         for words_there in (
             "6 tests collected, 4 get an agent: 4 to fix, 0 to improve; 0 wait first.",
-            "About 80,000 to 200,000 tokens.",
+            "What agents of this type use is not counted.",
             "At most 2 at once",
         ):
             assert words_there in screen.text()
@@ -180,13 +251,58 @@ def test_orders_that_are_none_do_not_reach_the_journal(past: Cli) -> None:
     run = fold(read(folder))
     noted: list[str] = []
     options: list[Json] = ["x", {"max_agents": "many"}, [1]]
-    wrong: list[dict[str, Json]] = [{"action": "retune", "options": each} for each in options]
-    obey(run, lambda type, fields: noted.append(type), wrong)
-    assert noted == []
+    inbox = SimulatedInbox([{"action": "retune", "options": each} for each in options])
+    obey(run, lambda type, fields: noted.append(type), lambda: None, inbox)
+    assert not noted and not inbox.orders
     control = folder / "control"
     control.mkdir()
     Path(control, "1.json").write_text("{")
     Path(control, "2.json").write_text("[]")
+    sent = runs.send(folder, {"action": "pause"})
+    assert runs.ControlFolder(folder).waiting() == [(sent.name, {"action": "pause"})]
+    assert list(control.iterdir()) == [sent]
+
+
+# Obeys as a run does, and is killed either before an order is in the journal, or right after.
+OBEY = """
+import os, sys, time
+from pathlib import Path
+from mngr_tmr import orders, runs
+from mngr_tmr.fold import apply
+from mngr_tmr.journal import Journal
+
+folder, moment = Path(sys.argv[1]), sys.argv[2]
+run, inbox = runs.load(folder), runs.ControlFolder(folder)
+
+def note(type, fields):
+    if moment == "before":
+        os.kill(os.getpid(), 9)
+    apply(run, journal.append(type, fields, sync=False))
+
+def killed(name):
+    os.kill(os.getpid(), 9)
+
+if moment == "after":
+    inbox.discard = killed
+with Journal(folder, time.time) as journal:
+    orders.obey(run, note, journal.sync, inbox)
+"""
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_orders_are_obeyed_once_whenever_the_one_who_obeys_is_killed(
+    past: Cli, moment: str
+) -> None:
+    folder = runs.root(str(past.home)) / "past"
     runs.send(folder, {"action": "pause"})
-    assert runs.take(folder) == [{"action": "pause"}]
-    assert list(control.iterdir()) == []
+    runs.send(folder, {"action": "retune", "options": {"run_budget": {"cost": 5.0}}})
+    runs.send(folder, {"action": "cancel"})
+    for each, code in ((moment, -9), ("", 0)):
+        argv = [sys.executable, "-c", OBEY, str(folder), each]
+        assert subprocess.run(argv, env=past.env).returncode == code
+    actions = [each["action"] for each in read(folder) if each["type"] == "control"]
+    assert actions == ["pause", "retune", "cancel"]
+    run = runs.load(folder)
+    assert run.paused == "paused by hand" and run.cancelled
+    assert run.options.run_budget == Budget(cost=5.0)
+    assert list((folder / "control").iterdir()) == []

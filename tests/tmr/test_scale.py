@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from mngr.config import Config
 from mngr_tmr import runs
 from mngr_tmr.fleet import RealFleet
 from mngr_tmr.model import Run
+from mngr_tmr.stopping import Stopper
 from tests.support.cli import Cli, until
 
 PATIENCE = 3600
@@ -51,6 +53,23 @@ def test_a_look_at_many_agents_costs_what_a_look_at_one_does(
     assert len(fleet.look()) == 6
     assert spawned.count - many <= for_one
     assert many > before, "nothing was counted"
+
+
+def test_agents_that_end_together_are_stopped_together(
+    local: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MNGR_HOST_DIR", str(local.home))
+    api = Mngr(Config.load(str(local.home), str(local.repo), local.env, []))
+    for number in range(7):
+        local.create(f"a{number}")
+    first, *others = api.list()
+    stopper, spawned = Stopper(api), Spawned()
+    stopper.stop(first)
+    for_one = spawned.count
+    with ThreadPoolExecutor(len(others)) as pool:
+        list(pool.map(stopper.stop, others))
+    assert 0 < spawned.count - for_one < len(others) * for_one * 0.8
+    assert {str(each.state) for each in api.list()} == {"STOPPED"}
 
 
 def test_a_thousand_tasks_on_paper_all_come_to_an_end() -> None:

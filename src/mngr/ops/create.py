@@ -44,6 +44,8 @@ class CreateRequest(Struct):
     transfer: str = ""
     branch: str = ""
     include_dirty: bool = False
+    committed_only: bool = False
+    """Uncommitted changes stay where they are: no reason to refuse."""
     windows: tuple[Window, ...] = ()
     labels: dict[str, str] = {}
     project: str = ""
@@ -214,6 +216,7 @@ def _plan(world: World, host: Host, name: str, agent_id: str, request: CreateReq
         name=name,
         work_dir=work_dir(host.home, name, agent_id),
         include_dirty=request.include_dirty,
+        committed_only=request.committed_only,
         agent_id=agent_id,
         origin=sources.resolve(world, host, request.source),
     )

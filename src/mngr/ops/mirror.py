@@ -128,7 +128,9 @@ def unpin(host: Host, agent_id: str) -> None:
 
 def _copy_info(host: Host, plan: Borrowed) -> None:
     """Ignored files of the source are ignored in the clone, however that was said."""
-    folder = plan.source.ask("rev-parse", "--path-format=absolute", "--git-common-dir") or ""
+    folder = plan.identity  # of a repository on this machine, its common directory
+    if not os.path.isdir(folder):
+        folder = plan.source.ask("rev-parse", "--path-format=absolute", "--git-common-dir") or ""
     files = {}
     for name in ("exclude", "attributes"):
         try:

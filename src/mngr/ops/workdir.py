@@ -64,6 +64,7 @@ def plan(
     name: str,
     work_dir: str,
     include_dirty: bool,
+    committed_only: bool = False,
     agent_id: str = "",
     origin: Source | None = None,
 ) -> Plan:
@@ -75,6 +76,8 @@ def plan(
     mode = _mode(host, transfer, origin)
     if mode in ("git-worktree", "git-mirror"):
         assert origin.checkout is not None
+        if not (include_dirty or committed_only or origin.carried or origin.overlay or origin.bare):
+            _refuse_dirty(origin.repo)
         made = _plan_branch(origin, origin.checkout, branch, name, work_dir, include_dirty)
         return made.replace(transfer=mode, agent_id=agent_id)
     if branch:
@@ -158,8 +161,6 @@ def _plan_branch(
     base, new, explicit = parse_branch(branch, name)
     repo = origin.repo
     carries = include_dirty or bool(origin.carried or origin.overlay)
-    if not carries and not origin.bare:
-        _refuse_dirty(repo)
     commit = git.commit_of(repo, base) if base else checkout.head
     if commit is None:
         raise UsageError(f"--branch: {base!r} is not a commit or branch in {checkout.top}")
