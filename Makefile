@@ -3,7 +3,7 @@
 .PHONY: help demo tour test lint bench docs soak self-test clean setup setup-dev
 .NOTPARALLEL:
 
-JOBS ?= 2
+JOBS ?= 3
 PYTEST_ARGS ?=
 SOAK_ARGS ?= -n 0 --durations=5
 BENCH_ARGS ?=
