@@ -57,6 +57,12 @@ class Progress:
         else:
             self._tell(run)
 
+    def say(self, type: str, text: str, words: str = "") -> None:
+        """For a person on a terminal; for a program elsewhere, which reads JSON lines."""
+        self.clear()
+        line = clean(words or text) if self._terminal else json.dumps({"type": type, "text": text})
+        print(line, file=sys.stderr, flush=True)
+
     def clear(self) -> None:
         if self._lines:
             sys.stderr.write(f"\x1b[{self._lines}A\r\x1b[J")
@@ -77,8 +83,7 @@ class Progress:
 
     def _alert(self, run: Run) -> None:
         for text in run.alerts[self._alerts :]:
-            self.clear()
-            print(f"mngr: alert: {clean(text)}", file=sys.stderr, flush=True)
+            self.say("alert", text, f"mngr: alert: {text}")
             if run.options.on_alert and self._acts:
                 _act(run, text)
         self._alerts = len(run.alerts)

@@ -212,8 +212,8 @@ def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run
     """Asked once, before the first agent; a run that was begun was agreed to."""
     if run.tries or not run.tasks:
         return True
-    progress.clear()
-    say(args, forecasting.told(run))
+    if not args.quiet:
+        progress.say("forecast", forecasting.told(run))
     if args.yes:
         return True
     try:

@@ -75,9 +75,11 @@ def test_a_run_is_paused_retuned_and_cancelled_from_other_processes(robots: Robo
         until(lambda: "was cancelled" in screen.text(), PATIENCE, "the end of the watch")
 
     assert running.returncode == 1, err
-    events = [json.loads(line) for line in err.splitlines() if line.startswith(b"{")]
-    assert {each["run"] for each in events} == {"six"}, "JSON without a terminal"
-    assert err.splitlines()[-1] == b"mngr: the run six was cancelled"
+    *lines, last = err.splitlines()
+    events = [json.loads(line) for line in lines]
+    assert {each["type"] for each in events} == {"forecast", "progress"}
+    assert {each["run"] for each in events if each["type"] == "progress"} == {"six"}
+    assert last == b"mngr: the run six was cancelled"
     assert b"4 cancelled" in out
     assert len(robots.launches()) == 4
     assert set(robots.agents().values()) == {"STOPPED"}, "work is kept, nothing runs"
