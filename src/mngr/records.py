@@ -2,7 +2,7 @@
 
 $MNGR_HOST_DIR/
   agents/<id>/agent.<rev>.json   the record; the highest revision is current
-              env launch.sh window.sh prompt.txt started exit signals/ screen.txt events.jsonl
+              env launch.sh window.sh prompt.txt begun started exit signals/ screen.txt events.jsonl
               limits prices limit.sh watcher     where it has limits
               transcript status                  links to what the program itself writes down
   names/<name>.<rev>.json        who claimed a name

@@ -147,6 +147,7 @@ command -v tmux > /dev/null || exit 69
 in_socket_dir || exit 1
 [ -S "$socket" ] || restore_socket || :
 [ -f "$dir/started" ] && ours kill-session -t "=$id" 2>/dev/null
+printf '%s\n' "$event" > "$dir/begun" || exit 1
 pid=$(ours "$@") || exit 1
 server=
 [ -f "$home/tmux.json" ] && IFS= read -r server < "$home/tmux.json"
@@ -155,7 +156,6 @@ case $server in
   *) printf '{"pid":%s,"start":"%s"}\n' "$pid" "$(process_start "$pid")" > "$home/.tmux.json.$$" &&
      mv -f "$home/.tmux.json.$$" "$home/tmux.json" ;;
 esac
-printf '%s\n' "$event" >> "$dir/events.jsonl"
 tries=0
 while :; do
   for file in "$dir/started" "$dir/exit"; do

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -107,3 +108,34 @@ def test_a_strangers_socket_is_not_believed(local: Cli) -> None:
     finally:
         os.chown(local.socket, os.getuid(), -1)
     assert local.state("foo") == "RUNNING"
+
+
+def wrapped(cli: Cli, program: str, script: str) -> str:
+    """A PATH on which the real program stands behind a script that calls it by $real."""
+    real, folder = shutil.which(program), cli.base / "wrapped"
+    folder.mkdir()
+    place = folder / program
+    place.write_text(f"#!/bin/sh\nreal={real}\n{script}")
+    place.chmod(0o755)
+    return f"{folder}:{cli.env['PATH']}"
+
+
+def test_that_it_was_created_is_told_before_that_it_ended(mngr: Cli) -> None:
+    """Also where the program has ended before tmux has told who launches that it began."""
+    wait = f'until [ -n "$(find {mngr.home}/agents -name exit)" ]; do sleep 0.02; done'
+    slow = f'"$real" "$@" || exit; case "$*" in *new-session*) {wait} ;; esac\n'
+    path = wrapped(mngr, "tmux", slow)
+    mngr("create", "foo", "--no-connect", "--", "true", env={"PATH": path}).ok()
+    told = mngr("event", "foo", "--format", "{type}").ok().out.split()
+    assert told == ["agent_created", "agent_exited"]
+
+
+def test_a_launcher_whose_child_is_killed_reports_all_the_same(mngr: Cli) -> None:
+    """Whoever ends an agent's processes may meet its launcher's as well."""
+    once = f"{mngr.base}/killed"
+    killed = f'case "$*" in */exit) [ -e {once} ] || {{ : > {once}; kill -TERM $$; }} ;; esac\n'
+    path = wrapped(mngr, "mv", killed + 'exec "$real" "$@"\n')
+    mngr("create", "foo", "--no-connect", "--env", f"PATH={path}", "--", "sh", "-c", "exit 3").ok()
+    mngr("wait", "foo", "FAILED", "--timeout", "30").ok()
+    assert Path(once).exists()
+    assert mngr.agent("foo")["state_reason"] == "exit code 3"

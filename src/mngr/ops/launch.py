@@ -29,16 +29,23 @@ LAUNCHER = r"""#!/bin/sh
 # Runs one launch of one agent: says when it started and how it ended.
 dir={dir} launch={launch}
 . "$dir/env"
-now() {{ time=$(date +%s.%N); case $time in *N) time=${{time%.*}} ;; esac; }}
+now() {{ time=$(date +%s.%N) || return; case $time in *N) time=${{time%.*}} ;; esac; }}
 report() {{ printf '%s\n' "$2" > "$dir/.$1.$$" && mv -f "$dir/.$1.$$" "$dir/$1"; }}
 ended() {{
-  now
-  report exit "{{\"launch\":\"$launch\",\"code\":$1,\"time\":$time,\"cause\":$2}}"
-  event="{{\"event_id\":\"evt-$launch-exit\",\"timestamp\":\"$(date -u +%Y-%m-%dT%H:%M:%SZ)\""
+  # Whoever ends the program may take a child of ours for a part of it.
+  tries=0
+  until now && stamp=$(date -u +%Y-%m-%dT%H:%M:%SZ) &&
+    report exit "{{\"launch\":\"$launch\",\"code\":$1,\"time\":$time,\"cause\":$2}}"; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 100 ] || exit "$1"
+  done
+  event="{{\"event_id\":\"evt-$launch-exit\",\"timestamp\":\"$stamp\""
   event="$event,\"source\":\"launcher\",\"type\":\"agent_exited\",\"exit_code\":$1,\"cause\":$2}}"
   printf '%s\n' "$event" >> "$dir/events.jsonl"
   exit "$1"
 }}
+# Here, and not by whoever launches: a program may end before they look again.
+IFS= read -r begun < "$dir/begun" && printf '%s\n' "$begun" >> "$dir/events.jsonl"
 # Signals meant for the program must not end the launcher before it has reported. A handler, not
 # '': an ignored signal would stay ignored in the program. HUP ends it: when tmux dies, only the
 # end of the session's leader makes the kernel tell the program too.

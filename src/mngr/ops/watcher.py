@@ -79,7 +79,8 @@ meter() {
 }
 end_with() {
   printf '"%s"\n' "$1" > ".over.$$" && mv -f ".over.$$" "over.$launch"
-  end_processes @grace@
+  # The launcher goes on: it has to say why.
+  signal_and_wait TERM 1 || signal_and_wait HUP @grace@ || signal_and_wait KILL 2
   exit 0
 }
 [ $# -lt 2 ] || end_with "$2"
