@@ -26,7 +26,7 @@ class Improvement:
     added: tuple[str, ...] = ()
     remark: str = ""
     weak: bool = False
-    """It passes although nothing is run, and could not be made to look."""
+    """As it was, it passed although nothing was run."""
 
 
 @dataclass
@@ -142,7 +142,7 @@ class Improver:
         problem = self._problem(text)
         if problem:
             return Improvement(remark=problem, weak=self.noop_passes)
-        return Improvement(text, added)
+        return Improvement(text, added, weak=self.noop_passes)
 
     def _code(self, spot: Spot) -> int:
         return self.runs[0].commands[spot.at].exit_code

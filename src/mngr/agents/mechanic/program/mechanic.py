@@ -17,13 +17,13 @@ from mngr.agents.mechanic.program.source import Edit, Source
 from mngr.agents.mechanic.program.task import Task
 
 FIRST_RUN = 60.0
+SHORT, LONGEST = "/tmp", 40
 
 
 class Mechanic:
     def __init__(self, task: Task, root: str, probe: str, clock: Clock) -> None:
         self.task, self.root, self.clock, self.probe = task, root, clock, probe
-        # Short, because sockets are made below it.
-        self.base = tempfile.mkdtemp(prefix="mech-")
+        self.base = tempfile.mkdtemp(prefix="mech-", dir=_short_place())
         self.python = ""
         self.labs: list[Lab] = []
 
@@ -120,10 +120,8 @@ class Mechanic:
             self.clock.say(f"  + {line}")
         name = test.rpartition("::")[2]
         listed = "\n".join(f"- {' '.join(line.split())}" for line in made.added)
-        summary = (
-            f"Let {name} look at what its commands do\n\nIt passed whatever they printed. "
-            f"Now it also says:\n{listed}"
-        )
+        weak = "It passed also when its commands were not run. " if made.weak else ""
+        summary = f"Let {name} look at what its commands do\n\n{weak}Now it also says:\n{listed}"
         work.commit(self.root, path, made.text, summary)
         return work.Done("improve", summary)
 
@@ -197,6 +195,12 @@ class Mechanic:
         )
         work.commit(self.root, edit.path, edit.applied(source.text), summary)
         return work.Done("fix", summary)
+
+
+def _short_place() -> "str | None":
+    """Sockets are made below it, whose paths may have some hundred signs and no more."""
+    usable = os.access(SHORT, os.W_OK | os.X_OK)
+    return SHORT if usable and len(tempfile.gettempdir()) > LONGEST else None
 
 
 def _blocked(attempted: str, reason: str, needs: str) -> work.Done:
