@@ -40,7 +40,8 @@ soak: setup-dev ## the tests that take minutes
 	@$(BIN)/pytest -m soak $(SOAK_ARGS) tests
 
 self-test: setup-dev ## the pipeline on mngr's own end-to-end tests: the failing, and ten more
-	@$(BIN)/mngr tmr run tests/e2e --type mechanic --only failing --sample 10 --seed $(SEED) --yes
+	@$(BIN)/mngr tmr run tests/e2e --type mechanic --only failing --sample 10 --seed $(SEED) \
+		--agent-arg=--budget=300 --yes
 
 clean: ## remove all that make made
 	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
