@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from mngr.api import Mngr
+from mngr.ops import answering
 from tests.support.cli import Cli, until
 from tests.support.scribe import know, scribe
 
@@ -40,6 +44,19 @@ def test_an_agent_that_does_not_go_on_was_not_answered(local: Cli) -> None:
     local("answer", "foo", "--allow", "--timeout", "0.3s").fails(124, "still asks")
     local("exec", "foo", f"kill -CONT $({children})").ok()
     until(lambda: local.agent("foo")["state_reason"] == "end_of_turn", timeout=30)
+
+
+def test_a_key_that_was_lost_is_pressed_again(local: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program may say that it asks before it listens."""
+    scribe(local, "foo", *NONE, "-m", "mishear may I?")
+    for name, value in local.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(answering, "AGAIN", 0.5)
+    answered = Mngr().answer("foo", True)
+    assert not answered.verdict.reason.startswith("permission")
+    until(lambda: local.agent("foo")["state_reason"] == "end_of_turn", timeout=30)
+    said = local("transcript", "foo", "--role", "tool", "--format", "{text}").ok().out
+    assert said == "may I?: allowed\n"
 
 
 def test_what_cannot_be_answered_is_left_to_you(local: Cli) -> None:

@@ -4,6 +4,7 @@ It stands where the real programs stand, without an account and without their we
 reads is a turn:
 
     ask QUESTION          asks permission, and reads y or n
+    mishear QUESTION      the same, but the first answer is lost on it
     think                 is at work until the file `go` is in its work directory
     spend MODEL I O R W   uses so many tokens
     fail TEXT | quota TEXT   waits for that reason, without an answer
@@ -61,8 +62,10 @@ def spend(model="claude-sonnet-4-5", input=100, output=10, read=0, write=0):
 
 def turn(line):
     word, _, rest = line.partition(" ")
-    if word == "ask":
+    if word in ("ask", "mishear"):
         signal(waiting="permission", detail=rest)
+        if word == "mishear":
+            sys.stdin.readline()
         answer = sys.stdin.readline().strip()
         signal(working="working")
         note("tool", f"{rest}: {'allowed' if answer == 'y' else 'denied'}")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 PERMISSION = "permission"
 TICK = 0.05
+AGAIN = 8.0
+"""Seconds after which a key was lost: a program may say that it asks before it can listen."""
 
 
 def question(agent: Agent) -> str | None:
@@ -45,8 +47,9 @@ def answer(world: World, agent: Agent, allow: bool, *, timeout: float = 30.0) ->
     with Lock(world.home, "message", agent.id):
         asking = refreshed(world, agent)
         require_question(asking)
-        _type(asking, _keys(world, asking, allow))
-        answered = _gone_on(world, asking, timeout)
+        keys = _keys(world, asking, allow)
+        _type(asking, keys)
+        answered = _gone_on(world, asking, keys, timeout)
     word = "allow" if allow else "deny"
     note_event(agent.host, agent.record, "permission_answered", answer=word)
     return answered
@@ -70,17 +73,22 @@ def _type(agent: Agent, keys: tuple[str, ...]) -> None:
         raise MngrError(f"{agent.name} ended before it was answered")
 
 
-def _gone_on(world: World, asking: Agent, timeout: float) -> Agent:
+def _gone_on(world: World, asking: Agent, keys: tuple[str, ...], timeout: float) -> Agent:
     """Another state, or another question."""
-    deadline = time.monotonic() + timeout
+    now = time.monotonic()
+    deadline, again = now + timeout, now + AGAIN
     asked = (asking.verdict.reason, asking.verdict.since)
     while True:
         agent = refreshed(world, asking)
         if question(agent) is None or (agent.verdict.reason, agent.verdict.since) != asked:
             return agent
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if now > deadline:
             raise TimedOut(
                 f"{agent.name} was answered, but still asks: {agent.verdict.reason}",
                 f"see `mngr capture {agent.name}`",
             )
+        if now > again:
+            _type(agent, keys)
+            again = now + AGAIN
         time.sleep(TICK)
