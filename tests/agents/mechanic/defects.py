@@ -21,7 +21,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mngr.agents.mechanic.program.lab import Lab
-from mngr.agents.mechanic.program.project import interpreter
 from tests.support import foreign
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -168,8 +167,12 @@ def noticed(project: str, count: int, seed: int) -> Iterator[Defect]:
         found += possible(str(path.relative_to(root)), path.read_text(), chance)
     chance.shuffle(found)
     (base / "lab").mkdir()
-    lab = Lab(str(root), str(base / "lab"), str(PROBE), interpreter(str(root)), [])
+    own = root / ".venv" / "bin" / "python"
+    python = str(own) if own.exists() else sys.executable
+    lab = Lab(str(root), str(base / "lab"), str(PROBE), python, [])
     try:
+        sound = lab.run([], seconds=300)
+        assert sound.results and not sound.failed, f"{project} is not sound: {sound}"
         for defect in found:
             test = _first_failing(lab, defect)
             if test:
