@@ -69,7 +69,7 @@ class Canaries:
             if blocked:
                 self._skip(task_id, f"blocked like {canary.id}: {blocked}")
             elif green[task_id]:
-                self._skip(task_id, f"passes with the fix of {canary.id}")
+                self._skip(task_id, f"passes with the fix of {canary.id}", canary.id)
             else:
                 self._note("released", {"task": task_id, "base": base})
                 self._ready(task_id)
@@ -81,12 +81,12 @@ class Canaries:
             return []
         found = [each for each in ready if self._is_new(each, green)]
         for task_id in found:
-            self._skip(task_id, f"passes with the fix of {fixed.id}")
+            self._skip(task_id, f"passes with the fix of {fixed.id}", fixed.id)
         return found
 
     def _is_new(self, task_id: str, green: set[str]) -> bool:
         task = self._run.tasks[task_id]
         return not task.tries and task.node_id in green
 
-    def _skip(self, task_id: str, reason: str) -> None:
-        self._note("skipped", {"task": task_id, "reason": reason})
+    def _skip(self, task_id: str, reason: str, by: str = "") -> None:
+        self._note("skipped", {"task": task_id, "reason": reason, "by": by})

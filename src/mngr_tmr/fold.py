@@ -117,6 +117,7 @@ def _skipped(run: Run, event: Event) -> None:
     task = run.tasks.get(_text(event, "task"))
     if task is not None:
         task.skipped = _text(event, "reason")
+        task.spared_by = _text(event, "by")
     else:
         run.left_out[_text(event, "node_id")] = _text(event, "reason")
 
@@ -185,6 +186,8 @@ def _integration_started(run: Run, event: Event) -> None:
     """Always from the start: picks of an earlier integration do not count."""
     run.picks, run.evictions, run.conflicts = [], [], []
     run.status, run.ended = "", 0.0
+    for task in run.tasks.values():
+        task.evicted = ""
 
 
 def _gated(run: Run, event: Event) -> None:
@@ -197,7 +200,16 @@ def _picked(run: Run, event: Event) -> None:
 
 
 def _evicted(run: Run, event: Event) -> None:
-    run.evictions.append(from_json(Eviction, event.get("eviction")))
+    eviction = from_json(Eviction, event.get("eviction"))
+    run.evictions.append(eviction)
+    task = run.tasks.get(eviction.task)
+    fix = task.verdict.implementation if task and task.verdict else ""
+    if task is None or eviction.needless or (fix and eviction.part == "other"):
+        return  # what turns the test green is there
+    task.evicted = eviction.reason
+    for each in run.tasks.values():
+        if each.spared_by == task.id:
+            each.evicted = f"the fix of {task.id} was not taken: {eviction.reason}"
 
 
 def _conflict(run: Run, event: Event) -> None:

@@ -163,7 +163,8 @@ class Integration:
             self._evict_repair(repair, f"breaks {_few(failing)}")
             return
         if tree == self._repo.line("rev-parse", f"{branch.tip}^{{tree}}"):
-            self._evict_repair(repair, "nothing is left of it after the changes before it")
+            told = "nothing is left of it after the changes before it"
+            self._evict_repair(repair, told, needless=True)
             return
         branch.claimed = claimed
         subject, body = messages.repair(self._run, repair)
@@ -193,9 +194,10 @@ class Integration:
             tip = result
         return tip
 
-    def _evict_repair(self, repair: Repair, reason: str) -> None:
+    def _evict_repair(self, repair: Repair, reason: str, *, needless: bool = False) -> None:
         for task_id in repair.tasks:
-            self._evict(task_id, "implementation", reason, repair.implementation)
+            commit = repair.implementation
+            self._evict(task_id, "implementation", reason, commit, needless=needless)
 
     # both
 
@@ -206,13 +208,15 @@ class Integration:
             self._answers[tree, part] = self._resolve(tree, base, part, paths)
         return self._answers[tree, part]
 
-    def _evict(self, task_id: str, part: str, reason: str, commit: str) -> None:
+    def _evict(
+        self, task_id: str, part: str, reason: str, commit: str, *, needless: bool = False
+    ) -> None:
         if (task_id, part) in self._evicted:
             return
         self._evicted.add((task_id, part))
         ref = f"refs/mngr/tmr/{self._run.name}/evicted/{task_id}/{part}"
         self._repo.git("update-ref", ref, commit)
-        eviction = Eviction(task_id, part, reason, ref)
+        eviction = Eviction(task_id, part, reason, ref, needless)
         self._note("evicted", {"eviction": to_json(eviction)})
 
     def _pick(

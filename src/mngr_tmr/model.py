@@ -216,6 +216,10 @@ class Task:
     tries: list[Try] = field(default_factory=list)
     skipped: str = ""
     """Why no agent works on it after all."""
+    spared_by: str = ""
+    """The task whose fix it passes with."""
+    evicted: str = ""
+    """Why what was accepted for it is not on the branch."""
 
     @property
     def latest(self) -> Try | None:
@@ -247,6 +251,8 @@ class Eviction:
     part: str
     reason: str
     ref: str = ""
+    needless: bool = False
+    """The branch does what it was for without it."""
 
 
 @dataclass(frozen=True)

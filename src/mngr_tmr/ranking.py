@@ -112,6 +112,8 @@ def counts(run: Run) -> Mapping[str, int]:
 def ending_of(task: Task) -> str:
     """What a person wants to know of a task, in a word or two."""
     latest, verdict = task.latest, task.verdict
+    if task.evicted:
+        return "evicted"
     if task.skipped:
         return next((word for word in UNDONE if task.skipped.startswith(word)), "skipped")
     if latest is None or latest.ended is None:

@@ -60,7 +60,8 @@ def _task_row(task: Task) -> dict[str, Json]:
     latest = task.latest
     ended = latest.ended if latest else None
     verdict = task.verdict
-    reason = task.skipped or (verdict.reason if verdict else "") or (ended.reason if ended else "")
+    told = (verdict.reason if verdict else "") or (ended.reason if ended else "")
+    reason = task.evicted or task.skipped or told
     return {
         "task": task.id,
         "want": task.want,

@@ -18,6 +18,7 @@ ORDER = (
     "quota",
     "launch failed",
     "refused",
+    "evicted",
     "fixed",
     "improved",
     "unchanged",
@@ -39,6 +40,7 @@ MOODS = {
     "unfinished": "busy",
     "blocked": "warn",
     "refused": "warn",
+    "evicted": "warn",
     "flaky": "warn",
 }
 
@@ -101,8 +103,8 @@ def seconds_on(task: Task) -> float:
 
 def reason_of(task: Task) -> str:
     """Why it ended as it did, in the words of whoever decided that."""
-    if task.skipped:
-        return task.skipped
+    if task.evicted or task.skipped:
+        return task.evicted or task.skipped
     ended, verdict = task.latest.ended if task.latest else None, task.verdict
     if verdict is not None and verdict.reason not in ("", "verified"):
         return verdict.reason

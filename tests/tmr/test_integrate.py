@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from mngr_tmr import messages, patches
-from mngr_tmr.model import Options, Run, Task
+from mngr_tmr import messages, patches, ranking
+from mngr_tmr.codec import to_json
+from mngr_tmr.fold import apply
+from mngr_tmr.model import Eviction, Options, Run, Task
 from mngr_tmr.resolving import Resolver
 from tests.support import tmr_kit as kit
 from tests.support.tmr_lab import (
@@ -105,6 +107,7 @@ def test_a_branch_of_everything_that_can_be_taken(lab: Lab, tasks: dict[str, Tas
         kept = lab.cli.git("rev-parse", each.ref)
         verdict = run.tasks[each.task].verdict
         assert verdict and kept in (verdict.implementation, verdict.other)
+    assert ranking.counts(run) == {"fixed": 5, "evicted": 2, "improved": 1}, "what is on the branch"
 
     # three agents agree, and are all named
     body = lab.cli.git("show", "-s", "--format=%B", run.picks[1].commit)
@@ -297,3 +300,18 @@ def test_parts_of_a_branch_are_kept_from_gits_cleaning(lab: Lab, tasks: dict[str
     lab.cli.git("reflog", "expire", "--expire=now", "--all")
     lab.cli.git("gc", "-q", "--prune=now")
     assert patches.changes(lab.repo, run.base, run.picks[-1].commit)
+
+
+def test_who_was_spared_by_a_fix_needs_it_on_the_branch() -> None:
+    run = Run(tasks={name: Task(name, f"t.py::{name}", "fix") for name in ("x", "y", "z")})
+    told = {"task": "y", "reason": "passes with the fix of x", "by": "x"}
+    apply(run, {"type": "skipped", **told})
+    assert ranking.ending_of(run.tasks["y"]) == "skipped"
+    for needless, ending in ((True, "skipped"), (False, "evicted")):
+        eviction = Eviction("x", "implementation", "breaks z", needless=needless)
+        apply(run, {"type": "evicted", "eviction": to_json(eviction)})
+        assert ranking.ending_of(run.tasks["y"]) == ending
+    assert run.tasks["y"].evicted == "the fix of x was not taken: breaks z"
+    assert not run.tasks["z"].evicted
+    apply(run, {"type": "integration_started"})
+    assert ranking.ending_of(run.tasks["y"]) == "skipped"
