@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -36,11 +38,14 @@ class Knowledge:
     """Where our test crashed, if it did."""
     alike: set[str] = field(default_factory=set)
     """Of those that fail, the ones that crash in the same place: they have the same cause."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """What those that fail say."""
 
     def learn(self, results: Mapping[str, Result], traced: Coverage, root: str) -> None:
         self.passing += [test for test, each in results.items() if each.passed]
         failed = [each for each in results.values() if each.outcome == "failed"]
         self.failing += [each.test for each in failed]
+        self.failures |= {each.test: told(each) for each in failed}
         self.alike |= {each.test for each in failed if self.crashes_alike(each, root)}
         self.unknown = [test for test in self.unknown if test not in results]
         self.coverage.by_test.update(traced.by_test)
@@ -135,14 +140,24 @@ class Search:
             related = [test for test in self._reaching(edit) if test in self.known.failing]
             run = lab.run(related, seconds=self._time_to_check()) if related else None
             red = [test for test in related if run and not run.passed([test])]
+            results = run.results if run else {}
+            other = [test for test in red if self._fails_otherwise(results.get(test))]
         with self._lock:
             if not red:
                 self.found.edit = self.found.edit or edit
+                return
+            if other:
+                shown = describe(self.sources[edit.path], edit)
+                self._reject(shown, f"{other[0]} fails in another way with it")
                 return
             self.clock.say(f"  perhaps: it leaves {red[0]} failing")
             if not self._held:
                 self._hold_until = self.clock.spent + HOLD_SHARE * self.clock.budget
             self._held.append((len(red), edit))
+
+    def _fails_otherwise(self, result: "Result | None") -> bool:
+        """It has to do with that test, but is not its repair."""
+        return result is not None and told(result) != self.known.failures.get(result.test)
 
     def _reject(self, shown: str, why: str) -> bool:
         self.clock.say(f"  not that: {why}")
@@ -184,26 +199,33 @@ class Search:
     def _held_against(self, lab: Lab, test: str) -> str:
         """Of a test that fails with an edit: perhaps it was broken all along, by something else."""
         if test in self.known.unknown:
-            before = self._as_it_was(lab, test)
+            before, traced = self._as_it_was(lab, test)
             if before is None:
                 return ""
             if before.outcome != "failed":
                 return f"breaks {test}"
-            self.known.learn({test: before}, Coverage(), lab.root)
+            self.known.learn({test: before}, traced, lab.root)
             if test not in self.known.alike:
                 return ""
         return f"leaves {test} failing" if test in self.known.alike else f"breaks {test}"
 
-    def _as_it_was(self, lab: Lab, test: str) -> "Result | None":
+    def _as_it_was(self, lab: Lab, test: str) -> "tuple[Result | None, Coverage]":
         edited = {path: lab.read(path) for path in self.sources}
         for path, source in self.sources.items():
             if edited[path] != source.text:
                 lab.write(path, source.text)
-        run = lab.run([test], seconds=30)
+        folder = os.path.join(lab.base, f"before-{len(self.known.failing)}")
+        run = lab.run([test], seconds=30, trace=folder)
         for path, text in edited.items():
             if text != self.sources[path].text:
                 lab.write(path, text)
-        return run.results.get(test)
+        return run.results.get(test), localise.read(folder)
+
+
+def told(result: Result) -> str:
+    """Without what differs each time: numbers, and places with numbers in them."""
+    said = f"{result.failure.type}: {result.failure.message}" if result.failure else ""
+    return re.sub(r"[\d.]+", "#", said)
 
 
 def describe(source: Source, edit: Edit) -> str:
