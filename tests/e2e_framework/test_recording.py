@@ -101,10 +101,7 @@ def test_an_agent_that_mngr_connects_to_is_recorded(e2e: E2eSession) -> None:
     result = e2e.run(f"mngr {setting} create bob --transfer none -- {program}")
     assert result.exit_code == 0, result.stderr
     cast = e2e.artifacts / "connect-bob.cast"
-    deadline = time.monotonic() + 60
-    while "shown by the agent" not in cast.read_text():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: "shown by the agent" in cast.read_text(), 60, "the agent's screen is recorded")
     e2e.run("mngr destroy bob --force")
 
 
@@ -147,19 +144,16 @@ def test_a_program_that_ignores_everything_is_ended_and_its_recording_kept(
 
 def test_a_killed_pytest_leaves_a_valid_recording(project: Project, tmp_path: Path) -> None:
     project.test(f"""
-        import time
+        import signal
         def test_long(e2e: E2eSession) -> None:
             e2e.redact("told-late")
             tui = "echo shown $MY_TOKEN; printf told-; echo late; exec cat"
             e2e.record(tui, env={{"MY_TOKEN": "tok-12345"}}, name="tui").wait_for_output("late")
             open("{tmp_path}/ready", "w").close()
-            time.sleep(100)
+            signal.pause()
     """)
     running = project.started()
-    deadline = time.monotonic() + 30
-    while not (tmp_path / "ready").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until((tmp_path / "ready").exists, 30, "the recorded program is ready")
     (folder,) = project.folders
     recorder = int((folder / "tui.pid").read_text())
     os.kill(running.pid, signal.SIGKILL)

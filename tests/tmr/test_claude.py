@@ -17,8 +17,6 @@ from tests.support import tmr_kit as kit
 from tests.support.cli import Cli, until
 from tests.support.real import FREE, Stage, stage
 
-# What the tests here look at is made once, by one of the workers.
-
 PATIENCE = 600
 """Seconds; a quiet machine needs a tenth of it."""
 

@@ -26,8 +26,6 @@ from tests.support.tmr_lab import (
     lab_in,
 )
 
-# What the tests here look at is made once, by one of the workers.
-
 AGAIN = """
 
 def test_{0}_again(e2e: E2eSession) -> None:

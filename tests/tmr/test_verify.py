@@ -18,8 +18,6 @@ from tests.support import tmr_kit as kit
 from tests.support.cli import lives, until
 from tests.support.tmr_lab import ALPHA, BETA, FINE, FINE_SOURCE, WORDS, Files, Lab, lab_in
 
-# What the tests here look at is made once, by one of the workers.
-
 MENDED = {"kit/alpha.sh": kit.mended("alpha")}
 LOOK = '    expect(result.stdout).to_contain("alpha works")\n'
 AGAIN = """

@@ -16,8 +16,6 @@ from mngr.outcome import parse_outcome
 from tests.agents.mechanic.garage import BUDGET, Garage
 from tests.support.cli import ROOT, Cli, until
 
-# What the tests here look at is made once, by one of the workers.
-
 LOOKING = "tests/test_looking_at_notes.py"
 GETTING_STARTED = "tests/test_getting_started.py"
 CHANGING = "tests/test_changing_notes.py"
@@ -194,6 +192,25 @@ def test_code_that_tests_import_is_repaired_as_well(tmp_path: Path) -> None:
     outcome = garage.work("test_calc.py::test_the_largest")
     assert (outcome.attempted, outcome.blocked) == ("fix", None), garage.output
     assert garage.diff() == ["-        if value < best:", "+        if value > best:"]
+
+
+def test_what_leaves_another_test_of_the_line_failing_gives_way_to_better(tmp_path: Path) -> None:
+    """`and` for `or` would satisfy the one test, and refuse nothing any more."""
+    root = tmp_path / "project"
+    (root / "tests").mkdir(parents=True)
+    wrong = "not isinstance(text, str) or text.strip()"
+    code = f"def kept(text):\n    if {wrong}:\n        raise ValueError(text)\n    return text\n"
+    (root / ".gitignore").write_text("__pycache__/\n")
+    (root / "notes.py").write_text(code)
+    head = "import pytest\nfrom notes import kept\n\n\n"
+    keeps = "def test_it_keeps():\n    assert kept('x') == 'x'\n"
+    (root / "tests/test_keeps.py").write_text(head + keeps)
+    refuses = "def test_it_refuses():\n    with pytest.raises(ValueError):\n        kept(' ')\n"
+    (root / "tests/test_refuses.py").write_text(head + refuses)
+    garage = Garage(root, tmp_path / "state")
+    outcome = garage.work("tests/test_keeps.py::test_it_keeps")
+    assert (outcome.attempted, outcome.blocked) == ("fix", None), garage.output
+    assert garage.passing(), garage.output
 
 
 def test_a_test_command_is_used_as_given(tmp_path: Path) -> None:
