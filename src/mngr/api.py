@@ -236,11 +236,20 @@ class Mngr(Work):
 
         return lifecycle.stop(self.world, self.get(target))
 
-    def stop_many(self, agents: Sequence[Agent]) -> None:
-        """One visit per host however many they are; look at them again to see how it went."""
+    def stop_many(self, agents: Sequence[Agent]) -> dict[str, str]:
+        """One visit per host however many they are; look at them again to see how it went.
+
+        Returned is, by agent id, why a stop could not be recorded.
+        """
         from mngr.ops import lifecycle
 
-        lifecycle.stop_many(self.world, agents)
+        return lifecycle.stop_many(self.world, agents)
+
+    def check_stopped(self, agent: Agent, unrecorded: Mapping[str, str]) -> None:
+        """Raise unless it has ended and its record says so."""
+        from mngr.ops import lifecycle
+
+        lifecycle.check_stopped(agent, unrecorded)
 
     def restart(self, target: str | Agent) -> Agent:
         from mngr.ops import lifecycle

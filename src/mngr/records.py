@@ -2,7 +2,7 @@
 
 $MNGR_HOST_DIR/
   agents/<id>/agent.<rev>.json   the record; the highest revision is current
-              env launch.sh window.sh prompt.txt begun started exit signals/ screen.txt events.jsonl
+              env launch.sh window.sh prompt.txt started exit signals/ screen.txt events.jsonl
               limits prices limit.sh watcher     where it has limits
               transcript status                  links to what the program itself writes down
   names/<name>.<rev>.json        who claimed a name
@@ -22,6 +22,9 @@ from mngr.struct import Json, Struct
 RECORD_LIMIT = 1 << 20
 """No record of ours comes near this size; a larger file is not one."""
 
+
+REVISION_DIGITS = 9
+"""Nobody changes a record a billion times: a higher number is not one of ours."""
 
 TAIL = 16 << 10
 """So much of the end of an agent's transcript belongs to a reading."""
@@ -163,8 +166,8 @@ def revision(filename: str, stem: str) -> int:
     """The revision in `<stem>.<rev>.json`, or 0 for any other name."""
     if filename.startswith(stem + ".") and filename.endswith(".json"):
         digits = filename[len(stem) + 1 : -len(".json")]
-        if digits.isascii() and digits.isdigit():
-            return int(digits)
+        if digits.isascii() and digits.isdigit() and len(digits) <= REVISION_DIGITS:
+            return int(digits) if digits[0] != "0" else 0
     return 0
 
 

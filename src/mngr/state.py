@@ -40,6 +40,8 @@ class Pane(Struct):
     pid: int
     dead: bool
     dead_time: float
+    code: int | None = None
+    """What its process exited with; tmux may know it a moment after the pane is dead."""
     tty: str
     activity: float
     in_mode: bool
@@ -109,7 +111,20 @@ class Evidence(Struct):
 
     @property
     def this_exit(self) -> Exit | None:
-        return self.exit if self.exit and self._current(self.exit.launch) else None
+        """What the launcher wrote; or what tmux knows, where that is nothing or something else.
+
+        Launchers exit with the code they write down. An agent can write there too, and a disk can
+        be full.
+        """
+        written = self.exit if self.exit and self._current(self.exit.launch) else None
+        pane = self.pane
+        if pane is None or not pane.dead or pane.code is None or self.this_started is None:
+            return written
+        if written and written.code == pane.code:
+            return written
+        cause = f"{describe_code(pane.code)}; its launcher could not record this (disk full?)"
+        ended = pane.dead_time or self.this_started.time
+        return Exit(launch=self.this_started.launch, code=pane.code, time=ended, cause=cause)
 
     def _current(self, launch: str) -> bool:
         """Files of an earlier launch say nothing about this one."""
@@ -119,9 +134,9 @@ class Evidence(Struct):
     def pane(self) -> Pane | None:
         """The agent's own pane: by process where known, since a user may rename windows."""
         started = self.this_started
-        if started is None:
-            return next((pane for pane in self.panes if pane.window == "agent"), None)
-        return next((pane for pane in self.panes if pane.pid == started.pid), None)
+        mine = [pane for pane in self.panes if started and pane.pid == started.pid]
+        mine += [pane for pane in self.panes if pane.window == "agent"]
+        return mine[0] if mine else None
 
 
 FAR = 1e11
@@ -173,17 +188,17 @@ def _judge_answered(
     exit = evidence.this_exit
     if record.removal and not alive:
         return _being_removed(record, exit)
-    if record.stop and record.stop.launch == record.launch and (not alive or exit):
+    if record.stop and record.stop.launch == record.launch and not alive:
         return Verdict(
             state=State.STOPPED,
             reason="stopped",
             since=record.stop.time,
             exit_code=exit.code if exit else None,
         )
+    if alive:  # also with an `exit`: the launcher is about to end, or the agent wrote it
+        return _judge_alive(evidence, record, signals)
     if exit:
         return _judge_exit(exit)
-    if pane is not None and alive:
-        return _judge_alive(evidence, record, signals)
     started = evidence.this_started
     if started is None:
         return _not_started(record, pane, worker_alive)

@@ -54,7 +54,8 @@ def command(socket: str, *args: str) -> list[str]:
 
 
 PANE_FIELDS = (
-    "session_name pane_id pane_pid pane_dead pane_dead_time pane_tty window_activity pane_in_mode "
+    "session_name pane_id pane_pid pane_dead pane_dead_time pane_dead_status pane_tty "
+    "window_activity pane_in_mode "
     "=200:pane_title window_name"
 ).split()
 
@@ -73,18 +74,19 @@ def parse_panes(text: str) -> dict[str, list[Pane]]:
     for row in text.split("\n"):  # a title may hold what Python takes for the end of a line
         parts = row.split("\t", len(PANE_FIELDS) - 1)
         if len(parts) == len(PANE_FIELDS):
-            session, pane_id, pid, dead, dead_time, tty, activity, in_mode, title, window = parts
+            session, pane_id, pid, dead, dead_time, code, tty, activity, in_mode, *names = parts
             pane = Pane(
                 session=session,
                 pane_id=pane_id,
                 pid=int(pid or 0),
                 dead=dead == "1",
                 dead_time=float(dead_time or 0),
+                code=int(code) if code else None,
                 tty=tty,
                 activity=float(activity or 0),
                 in_mode=in_mode not in ("", "0"),
-                title=title,
-                window=window,
+                title=names[0],
+                window=names[1],
             )
             panes.setdefault(session, []).append(pane)
     return panes

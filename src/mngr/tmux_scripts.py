@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
+
+from mngr import agent_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 NOT_INSTALLED = 69
 """What LAUNCH exits with when there is no tmux."""
 
@@ -46,39 +54,70 @@ restore_socket() {
 }
 """
 
+# A soft limit on resident memory is inherited by every descendant and means nothing to Linux. So a
+# number of the agent's own there is a mark that survives a new session, a cleared environment,
+# closed files and a second fork. Without /proc it could not be read.
+MARK = """[ ! -r /proc/self/limits ] || ulimit -S -m {mark} 2>/dev/null
+"""
+# For what an agent starts and what is not its own: our scripts, and the tmux server.
+UNMARK = """
+ulimit -S -m unlimited 2>/dev/null || ulimit -S -m "$(ulimit -H -m)" 2>/dev/null || :
+"""
+
+
+def mark(agent_id: str) -> int:
+    """In KiB, as `ulimit` has it; beyond what any machine has."""
+    data = agent_id.encode()
+    return (1 << 49) + ((zlib.crc32(data[::-1]) & 0xFFFF) << 32) + zlib.crc32(data)
+
+
+def patterns(ids: Sequence[str]) -> str:
+    """What the environment or the limits of an agent's process hold, one per line."""
+    marks = (f"MNGR_AGENT_ID={each}\n{mark(each) * 1024} " for each in ids)
+    return "\n".join(marks)
+
+
 # Looking at every process costs some 20 ms with a thousand of them, so it is done once to find the
 # agent's and once more to see that none is left; in between only those found are watched.
-# Processes that changed session keep the mark in their environment (readable on Linux).
-PROCESSES = r"""
+PROCESSES = (
+    UNMARK
+    + r"""
 agent_pids() {
   if [ -d /proc/self ]; then
-    cat /proc/[0-9]*/stat 2>/dev/null | awk -v leaders=" $leaders " '
-      { pid = $1; sub(/^.*\) /, ""); if ($1 != "Z" && index(leaders, " " $4 " ")) print pid }'
-    printf 'MNGR_AGENT_ID=%s\n' $ids | grep -lsFf - /proc/[0-9]*/environ |
-      sed 's|^/proc/||; s|/environ$||'
+    [ -z "$leaders" ] || cat /proc/[0-9]*/stat 2>/dev/null | awk -v leaders=" $leaders " '
+      { pid = $1; sub(/^.*\) /, ""); if (index(leaders, " " $4 " ")) print pid }'
+    grep -lsF -- "$patterns" /proc/[0-9]*/environ /proc/[0-9]*/limits
   else
-    ps -A -o pid=,tty= | while read -r each tty; do
-      case " $ttys " in *" $tty "*|*" /dev/$tty "*) echo "$each" ;; esac
-    done
+    ps -A -o pid=,ppid=,tty= | awk -v ttys=" $ttys " '
+      { parent[$1] = $2; mine[$1] = index(ttys, " " $3 " ") || index(ttys, " /dev/" $3 " ") }
+      END {
+        do {
+          more = 0
+          for (pid in parent)
+            if (!mine[pid] && mine[parent[pid]]) more = mine[pid] = 1
+        } while (more)
+        for (pid in parent) if (mine[pid]) print pid
+      }'
   fi
+}
+lives() {
+  kill -0 "$1" 2>/dev/null || return 1
+  [ -d /proc/self ] || return 0
+  { IFS= read -r stat_line < "/proc/$1/stat"; } 2>/dev/null || return 1
+  case ${stat_line##*) } in Z*) return 1 ;; esac
 }
 # Whoever asked may run inside the agent itself: spare this shell and its parent.
 find_others() {
   found=
-  for each in $(agent_pids | sort -un); do
-    case " $$ $PPID $spared " in *" $each "*) ;; *) found="$found $each" ;; esac
+  for each in $(agent_pids); do
+    each=${each#/proc/}; each=${each%%/*}
+    case " $$ $PPID $spared$found " in *" $each "*) continue ;; esac
+    ! lives "$each" || found="$found $each"
   done
 }
 still_there() {
   living=
-  for each in $found; do
-    kill -0 "$each" 2>/dev/null || continue
-    if [ -d /proc/self ]; then
-      { IFS= read -r stat_line < "/proc/$each/stat"; } 2>/dev/null || continue
-      case ${stat_line##*) } in Z*) continue ;; esac
-    fi
-    living="$living $each"
-  done
+  for each in $found; do ! lives "$each" || living="$living $each"; done
   found=$living
   [ -n "$found" ]
 }
@@ -87,10 +126,10 @@ signal_and_wait() {
   find_others
   [ -n "$found" ] || return 0
   kill "-$1" $found 2>/dev/null
-  until=$(($(date +%s) + $2))
+  naps=$(($2 * 80))
   while still_there; do
-    [ "$(date +%s)" -lt "$until" ] || return 1
-    sleep 0.03
+    [ "$naps" -gt 0 ] || return 1
+    naps=$((naps - 1)); sleep 0.01
   done
   find_others
   [ -z "$found" ]
@@ -104,50 +143,66 @@ end_processes() {
   signal_and_wait TERM 1 || signal_and_wait KILL 2
 }
 """
+)
 
 RESTORE = "home=$1 socket=$2\n" + FUNCTIONS + "restore_socket\n"
 
-# Save the screens, end every process of these agents, then their sessions.
+# Save the screens, end every process of these agents, then their sessions. Words: each id, and the
+# event that says so where there is one. The screens go where no agent can have put a pipe.
 STOP = (
-    "home=$1 socket=$2 grace=$3; shift 3; ids=$* spared= leaders= ttys= sessions=\n"
+    "home=$1 socket=$2 grace=$3 patterns=$4; shift 4; ids= spared= leaders= ttys= sessions=\n"
     + PROCESSES
+    + agent_files.FUNCTIONS
     + r"""
 ours() { tmux -u -S "$socket" "$@" 2>/dev/null; }
-panes=$(ours list-panes -a -F '#{session_name} #{pane_pid} #{pane_tty}')
-while read -r session pid tty; do
-  case " $ids " in *" $session "*)
-    leaders="$leaders $pid" ttys="$ttys $tty"
-    case " $sessions " in *" $session "*) ;; *) sessions="$sessions $session" ;; esac ;;
+for word in "$@"; do case $word in agent-*) ids="$ids $word" ;; esac; done
+# Not by a here-document, which some shells keep on a disk that may be full.
+IFS='
+'
+set -f
+for line in $(ours list-panes -a -F '#{pane_pid} #{pane_tty} #{session_name}'); do
+  pid=${line%% *} line=${line#* } session=${line#* }
+  case "$ids " in *" $session "*)
+    leaders="$leaders $pid" ttys="$ttys ${line%% *}"
+    case "$sessions " in *" $session "*) ;; *) sessions="$sessions $session" ;; esac ;;
   esac
-done <<END
-$panes
-END
-for id in $sessions; do
-  dir=$home/agents/$id
-  ours capture-pane -p -e -J -S - -t "=$id:agent" > "$dir/.screen.$$" &&
-    mv -f "$dir/.screen.$$" "$dir/screen.txt" || rm -f "$dir/.screen.$$"
 done
+set +f
+unset IFS
+for id in $sessions; do
+  ours capture-pane -p -e -J -S - -t "=$id:agent" > "$home/.screen.$id.$$" &&
+    [ ! -d "$home/agents/$id/screen.txt" ] &&
+    mv -f "$home/.screen.$id.$$" "$home/agents/$id/screen.txt" || rm -f "$home/.screen.$id.$$"
+done 2>/dev/null
 end_processes "$grace"; ended=$?
 for id in $sessions; do ours kill-session -t "=$id"; done
-exit "$ended"
+[ "$ended" -eq 0 ] || exit "$ended"
+for word in "$@"; do
+  case $word in agent-*) id=$word ;; ?*) note "$home/agents/$id/events.jsonl" "$word" ;; esac
+done
+exit 0
 """
 )
 
-# The server keeps the environment of whoever started it, so it gets next to none.
+# The server keeps the environment and limits of whoever started it, so it gets next to none.
 LAUNCH = (
     r"""
-home=$1 socket=$2 id=$3 launch=$4 event=$5; shift 5
+home=$1 socket=$2 id=$3; shift 3
 dir=$home/agents/$id
 """
+    + UNMARK
     + CLEAN
     + FUNCTIONS
+    + agent_files.FUNCTIONS
     + r"""
 ours() { clean TERM=xterm-256color tmux -u -S "$socket" -f "$home/tmux.conf" "$@"; }
 command -v tmux > /dev/null || exit 69
 in_socket_dir || exit 1
 [ -S "$socket" ] || restore_socket || :
-[ -f "$dir/started" ] && ours kill-session -t "=$id" 2>/dev/null
-printf '%s\n' "$event" > "$dir/begun" || exit 1
+plain "$dir/env" || { echo "$dir/env is not a regular file" >&2; exit 1; }
+for file in "$dir/started" "$dir/exit"; do
+  if [ -e "$file" ] || [ -h "$file" ]; then rm -rf "$file" || exit 1; fi
+done
 pid=$(ours "$@") || exit 1
 server=
 [ -f "$home/tmux.json" ] && IFS= read -r server < "$home/tmux.json"
@@ -156,13 +211,9 @@ case $server in
   *) printf '{"pid":%s,"start":"%s"}\n' "$pid" "$(process_start "$pid")" > "$home/.tmux.json.$$" &&
      mv -f "$home/.tmux.json.$$" "$home/tmux.json" ;;
 esac
+# Either was removed above: what is there now comes from this launch.
 tries=0
-while :; do
-  for file in "$dir/started" "$dir/exit"; do
-    if [ -f "$file" ] && IFS= read -r line < "$file"; then
-      case $line in *"\"$launch\""*) exit 0 ;; esac
-    fi
-  done
+until [ -e "$dir/started" ] || [ -e "$dir/exit" ]; do
   tries=$((tries + 1))
   [ "$tries" -lt 1500 ] || { echo "the launcher did not report within 15 s" >&2; exit 1; }
   sleep 0.01

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli import targets
-from mngr.errors import MngrError, NotFound, UsageError
+from mngr.errors import NotFound, UsageError
 from mngr.state import ALIVE, State
 
 TYPE_CHECKING = False
@@ -41,16 +41,15 @@ def run(args: argparse.Namespace) -> int:
     api = Mngr(args.config, args.registry)
     chosen = _chosen(args, api)
     targets.outlive_terminal()
-    if not args.dry_run:
-        api.stop_many(chosen)
+    unrecorded = {} if args.dry_run else api.stop_many(chosen)
     after = chosen if args.dry_run else api.list([agent.id for agent in chosen])
 
     def stop(agent: Agent) -> Agent:
         now = next((each for each in after if each.id == agent.id), None)
         if now is None:
             raise NotFound("it was destroyed meanwhile", "see `mngr restore --list`")
-        if not args.dry_run and now.state in ALIVE:
-            raise MngrError(f"still {now.state} ({now.verdict.reason})")
+        if not args.dry_run:
+            api.check_stopped(now, unrecorded)
         return api.archive(now) if args.archive and not args.dry_run else now
 
     def describe(before: Agent, after: Agent) -> tuple[Row, str]:
@@ -75,7 +74,8 @@ def note(args: argparse.Namespace, before: Agent, after: Agent) -> str:
     if verb == "archive" and not before.record.archived:
         return f"Would archive {before.name}." if args.dry_run else f"Archived {after.name}."
     if before.state not in ALIVE:
-        kept = "archived" if after.record.archived else standing(after)
+        record = after.evidence.record
+        kept = "archived" if record and record.archived else standing(after)
         return f"{after.name} is already {kept}."
     if args.dry_run:
         return f"Would stop {before.name} ({before.state})."

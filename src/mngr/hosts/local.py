@@ -5,22 +5,23 @@ from __future__ import annotations
 import os
 import time
 
-from mngr import tmux, tmux_scripts
+from mngr import agent_files, tmux, tmux_scripts
 from mngr.errors import MngrError
 from mngr.hosts import spawn
 from mngr.hosts.base import Capabilities, Completed, Host, HostReading, HostRef, newest
-from mngr.hosts.evidence import read_evidence
+from mngr.hosts.evidence import CANDIDATES, first_record, read_evidence
 from mngr.records import RECORD_LIMIT, TAIL, agents_dir, revision
 from mngr.state import Evidence, Pane
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from mngr.config import Config
     from mngr.hosts.base import Files
 
-PIECE = 1 << 14
+RACES = 1000
+"""A writer can be faster than a reader many times in a row, but not a thousand times."""
 BASE_ENVIRONMENT = ("HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "TMPDIR")
 
 
@@ -156,26 +157,39 @@ def _agent_ids(home: str) -> list[str]:
 def _evidence(home: str, agent_id: str, panes: tuple[Pane, ...]) -> Evidence | None:
     """All an agent's folder says; a folder without any record is not an agent yet."""
     folder = os.path.join(agents_dir(home), agent_id)
-    for _ in range(10):
+    for _ in range(RACES):
         try:
             names = os.listdir(folder)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            return Evidence(id=agent_id, rev=0, record=None, problem=error.strerror or "unreadable")
-        rev, name = newest(names, "agent")
+            return _unreadable(agent_id, error.strerror or "unreadable")
+        rev = newest(names, "agent")[0]
         if not rev:
             return None
         try:
-            data = _read(os.path.join(folder, name))
+            record = first_record(agent_id, _records(folder, names))
         except FileNotFoundError:
             continue  # a newer revision replaced it between the two calls
-        except OSError as error:
-            return Evidence(
-                id=agent_id, rev=rev, record=None, problem=error.strerror or "unreadable"
-            )
-        return read_evidence(agent_id, rev, data, _files(folder, names), panes)
-    return None
+        return read_evidence(agent_id, rev, record, _files(folder, names), panes)
+    return _unreadable(agent_id, "it kept changing")
+
+
+def _unreadable(agent_id: str, problem: str) -> Evidence:
+    return Evidence(id=agent_id, rev=0, record=None, problem=problem)
+
+
+def _records(folder: str, names: list[str]) -> Iterator[bytes]:
+    """What the revisions hold, the newest first; what is not a regular file is passed over."""
+    found = sorted(((revision(name, "agent"), name) for name in names), reverse=True)
+    for rev, name in found[:CANDIDATES]:
+        if rev:
+            try:
+                yield agent_files.read(os.path.join(folder, name), RECORD_LIMIT)
+            except FileNotFoundError:
+                raise
+            except OSError:
+                continue
 
 
 def _files(folder: str, names: list[str]) -> dict[str, bytes]:
@@ -185,47 +199,23 @@ def _files(folder: str, names: list[str]) -> dict[str, bytes]:
     found = {}
     for name in wanted:
         try:
-            found[name] = _read(os.path.join(folder, name))
+            found[name] = agent_files.read(os.path.join(folder, name), RECORD_LIMIT)
         except OSError:
             continue  # the agent can write here: what cannot be read is not evidence
     for name in ("transcript", "status"):
         if name in names:
-            found[name] = _tail(os.path.join(folder, name))
+            try:
+                found[name] = agent_files.read_tail(os.path.join(folder, name), TAIL)
+            except OSError:
+                continue
     return found
 
 
-def _tail(path: str) -> bytes:
-    """The last bytes of what a link of the agent's leads to, whatever that is."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe would hold us up
-    except OSError:
-        return b""
-    try:
-        size = os.fstat(descriptor).st_size
-        return os.pread(descriptor, TAIL, max(0, size - TAIL))
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
-
-
 def _listed(folder: str) -> list[str]:
+    if os.path.islink(folder):
+        return []
     try:
-        return [name for name in os.listdir(folder) if name.endswith(".json")]
+        names = [name for name in os.listdir(folder) if name.endswith(".json")]
     except OSError:
         return []
-
-
-def _read(path: str) -> bytes:
-    """In small pieces: a buffer of the limit's size, made anew per file, took most of a listing."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        data = os.read(descriptor, PIECE)
-        while len(data) % PIECE == 0 and len(data) <= RECORD_LIMIT:
-            more = os.read(descriptor, PIECE)
-            if not more:
-                break
-            data += more
-        return data
-    finally:
-        os.close(descriptor)
+    return names[:CANDIDATES]

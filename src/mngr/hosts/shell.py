@@ -8,13 +8,12 @@ from __future__ import annotations
 import io
 import tarfile
 
-from mngr import tmux, tmux_scripts
+from mngr import agent_files, tmux, tmux_scripts
 from mngr.errors import MngrError, Unreachable
 from mngr.hosts import spawn
-from mngr.hosts.base import Capabilities, Completed, HostReading, HostRef, newest
-from mngr.hosts.evidence import read_evidence
-from mngr.records import RECORD_LIMIT, TAIL
-from mngr.state import Evidence, Pane
+from mngr.hosts.base import Capabilities, Completed, HostReading, HostRef
+from mngr.hosts.evidence import CANDIDATES, first_record, read_evidence
+from mngr.records import RECORD_LIMIT, TAIL, revision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +21,15 @@ if TYPE_CHECKING:
 
     from mngr.hosts.base import Files
 
-# Panes before files, as on every host: `exit` is written before its pane dies.
+RACES = 5
+
+# Panes before files, as on every host: `exit` is written before its pane dies. `agent ID REV` says
+# that there is such a record; `agent ID REV odd` that it is not a regular file. find and tar follow
+# no links, and a name with a newline in it would be several to tar, or one of its options.
 READ = (
     "home=$1 socket=$2; shift 2\n"
     + tmux_scripts.FUNCTIONS
+    + agent_files.FUNCTIONS
     + r"""
 date +%s
 if command -v tmux >/dev/null; then
@@ -37,23 +41,39 @@ fi
 shift
 cd "$home/agents" 2>/dev/null || { echo --; exit 0; }
 [ $# -gt 0 ] || set -- agent-*
-for each in "$@"; do [ ! -d "$each" ] || echo "agent $each"; done
+for each in "$@"; do
+  shift
+  case $each in *[!A-Za-z0-9-]*) continue ;; esac
+  [ -d "$each" ] && [ ! -h "$each" ] || continue
+  find_newest "$each/agent"
+  [ "$best" -gt 0 ] || continue
+  set -- "$@" "./$each"
+  if [ "$best" = "$solid" ]; then odd=; else odd=" odd"; fi
+  echo "agent $each $best$odd"
+done
 echo --
+[ $# -gt 0 ] || exit 0
 tails=
 for each in "$@"; do
   for link in transcript status; do
     [ -f "$each/$link" ] || continue
+    target=$each/$link
+    if [ -h "$target" ]; then
+      target=$(readlink "$target"); case $target in /*) ;; *) target=$each/$target ;; esac
+    fi
+    plain "$target" || continue
     [ -n "$tails" ] || tails=$(mktemp -d) || exit 1
-    mkdir -p "$tails/$each" && tail -c TAIL "$each/$link" > "$tails/$each/$link"
+    mkdir -p "$tails/$each" && tail -c TAIL "$target" > "$tails/$each/$link"
   done
-  shift
-  set -- "$@" "$each"/agent.*.json "$each/started" "$each/exit" "$each/signals" \
-    "$each/outcome.json"
 done
-[ -z "$tails" ] || set -- "$@" -C "$tails" .
-tar -cf - "$@" 2>/dev/null || :
+find "$@" -type d \( -path './*/*/*' -o -path './*/*' ! -name signals \) -prune -o \
+  -type f -size -2050 ! -name '*
+*' \( -name 'agent.[1-9]*.json' -o -name started -o -name exit -o -name outcome.json \
+    -o -path './*/signals/*.json' \) -print 2>/dev/null |
+  LC_ALL=C awk -F/ '++seen[$2, NF == 4, substr($3, 1, 6)] <= CANDIDATES' |
+  { set --; [ -z "$tails" ] || set -- -C "$tails" .; tar -cf - -T - "$@" 2>/dev/null || :; }
 [ -z "$tails" ] || rm -rf "$tails"
-""".replace("TAIL", str(TAIL))
+""".replace("TAIL", str(TAIL)).replace("CANDIDATES", str(CANDIDATES))
 )
 
 PUT = r"""
@@ -64,6 +84,7 @@ number=0
 for path in "$@"; do
   folder=${path%/*}
   [ -d "$folder" ] || (umask 077; mkdir -p "$folder") || exit 1
+  [ ! -d "$path" ] || { echo "$path is a directory" >&2; exit 1; }
   beside=$folder/.${path##*/}.${stage##*.}
   mv -f "$stage/$number" "$beside" && mv -f "$beside" "$path" || { rm -f "$beside"; exit 1; }
   number=$((number + 1))
@@ -82,12 +103,12 @@ rm -f "$beside"
 [ "$linked" -eq 0 ] || { echo lost; exit 0; }
 for each in "$stem".*.json; do
   each=${each#"$stem".}; each=${each%.json}
-  case $each in *[!0-9]*|'') continue ;; esac
+  case $each in *[!0-9]*|''|0*|??????????*) continue ;; esac
   [ "$each" -le "$next" ] || { rm -f "$stem.$next.json"; echo lost; exit 0; }
 done
 for each in "$stem".*.json; do
   number=${each#"$stem".}; number=${number%.json}
-  case $number in *[!0-9]*|'') continue ;; esac
+  case $number in *[!0-9]*|''|0*|??????????*) continue ;; esac
   [ "$number" -gt "$rev" ] || rm -f "$each"
 done
 echo swapped
@@ -118,7 +139,7 @@ class ShellHost:
     def read(self, ids: Sequence[str] | None = None) -> HostReading:
         reading, torn = self._read_once(ids)
         agents = {evidence.id: evidence for evidence in reading.agents}
-        for _ in range(5):
+        for _ in range(RACES):
             if not torn:
                 break
             # A record was replaced between the listing and the packing: look at those again.
@@ -127,20 +148,30 @@ class ShellHost:
         return reading.replace(agents=tuple(agents.values()))
 
     def _read_once(self, ids: Sequence[str] | None) -> tuple[HostReading, list[str]]:
-        """One round trip; and the agents that are there but whose record was not caught."""
+        """One round trip; and the agents whose record was not caught."""
         fields = tmux.list_panes(self.socket)[-1]
         answer = self._script(READ, self.home, self.socket, fields, *(ids or ()))
         text, mark, archive = answer.partition(b"--\n")
         if not mark:
             raise Unreachable(f"host {self.ref.name} gave a torn answer")
-        lines = text.decode("utf-8", "replace").splitlines()
-        error = next((x.removeprefix("error ") for x in lines if x.startswith("error ")), "")
-        there = [x.removeprefix("agent ") for x in lines if x.startswith("agent agent-")]
-        panes = tmux.parse_panes("\n".join(lines[1:]))
-        agents = tuple(_agents(_unpack(archive), panes))
-        torn = sorted(set(there) - {evidence.id for evidence in agents})
-        now = float(lines[0])
-        return HostReading(host=self.ref, now=now, agents=agents, error=error), torn
+        # Not splitlines: a title may hold what Python takes for the end of a line.
+        now, *lines = text.decode("utf-8", "replace").split("\n")
+        panes = tmux.parse_panes("\n".join(lines))
+        told = [line for line in lines if "\t" not in line]  # a pane's line has tabs
+        error = next((x.removeprefix("error ") for x in told if x.startswith("error ")), "")
+        there = [line.split() for line in told if line.startswith("agent agent-")]
+        folders = _unpack(archive)
+        agents, torn = [], []
+        for _, agent_id, rev, *odd in there:
+            files, mine = folders.get(agent_id, {}), tuple(panes.get(agent_id, ()))
+            caught = sorted(((revision(name, "agent"), name) for name in files), reverse=True)
+            if not odd and (not caught or caught[0][0] < int(rev)):
+                torn.append(agent_id)
+            record = first_record(agent_id, (files[name] for each, name in caught if each))
+            newest = max(int(rev), caught[0][0] if caught else 0)
+            agents.append(read_evidence(agent_id, newest, record, files, mine))
+        reading = HostReading(host=self.ref, now=float(now), agents=tuple(agents), error=error)
+        return reading, torn
 
     def put(self, files: Files) -> None:
         self._script('mkdir -p -m 700 "$1"\n' + PUT, self.home, *files, input=_pack(files))
@@ -174,13 +205,3 @@ def _unpack(data: bytes) -> dict[str, dict[str, bytes]]:
     except tarfile.TarError as error:
         raise Unreachable(f"a torn archive of the agents' files arrived: {error}") from None
     return found
-
-
-def _agents(folders: dict[str, dict[str, bytes]], panes: dict[str, list[Pane]]) -> list[Evidence]:
-    agents = []
-    for agent_id, files in folders.items():
-        rev, name = newest(list(files), "agent")
-        if rev and agent_id.startswith("agent-"):
-            mine = tuple(panes.get(agent_id, ()))
-            agents.append(read_evidence(agent_id, rev, files[name], files, mine))
-    return agents

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from mngr import tmux
 from mngr.errors import MngrError, NotFound, nearest
 from mngr.ops import logs
 from mngr.ops.listing import Agent
-from mngr.records import agent_dir
 
 ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\^_])")
 
@@ -24,11 +22,9 @@ def capture(agent: Agent, *, window: str = "", full: bool = False, ansi: bool = 
         if done.code:
             raise MngrError(f"{agent.name}: no screen: {done.complaint}")
         return _trimmed(done.stdout)
-    path = os.path.join(agent_dir(agent.host.home, agent.id), "screen.txt")
-    saved = agent.host.run(["cat", path], timeout=30)
-    if saved.code or window not in ("", "agent"):
+    text = _trimmed(logs.read(agent, name="screen.txt"))
+    if not text or window not in ("", "agent"):
         raise NotFound(f"{agent.name} has no screen: it is {agent.state}")
-    text = _trimmed(saved.stdout)
     if not full:
         text = "".join(text.splitlines(keepends=True)[-agent.record.height :])
     return text if ansi else ESCAPES.sub("", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mngr.errors import BadRecord, NotFound, Stale
-from mngr.records import AgentRecord, encode, record_stem
+from mngr.records import REVISION_DIGITS, AgentRecord, encode, record_stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ def change(
             raise BadRecord(
                 f"{agent_id} has an unreadable record ({evidence.problem})", "see `mngr doctor`"
             )
+        if evidence.rev + 1 >= 10**REVISION_DIGITS:  # nobody would find the next one
+            raise BadRecord(f"{agent_id} has a forged record", "see `mngr doctor`")
         edited = edit(evidence.record)
         if edited == evidence.record:
             return edited

@@ -10,12 +10,11 @@ import os
 import re
 
 from mngr.errors import MngrError, Refused
-from mngr.ops import conversation, create, destroy, lifecycle, present
+from mngr.ops import conversation, create, destroy, lifecycle, logs, present
 from mngr.ops.create import CreateRequest
 from mngr.ops.listing import Agent, agents, refreshed
 from mngr.ops.present import standing
 from mngr.ops.steps import step
-from mngr.records import agent_dir
 from mngr.state import ALIVE, State
 from mngr.struct import Struct
 
@@ -108,13 +107,12 @@ def _free_name(world: World, agent: Agent) -> str:
 
 def _environment(agent: Agent, *, everything: bool) -> dict[str, str]:
     """What it was started with, but for what mngr sets anew."""
-    path = os.path.join(agent_dir(agent.host.home, agent.id), "env")
-    done = agent.host.run(["cat", path], timeout=30)
-    if done.code:
-        raise MngrError(f"the environment of {agent.name} cannot be read: {done.complaint}")
+    told = logs.read(agent, name="env")
+    if not told:
+        raise MngrError(f"the environment of {agent.name} cannot be read")
     found = {
         os.fsdecode(key): os.fsdecode(value.replace(b"'\\''", b"'"))
-        for key, value in ASSIGNMENT.findall(done.stdout)
+        for key, value in ASSIGNMENT.findall(told)
     }
     return {
         key: value

@@ -19,20 +19,33 @@ if TYPE_CHECKING:
 LIMIT = 64 << 20
 """A conversation file beyond this is not read; none of a real program's comes near."""
 
-# Words: the folder of all agents, then AGENT PATTERN... in turn. The patterns are left unquoted
-# on purpose: the shell expands them; agent types, not agents, choose them.
-FETCH = r"""
+TOTAL = 512 << 20
+FILES = 5000
+"""Per agent and pattern: an agent can make as many as it likes."""
+
+# Standard input: AGENT PATTERN, one pair per line. The patterns are left unquoted on purpose: the
+# shell expands them; agent types, not agents, choose them. find and tar follow no links, and a name
+# with a newline in it would be several to tar, or one of its options.
+FETCH = (
+    r"""
 cd "$1" 2>/dev/null || exit 0
 shift
-list=$(mktemp) || exit 1
-trap 'rm -f "$list"' EXIT
-while [ $# -gt 1 ]; do
-  for each in "$1"/$2; do [ ! -f "$each" ] || printf '%s\n' "$each" >> "$list"; done
-  shift 2
-done
-[ -s "$list" ] || exit 0
-tar -cf - -T "$list" 2>/dev/null || :
-"""
+look() { [ $# -eq 0 ] || find "$@" -prune -type f -size -BLOCKS -print 2>/dev/null; }
+{ while read -r agent pattern; do
+  count=0
+  for each in "./$agent"/$pattern; do
+    case $each in *'
+'*) continue ;; esac
+    [ -f "$each" ] || continue
+    count=$((count + 1)); [ "$count" -le FILES ] || break
+    set -- "$@" "$each"
+    [ $# -lt 500 ] || { look "$@"; set --; }
+  done
+done; look "$@"; } | tar -cf - -T - 2>/dev/null | head -c TOTAL
+""".replace("BLOCKS", str(LIMIT // 512 + 1))
+    .replace("FILES", str(FILES))
+    .replace("TOTAL", str(TOTAL))
+)
 
 
 def files(world: World, agents: Sequence[Agent]) -> dict[str, dict[str, bytes]]:
@@ -40,14 +53,13 @@ def files(world: World, agents: Sequence[Agent]) -> dict[str, dict[str, bytes]]:
     found: dict[str, dict[str, bytes]] = {agent.id: {} for agent in agents}
     for host in {agent.host.ref.id: agent.host for agent in agents}.values():
         mine = [agent for agent in agents if agent.host.ref == host.ref and agent.evidence.record]
-        words = [
-            word
+        pairs = [
+            f"{agent.id} {pattern}\n"
             for agent in mine
             for pattern in kind_of(world, agent).conversation
-            for word in (agent.id, pattern)
         ]
-        if words:
-            _fetch(host, words, found)
+        if pairs:
+            _fetch(host, "".join(pairs), found)
     return found
 
 
@@ -58,21 +70,24 @@ def kind_of(world: World, agent: Agent) -> AgentType:
         return world.agent_type("command")
 
 
-def _fetch(host: Host, words: list[str], found: dict[str, dict[str, bytes]]) -> None:
+def _fetch(host: Host, pairs: str, found: dict[str, dict[str, bytes]]) -> None:
     import tarfile
 
-    script = ["sh", "-c", FETCH, "mngr", agents_dir(host.home), *words]
-    done = host.run(script, timeout=60)
+    script = ["sh", "-c", FETCH, "mngr", agents_dir(host.home)]
+    done = host.run(script, input=pairs.encode(), timeout=60)
     if done.code:
         raise MngrError(f"the conversations on {host.ref.name} cannot be read: {done.complaint}")
     if not done.stdout:
         return
-    with tarfile.open(fileobj=io.BytesIO(done.stdout), mode="r:") as archive:
-        for member in archive:
-            agent_id, _, path = member.name.partition("/")
-            if member.isfile() and agent_id in found and member.size <= LIMIT:
-                content = archive.extractfile(member)
-                found[agent_id][path] = content.read() if content else b""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(done.stdout), mode="r:") as archive:
+            for member in archive:
+                agent_id, _, path = member.name.removeprefix("./").partition("/")
+                if member.isfile() and agent_id in found and member.size <= LIMIT:
+                    content = archive.extractfile(member)
+                    found[agent_id][path] = content.read() if content else b""
+    except tarfile.TarError:  # more than TOTAL: what came whole is good
+        return
 
 
 def kept(world: World, agent: Agent) -> bool:

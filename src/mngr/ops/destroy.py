@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 import time
 
-from mngr import events, git
+from mngr import agent_files, events, git
 from mngr.errors import BadRecord, MngrError, NotFound, Refused, Stale, nearest
 from mngr.git import Repo
 from mngr.hosts.processes import this_process
 from mngr.locks import Lock
 from mngr.ops import mirror, names, versioned, workdir
-from mngr.ops.change import change
-from mngr.ops.ending import end_processes
+from mngr.ops.ending import end, end_processes
 from mngr.ops.listing import Agent, agents, refreshed
 from mngr.ops.steps import step
 from mngr.records import (
@@ -78,10 +77,15 @@ def condemn(world: World, chosen: Sequence[Agent], *, drop_branch: bool = False)
         # What an earlier destroy noted about an agent that came back is history.
         old = [trash_dir(host.home, a.id) for a in mine if a.record.removal is None]
         _script(host, 'for each; do rm -f "$each/trash.json"; done', *old)
-        for agent in mine:
-            change(host, agent.id, _with_removal(agent, drop_branch), agent.evidence)
-        step("removal_recorded")
-        end_processes(world, host, [agent.id for agent in mine])
+        unrecorded = end(
+            world, host, mine, lambda each: _with_removal(each, drop_branch), "removal_recorded"
+        )
+        if unrecorded:
+            raise MngrError(
+                f"the processes of {', '.join(each.name for each in mine)} have ended, but the "
+                f"destruction could not be recorded: {next(iter(unrecorded.values()))}",
+                "nothing was moved; destroy again when there is room",
+            )
         step("processes_ended")
 
 
@@ -106,7 +110,7 @@ def bury(world: World, agent: Agent) -> None:
 
 def discard(world: World, host: Host, record: AgentRecord) -> None:
     """A create that failed: what it made so far goes to the trash."""
-    end_processes(world, host, [record.id])
+    end_processes(world, host, {record.id: ""})
     _move_to_trash(world, host, record)
 
 
@@ -118,7 +122,7 @@ def _move_to_trash(world: World, host: Host, record: AgentRecord) -> None:
     if record.made_work_dir:
         _move_work_dir(world, host, record, note)
     event = events.line(events.event("agent_destroyed", agent_id=record.id, agent_name=record.name))
-    script = 'printf "%s\\n" "$3" >> "$1/events.jsonl"; [ -e "$2" ] || mv "$1" "$2"'
+    script = 'note "$1/events.jsonl" "$3"; [ -e "$2" ] || mv "$1" "$2"'
     state_dir = agent_dir(host.home, record.id)
     _script(host, script, state_dir, os.path.join(folder, "agent"), event)
     step("state_moved")
@@ -192,7 +196,8 @@ def _drop_branch(repo: Repo, host: Host, record: AgentRecord, note: TrashNote) -
 
 
 def _script(host: Host, script: str, *words: str) -> str:
-    done = host.run(["sh", "-c", f"umask 077; {script}", "mngr", *words], timeout=600)
+    script = f"umask 077\n{agent_files.FUNCTIONS}\n{script}"
+    done = host.run(["sh", "-c", script, "mngr", *words], timeout=600)
     if done.code:
         raise MngrError(done.complaint)
     return os.fsdecode(done.stdout)
@@ -246,7 +251,7 @@ def restore(world: World, each: Trashed, new_name: str = "") -> Agent:
         )
     step("state_restored")
     event = events.line(events.event("agent_restored", agent_id=note.id, agent_name=name))
-    tidy = 'printf "%s\\n" "$3" >> "$2/events.jsonl"; rm -f "$1/trash.json"; rmdir "$1"'
+    tidy = 'note "$2/events.jsonl" "$3"; rm -f "$1/trash.json"; rmdir "$1"'
     _script(host, tidy, folder, state_dir, event)
     return agents(world, [note.id])[0]
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from mngr.ops.listing import Agent
 
 # In two shells: the first drops whatever the caller's environment holds beyond the basics.
-INNER = """. "$1" && cd -- "$2" && shift 2 && exec "$@" """
+INNER = """[ -f "$1" ] && [ ! -h "$1" ] || { echo "$1 is not a regular file" >&2; exit 1; }
+. "$1" && cd -- "$2" && shift 2 && exec "$@" """
 SCRIPT = tmux_scripts.CLEAN + f'clean ${{TERM+"TERM=$TERM"}} sh -c {quote(INNER)} mngr "$@"\n'
 
 

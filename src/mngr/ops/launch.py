@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from mngr import events, tmux, tmux_scripts
+from mngr import agent_files, events, tmux, tmux_scripts
 from mngr.agents.base import LaunchContext
 from mngr.errors import MissingProgram, MngrError
 from mngr.ops import publishing, watcher
@@ -25,27 +25,35 @@ if TYPE_CHECKING:
     from mngr.hosts.base import Files, Host
     from mngr.ops.world import World
 
-LAUNCHER = r"""#!/bin/sh
-# Runs one launch of one agent: says when it started and how it ended.
+LAUNCHER = (
+    r"""#!/bin/sh
+# Runs one launch of one agent: says when it started and how it ended. Its word: the first event.
 dir={dir} launch={launch}
-. "$dir/env"
-now() {{ time=$(date +%s.%N) || return; case $time in *N) time=${{time%.*}} ;; esac; }}
-report() {{ printf '%s\n' "$2" > "$dir/.$1.$$" && mv -f "$dir/.$1.$$" "$dir/$1"; }}
+{mark}. "$dir/env"
+"""
+    + agent_files.FUNCTIONS.replace("{", "{{").replace("}", "}}")
+    + r"""
+now() {{
+  time=$(date -u +%s.%N,%Y-%m-%dT%H:%M:%SZ) || return
+  stamp=${{time#*,}} time=${{time%%,*}}; case $time in *N) time=${{time%.*}} ;; esac
+}}
+# Over what is there, and not in a new file: the disk may be full by then.
+report() {{ printf '%s\n' "$2" 1<> "$dir/.$1.$launch" && mv -f "$dir/.$1.$launch" "$dir/$1"; }}
 ended() {{
   # Whoever ends the program may take a child of ours for a part of it.
   tries=0
-  until now && stamp=$(date -u +%Y-%m-%dT%H:%M:%SZ) &&
-    report exit "{{\"launch\":\"$launch\",\"code\":$1,\"time\":$time,\"cause\":$2}}"; do
+  until now && report exit "{{\"launch\":\"$launch\",\"code\":$1,\"time\":$time,\"cause\":$2}}"; do
     tries=$((tries + 1))
-    [ "$tries" -lt 100 ] || exit "$1"
-  done
+    [ "$tries" -lt 50 ] || exit "$1"
+  done 2> /dev/null
   event="{{\"event_id\":\"evt-$launch-exit\",\"timestamp\":\"$stamp\""
   event="$event,\"source\":\"launcher\",\"type\":\"agent_exited\",\"exit_code\":$1,\"cause\":$2}}"
-  printf '%s\n' "$event" >> "$dir/events.jsonl"
+  note "$dir/events.jsonl" "$event"
   exit "$1"
 }}
+printf '%1000s\n' '' > "$dir/.exit.$launch"
 # Here, and not by whoever launches: a program may end before they look again.
-IFS= read -r begun < "$dir/begun" && printf '%s\n' "$begun" >> "$dir/events.jsonl"
+note "$dir/events.jsonl" "$1"
 # Signals meant for the program must not end the launcher before it has reported. A handler, not
 # '': an ignored signal would stay ignored in the program. HUP ends it: when tmux dies, only the
 # end of the session's leader makes the kernel tell the program too.
@@ -63,8 +71,10 @@ code=$?
 {after_limit}
 ended "$code" '""'
 """
+)
 
-HEADLESS = """: > "$dir/stdout"; : > "$dir/stderr"
+HEADLESS = """rm -f "$dir/stdout" "$dir/stderr"
+printf '' > "$dir/stdout"; printf '' > "$dir/stderr"
 tail -q -n +1 -f "$dir/stdout" "$dir/stderr" & viewer=$!
 {command} < /dev/null > "$dir/stdout" 2> "$dir/stderr"
 code=$?
@@ -72,7 +82,7 @@ kill "$viewer" 2> /dev/null
 (exit "$code")"""
 
 WINDOW = """#!/bin/sh
-. {dir}/env
+{mark}. {dir}/env
 cd {work_dir} || exit 125
 unset OLDPWD
 exec sh -c "$1"
@@ -86,6 +96,7 @@ def launcher(home: str, record: AgentRecord, launch: Launch) -> str:
     program = launch.argv[0]
     return LAUNCHER.format(
         dir=quote(agent_dir(home, record.id)),
+        mark=tmux_scripts.MARK.format(mark=tmux_scripts.mark(record.id)),
         launch=quote(record.launch),
         work_dir=quote(record.work_dir),
         links="".join(
@@ -142,7 +153,8 @@ def launch_files(
         **{os.path.join(folder, name): content for name, content in launch.files.items()},
     }
     if record.windows:
-        window = WINDOW.format(dir=quote(folder), work_dir=quote(record.work_dir))
+        mark = tmux_scripts.MARK.format(mark=tmux_scripts.mark(record.id))
+        window = WINDOW.format(mark=mark, dir=quote(folder), work_dir=quote(record.work_dir))
         files[os.path.join(folder, "window.sh")] = (os.fsencode(window), 0o700)
     if watcher.Limits.of(record):
         files |= watcher.files(world, host, record)
@@ -152,11 +164,12 @@ def launch_files(
 def launch(host: Host, record: AgentRecord, event_type: str) -> None:
     """Start the session; return once the launcher has reported, or say why it did not."""
     folder = agent_dir(host.home, record.id)
+    event = events.event(event_type, agent_id=record.id, agent_name=record.name)
     words = tmux.new_session(
         record.id,
         record.name,
         record.work_dir,
-        ["sh", os.path.join(folder, "launch.sh")],
+        ["sh", os.path.join(folder, "launch.sh"), events.line(event)],
         size=(record.width, record.height),
         windows=[
             (window.name, ["sh", os.path.join(folder, "window.sh"), window.command])
@@ -164,18 +177,8 @@ def launch(host: Host, record: AgentRecord, event_type: str) -> None:
         ],
         pipe_to=_recorder(folder, record) if record.recorded else "",
     )
-    event = events.event(event_type, agent_id=record.id, agent_name=record.name)
-    script = [
-        "sh",
-        "-c",
-        tmux_scripts.LAUNCH,
-        "mngr",
-        host.home,
-        host.socket,
-        record.id,
-        record.launch,
-    ]
-    done = host.run([*script, events.line(event), *words], timeout=60)
+    script = ["sh", "-c", tmux_scripts.LAUNCH, "mngr", host.home, host.socket, record.id]
+    done = host.run([*script, *words], timeout=60)
     if done.code:
         if done.code == tmux_scripts.NOT_INSTALLED:
             raise MissingProgram("tmux is not installed", "install tmux 3.2 or newer")

@@ -5,22 +5,23 @@ from __future__ import annotations
 import os
 import time
 
-from mngr import events, tmux
+from mngr import agent_files, events, tmux
 from mngr.address import check_name
 from mngr.errors import MngrError, UsageError
 from mngr.ops import launch, names
 from mngr.ops.change import change
-from mngr.ops.ending import end_processes
+from mngr.ops.ending import end, end_processes
 from mngr.ops.listing import Agent, refreshed
 from mngr.ops.steps import step
 from mngr.records import AgentRecord, StopIntent, agent_dir
-from mngr.state import ALIVE, State
+from mngr.state import ALIVE, ENDED, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mngr.hosts.base import Host
+    from mngr.ops.ending import Edit
     from mngr.ops.world import World
 
 
@@ -28,31 +29,58 @@ def note_event(host: Host, record: AgentRecord, type: str, **fields: str) -> Non
     event = events.event(type, agent_id=record.id, agent_name=record.name)
     line = events.line({**event, **fields})
     path = os.path.join(agent_dir(host.home, record.id), "events.jsonl")
-    host.run(["sh", "-c", 'cat >> "$1"', "mngr", path], input=f"{line}\n".encode(), timeout=30)
+    host.run(["sh", "-c", agent_files.NOTE, "mngr", path, line], timeout=30)
 
 
 def stop(world: World, agent: Agent) -> Agent:
     """Stopping what has finished records nothing."""
     agent = refreshed(world, agent)
-    stop_many(world, [agent])
+    unrecorded = stop_many(world, [agent])
     stopped = refreshed(world, agent)
-    if stopped.state in ALIVE:
-        raise MngrError(f"{agent.name} is still {stopped.state} ({stopped.verdict.reason})")
+    check_stopped(stopped, unrecorded)
     return stopped
 
 
-def stop_many(world: World, chosen: Sequence[Agent]) -> None:
-    """All of them in one visit per host; how it went is for the next reading to tell."""
+def check_stopped(agent: Agent, unrecorded: Mapping[str, str]) -> None:
+    """Raise unless it has ended and its record says so."""
+    told = f"{agent.state} ({agent.verdict.reason})"
+    if agent.state in ALIVE:
+        raise MngrError(f"{agent.name} is still {told}")
+    if agent.id in unrecorded:
+        raise MngrError(
+            f"{agent.name}: its processes have ended, but the stop could not be recorded: "
+            f"{unrecorded[agent.id]}",
+            f"it is listed as {told}",
+        )
+
+
+def stop_many(world: World, chosen: Sequence[Agent]) -> dict[str, str]:
+    """All of them in one visit per host; how it went is for the next reading to tell.
+
+    Returned is, by agent id, why a stop could not be recorded.
+    """
+    unrecorded: dict[str, str] = {}
     alive = [agent for agent in chosen if agent.state in ALIVE]
     for host in {agent.host.ref.id: agent.host for agent in alive}.values():
         mine = [agent for agent in alive if agent.host.ref == host.ref]
+        unrecorded |= end(world, host, mine, _stop_intent, "intent", "agent_stopped")
         for agent in mine:
-            change(host, agent.id, _with_stop_intent, agent.evidence)
-        step("intent")
-        end_processes(world, host, [agent.id for agent in mine])
-        for agent in mine:
-            note_event(host, agent.record, "agent_stopped")
             world.emit("agent_stopped", host, agent.record)
+    _end_remains(world, chosen)
+    return unrecorded
+
+
+def _end_remains(world: World, chosen: Sequence[Agent]) -> None:
+    """An agent that has ended, or says so, may have a terminal that lives: an extra window, say."""
+    left = [
+        a for a in chosen if a.state in ENDED and any(not pane.dead for pane in a.evidence.panes)
+    ]
+    for host in {agent.host.ref.id: agent.host for agent in left}.values():
+        end_processes(world, host, {a.id: "" for a in left if a.host.ref == host.ref})
+
+
+def _stop_intent(agent: Agent) -> Edit:
+    return _with_stop_intent
 
 
 def _with_stop_intent(record: AgentRecord) -> AgentRecord:
@@ -70,7 +98,7 @@ def start(world: World, agent: Agent) -> Agent:
     if old.removal is not None:
         raise MngrError(f"{agent.name} is half destroyed", "restore it, or destroy it again")
     # A lost agent's program may have outlived its terminal: never run two of them.
-    end_processes(world, agent.host, [agent.id])
+    end_processes(world, agent.host, {agent.id: ""})
     kind = world.agent_type(old.type)
     record = change(
         agent.host, agent.id, lambda now: launch.launched_now(now) if now == old else now

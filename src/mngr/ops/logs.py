@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from mngr import events
+from mngr import agent_files, events
 from mngr.ops.listing import Agent
 from mngr.records import agent_dir
 
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
     from mngr.struct import Json
 
+PIECE = 16 << 20
+
 
 def read(agent: Agent, offset: int = 0, name: str = "events.jsonl") -> bytes:
-    """The file from `offset` on; nothing while it does not exist."""
+    """The file from `offset` on; nothing while there is no regular file of that name."""
     path = os.path.join(agent_dir(agent.host.home, agent.id), name)
-    script = 'tail -c +"$2" "$1" 2>/dev/null | head -c 16777216'
-    done = agent.host.run(["sh", "-c", script, "mngr", path, str(offset + 1)], timeout=60)
-    return done.stdout
+    words = [path, str(offset + 1), str(PIECE)]
+    return agent.host.run(["sh", "-c", agent_files.SHOW, "mngr", *words], timeout=60).stdout
 
 
 def past(agent: Agent) -> list[dict[str, Json]]:

@@ -10,12 +10,21 @@ from __future__ import annotations
 import os
 import time
 
+from mngr import agent_files
 from mngr.address import check_name
 from mngr.errors import BadRecord, Taken
 from mngr.hosts import processes
 from mngr.hosts.base import newest
 from mngr.ops import versioned
-from mngr.records import AgentRecord, NameClaim, agents_dir, decode, encode, name_stem
+from mngr.records import (
+    RECORD_LIMIT,
+    AgentRecord,
+    NameClaim,
+    agents_dir,
+    decode,
+    encode,
+    name_stem,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,8 +111,8 @@ def holder_here(home: str, name: str) -> str:
     folder, base = os.path.split(name_stem(home, name))
     try:
         _, file = newest(os.listdir(folder), base)
-        with open(os.path.join(folder, file), "rb") as claim:
-            return NameClaim.from_json(decode(claim.read())).agent_id
+        claim = agent_files.read(os.path.join(folder, file), RECORD_LIMIT)
+        return NameClaim.from_json(decode(claim)).agent_id
     except (OSError, BadRecord):
         return ""
 
@@ -119,8 +128,8 @@ def agent_names(config: Config) -> list[str]:
     for agent_id in ids:
         try:
             _, file = newest(os.listdir(os.path.join(folder, agent_id)), "agent")
-            with open(os.path.join(folder, agent_id, file), "rb") as record:
-                found.append(AgentRecord.from_json(decode(record.read())).name)
+            record = agent_files.read(os.path.join(folder, agent_id, file), RECORD_LIMIT)
+            found.append(AgentRecord.from_json(decode(record)).name)
         except (OSError, BadRecord):
             continue
     return sorted(found)

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+from mngr import agent_files
 from mngr.errors import Stale
+from mngr.records import RECORD_LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.hosts.base import Host
 
-# The glob and the cat may straddle a swap: then the file is gone and we look again.
-SCRIPT = r"""
+# The glob and the reading may straddle a swap: then the file is gone and we look again.
+SCRIPT = (
+    agent_files.FUNCTIONS
+    + r"""
 for attempt in 1 2 3 4 5 6 7 8 9; do
-  best=0
-  for file in "$1".*.json; do
-    rev=${file#"$1".}; rev=${rev%.json}
-    case $rev in *[!0-9]*|'') continue ;; esac
-    [ "$rev" -le "$best" ] || best=$rev
-  done
+  find_newest "$1"
   [ "$best" -eq 0 ] && echo 0 && exit 0
-  content=$(cat "$1.$best.json" 2>/dev/null && echo .) || continue
+  content=.
+  if [ "$solid" -gt 0 ]; then
+    content=$(head -c LIMIT "$1.$solid.json" 2>/dev/null && echo .) || continue
+  fi
   printf '%s\n%s' "$best" "${content%.}"
   exit 0
 done
 exit 1
-"""
+""".replace("LIMIT", str(RECORD_LIMIT + 1))
+)
 
 
 def current(host: Host, stem: str) -> tuple[int, bytes]:
-    """The highest revision and its content; 0 where there is none."""
+    """The highest revision and what the highest regular file holds; 0 where there is none."""
     done = host.run(["sh", "-c", SCRIPT, "mngr", stem], timeout=30)
     if done.code:
         raise Stale(f"{stem} kept changing under us", "try again")

@@ -69,7 +69,7 @@ SCRIPT = (
 # Ends the agent's program when it goes over a limit; its launcher then says why.
 LC_ALL=C; export LC_ALL
 cd @dir@ || exit 1
-launch=@launch@ launcher=$1 leaders=$1 spared=$1 ids=@id@ ttys=
+launch=@launch@ launcher=$1 leaders=$1 spared=$1 ttys= patterns=@patterns@
 """
     + tmux_scripts.PROCESSES
     + r"""
@@ -96,7 +96,7 @@ read_limits() {
   done < limits
 }
 changed() {
-  for each in @patterns@; do
+  for each in @files@; do
     [ ! "$each" -nt metered ] || return 0
   done
   return 1
@@ -197,9 +197,9 @@ def script(folder: str, record: AgentRecord, kind: AgentType, grace: int) -> str
     parts = {
         "@dir@": quote(folder),
         "@launch@": quote(record.launch),
-        "@id@": record.id,
+        "@patterns@": quote(tmux_scripts.patterns([record.id])),
         "@grace@": str(grace),
-        "@patterns@": " ".join(kind.conversation) or "/nowhere",
+        "@files@": " ".join(kind.conversation) or "/nowhere",
         "@meter@": kind.meter(),
     }
     text = SCRIPT
