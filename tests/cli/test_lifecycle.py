@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 from pathlib import Path
 
+import pytest
+
+from mngr.tmux_scripts import mark
 from tests.support.cli import Cli, lives, until
 
 NONE = ("--transfer", "none")
@@ -106,6 +111,51 @@ def test_a_program_that_ignores_signals_and_hides_still_ends(mngr: Cli, tmp_path
     assert time.monotonic() - began < 20
     assert mngr.state("foo") == "STOPPED"
     assert not mngr.processes()
+
+
+HIDING = """
+setsid env -i sh -c 'echo $$ > one; exec sleep 1000' &
+(setsid env -i sh -c 'echo $$ > two; exec sleep 1000 < /dev/null > /dev/null 2>&1' &)
+env -i sh -c 'echo $$ > three; exec sleep 1000' &
+exec sleep 1000
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="only Linux tells")
+def test_processes_that_left_the_session_and_dropped_their_environment_end_too(mngr: Cli) -> None:
+    mngr.create("other", "--", "sh", "-c", HIDING)
+    mngr.create("foo", "--", "sh", "-c", HIDING)
+    try:
+        pids = {name: hidden_pids(mngr.work_dir(name)) for name in ("foo", "other")}
+        mngr("stop", "foo").ok()
+        assert [lives(pid) for pid in pids["foo"]] == [False] * 3
+        assert [lives(pid) for pid in pids["other"]] == [True] * 3
+        mngr("destroy", "--force", "other").ok()
+        assert [lives(pid) for pid in pids["other"]] == [False] * 3
+    finally:
+        for pid in filter(lives, (pid for each in pids.values() for pid in each)):
+            os.kill(pid, signal.SIGKILL)
+
+
+def hidden_pids(work_dir: Path) -> list[int]:
+    files = [work_dir / name for name in ("one", "two", "three")]
+    until(lambda: all(file.exists() and file.read_text().strip() for file in files))
+    return [int(file.read_text()) for file in files]
+
+
+def test_an_agent_started_by_another_does_not_end_with_it(local: Cli) -> None:
+    """Also where it was the first, so that the tmux server was started by the other's process."""
+    create = " ".join(local.argv("create", "child", "--no-connect", *NONE, "--", "sleep", "1000"))
+    local("create", "foo", "--no-connect", *NONE, "--", "sleep", "1000").ok()
+    local.close()
+    local(
+        "exec", "foo", "--", "sh", "-c", f"ulimit -S -m {mark(local.agent('foo')['id'])}; {create}"
+    )
+    assert local.state("child") == "RUNNING"
+    local("stop", "foo").ok()
+    local("start", "foo").ok()
+    local("stop", "foo").ok()
+    assert local.state("child") == "RUNNING"
 
 
 def test_an_agent_can_stop_itself(local: Cli) -> None:

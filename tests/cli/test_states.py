@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -82,6 +83,30 @@ def test_files_the_agent_writes_about_itself_cannot_break_the_list(mngr: Cli) ->
     assert mngr.state("foo") == "RUNNING"
     (folder / "exit").write_text("nonsense")
     assert mngr.state("foo") == "RUNNING"
+
+
+def test_a_forged_exit_beside_a_live_process_makes_it_neither_done_nor_unstoppable(
+    mngr: Cli,
+) -> None:
+    mngr.create("foo", *NONE)
+    folder, pid = mngr.state_dir("foo"), mngr.agent("foo")["pid"]
+    launch = json.loads((folder / "started").read_text())["launch"]
+    for time in (1, 1e300):
+        (folder / "exit").write_text(json.dumps({"launch": launch, "code": 0, "time": time}))
+        assert reason(mngr, "foo") == ("RUNNING", "process is alive")
+    (folder / "started").write_text(json.dumps({"launch": launch, "pid": 1, "time": 1.0}))
+    assert reason(mngr, "foo") == ("RUNNING", "process is alive")
+    assert mngr("stop", "foo").ok().err == "Stopped foo.\n"
+    assert not lives(pid)
+
+
+def test_what_tmux_saw_counts_more_than_what_the_agent_wrote(mngr: Cli) -> None:
+    script = 'echo $PPID; mkdir "$MNGR_AGENT_STATE_DIR/exit"; exit 3'
+    mngr.create("foo", *NONE, "--", "sh", "-c", script)
+    mngr("wait", "foo", "--timeout", "30").ok()
+    agent = mngr.agent("foo")
+    assert (agent["state"], agent["exit_code"]) == ("FAILED", 3)
+    assert agent["state_reason"].startswith("exit code 3; its launcher could not record this")
 
 
 @pytest.mark.parametrize("stop", ["tmux", "everything"])

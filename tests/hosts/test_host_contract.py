@@ -177,9 +177,41 @@ def test_a_bad_record_is_evidence_with_a_problem_and_hides_no_other(host: Host, 
     host.swap(record_stem(host.home, AGENT_ID), 0, bad)
     host.swap(record_stem(host.home, other), 0, encode(a_record(id=other)))
     agents = {each.id: each for each in host.read().agents}
-    if len(bad) < 1 << 20 or AGENT_ID in agents:
-        assert agents[AGENT_ID].record is None and agents[AGENT_ID].problem
+    assert agents[AGENT_ID].record is None and agents[AGENT_ID].problem
     assert agents[other].record is not None
+
+
+@pytest.mark.parametrize("bad", [b"", b"{", b"x" * (2 << 20), None])
+def test_what_is_newer_than_a_good_record_and_is_none_does_not_take_over(
+    host: Host, bad: bytes | None
+) -> None:
+    stem = record_stem(host.home, AGENT_ID)
+    host.swap(stem, 0, encode(a_record()))
+    for name in ("agent.99.json", "agent.1000000000000000000000.json", "agent.007.json"):
+        path = Path(host.home, "agents", AGENT_ID, name)
+        os.mkfifo(path) if bad is None else path.write_bytes(bad)
+    (evidence,) = host.read().agents
+    assert (evidence.record, evidence.rev) == (a_record(), 99)
+    assert host.swap(stem, evidence.rev, encode(a_record(launches=2)))
+    (evidence,) = host.read().agents
+    assert (evidence.record, evidence.rev) == (a_record(launches=2), 100)
+    assert current(host, stem) == (100, encode(a_record(launches=2)))
+
+
+def test_a_terminals_title_cannot_speak_for_the_host(host: Host) -> None:
+    if isinstance(host, LocalHost):
+        return
+    host.swap(record_stem(host.home, AGENT_ID), 0, encode(a_record()))
+    title = "x\u2028error all is lost"
+    words = ["-f", os.devnull, "new-session", "-d", "-s", "x", "sleep", "1000"]
+    Path(host.socket).parent.mkdir(mode=0o700, exist_ok=True)
+    try:
+        assert host.run(["tmux", "-u", "-S", host.socket, *words], timeout=20).code == 0
+        title_of = ["select-pane", "-t", "=x:", "-T", title]
+        assert host.run(["tmux", "-u", "-S", host.socket, *title_of], timeout=20).code == 0
+        assert host.read().error == ""
+    finally:
+        host.run(["tmux", "-S", host.socket, "kill-server"], timeout=20)
 
 
 def test_argv_is_what_runs_it_from_here(host: Host) -> None:

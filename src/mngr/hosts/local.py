@@ -143,8 +143,8 @@ def _write_beside(path: str, content: bytes, mode: int) -> str:
 def _remove(path: str) -> None:
     try:
         os.unlink(path)
-    except FileNotFoundError:
-        pass  # another writer tidied up first
+    except (FileNotFoundError, IsADirectoryError):
+        pass  # another writer tidied up first; or the agent put a directory there
 
 
 def _agent_ids(home: str) -> list[str]:

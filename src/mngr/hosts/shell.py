@@ -14,14 +14,13 @@ from mngr.hosts import spawn
 from mngr.hosts.base import Capabilities, Completed, HostReading, HostRef
 from mngr.hosts.evidence import CANDIDATES, first_record, read_evidence
 from mngr.records import RECORD_LIMIT, TAIL, revision
+from mngr.state import Evidence, Pane
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mngr.hosts.base import Files
-
-RACES = 5
 
 # Panes before files, as on every host: `exit` is written before its pane dies. `agent ID REV` says
 # that there is such a record; `agent ID REV odd` that it is not a regular file. find and tar follow
@@ -139,16 +138,19 @@ class ShellHost:
     def read(self, ids: Sequence[str] | None = None) -> HostReading:
         reading, torn = self._read_once(ids)
         agents = {evidence.id: evidence for evidence in reading.agents}
-        for _ in range(RACES):
-            if not torn:
-                break
-            # A record was replaced between the listing and the packing: look at those again.
-            again, torn = self._read_once(torn)
-            agents |= {evidence.id: evidence for evidence in again.agents}
+        before: dict[str, int] = {}
+        # A record was replaced between the listing and the packing: look at those again. Twice the
+        # same revision is no race: that file is too large to be a record.
+        while torn and torn != before:
+            for gone in torn:
+                agents.pop(gone)
+            before = torn
+            more, torn = self._read_once([*torn])
+            agents |= {evidence.id: evidence for evidence in more.agents}
         return reading.replace(agents=tuple(agents.values()))
 
-    def _read_once(self, ids: Sequence[str] | None) -> tuple[HostReading, list[str]]:
-        """One round trip; and the agents whose record was not caught."""
+    def _read_once(self, ids: Sequence[str] | None) -> tuple[HostReading, dict[str, int]]:
+        """One round trip; and the agents whose newest record was not caught, with its revision."""
         fields = tmux.list_panes(self.socket)[-1]
         answer = self._script(READ, self.home, self.socket, fields, *(ids or ()))
         text, mark, archive = answer.partition(b"--\n")
@@ -159,17 +161,13 @@ class ShellHost:
         panes = tmux.parse_panes("\n".join(lines))
         told = [line for line in lines if "\t" not in line]  # a pane's line has tabs
         error = next((x.removeprefix("error ") for x in told if x.startswith("error ")), "")
-        there = [line.split() for line in told if line.startswith("agent agent-")]
         folders = _unpack(archive)
-        agents, torn = [], []
-        for _, agent_id, rev, *odd in there:
-            files, mine = folders.get(agent_id, {}), tuple(panes.get(agent_id, ()))
-            caught = sorted(((revision(name, "agent"), name) for name in files), reverse=True)
-            if not odd and (not caught or caught[0][0] < int(rev)):
-                torn.append(agent_id)
-            record = first_record(agent_id, (files[name] for each, name in caught if each))
-            newest = max(int(rev), caught[0][0] if caught else 0)
-            agents.append(read_evidence(agent_id, newest, record, files, mine))
+        agents, torn = [], {}
+        for _, agent_id, rev, *odd in (x.split() for x in told if x.startswith("agent agent-")):
+            evidence, caught = _evidence(agent_id, int(rev), folders.get(agent_id, {}), panes)
+            agents.append(evidence)
+            if caught < int(rev) and not odd:
+                torn[agent_id] = int(rev)
         reading = HostReading(host=self.ref, now=float(now), agents=tuple(agents), error=error)
         return reading, torn
 
@@ -205,3 +203,14 @@ def _unpack(data: bytes) -> dict[str, dict[str, bytes]]:
     except tarfile.TarError as error:
         raise Unreachable(f"a torn archive of the agents' files arrived: {error}") from None
     return found
+
+
+def _evidence(
+    agent_id: str, listed: int, files: dict[str, bytes], panes: dict[str, list[Pane]]
+) -> tuple[Evidence, int]:
+    """What was packed of an agent, and the highest revision among it."""
+    caught = sorted(((revision(name, "agent"), name) for name in files), reverse=True)
+    record = first_record(agent_id, (files[name] for rev, name in caught if rev))
+    newest = caught[0][0] if caught else 0
+    mine = tuple(panes.get(agent_id, ()))
+    return read_evidence(agent_id, max(listed, newest), record, files, mine), newest

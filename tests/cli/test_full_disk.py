@@ -1,0 +1,70 @@
+"""A full disk: what runs can be ended, what has ended is told as it was."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import Cli, lives
+
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a small disk")
+NONE = ("--transfer", "none")
+
+
+@pytest.fixture
+def small(mngr: Cli) -> Iterator[Cli]:
+    """A world whose home is a disk of its own, of two megabytes."""
+    mngr.home.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "mngr-test", str(mngr.home)]
+    subprocess.run(mount, check=True)
+    yield mngr
+    mngr.close()
+    subprocess.run(["umount", "-l", str(mngr.home)], check=True)
+
+
+def fill(home: Path) -> Path:
+    filler = home / "filler"
+    with open(filler, "wb", buffering=0) as file:
+        while shutil.disk_usage(home).free:
+            file.write(b"x" * 4096)
+    return filler
+
+
+def test_processes_end_though_nothing_can_be_recorded_and_that_is_said(small: Cli) -> None:
+    for name in ("foo", "bar", "baz"):
+        small.create(name, *NONE)
+    pids = [small.agent(name)["pid"] for name in ("foo", "bar", "baz")]
+    filler = fill(small.home)
+    small("stop", "foo").fails(1, "foo: its processes have ended", "No space left", "listed as")
+    assert [lives(pid) for pid in pids] == [False, True, True]
+    some = small("stop", "foo", "bar")
+    assert "is already FAILED" in some.err and "could not be recorded" in some.err
+    small("destroy", "--force", "baz").fails(
+        1, "baz have ended", "No space left", "nothing was moved"
+    )
+    assert [lives(pid) for pid in pids] == [False, False, False]
+    assert small.agent("foo")["state_reason"] == "signal SIGTERM"
+    filler.unlink()
+    small("start", "foo", "bar").ok()
+    small("destroy", "--force", "baz").ok()
+    assert small.state("foo") == "RUNNING"
+
+
+def test_a_program_that_ends_on_a_full_disk_ended_as_it_did(small: Cli) -> None:
+    for name, code in (("good", 0), ("bad", 3)):
+        os.mkfifo(small.base / name)
+        small.create(name, *NONE, "--", "sh", "-c", f"read x < {small.base / name}; exit {code}")
+    fill(small.home)
+    for name in ("good", "bad"):
+        (small.base / name).write_text("go\n")
+    small("wait", "good", "bad", "--timeout", "30").ok()
+    assert (small.agent("good")["state"], small.agent("good")["state_reason"]) == (
+        "DONE",
+        "exit code 0",
+    )
+    assert (small.agent("bad")["state"], small.agent("bad")["exit_code"]) == ("FAILED", 3)
