@@ -11,8 +11,8 @@ from tests.support.cli import ROOT, Cli, Result
 
 CREATE = ("claimed", "recorded", "work_dir", "files", "launched")
 DESTROY = (
-    *("removal_recorded", "processes_ended", "noted", "detached", "work_moved", "repaired"),
-    *("branch_dropped", "state_moved"),
+    *("removal_recorded", "processes_ended", "noted", "work_moved", "repaired"),
+    "state_moved",
 )
 RESTORE = ("restore_claimed", "work_restored", "removal_cleared", "state_restored")
 RENAME = ("name_claimed", "renamed")

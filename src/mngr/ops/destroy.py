@@ -1,8 +1,9 @@
-"""Destroy and restore: everything removed is one moved directory, so everything comes back.
+"""Destroy: everything removed is one moved directory, so everything comes back.
 
-destroy: intent recorded -> processes ended -> HEAD detached -> work dir moved -> worktree
-repaired -> branch dropped if asked or empty -> state dir moved. Each step looks whether it is
-done already, so repeating the command after a crash finishes it. restore is the reverse.
+Intent recorded -> processes ended -> note written -> work directories moved -> worktrees repaired
+-> HEADs detached and branches dropped, in one transaction -> state directories moved. Each is one
+visit to the host or one git process per repository, however many agents there are. Each step
+looks whether it is done already, so repeating the command after a crash finishes it.
 """
 
 from __future__ import annotations
@@ -10,43 +11,60 @@ from __future__ import annotations
 import os
 import time
 
-from mngr import events, git
-from mngr.errors import BadRecord, MngrError, NotFound, Refused, Stale, nearest
-from mngr.git import Repo
+from mngr import events
+from mngr.errors import MngrError, NotFound, Refused, Stale
+from mngr.git_transfer import Bare
 from mngr.hosts.processes import this_process
 from mngr.locks import Lock
-from mngr.ops import mirror, names, versioned, workdir
+from mngr.ops import names, place, trash, workdir
 from mngr.ops.change import change
 from mngr.ops.ending import end_processes
-from mngr.ops.listing import Agent, agents, refreshed
+from mngr.ops.place import Repository, Seen
 from mngr.ops.steps import step
-from mngr.records import (
-    AgentRecord,
-    Removal,
-    StopIntent,
-    TrashNote,
-    agent_dir,
-    decode,
-    encode,
-    trash_dir,
-)
+from mngr.records import AgentRecord, Removal, StopIntent, TrashNote, encode
 from mngr.state import ALIVE
 from mngr.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from mngr.hosts.base import Host
+    from mngr.ops.listing import Agent
     from mngr.ops.workdir import Risk
     from mngr.ops.world import World
 
+    Outcome: TypeAlias = "Destroyed | MngrError"
 
-class Trashed(Struct):
-    """One destroyed agent that can come back."""
+BATCH = 500
+"""Agents per visit: their words have to fit on a command line."""
 
-    host: Host
+ATTEMPTS = 10
+
+
+class Destroyed(Struct):
+    """An agent that is in the trash, and what is unusual about that."""
+
+    remarks: tuple[str, ...] = ()
+
+
+class Condemned(Struct):
+    """One agent on its way to the trash, as it was just read."""
+
+    record: AgentRecord
+    rev: int
+    seen: Seen
+    repository: Repository
     note: TrashNote
+
+    @property
+    def id(self) -> str:
+        return self.record.id
+
+    @property
+    def moves(self) -> bool:
+        return self.record.made_work_dir and place.movable(self.record, self.seen)
 
 
 def risk(agent: Agent, *, drop_branch: bool = False) -> Risk:
@@ -65,239 +83,311 @@ def risk(agent: Agent, *, drop_branch: bool = False) -> Risk:
     )
 
 
-def destroy(world: World, agent: Agent, *, drop_branch: bool = False) -> None:
+def destroy(world: World, agent: Agent, *, drop_branch: bool = False) -> Destroyed:
     """Move the agent to the trash; asking whether that is wanted is the caller's business."""
-    condemn(world, [agent], drop_branch=drop_branch)
-    bury(world, agent)
+    outcome = destroy_many(world, [agent], drop_branch=drop_branch)[agent.id]
+    if isinstance(outcome, MngrError):
+        raise outcome
+    return outcome
 
 
-def condemn(world: World, chosen: Sequence[Agent], *, drop_branch: bool = False) -> None:
-    """The first half, for all at once: record the intent, end every process."""
+def destroy_many(
+    world: World, chosen: Sequence[Agent], *, drop_branch: bool = False
+) -> dict[str, Outcome]:
+    """What became of each, by id; one that fails does not hold up the others."""
+    outcomes: dict[str, Outcome] = {}
     for host in {agent.host.ref.id: agent.host for agent in chosen}.values():
         mine = [agent for agent in chosen if agent.host.ref == host.ref]
-        # What an earlier destroy noted about an agent that came back is history.
-        old = [trash_dir(host.home, a.id) for a in mine if a.record.removal is None]
-        _script(host, 'for each; do rm -f "$each/trash.json"; done', *old)
-        for agent in mine:
+        for start in range(0, len(mine), BATCH):
+            outcomes |= _destroy_on(world, host, mine[start : start + BATCH], drop_branch)
+    return outcomes
+
+
+def _destroy_on(
+    world: World, host: Host, mine: Sequence[Agent], drop_branch: bool
+) -> dict[str, Outcome]:
+    outcomes: dict[str, Outcome] = {}
+    for agent in mine:
+        try:
             change(host, agent.id, _with_removal(agent, drop_branch), agent.evidence)
-        step("removal_recorded")
-        end_processes(world, host, [agent.id for agent in mine])
-        step("processes_ended")
+        except NotFound:
+            outcomes[agent.id] = _gone(agent.name)
+        except (MngrError, OSError) as error:
+            outcomes[agent.id] = _told(error)
+    step("removal_recorded")
+    # Also of those whose record cannot be changed, on a full disk say.
+    there = [a.id for a in mine if not isinstance(outcomes.get(a.id), NotFound)]
+    outcomes = {**outcomes, **_end(world, host, there)}
+    step("processes_ended")
+    ready = [agent for agent in mine if agent.id not in outcomes]
+    outcomes |= _bury(world, host, {agent.id: agent.name for agent in ready})
+    for agent in ready:
+        if isinstance(outcomes[agent.id], Destroyed):
+            world.emit("agent_destroyed", host, agent.record)
+    return outcomes
+
+
+def _told(error: MngrError | OSError) -> MngrError:
+    return error if isinstance(error, MngrError) else MngrError(str(error.strerror or error))
+
+
+def _gone(name: str) -> NotFound:
+    return NotFound(f"{name} is gone: it was destroyed meanwhile", "see `mngr restore --list`")
 
 
 def _with_removal(agent: Agent, drop_branch: bool) -> Callable[[AgentRecord], AgentRecord]:
-    removal = Removal(time=time.time(), worker=this_process(), drop_branch=drop_branch)
+    now = time.time()
 
     def edit(record: AgentRecord) -> AgentRecord:
+        # A repeat after a crash is the same removal: its note must not count as history.
+        since = record.removal.time if record.removal else now
+        drop = drop_branch or bool(record.removal and record.removal.drop_branch)
+        removal = Removal(time=since, worker=this_process(), drop_branch=drop)
         # Ended by us, not by itself: restored, it is STOPPED rather than FAILED.
-        intent = StopIntent(launch=record.launch, time=removal.time)
+        intent = StopIntent(launch=record.launch, time=now)
         stop = intent if agent.state in ALIVE else record.stop
         return record.replace(removal=removal, stop=stop)
 
     return edit
 
 
-def bury(world: World, agent: Agent) -> None:
-    """The second half: everything moves to the trash."""
-    record = refreshed(world, agent).record
-    _move_to_trash(world, agent.host, record)
-    world.emit("agent_destroyed", agent.host, record)
+def _end(world: World, host: Host, ids: Sequence[str]) -> dict[str, Outcome]:
+    """In one visit; only where something is left, one by one, to tell whose it is."""
+    try:
+        if ids:
+            end_processes(world, host, ids)
+    except MngrError as error:
+        if len(ids) == 1:
+            return {ids[0]: error}
+        return {key: each for one in ids for key, each in _end(world, host, [one]).items()}
+    return {}
 
 
 def discard(world: World, host: Host, record: AgentRecord) -> None:
     """A create that failed: what it made so far goes to the trash."""
+    removal = Removal(time=time.time(), worker=this_process())
+    change(host, record.id, lambda now: now.replace(removal=now.removal or removal))
     end_processes(world, host, [record.id])
-    _move_to_trash(world, host, record)
+    for outcome in _bury(world, host, {record.id: record.name}).values():
+        if isinstance(outcome, MngrError):
+            raise outcome
 
 
-def _move_to_trash(world: World, host: Host, record: AgentRecord) -> None:
-    folder = trash_dir(host.home, record.id)
-    note = _note(host, record)
-    host.put({os.path.join(folder, "trash.json"): (encode(note), 0o600)})
+def _bury(world: World, host: Host, known: Mapping[str, str]) -> dict[str, Outcome]:
+    """The second half: everything moves to the trash. Again for those that changed meanwhile."""
+    outcomes: dict[str, Outcome] = {}
+    left = list(known)
+    for _ in range(ATTEMPTS):
+        if not left:
+            return outcomes
+        # restore, purge and other destroys of this controller wait for their turn.
+        try:
+            with trash.lock(world, host):
+                found = _bury_once(world, host, left)
+        except (MngrError, OSError) as error:
+            return {**outcomes, **dict.fromkeys(left, _told(error))}
+        outcomes |= {each: found.get(each) or _gone(known[each]) for each in left}
+        left = [each for each in left if isinstance(outcomes[each], Stale)]
+    return outcomes
+
+
+def _bury_once(world: World, host: Host, ids: Sequence[str]) -> dict[str, Outcome]:
+    outcomes: dict[str, Outcome] = {}
+    condemned = _condemned(host, ids, outcomes)
+    host.put({trash.note_path(host, each.id): (encode(each.note), 0o600) for each in condemned})
     step("noted")
-    if record.made_work_dir:
-        _move_work_dir(world, host, record, note)
-    event = events.line(events.event("agent_destroyed", agent_id=record.id, agent_name=record.name))
-    script = 'printf "%s\\n" "$3" >> "$1/events.jsonl"; [ -e "$2" ] || mv "$1" "$2"'
-    state_dir = agent_dir(host.home, record.id)
-    _script(host, script, state_dir, os.path.join(folder, "agent"), event)
+    moving = [each for each in condemned if each.moves]
+    words = [word for each in moving for word in (each.id, str(each.rev), each.seen.path)]
+    outcomes |= _failures(host, moving, MOVE_WORK, words)
+    step("work_moved")
+    left = [each for each in condemned if each.id not in outcomes]
+    _tell_git(world, host, [each for each in left if each.note.worktree])
+    step("repaired")
+    words = [word for each in left for word in (each.id, str(each.rev), _event(each.record))]
+    outcomes |= _failures(host, left, MOVE_STATE, words)
     step("state_moved")
-    names.release(host, record.name, record.id)
+    for each in left:
+        if each.id not in outcomes:
+            _release(host, each)
+            outcomes[each.id] = Destroyed(remarks=tuple(_remarks(each)))
+    return outcomes
 
 
-def _note(host: Host, record: AgentRecord) -> TrashNote:
-    """Where HEAD stood, asked for before anything moves; a repeat after a crash keeps the first."""
-    kept = _read_note(host, record.id)
-    if kept is not None:
+def _release(host: Host, each: Condemned) -> None:
+    record, seen = each.record, each.seen
+    try:
+        names.void(host, record.name, record.id, seen.claim_rev, os.fsencode(seen.claim))
+    except (MngrError, OSError):
+        pass  # a full disk; the claim is void once its claimer has ended
+
+
+def _event(record: AgentRecord) -> str:
+    event = events.event("agent_destroyed", agent_id=record.id, agent_name=record.name)
+    return events.line(event)
+
+
+def _condemned(host: Host, ids: Sequence[str], outcomes: dict[str, Outcome]) -> list[Condemned]:
+    """All that is to be known before anything moves, of agents that are still to be removed."""
+    records: dict[str, tuple[AgentRecord, int]] = {}
+    for evidence in host.read(ids).agents:
+        record = evidence.record
+        if record is None:
+            outcomes[evidence.id] = MngrError(f"{evidence.id}: {evidence.problem}")
+        elif record.removal is None:
+            outcomes[evidence.id] = Refused(f"{record.name} was restored meanwhile")
+        else:
+            records[evidence.id] = (record, evidence.rev)
+    seen = place.look(host, [record for record, _ in records.values()]) if records else {}
+    repositories: dict[tuple[str, str], Repository] = {}
+    found = []
+    for record, rev in records.values():
+        repository = Repository(path="")
+        if record.transfer == "git-worktree" and record.made_work_dir:
+            key = (record.repository, record.source)
+            if key not in repositories:
+                repositories[key] = place.repository(host, record)
+            repository = repositories[key]
+        note = _note(record, seen[record.id], repository)
+        found.append(
+            Condemned(
+                record=record, rev=rev, seen=seen[record.id], repository=repository, note=note
+            )
+        )
+    return found
+
+
+def _note(record: AgentRecord, seen: Seen, repository: Repository) -> TrashNote:
+    """Where HEAD was before anything moved; a repeat after a crash keeps the first."""
+    assert record.removal
+    kept = trash.parse_note(record.id, seen.note)
+    # Where the trash has its state already, the note belongs to that, not to a second record.
+    if kept is not None and (seen.buried or kept.removal == record.removal.time):
         return kept
-    checkout = None
-    if record.transfer == "git-worktree":
-        checkout = git.checkout(Repo(run=host.run, path=record.work_dir))
+    name, standing = repository.worktree(record, seen)
+    branch = record.branch if record.made_branch else ""
+    tip = repository.heads.get(branch, "")
+    wanted = record.removal.drop_branch or tip == record.base_commit
     return TrashNote(
         id=record.id,
         name=record.name,
         time=time.time(),
         work_dir=record.work_dir,
-        branch=checkout.branch if checkout else record.branch,
-        tip=checkout.head if checkout else "",
-        repository=checkout.common_dir if checkout else "",
+        branch=standing.branch if name else record.branch,
+        tip=standing.head if name else "",
+        repository=repository.path if name else "",
+        worktree=name,
+        origin=record.repository if record.transfer == "git-mirror" else "",
+        removal=record.removal.time,
+        made_branch=branch if tip else "",
+        made_tip=tip,
+        dropped_branch=bool(tip and wanted and not repository.elsewhere(branch, record, seen)),
     )
 
 
-def _read_note(host: Host, agent_id: str) -> TrashNote | None:
-    done = host.run(["cat", os.path.join(trash_dir(host.home, agent_id), "trash.json")], timeout=30)
-    try:
-        return TrashNote.from_json(decode(done.stdout)) if done.code == 0 else None
-    except BadRecord:
-        return None
+# Nothing moves unless the record is the one that was judged. Prints the id and what went wrong.
+MOVE = r"""
+umask 077
+home=$1; shift
+while [ $# -gt 0 ]; do
+  state=$home/agents/$1 there=$home/trash/$1 problem=
+  if [ ! -d "$state" ]; then problem=gone
+  elif [ ! -e "$state/agent.$2.json" ]; then problem=changed
+  else
+    ACTION
+  fi
+  [ -z "$problem" ] || printf '%s %s\n' "$1" "$(printf %s "$problem" | tail -n 1)"
+  shift 3
+done
+"""
+# What is there already is half of a move between two disks that was interrupted: kept, aside.
+MOVE_WORK = MOVE.replace(
+    "ACTION",
+    r"""to=$there/work number=2
+    while [ -e "$to" ] || [ -h "$to" ]; do to=$there/work-$number number=$((number + 1)); done
+    [ "$to" = "$there/work" ] || mv -- "$there/work" "$to"
+    problem=$(mv -- "$3" "$there/work" 2>&1)""",
+)
+# Two state directories of one agent: an earlier version of mngr could make them. Both are kept.
+MOVE_STATE = MOVE.replace(
+    "ACTION",
+    r"""log=$state/events.jsonl
+    if [ ! -h "$log" ] && { [ -f "$log" ] || [ ! -e "$log" ]; }; then
+      printf '%s\n' "$3" >> "$log"
+    fi
+    to=$there/agent number=2
+    while [ -e "$to" ]; do to=$there/agent-$number number=$((number + 1)); done
+    problem=$(mv -- "$state" "$to" 2>&1)""",
+)
 
 
-def _move_work_dir(world: World, host: Host, record: AgentRecord, note: TrashNote) -> None:
-    there = os.path.join(trash_dir(host.home, record.id), "work")
-    moved = Repo(run=host.run, path=there)
-    if record.transfer == "git-worktree":
-        # The branch must be free for others while its work lies in the trash. update-ref, not
-        # checkout: that would touch the index and run the user's hooks.
-        if note.tip:
-            here = Repo(run=host.run, path=record.work_dir)
-            here.attempt("update-ref", "--no-deref", "-m", "mngr destroy", "HEAD", note.tip)
-        step("detached")
-    _script(host, 'if [ -d "$1" ] && [ ! -e "$2" ]; then mv "$1" "$2"; fi', record.work_dir, there)
-    step("work_moved")
-    if record.transfer == "git-worktree" and note.repository:
-        repo = Repo(run=host.run, path=note.repository)
-        with Lock(world.home, "repo", note.repository):
-            moved.attempt("worktree", "repair", there)
-            step("repaired")
-            _drop_branch(repo, host, record, note)
-
-
-def _drop_branch(repo: Repo, host: Host, record: AgentRecord, note: TrashNote) -> None:
-    """Drop it when asked to, or when it holds nothing; its tip stays pinned for restore."""
-    asked = record.removal is not None and record.removal.drop_branch
-    branch = record.branch
-    if not record.made_branch or not branch:
-        return
-    tip = git.commit_of(repo, f"refs/heads/{branch}")
-    if tip is None or not (asked or tip == record.base_commit):
-        return
-    if git.worktree_of_branch(repo, branch):
-        return  # somebody else works on it now
-    repo.git("update-ref", f"refs/mngr/trash/{record.id}", tip)
-    dropped = note.replace(dropped_branch=True, branch=branch, tip=note.tip or tip)
-    path = os.path.join(trash_dir(host.home, record.id), "trash.json")
-    host.put({path: (encode(dropped), 0o600)})
-    repo.git("update-ref", "-d", f"refs/heads/{branch}", tip)
-    step("branch_dropped")
-
-
-def _script(host: Host, script: str, *words: str) -> str:
-    done = host.run(["sh", "-c", f"umask 077; {script}", "mngr", *words], timeout=600)
+def _failures(
+    host: Host, condemned: Sequence[Condemned], script: str, words: Sequence[str]
+) -> dict[str, Outcome]:
+    """Run a script that moves directories of all these agents; the errors, by id."""
+    if not condemned:
+        return {}
+    names = {each.id: each.record.name for each in condemned}
+    argv = ["sh", "-c", script, "mngr", host.home, *words]
+    done = host.run(argv, timeout=600 + len(condemned))
     if done.code:
-        raise MngrError(done.complaint)
-    return os.fsdecode(done.stdout)
+        raise MngrError(f"host {host.ref.name}: {done.complaint}")
+    lines = (line.partition(" ") for line in os.fsdecode(done.stdout).splitlines())
+    return {agent_id: _problem(names[agent_id], what) for agent_id, _, what in lines}
 
 
-def trashed(world: World) -> list[Trashed]:
-    """What can be restored, newest first; also what an interrupted destroy left half-way."""
-    found = []
-    for host in world.hosts():
-        script = 'cd "$1/trash" 2>/dev/null && cat -- */trash.json 2>/dev/null || :'
-        for line in _script(host, script, host.home).splitlines():
-            try:
-                found.append(Trashed(host=host, note=TrashNote.from_json(decode(line.encode()))))
-            except BadRecord:
-                continue  # doctor names it
-    return sorted(found, key=lambda each: -each.note.time)
+def _problem(name: str, what: str) -> MngrError:
+    if what == "gone":
+        return _gone(name)
+    if what == "changed":
+        return Stale(f"{name} kept changing while it was being destroyed", "try again")
+    return MngrError(f"{name} could not be moved to the trash: {what}")
 
 
-def _exists(host: Host, path: str) -> bool:
-    return host.run(["test", "-e", path], timeout=30).code == 0
+def _tell_git(world: World, host: Host, condemned: Sequence[Condemned]) -> None:
+    """Where the worktrees are now; and free their branches for others."""
+    for path in sorted({each.note.repository for each in condemned}):
+        mine = [each for each in condemned if each.note.repository == path]
+        repo = Bare(run=host.run, path=path)
+        with Lock(world.home, "repo", path):
+            moved = [trash.work_path(host, each.id) for each in mine]
+            repo.attempt("worktree", "repair", *moved)
+            updates = {each.id: "".join(_updates(each)) for each in mine}
+            if not _update(repo, list(updates.values())):
+                # One that cannot be done, with a lock left behind say, does not hold up the others.
+                for update in updates.values():
+                    _update(repo, [update])
 
 
-def find_trashed(world: World, name: str) -> Trashed:
-    """The newest destroyed agent of that name or id."""
-    pool = trashed(world)
-    for each in pool:
-        if name in (each.note.id, each.note.name):
-            return each
-    near = nearest(name, [each.note.name for each in pool])
-    hint = f"did you mean {near!r}?" if near else "see `mngr restore --list`"
-    raise NotFound(f"nothing called {name!r} in the trash", hint)
+def _updates(each: Condemned) -> Iterator[str]:
+    """HEAD detached where it is, by ref and not by checkout: that would touch the index."""
+    note, repository = each.note, each.repository
+    standing = repository.worktree(each.record, each.seen)[1]
+    if standing.branch and standing.head.strip("0"):
+        yield f"option no-deref\nupdate worktrees/{note.worktree}/HEAD {standing.head}\n"
+    there = repository.heads.get(note.made_branch) == note.made_tip
+    if note.dropped_branch and there and not _taken(each):
+        yield f"update refs/mngr/trash/{note.id} {note.made_tip}\n"
+        yield f"delete refs/heads/{note.made_branch} {note.made_tip}\n"
 
 
-def restore(world: World, each: Trashed, new_name: str = "") -> Agent:
-    """Bring it back, stopped, exactly as it was."""
-    host, note = each.host, each.note
-    name = new_name or note.name
-    folder, state_dir = trash_dir(host.home, note.id), agent_dir(host.home, note.id)
-    if _exists(host, note.work_dir) and _exists(host, os.path.join(folder, "work")):
-        raise Refused(f"{note.work_dir} exists again; {note.name} cannot go back there")
-    names.claim(host, name, note.id)
-    step("restore_claimed")
-    _restore_work_dir(world, host, note)
-    step("work_restored")
-    in_trash = _exists(host, os.path.join(folder, "agent"))
-    _clear_removal(host, os.path.join(folder, "agent") if in_trash else state_dir, name)
-    step("removal_cleared")
-    if in_trash:
-        _script(
-            host, 'mkdir -p "${2%/*}" && mv "$1" "$2"', os.path.join(folder, "agent"), state_dir
-        )
-    step("state_restored")
-    event = events.line(events.event("agent_restored", agent_id=note.id, agent_name=name))
-    tidy = 'printf "%s\\n" "$3" >> "$2/events.jsonl"; rm -f "$1/trash.json"; rmdir "$1"'
-    _script(host, tidy, folder, state_dir, event)
-    return agents(world, [note.id])[0]
+def _taken(each: Condemned) -> bool:
+    return each.repository.elsewhere(each.note.made_branch, each.record, each.seen)
 
 
-def _clear_removal(host: Host, state_dir: str, name: str) -> None:
-    """Before the record moves, so that what is listed is never half destroyed."""
-    stem = os.path.join(state_dir, "agent")
-    rev, content = versioned.current(host, stem)
-    record = AgentRecord.from_json(decode(content)).replace(removal=None, name=name)
-    if not host.swap(stem, rev, encode(record)):
-        raise Stale(f"{record.name} changed while it was being restored", "try again")
+def _update(repo: Bare, updates: Sequence[str]) -> bool:
+    text = "".join(updates)
+    words = ("-c", "core.hooksPath=/dev/null", "update-ref", "-m", "mngr destroy", "--stdin")
+    return not text or repo.attempt(*words, input=os.fsencode(text)).code == 0
 
 
-def _restore_work_dir(world: World, host: Host, note: TrashNote) -> None:
-    there = os.path.join(trash_dir(host.home, note.id), "work")
-    _script(
-        host,
-        'if [ -d "$1" ]; then mkdir -p "${2%/*}" && mv "$1" "$2"; fi',
-        there,
-        note.work_dir,
-    )
-    if not note.repository:
-        return
-    repo = Repo(run=host.run, path=note.repository)
-    work = Repo(run=host.run, path=note.work_dir)
-    with Lock(world.home, "repo", note.repository):
-        work.attempt("worktree", "repair", note.work_dir)
-        _reattach(repo, work, note)
-
-
-def _reattach(repo: Repo, work: Repo, note: TrashNote) -> None:
-    """Back onto its branch, unless that moved on or somebody else took it meanwhile."""
-    ref = f"refs/heads/{note.branch}"
-    if not note.branch or not note.tip:
-        return
-    if note.dropped_branch and not git.branch_exists(repo, note.branch):
-        repo.git("update-ref", ref, note.tip)
-        repo.attempt("update-ref", "-d", f"refs/mngr/trash/{note.id}")
-    if git.commit_of(repo, ref) == note.tip and git.worktree_of_branch(repo, note.branch) is None:
-        work.git("symbolic-ref", "-m", "mngr restore", "HEAD", ref)
-
-
-def purge(world: World, each: Trashed) -> None:
-    """Remove for good what was destroyed; there is no undo after this."""
-    host, note = each.host, each.note
-    folder = trash_dir(host.home, note.id)
-    if note.repository:
-        repo = Repo(run=host.run, path=note.repository)
-        with Lock(world.home, "repo", note.repository):
-            repo.attempt("worktree", "remove", "--force", "--force", os.path.join(folder, "work"))
-            repo.attempt("update-ref", "-d", f"refs/mngr/trash/{note.id}")
-            git.delete_refs(repo, f"refs/mngr/snapshots/{note.id}/")
-    mirror.unpin(host, note.id)
-    _script(host, 'chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1"', folder)
+def _remarks(each: Condemned) -> Iterator[str]:
+    """What a person would not expect."""
+    record, seen = each.record, each.seen
+    if not record.made_work_dir or each.moves or seen.moved:
+        pass
+    elif seen.kind:
+        yield f"{record.work_dir} was left alone: it is not a work directory mngr made for it"
+    else:
+        yield f"its work directory {record.work_dir} did not exist"
+    if record.transfer == "git-worktree" and seen.kind and each.moves and not each.note.worktree:
+        yield f"the branch {record.branch} was left alone: no worktree of it was found there"
