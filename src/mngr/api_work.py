@@ -160,7 +160,7 @@ class Work:
         """Work that would be lost once the trash is emptied too."""
         from mngr.ops import destroy
 
-        return destroy.risk(self.get(target), drop_branch=drop_branch)
+        return destroy.risk(self._agent(target), drop_branch=drop_branch)
 
     def destroy(self, target: str | Agent, *, drop_branch: bool = False) -> Destroyed:
         """Move to the trash, without asking: look at `risk` first."""

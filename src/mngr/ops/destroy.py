@@ -272,15 +272,17 @@ def _note(record: AgentRecord, seen: Seen, repository: Repository) -> TrashNote:
         name=record.name,
         time=time.time(),
         work_dir=record.work_dir,
-        branch=standing.branch if name else record.branch,
-        tip=standing.head if name else "",
-        repository=repository.path if name else "",
+        branch=standing.branch if name and standing else record.branch,
+        tip=standing.head if name and standing else "",
+        repository=repository.path if standing else "",
         worktree=name,
         origin=record.repository if record.transfer == "git-mirror" else "",
         removal=record.removal.time,
         made_branch=branch if tip else "",
         made_tip=tip,
-        dropped_branch=bool(tip and wanted and not repository.elsewhere(branch, record, seen)),
+        dropped_branch=bool(
+            name and tip and wanted and not repository.elsewhere(branch, record, seen)
+        ),
     )
 
 
@@ -362,7 +364,7 @@ def _updates(each: Condemned) -> Iterator[str]:
     """HEAD detached where it is, by ref and not by checkout: that would touch the index."""
     note, repository = each.note, each.repository
     standing = repository.worktree(each.record, each.seen)[1]
-    if standing.branch and standing.head.strip("0"):
+    if standing and standing.branch and standing.head.strip("0"):
         yield f"option no-deref\nupdate worktrees/{note.worktree}/HEAD {standing.head}\n"
     there = repository.heads.get(note.made_branch) == note.made_tip
     if note.dropped_branch and there and not _taken(each):

@@ -123,14 +123,13 @@ class Repository(Struct):
     """By path."""
     heads: dict[str, str] = {}
 
-    def worktree(self, record: AgentRecord, seen: Seen) -> tuple[str, Worktree]:
-        """What git calls it and where its HEAD is; nothing unless the two name each other."""
+    def worktree(self, record: AgentRecord, seen: Seen) -> tuple[str, Worktree | None]:
+        """What git calls it, nothing unless the two name each other; and what git lists there."""
         path = seen.path if movable(record, seen) else "" if seen.kind else seen.moved
         folder, name = os.path.split(seen.admin)
         listed = self.worktrees.get(path) or self.worktrees.get(_before(record, seen))
-        if path and listed and folder == os.path.join(self.path, "worktrees"):
-            return name, listed
-        return "", Worktree(head="", branch="")
+        mine = path and listed and folder == os.path.join(self.path, "worktrees")
+        return name if mine else "", listed
 
     def elsewhere(self, branch: str, record: AgentRecord, seen: Seen) -> bool:
         """Whether another worktree has the branch checked out."""

@@ -155,7 +155,7 @@ def _tell_git(world: World, host: Host, buried: Buried) -> tuple[str, list[str]]
     if not seen.moved and not place.movable(buried.record, seen):
         return "", []
     if not note.repository or seen.admin != os.path.join(note.repository, "worktrees", name):
-        gone = f"its repository {note.repository} no longer has a worktree for it"
+        gone = f"its .git names no worktree of {note.repository}, where nothing was changed"
         return "", [gone] if note.repository else []
     repo = Bare(run=host.run, path=note.repository)
     with Lock(world.home, "repo", note.repository):
