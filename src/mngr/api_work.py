@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mngr.hosts.base import Host
+    from mngr.ops.burial import Destroyed
     from mngr.ops.clone import Migrated
     from mngr.ops.create import Created
-    from mngr.ops.destroy import Destroyed
     from mngr.ops.doctor import Finding
     from mngr.ops.files import Copied
     from mngr.ops.gc import Leftover

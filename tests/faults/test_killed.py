@@ -27,7 +27,17 @@ def test_every_step_in_the_source_is_killed_here() -> None:
 
     source = "".join(path.read_text() for path in (ROOT / "src/mngr").rglob("*.py"))
     named = set(re.findall(r'\bstep\("(\w+)"\)', source))
-    known = {*CREATE, *DESTROY, *RESTORE, *PURGE, *RENAME, *STOP, *START, *WORK_STEPS, *TRANSFER_STEPS}
+    known = {
+        *CREATE,
+        *DESTROY,
+        *RESTORE,
+        *PURGE,
+        *RENAME,
+        *STOP,
+        *START,
+        *WORK_STEPS,
+        *TRANSFER_STEPS,
+    }
     assert named == known
 
 

@@ -1,70 +1,35 @@
 """Destroy: everything removed is one moved directory, so everything comes back.
 
-Intent recorded -> processes ended -> note written -> work directories moved -> worktrees repaired
--> HEADs detached and branches dropped, in one transaction -> state directories moved. Each is one
-visit to the host or one git process per repository, however many agents there are. Each step
-looks whether it is done already, so repeating the command after a crash finishes it.
+First the intent is recorded and the processes end, then everything moves to the trash: see
+`burial`. Asking whether that is wanted is the caller's business.
 """
 
 from __future__ import annotations
 
-import os
 import time
 
-from mngr import events
-from mngr.errors import MngrError, NotFound, Refused, Stale
-from mngr.git_transfer import Bare
+from mngr.errors import MngrError, NotFound
 from mngr.hosts.processes import this_process
-from mngr.locks import Lock
-from mngr.ops import names, place, trash, workdir
-from mngr.ops.change import change
+from mngr.ops import workdir
+from mngr.ops.burial import Destroyed, bury, gone, told
+from mngr.ops.change import changed
 from mngr.ops.ending import end_processes
-from mngr.ops.place import Repository, Seen
 from mngr.ops.steps import step
-from mngr.records import AgentRecord, Removal, StopIntent, TrashNote, encode
+from mngr.records import AgentRecord, Removal, StopIntent
 from mngr.state import ALIVE
-from mngr.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import TypeAlias
+    from collections.abc import Callable, Sequence
 
     from mngr.hosts.base import Host
+    from mngr.ops.burial import Outcome, Read
     from mngr.ops.listing import Agent
     from mngr.ops.workdir import Risk
     from mngr.ops.world import World
 
-    Outcome: TypeAlias = "Destroyed | MngrError"
-
 BATCH = 500
 """Agents per visit: their words have to fit on a command line."""
-
-ATTEMPTS = 10
-
-
-class Destroyed(Struct):
-    """An agent that is in the trash, and what is unusual about that."""
-
-    remarks: tuple[str, ...] = ()
-
-
-class Condemned(Struct):
-    """One agent on its way to the trash, as it was just read."""
-
-    record: AgentRecord
-    rev: int
-    seen: Seen
-    repository: Repository
-    note: TrashNote
-
-    @property
-    def id(self) -> str:
-        return self.record.id
-
-    @property
-    def moves(self) -> bool:
-        return self.record.made_work_dir and place.movable(self.record, self.seen)
 
 
 def risk(agent: Agent, *, drop_branch: bool = False) -> Risk:
@@ -107,32 +72,25 @@ def _destroy_on(
     world: World, host: Host, mine: Sequence[Agent], drop_branch: bool
 ) -> dict[str, Outcome]:
     outcomes: dict[str, Outcome] = {}
+    read: Read = {}
     for agent in mine:
         try:
-            change(host, agent.id, _with_removal(agent, drop_branch), agent.evidence)
+            edit = _with_removal(agent, drop_branch)
+            read[agent.id] = changed(host, agent.id, edit, agent.evidence)
         except NotFound:
-            outcomes[agent.id] = _gone(agent.name)
+            outcomes[agent.id] = gone(agent.name)
         except (MngrError, OSError) as error:
-            outcomes[agent.id] = _told(error)
+            outcomes[agent.id] = told(error)
     step("removal_recorded")
     # Also of those whose record cannot be changed, on a full disk say.
     there = [a.id for a in mine if not isinstance(outcomes.get(a.id), NotFound)]
-    outcomes = {**outcomes, **_end(world, host, there)}
+    outcomes |= _end(world, host, there)
     step("processes_ended")
-    ready = [agent for agent in mine if agent.id not in outcomes]
-    outcomes |= _bury(world, host, {agent.id: agent.name for agent in ready})
-    for agent in ready:
+    outcomes |= bury(world, host, {id: read[id] for id in read if id not in outcomes})
+    for agent in mine:
         if isinstance(outcomes[agent.id], Destroyed):
             world.emit("agent_destroyed", host, agent.record)
     return outcomes
-
-
-def _told(error: MngrError | OSError) -> MngrError:
-    return error if isinstance(error, MngrError) else MngrError(str(error.strerror or error))
-
-
-def _gone(name: str) -> NotFound:
-    return NotFound(f"{name} is gone: it was destroyed meanwhile", "see `mngr restore --list`")
 
 
 def _with_removal(agent: Agent, drop_branch: bool) -> Callable[[AgentRecord], AgentRecord]:
@@ -166,230 +124,8 @@ def _end(world: World, host: Host, ids: Sequence[str]) -> dict[str, Outcome]:
 def discard(world: World, host: Host, record: AgentRecord) -> None:
     """A create that failed: what it made so far goes to the trash."""
     removal = Removal(time=time.time(), worker=this_process())
-    change(host, record.id, lambda now: now.replace(removal=now.removal or removal))
+    read = changed(host, record.id, lambda now: now.replace(removal=now.removal or removal))
     end_processes(world, host, [record.id])
-    for outcome in _bury(world, host, {record.id: record.name}).values():
+    for outcome in bury(world, host, {record.id: read}).values():
         if isinstance(outcome, MngrError):
             raise outcome
-
-
-def _bury(world: World, host: Host, known: Mapping[str, str]) -> dict[str, Outcome]:
-    """The second half: everything moves to the trash. Again for those that changed meanwhile."""
-    outcomes: dict[str, Outcome] = {}
-    left = list(known)
-    for _ in range(ATTEMPTS):
-        if not left:
-            return outcomes
-        # restore, purge and other destroys of this controller wait for their turn.
-        try:
-            with trash.lock(world, host):
-                found = _bury_once(world, host, left)
-        except (MngrError, OSError) as error:
-            return {**outcomes, **dict.fromkeys(left, _told(error))}
-        outcomes |= {each: found.get(each) or _gone(known[each]) for each in left}
-        left = [each for each in left if isinstance(outcomes[each], Stale)]
-    return outcomes
-
-
-def _bury_once(world: World, host: Host, ids: Sequence[str]) -> dict[str, Outcome]:
-    outcomes: dict[str, Outcome] = {}
-    condemned = _condemned(host, ids, outcomes)
-    host.put({trash.note_path(host, each.id): (encode(each.note), 0o600) for each in condemned})
-    step("noted")
-    moving = [each for each in condemned if each.moves]
-    words = [word for each in moving for word in (each.id, str(each.rev), each.seen.path)]
-    outcomes |= _failures(host, moving, MOVE_WORK, words)
-    step("work_moved")
-    left = [each for each in condemned if each.id not in outcomes]
-    _tell_git(world, host, [each for each in left if each.note.worktree])
-    step("repaired")
-    words = [word for each in left for word in (each.id, str(each.rev), _event(each.record))]
-    outcomes |= _failures(host, left, MOVE_STATE, words)
-    step("state_moved")
-    for each in left:
-        if each.id not in outcomes:
-            _release(host, each)
-            outcomes[each.id] = Destroyed(remarks=tuple(_remarks(each)))
-    return outcomes
-
-
-def _release(host: Host, each: Condemned) -> None:
-    record, seen = each.record, each.seen
-    try:
-        names.void(host, record.name, record.id, seen.claim_rev, os.fsencode(seen.claim))
-    except (MngrError, OSError):
-        pass  # a full disk; the claim is void once its claimer has ended
-
-
-def _event(record: AgentRecord) -> str:
-    event = events.event("agent_destroyed", agent_id=record.id, agent_name=record.name)
-    return events.line(event)
-
-
-def _condemned(host: Host, ids: Sequence[str], outcomes: dict[str, Outcome]) -> list[Condemned]:
-    """All that is to be known before anything moves, of agents that are still to be removed."""
-    records: dict[str, tuple[AgentRecord, int]] = {}
-    for evidence in host.read(ids).agents:
-        record = evidence.record
-        if record is None:
-            outcomes[evidence.id] = MngrError(f"{evidence.id}: {evidence.problem}")
-        elif record.removal is None:
-            outcomes[evidence.id] = Refused(f"{record.name} was restored meanwhile")
-        else:
-            records[evidence.id] = (record, evidence.rev)
-    seen = place.look(host, [record for record, _ in records.values()]) if records else {}
-    repositories: dict[tuple[str, str], Repository] = {}
-    found = []
-    for record, rev in records.values():
-        repository = Repository(path="")
-        if record.transfer == "git-worktree" and record.made_work_dir:
-            key = (record.repository, record.source)
-            if key not in repositories:
-                repositories[key] = place.repository(host, record)
-            repository = repositories[key]
-        note = _note(record, seen[record.id], repository)
-        found.append(
-            Condemned(
-                record=record, rev=rev, seen=seen[record.id], repository=repository, note=note
-            )
-        )
-    return found
-
-
-def _note(record: AgentRecord, seen: Seen, repository: Repository) -> TrashNote:
-    """Where HEAD was before anything moved; a repeat after a crash keeps the first."""
-    assert record.removal
-    kept = trash.parse_note(record.id, seen.note)
-    # Where the trash has its state already, the note belongs to that, not to a second record.
-    if kept is not None and (seen.buried or kept.removal == record.removal.time):
-        return kept
-    name, standing = repository.worktree(record, seen)
-    branch = record.branch if record.made_branch else ""
-    tip = repository.heads.get(branch, "")
-    wanted = record.removal.drop_branch or tip == record.base_commit
-    return TrashNote(
-        id=record.id,
-        name=record.name,
-        time=time.time(),
-        work_dir=record.work_dir,
-        branch=standing.branch if name and standing else record.branch,
-        tip=standing.head if name and standing else "",
-        repository=repository.path if standing else "",
-        worktree=name,
-        origin=record.repository if record.transfer == "git-mirror" else "",
-        removal=record.removal.time,
-        made_branch=branch if tip else "",
-        made_tip=tip,
-        dropped_branch=bool(
-            name and tip and wanted and not repository.elsewhere(branch, record, seen)
-        ),
-    )
-
-
-# Nothing moves unless the record is the one that was judged. Prints the id and what went wrong.
-MOVE = r"""
-umask 077
-home=$1; shift
-while [ $# -gt 0 ]; do
-  state=$home/agents/$1 there=$home/trash/$1 problem=
-  if [ ! -d "$state" ]; then problem=gone
-  elif [ ! -e "$state/agent.$2.json" ]; then problem=changed
-  else
-    ACTION
-  fi
-  [ -z "$problem" ] || printf '%s %s\n' "$1" "$(printf %s "$problem" | tail -n 1)"
-  shift 3
-done
-"""
-# What is there already is half of a move between two disks that was interrupted: kept, aside.
-MOVE_WORK = MOVE.replace(
-    "ACTION",
-    r"""to=$there/work number=2
-    while [ -e "$to" ] || [ -h "$to" ]; do to=$there/work-$number number=$((number + 1)); done
-    [ "$to" = "$there/work" ] || mv -- "$there/work" "$to"
-    problem=$(mv -- "$3" "$there/work" 2>&1)""",
-)
-# Two state directories of one agent: an earlier version of mngr could make them. Both are kept.
-MOVE_STATE = MOVE.replace(
-    "ACTION",
-    r"""log=$state/events.jsonl
-    if [ ! -h "$log" ] && { [ -f "$log" ] || [ ! -e "$log" ]; }; then
-      printf '%s\n' "$3" >> "$log"
-    fi
-    to=$there/agent number=2
-    while [ -e "$to" ]; do to=$there/agent-$number number=$((number + 1)); done
-    problem=$(mv -- "$state" "$to" 2>&1)""",
-)
-
-
-def _failures(
-    host: Host, condemned: Sequence[Condemned], script: str, words: Sequence[str]
-) -> dict[str, Outcome]:
-    """Run a script that moves directories of all these agents; the errors, by id."""
-    if not condemned:
-        return {}
-    names = {each.id: each.record.name for each in condemned}
-    argv = ["sh", "-c", script, "mngr", host.home, *words]
-    done = host.run(argv, timeout=600 + len(condemned))
-    if done.code:
-        raise MngrError(f"host {host.ref.name}: {done.complaint}")
-    lines = (line.partition(" ") for line in os.fsdecode(done.stdout).splitlines())
-    return {agent_id: _problem(names[agent_id], what) for agent_id, _, what in lines}
-
-
-def _problem(name: str, what: str) -> MngrError:
-    if what == "gone":
-        return _gone(name)
-    if what == "changed":
-        return Stale(f"{name} kept changing while it was being destroyed", "try again")
-    return MngrError(f"{name} could not be moved to the trash: {what}")
-
-
-def _tell_git(world: World, host: Host, condemned: Sequence[Condemned]) -> None:
-    """Where the worktrees are now; and free their branches for others."""
-    for path in sorted({each.note.repository for each in condemned}):
-        mine = [each for each in condemned if each.note.repository == path]
-        repo = Bare(run=host.run, path=path)
-        with Lock(world.home, "repo", path):
-            moved = [trash.work_path(host, each.id) for each in mine]
-            repo.attempt("worktree", "repair", *moved)
-            updates = {each.id: "".join(_updates(each)) for each in mine}
-            if not _update(repo, list(updates.values())):
-                # One that cannot be done, with a lock left behind say, does not hold up the others.
-                for update in updates.values():
-                    _update(repo, [update])
-
-
-def _updates(each: Condemned) -> Iterator[str]:
-    """HEAD detached where it is, by ref and not by checkout: that would touch the index."""
-    note, repository = each.note, each.repository
-    standing = repository.worktree(each.record, each.seen)[1]
-    if standing and standing.branch and standing.head.strip("0"):
-        yield f"option no-deref\nupdate worktrees/{note.worktree}/HEAD {standing.head}\n"
-    there = repository.heads.get(note.made_branch) == note.made_tip
-    if note.dropped_branch and there and not _taken(each):
-        yield f"update refs/mngr/trash/{note.id} {note.made_tip}\n"
-        yield f"delete refs/heads/{note.made_branch} {note.made_tip}\n"
-
-
-def _taken(each: Condemned) -> bool:
-    return each.repository.elsewhere(each.note.made_branch, each.record, each.seen)
-
-
-def _update(repo: Bare, updates: Sequence[str]) -> bool:
-    text = "".join(updates)
-    words = ("-c", "core.hooksPath=/dev/null", "update-ref", "-m", "mngr destroy", "--stdin")
-    return not text or repo.attempt(*words, input=os.fsencode(text)).code == 0
-
-
-def _remarks(each: Condemned) -> Iterator[str]:
-    """What a person would not expect."""
-    record, seen = each.record, each.seen
-    if not record.made_work_dir or each.moves or seen.moved:
-        pass
-    elif seen.kind:
-        yield f"{record.work_dir} was left alone: it is not a work directory mngr made for it"
-    else:
-        yield f"its work directory {record.work_dir} did not exist"
-    if record.transfer == "git-worktree" and seen.kind and each.moves and not each.note.worktree:
-        yield f"the branch {record.branch} was left alone: no worktree of it was found there"

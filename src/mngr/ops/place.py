@@ -144,23 +144,25 @@ def _before(record: AgentRecord, seen: Seen) -> str:
     return os.path.join(seen.worktrees, os.path.basename(record.work_dir)) if seen.moved else ""
 
 
-def repository(host: Host, record: AgentRecord) -> Repository:
-    """Of the recorded repository, never of one that the work directory names."""
-    repo = recorded(host, record)
-    return described(repo) if repo else Repository(path="")
+def repository(host: Host, records: Sequence[AgentRecord]) -> Repository:
+    """Of the recorded repository, never of one that the work directories name."""
+    repo = recorded(host, records[0])
+    branches = {record.branch for record in records if record.made_branch}
+    return described(repo, branches) if repo else Repository(path="")
 
 
-def described(repo: Bare) -> Repository:
+def described(repo: Bare, branches: set[str]) -> Repository:
+    """Its worktrees and at least those branches: git is asked once where all are checked out."""
     listed = repo.ask("worktree", "list", "--porcelain", "-z")
     if listed is None:
         return Repository(path="")
-    heads = repo.ask("for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads/")
-    tips = (line.rpartition(" ") for line in (heads or "").splitlines())
-    return Repository(
-        path=repo.path,
-        worktrees=_worktrees(listed),
-        heads={branch: tip for branch, _, tip in tips},
-    )
+    worktrees = _worktrees(listed)
+    heads = {each.branch: each.head for each in worktrees.values() if each.branch}
+    if not branches <= heads.keys():
+        form = "--format=%(refname:lstrip=2) %(objectname)"
+        said = repo.ask("for-each-ref", form, "refs/heads/") or ""
+        heads = {branch: tip for branch, _, tip in (x.rpartition(" ") for x in said.splitlines())}
+    return Repository(path=repo.path, worktrees=worktrees, heads=heads)
 
 
 def recorded(host: Host, record: AgentRecord) -> Bare | None:

@@ -161,7 +161,7 @@ def _tell_git(world: World, host: Host, buried: Buried) -> tuple[str, list[str]]
     with Lock(world.home, "repo", note.repository):
         repo.attempt("worktree", "repair", buried.path)
         _recreate_branch(repo, note)
-        return _reattach(repo, place.described(repo), buried, name)
+        return _reattach(repo, place.described(repo, {note.branch}), buried, name)
 
 
 def _recreate_branch(repo: Bare, note: TrashNote) -> None:
