@@ -8,7 +8,15 @@ import time
 from mngr import agent_files, tmux, tmux_scripts
 from mngr.errors import MngrError
 from mngr.hosts import spawn
-from mngr.hosts.base import Capabilities, Completed, Host, HostReading, HostRef, newest
+from mngr.hosts.base import (
+    CHANGING,
+    Capabilities,
+    Completed,
+    Host,
+    HostReading,
+    HostRef,
+    newest,
+)
 from mngr.hosts.evidence import CANDIDATES, first_record, read_evidence
 from mngr.records import RECORD_LIMIT, TAIL, agents_dir, revision
 from mngr.state import Evidence, Pane
@@ -20,8 +28,8 @@ if TYPE_CHECKING:
     from mngr.config import Config
     from mngr.hosts.base import Files
 
-RACES = 1000
-"""A writer can be faster than a reader many times in a row, but not a thousand times."""
+PATIENCE = 5.0
+"""Seconds to go after a record that is replaced whenever it is about to be read."""
 BASE_ENVIRONMENT = ("HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "TMPDIR")
 
 
@@ -106,18 +114,20 @@ class LocalHost:
 
     def swap(self, stem: str, rev: int, content: bytes) -> bool:
         folder, base = os.path.split(stem)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if not rev:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
         mine = f"{base}.{rev + 1}.json"
-        temporary = _write_beside(stem, content, 0o600)
         try:
-            os.link(temporary, os.path.join(folder, mine))
-        except FileExistsError:
-            return False
-        finally:
-            os.unlink(temporary)
-        # Somebody two steps ahead may have removed the name we just took: the link alone does
-        # not prove that ours was the newest.
-        names = os.listdir(folder)
+            temporary = _write_beside(stem, content, 0o600)
+            try:
+                os.link(temporary, os.path.join(folder, mine))
+            finally:
+                _remove(temporary)
+            # Somebody two steps ahead may have removed the name we just took: the link alone does
+            # not prove that ours was the newest.
+            names = os.listdir(folder)
+        except (FileExistsError, FileNotFoundError):
+            return False  # somebody was faster, or the folder is gone: it was destroyed
         if newest(names, base)[0] > rev + 1:
             _remove(os.path.join(folder, mine))
             return False
@@ -157,7 +167,8 @@ def _agent_ids(home: str) -> list[str]:
 def _evidence(home: str, agent_id: str, panes: tuple[Pane, ...]) -> Evidence | None:
     """All an agent's folder says; a folder without any record is not an agent yet."""
     folder = os.path.join(agents_dir(home), agent_id)
-    for _ in range(RACES):
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
         try:
             names = os.listdir(folder)
         except (FileNotFoundError, NotADirectoryError):
@@ -172,7 +183,7 @@ def _evidence(home: str, agent_id: str, panes: tuple[Pane, ...]) -> Evidence | N
         except FileNotFoundError:
             continue  # a newer revision replaced it between the two calls
         return read_evidence(agent_id, rev, record, _files(folder, names), panes)
-    return _unreadable(agent_id, "it kept changing")
+    return _unreadable(agent_id, CHANGING)
 
 
 def _unreadable(agent_id: str, problem: str) -> Evidence:

@@ -11,7 +11,7 @@ import tarfile
 from mngr import agent_files, tmux, tmux_scripts
 from mngr.errors import MngrError, Unreachable
 from mngr.hosts import spawn
-from mngr.hosts.base import Capabilities, Completed, HostReading, HostRef
+from mngr.hosts.base import CHANGING, Capabilities, Completed, HostReading, HostRef
 from mngr.hosts.evidence import CANDIDATES, first_record, read_evidence
 from mngr.records import RECORD_LIMIT, TAIL, revision
 from mngr.state import Evidence, Pane
@@ -94,9 +94,10 @@ done
 SWAP = r"""
 umask 077
 stem=$1 rev=$2 next=$(($2 + 1))
-mkdir -p "${stem%/*}" || exit 1
+[ "$rev" -gt 0 ] || mkdir -p "${stem%/*}" || exit 1
+[ -d "${stem%/*}" ] || { echo lost; exit 0; }
 beside=${stem%/*}/.${stem##*/}.swap.$$
-cat > "$beside" || { rm -f "$beside"; exit 1; }
+cat > "$beside" || { rm -f "$beside"; [ -d "${stem%/*}" ] && exit 1; echo lost; exit 0; }
 ln "$beside" "$stem.$next.json" 2>/dev/null; linked=$?
 rm -f "$beside"
 [ "$linked" -eq 0 ] || { echo lost; exit 0; }
@@ -112,6 +113,9 @@ for each in "$stem".*.json; do
 done
 echo swapped
 """
+
+
+ATTEMPTS = 10
 
 
 class ShellHost:
@@ -141,18 +145,24 @@ class ShellHost:
         before: dict[str, int] = {}
         # A record was replaced between the listing and the packing: look at those again. Twice the
         # same revision is no race: that file is too large to be a record.
-        while torn and torn != before:
+        for _ in range(ATTEMPTS):
+            if not torn or torn == before:
+                break
             for gone in torn:
-                agents.pop(gone)
+                agents.pop(gone, None)
             before = torn
             more, torn = self._read_once([*torn])
             agents |= {evidence.id: evidence for evidence in more.agents}
+        lost = [each for each in torn if each not in agents]
+        agents |= {each: Evidence(id=each, rev=0, record=None, problem=CHANGING) for each in lost}
         return reading.replace(agents=tuple(agents.values()))
 
     def _read_once(self, ids: Sequence[str] | None) -> tuple[HostReading, dict[str, int]]:
         """One round trip; and the agents whose newest record was not caught, with its revision."""
         fields = tmux.list_panes(self.socket)[-1]
-        answer = self._script(READ, self.home, self.socket, fields, *(ids or ()))
+        # The script reads every agent where none is named; no agent has this name.
+        words = ("agent-",) if ids is not None and not ids else ids or ()
+        answer = self._script(READ, self.home, self.socket, fields, *words)
         text, mark, archive = answer.partition(b"--\n")
         if not mark:
             raise Unreachable(f"host {self.ref.name} gave a torn answer")

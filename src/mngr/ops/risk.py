@@ -46,16 +46,27 @@ def at_risk(
 ) -> Risk:
     """Files that differ from HEAD, untracked files, and commits no surviving ref reaches."""
     repo = Repo(run=host.run, path=work_dir)
-    if transfer == "git-mirror" and git.checkout(repo) is not None:
+    checkout = git.checkout(repo) if transfer.startswith("git-") else None
+    if checkout is not None and _name(checkout.top) != _name(work_dir):
+        checkout = None  # a repository around it, which is not its own
+    if transfer == "git-mirror" and checkout is not None:
         files, lost = mirror.at_risk(host, work_dir, source, base)
         return Risk(files=tuple(files), commits=tuple(lost))
-    if transfer != "git-worktree" or git.checkout(repo) is None:
+    if transfer != "git-worktree" or checkout is None:
         # A copy, or a worktree whose repository is gone: there is nothing to compare it with.
         return _whole(host, work_dir)
-    commits = git.unreachable_commits(
-        repo, "HEAD", without=f"refs/heads/{losing_branch}" if losing_branch else ""
-    )
+    losing = f"refs/heads/{losing_branch}" if losing_branch else ""
+    tips = [] if checkout.branch not in ("", losing_branch) else ["HEAD"]  # else a branch keeps it
+    if losing and checkout.branch != losing_branch and git.branch_exists(repo, losing_branch):
+        tips.append(losing)
+    found = [git.unreachable_commits(repo, tip, without=losing) for tip in tips]
+    commits = dict.fromkeys(line for lines in found for line in lines)
     return Risk(files=tuple(map(str, git.changes(repo))), commits=tuple(commits))
+
+
+def _name(path: str) -> str:
+    """Enough to tell them apart, however the way there is spelled."""
+    return path.rstrip("/").rpartition("/")[2]
 
 
 def _whole(host: Host, work_dir: str) -> Risk:
