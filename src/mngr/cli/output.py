@@ -112,6 +112,18 @@ def cell(value: Json) -> str:
     return text if text.isprintable() else clean(re.sub(r"[\r\n\t]+", " ", text))
 
 
+def local_time(stamp: Json) -> str:
+    """An ISO 8601 time as the reader's clock shows it, with its zone; other text as it is."""
+    import time
+
+    from mngr.filters.values import parse_timestamp
+
+    moment = parse_timestamp(stamp) if isinstance(stamp, str) else None
+    if moment is None:
+        return cell(stamp)
+    return time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(moment.micros / 1e6))
+
+
 def coloured() -> bool:
     """Whether stdout is for a person who wants colour."""
     return _is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
