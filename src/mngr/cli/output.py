@@ -71,9 +71,14 @@ def warn(text: str) -> None:
     _note(f"mngr: {clean(text)}")
 
 
+def can_ask(args: Namespace) -> bool:
+    """Whether somebody is there to see a question and to answer it."""
+    return not args.headless and _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+
+
 def confirm(args: Namespace, question: str, default: bool = False) -> bool:
     """Ask; without a terminal on both ends nobody could answer, and guessing may lose work."""
-    if args.headless or not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
+    if not can_ask(args):
         raise Refused(f"nobody to ask: {clean(question)}", "pass --force to do it anyway")
     sys.stderr.write(f"{clean(question)} [{'Y/n' if default else 'y/N'}] ")
     sys.stderr.flush()
