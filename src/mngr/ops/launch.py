@@ -50,7 +50,7 @@ IFS= read -r begun < "$dir/begun" && printf '%s\n' "$begun" >> "$dir/events.json
 # '': an ignored signal would stay ignored in the program. HUP ends it: when tmux dies, only the
 # end of the session's leader makes the kernel tell the program too.
 trap : INT QUIT TERM
-cd {work_dir} || ended 125 '"work directory is missing"'
+cd {cwd} 2> /dev/null || cd {work_dir} || ended 125 '"work directory is missing"'
 unset OLDPWD
 {links}command -v {program} > /dev/null || {{
   printf 'mngr: %s: command not found\n' {program} >&2
@@ -73,7 +73,7 @@ kill "$viewer" 2> /dev/null
 
 WINDOW = """#!/bin/sh
 . {dir}/env
-cd {work_dir} || exit 125
+cd {cwd} 2> /dev/null || cd {work_dir} || exit 125
 unset OLDPWD
 exec sh -c "$1"
 """
@@ -88,6 +88,7 @@ def launcher(home: str, record: AgentRecord, launch: Launch) -> str:
         dir=quote(agent_dir(home, record.id)),
         launch=quote(record.launch),
         work_dir=quote(record.work_dir),
+        cwd=quote(os.path.join(record.work_dir, record.cwd)),
         links="".join(
             f'ln -sfn {quote(target)} "$dir"/{quote(path)}\n'
             for path, target in launch.links.items()
@@ -142,7 +143,8 @@ def launch_files(
         **{os.path.join(folder, name): content for name, content in launch.files.items()},
     }
     if record.windows:
-        window = WINDOW.format(dir=quote(folder), work_dir=quote(record.work_dir))
+        cwd = quote(os.path.join(record.work_dir, record.cwd))
+        window = WINDOW.format(dir=quote(folder), work_dir=quote(record.work_dir), cwd=cwd)
         files[os.path.join(folder, "window.sh")] = (os.fsencode(window), 0o700)
     if watcher.Limits.of(record):
         files |= watcher.files(world, host, record)
