@@ -95,6 +95,8 @@ class AgentRecord(Struct):
     height: int = 50
     history: int = 50_000
     headless: bool = False
+    login: str = ""
+    """The file of the renewable login it uses, which other clients use too."""
     recorded: bool = False
     plugin: dict[str, Json] = {}
 

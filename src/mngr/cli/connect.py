@@ -8,6 +8,7 @@ import sys
 from mngr.api import Mngr
 from mngr.cli import targets, terminal
 from mngr.cli.output import can_ask, clean, confirm, say
+from mngr.cli.start import login_notes
 from mngr.errors import MngrError, NotFound, Refused, UsageError
 from mngr.state import ALIVE, State
 
@@ -134,5 +135,5 @@ def _started(args: argparse.Namespace, api: Mngr, agent: Agent) -> Agent:
             f"{started.name} is {started.state} ({started.verdict.reason})",
             f"see its screen with `mngr capture {started.name}`",
         )
-    say(args, f"Started {started.name}.")
+    say(args, f"Started {started.name}.{login_notes(api, started, agent)}")
     return started

@@ -161,6 +161,9 @@ def _create_claimed(
     env = {**launch.agent_environment(host, record), **_declared(kind.environment), **request.env}
     if sum(map(len, env.values())) > ENV_LIMIT:
         raise UsageError("the agent's environment is larger than 1 MiB")
+    login = kind.login(env)
+    if login is not None and login.kind == "renewable":
+        record = record.replace(login=login.place)
     context = launch.context(host, record)
     prepared = kind.prepare(
         context.replace(env=env, prompt=request.message, parent=request.conversation)
@@ -320,6 +323,10 @@ def _confirmed(
         raise MngrError(f"{record.name} is gone right after its creation")
     _require_launched(world, reading)
     world.emit("agent_created", reading.host, reading.record)
+    if reading.record.login:
+        from mngr.ops import logins
+
+        remarks = (*remarks, *logins.remarks(world, reading))
     receipt = None
     if request.message and not took_prompt:
         receipt = _first_message(world, reading, request.message)
