@@ -92,7 +92,7 @@ mngr create home --no-connect --project website -- true
 
 # end it after a while, whatever it does
 mngr create brief --no-connect --timeout 1s -- sleep 1000
-mngr wait brief --timeout 1m
+mngr wait brief FAILED --timeout 1m
 
 # instead of attaching, run a command of yours that knows the agent's name
 mngr create shown --connect-command 'echo "ready: $MNGR_AGENT_NAME"' -- sleep 1000
@@ -598,8 +598,8 @@ echo '{"name": "unit", "args": ["true"]}' > ~/jobs.jsonl
 echo '{"name": "types", "args": ["false"]}' >> ~/jobs.jsonl
 mngr create --batch ~/jobs.jsonl --label run=nightly
 
-# wait for all of them, and show those that failed
-mngr list --label run=nightly --ids | mngr wait - --timeout 5m
+# wait for all of them, with exit code 1 if one failed; show those that did
+mngr list --label run=nightly --ids | mngr wait - --timeout 5m || echo "exit code $?"
 mngr list --label run=nightly --failed --format '{name}: exit code {exit_code}'
 
 # run those again

@@ -52,7 +52,7 @@ caption 'Run a command in its work directory; the exit code is its own.'
 show "mngr exec clerk 'git diff --stat'"
 
 caption 'Wait for agents to finish: counter is DONE, broken has FAILED with exit code 3.'
-show "mngr wait counter broken --timeout 20"
+show "mngr wait counter broken DONE FAILED --timeout 20"
 
 caption 'Destroy the clerk. It holds uncommitted work, so without --force mngr refuses.'
 printf '%s$ mngr destroy clerk%s\n' "$dim" "$plain"

@@ -3,6 +3,7 @@
 $MNGR_HOST_DIR/
   agents/<id>/agent.<rev>.json   the record; the highest revision is current
               env launch.sh window.sh prompt.txt started exit signals/ screen.txt events.jsonl
+              copied                             when its copy of a directory was complete
               limits prices limit.sh watcher     where it has limits
               transcript status                  links to what the program itself writes down
   names/<name>.<rev>.json        who claimed a name
@@ -71,6 +72,8 @@ class AgentRecord(Struct):
     type: str
     argv: tuple[str, ...]
     work_dir: str
+    cwd: str = ""
+    """Where in work_dir its program starts."""
     source: str = ""
     """The repository or directory the work came from."""
     repository: str = ""
@@ -99,6 +102,8 @@ class AgentRecord(Struct):
     height: int = 50
     history: int = 50_000
     headless: bool = False
+    login: str = ""
+    """The file of the renewable login it uses, which other clients use too."""
     recorded: bool = False
     plugin: dict[str, Json] = {}
 

@@ -120,3 +120,63 @@ def test_a_window_fits_the_terminal_that_looks_at_it(local: Cli) -> None:
         until(lambda: local.tmux(*widths) == "90\n200\n", what="the window looked at fits")
         screen.keys("C-b", "n")
         until(lambda: local.tmux(*widths) == "90\n90\n", what="the other fits when looked at")
+
+
+RUNS = ("sh", "-c", "echo run >> runs; echo last words; exit 3")
+
+
+def runs(cli: Cli, name: str) -> int:
+    return len((cli.work_dir(name) / "runs").read_text().split())
+
+
+def test_what_has_finished_is_shown_and_not_run_again(mngr: Cli) -> None:
+    mngr.create("foo", "--", *RUNS)
+    mngr.create("good", "--", "true")
+    mngr("wait", "foo", "good", "DONE", "FAILED").ok()
+    before = mngr("event", "foo").ok().out
+    for words in ([], ["--read-only"], ["--no-start"], ["--headless"]):
+        shown = mngr("connect", "foo", *words).ok()
+        assert shown.out.startswith("last words\n")
+        assert shown.err == (
+            "foo is FAILED (exit code 3); run it again with `mngr connect foo --start`\n"
+        )
+    assert mngr("connect", "good").ok().err.startswith("good is DONE (exit code 0); run it")
+    refused = mngr("connect", "foo", "--connect-command", "touch connected")
+    refused.fails(1, "foo is FAILED", "mngr connect foo --start")
+    assert refused.out.startswith("last words\n")
+    assert (runs(mngr, "foo"), mngr("event", "foo").ok().out) == (1, before)
+    assert not (mngr.repo / "connected").exists()
+    mngr.tmux("kill-server")  # from then on the saved screen, where there is one
+    assert "foo is FAILED (exit code 3)" in mngr("connect", "foo").ok().err
+
+
+def test_on_a_terminal_a_finished_agent_runs_again_after_a_yes(local: Cli) -> None:
+    local.create("foo", "--", "sh", "-c", "echo run >> runs; [ ! -e go ] || exec cat")
+    local("wait", "foo").ok()
+    (local.work_dir("foo") / "go").touch()
+    with Screen(local) as screen:
+        for answer in ("", "n"):
+            screen.mngr("connect", "foo")
+            screen.shows("foo is DONE (exit code 0)", "Run it again? [y/N]")
+            screen.type(answer)
+            screen.type("clear; echo pr''ompt")
+            screen.shows("prompt\n")
+            screen.type("clear")
+        screen.mngr("connect")
+        screen.shows("Which one?")
+        screen.type("1")
+        screen.shows("foo is DONE (exit code 0)", "Run it again? [y/N]")
+        assert runs(local, "foo") == 1
+        screen.type("y")
+        screen.shows("[foo]")
+    assert (local.state("foo"), runs(local, "foo")) == ("RUNNING", 2)
+
+
+def test_start_runs_a_finished_agent_again(local: Cli) -> None:
+    local.create("foo", "--", *RUNS[:2], RUNS[2].replace("exit 3", "[ ! -e go ] || exec cat"))
+    local("wait", "foo").ok()
+    (local.work_dir("foo") / "go").touch()
+    local("connect", "foo", "--start").fails(2, "needs a terminal")
+    assert runs(local, "foo") == 1
+    local("connect", "foo", "--start", "--connect-command", "true").ok()
+    assert (local.state("foo"), runs(local, "foo")) == ("RUNNING", 2)

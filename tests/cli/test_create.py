@@ -27,6 +27,9 @@ HOSTILE = {
 }
 
 
+BASICS = "/usr/bin:/bin"
+
+
 def environment_in(path: Path) -> dict[str, str]:
     until(path.exists, what=str(path))
     pairs = path.read_bytes().decode("utf-8", "surrogateescape").split("\0")
@@ -62,21 +65,92 @@ def test_how_a_fast_command_ends_is_not_a_failure_of_create(mngr: Cli) -> None:
         assert mngr.agent(name)["exit_code"] == code
 
 
-def test_what_cannot_be_launched_is_an_error_and_stays_to_be_looked_at(mngr: Cli) -> None:
-    failed = mngr("create", "foo", "--", "no-such-program", "x")
-    failed.fails(1, "command not found: no-such-program", "mngr destroy foo")
-    assert "Done." not in failed.err
-    assert mngr.state("foo") == "FAILED"
-    in_json = mngr("create", "bar", "--format", "json", "--", "./nope")
-    in_json.fails(1, "command not found: ./nope")
-    assert in_json.json()["state"] == "FAILED"
+def left(cli: Cli) -> tuple[str, list[str], list[str], str]:
+    """Agents, work directories, what was put into the trash, and branches."""
+    trash = [path.name for path in (cli.home / "trash").glob("*")]
+    works = [path.name for path in (cli.home / "worktrees").glob("*")]
+    return cli("list", "--ids").ok().out, works, trash, cli.git("branch", "--list", "mngr/*")
 
 
-@pytest.mark.parametrize("words", [["exit", "0"], ["if", "true"], ["NAME=x", "true"], [":"]])
-def test_words_of_the_shell_are_programs_like_any_other(local: Cli, words: list[str]) -> None:
-    local("create", "foo", "--", *words)
-    until(lambda: local.state("foo") == "FAILED")
-    assert local.agent("foo")["exit_code"] == 127
+@pytest.mark.parametrize("program", ["no-such-program", "/no/such/program", "/etc/passwd", "exit"])
+def test_a_missing_program_is_refused_before_anything_is_made(mngr: Cli, program: str) -> None:
+    failed = mngr("create", "foo", "--format", "json", "--", program, "x")
+    failed.fails(
+        1, f"command not found: {program}", str(mngr.provider).replace("local", "localhost")
+    )
+    assert (failed.out, "Done." in failed.err) == ("", False)
+    assert left(mngr) == ("", [], [], "")
+    mngr("create", "foo", "--foreground", "--", program).fails(127, "command not found")
+    mngr.create("foo")
+
+
+def test_a_missing_agent_program_comes_with_its_install_line(mngr: Cli) -> None:
+    for name, package in (("codex", "@openai/codex"), ("opencode", "opencode-ai")):
+        failed = mngr("create", "foo", name, env={"PATH": BASICS})
+        failed.fails(
+            1, f"{name} is not installed on", f"install it with `npm install --global {package}`"
+        )
+    assert left(mngr) == ("", [], [], "")
+
+
+def test_a_program_is_looked_for_where_and_as_the_agent_would(mngr: Cli) -> None:
+    tools = mngr.base / "tools"
+    tools.mkdir()
+    (tools / "mytool").write_text("#!/bin/sh\nexec sleep 1000\n")
+    mngr("create", "foo", "--", "mytool").fails(1, "command not found: mytool")
+    (tools / "mytool").chmod(0o755)
+    path = f"PATH={tools}:{mngr.env['PATH']}"
+    mngr("create", "foo", "--env", path, "--", "mytool").ok()
+    mngr("create", "rel", "--env", f"PATH=bin:{mngr.env['PATH']}", "--", "nope").fails(
+        1, "rel could not be launched: command not found: nope"
+    )
+    mngr.write("bin/nope", "#!/bin/sh\nexec sleep 1000\n").chmod(0o755)
+    mngr.commit("a program")
+    mngr.create("rel", "--env", f"PATH=bin:{mngr.env['PATH']}", "--", "nope")
+    mngr.create("own", "--", "./bin/nope")
+    bring = "cp bin/nope bin/brought"
+    mngr.create("late", "--provision-command", bring, "--", "bin/brought")
+
+
+def test_a_program_missing_from_the_work_directory_leaves_nothing_that_holds_the_name(
+    mngr: Cli,
+) -> None:
+    failed = mngr("create", "foo", "--format", "json", "--", "./nope")
+    failed.fails(1, "foo could not be launched: command not found: ./nope")
+    agents, works, _, branches = left(mngr)
+    assert (agents, works, branches, failed.out) == ("", [], "", "")
+    assert mngr.tmux("list-sessions") == ""
+    mngr.create("foo")
+    assert mngr.agent("foo")["initial_branch"] == "mngr/foo"
+
+
+def test_in_a_subdirectory_the_agent_starts_there(mngr: Cli) -> None:
+    sub = mngr.write("pkg/deep er/x", "x").parent
+    mngr.commit("a package")
+    (mngr.repo / "fresh").mkdir()
+    script = ["sh", "-c", "pwd > here; exec sleep 1000"]
+    where = ("create", "foo", "-w", "side=pwd > side; sleep 1000", "--", *script)
+    mngr(*where, cwd=sub).ok()
+    work = mngr.work_dir("foo")
+    for name in ("here", "side"):
+        file = work / "pkg" / "deep er" / name
+        until(lambda file=file: file.exists() and file.read_text())  # type: ignore[misc]
+        assert file.read_text().strip() == str(file.parent)
+    assert mngr("exec", "foo", "pwd").ok().out.strip() == str(work)
+    assert mngr("exec", "foo", 'echo "$MNGR_AGENT_WORK_DIR"').ok().out.strip() == str(work)
+    for words in (["--branch", "HEAD~1:old"], ["--transfer", "mirror", "--branch", "HEAD~1:older"]):
+        name = f"old-{len(words)}"
+        done = mngr("create", name, *words, "--", "sleep", "1000", cwd=sub).ok()
+        told = f"Note: pkg/deep er is not in the work directory: {name} starts at its top"
+        assert told in done.err.splitlines()
+    assert (
+        "fresh is not in the work directory"
+        in mngr("create", "new", "--", "sleep", "1000", cwd=mngr.repo / "fresh").ok().err
+    )
+    mngr("stop", "foo").ok()
+    (work / "pkg/deep er/here").unlink()
+    mngr("start", "foo").ok()
+    until((work / "pkg/deep er/here").exists, what="the same place after a start")
 
 
 def test_the_environment_is_what_was_promised_and_nothing_else(mngr: Cli) -> None:
@@ -208,12 +282,34 @@ def test_reuse_starts_what_has_ended_and_leaves_alone_what_runs(mngr: Cli) -> No
     mngr("create", "foo", "--reuse", "--", "sh", "-c", "echo x >> runs; exec cat").ok()
     runs = mngr.work_dir("foo") / "runs"
     until(lambda: runs.exists() and runs.read_text() == "x\n")
-    again = mngr("create", "foo", "--reuse", "-m", "hello", "--", "something", "else").ok()
+    same = ("--", "sh", "-c", "echo x >> runs; exec cat")
+    again = mngr("create", "foo", "--reuse", "-m", "hello", *same).ok()
     assert "Reusing foo." in again.err
     until(lambda: "hello" in mngr("capture", "foo").out)
     mngr("stop", "foo").ok()
     mngr("create", "foo", "--reuse").ok()
     until(lambda: runs.read_text() == "x\nx\n")
+
+
+def test_reuse_refuses_an_agent_that_is_not_what_was_asked_for(mngr: Cli) -> None:
+    other = mngr.base / "other"
+    other.mkdir()
+    mngr.create("foo", "--branch", ":mine", "--", "sleep", "1000")
+    before = mngr("event", "foo").ok().out
+    for words, told in {
+        ("--", "something", "else"): "its command is `sleep 1000`",
+        ("mechanic",): "its type is command",
+        ("--transfer", "none"): "its transfer is git-worktree",
+        ("--branch", ":theirs"): "its branch is mine",
+        ("--from", str(other)): f"its source is {mngr.repo}",
+    }.items():
+        for dry in ([], ["--dry-run"]):
+            refused = mngr("create", "foo", "--reuse", "-m", "x", *dry, *words)
+            refused.fails(1, "foo exists, and differs from what was asked", told)
+    same = ("--transfer", "worktree", "--branch", ":mine", "--from", str(mngr.repo))
+    mngr("create", "foo", "--reuse", *same, "--", "sleep", "1000").ok()
+    mngr("create", "foo", "--reuse", cwd=other).ok()
+    assert mngr("event", "foo").ok().out == before
 
 
 def test_the_first_message_is_delivered_after_the_start(mngr: Cli) -> None:

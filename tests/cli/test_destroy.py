@@ -251,3 +251,21 @@ def test_a_person_is_asked_per_agent_and_no_means_no(local: Cli) -> None:
     assert [row["name"] for row in local("list", "--format", "json").ok().json()["agents"]] == [
         "foo"
     ]
+
+
+def test_a_copy_that_nobody_changed_is_no_work_at_risk(mngr: Cli) -> None:
+    plain = mngr.base / "plain"
+    (plain / "sub").mkdir(parents=True)
+    (plain / "sub" / "file").write_text("one")
+    (plain / "old").write_text("one")
+    copy = ("--from", str(plain), "--")
+    mngr.create("same", *copy, "cat", "sub/file")
+    (plain / "old").write_text("changed in the source, which is not the agent's work")
+    mngr("destroy", "same").ok()
+    mngr("restore", "same").ok()
+    mngr("destroy", "same").ok()
+    mngr.create("edited", *copy, "sh", "-c", "echo two > sub/file; rm old; exec sleep 1000")
+    until(lambda: not (mngr.work_dir("edited") / "old").exists())
+    mngr("destroy", "edited").fails(1, "sub/file")
+    (mngr.state_dir("edited") / "copied").unlink()
+    mngr("destroy", "edited").fails(1, "1 files that exist nowhere else")

@@ -89,7 +89,7 @@ def test_wrong_targets_are_refused(local: Cli) -> None:
 
 def test_stopping_what_has_finished_records_nothing(mngr: Cli) -> None:
     mngr.create("foo", *NONE, "--", "sh", "-c", "exit 3")
-    mngr("wait", "foo").ok()
+    mngr("wait", "foo", "FAILED").ok()
     before = records(mngr, "foo"), mngr("event", "foo").ok().out
     assert mngr("stop", "foo").ok().err == "foo is already FAILED (exit code 3).\n"
     assert (records(mngr, "foo"), mngr("event", "foo").ok().out) == before

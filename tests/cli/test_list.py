@@ -41,7 +41,7 @@ def test_filters_choose_and_combine(mngr: Cli) -> None:
     mngr.create("runs", *NONE, "--label", "team=web", "--project", "one")
     mngr.create("fails", *NONE, "--label", "team=ops", "--", "sh", "-c", "exit 3")
     mngr.create("stops", *NONE)
-    mngr("wait", "fails").ok()
+    mngr("wait", "fails", "FAILED").ok()
     mngr("stop", "stops").ok()
     assert names(mngr) == ["runs", "fails", "stops"]
     assert names(mngr, "--running") == names(mngr, "--active") == ["runs"]
@@ -110,6 +110,9 @@ def test_archived_agents_are_shown_only_when_meant(local: Cli) -> None:
     assert names(local, "--archived") == ["aside"]
     assert names(local, "--include", "archived || true") == ["kept", "aside"]
     assert names(local, "--stdin", input="aside\n") == ["aside"]
+    local("rename", "aside", "archived-docs").ok()
+    by_name = ("--include", 'name == "archived-docs" || labels.archived == "x" || true')
+    assert names(local, *by_name) == ["kept"]
 
 
 def test_an_unreadable_record_is_one_line_and_hides_nothing(mngr: Cli) -> None:

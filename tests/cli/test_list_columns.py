@@ -67,6 +67,7 @@ def test_nobody_pays_for_what_nobody_asked(local: Cli, tmp_path: Path) -> None:
     counted = {"PATH": f"{stub.parent}:{local.env['PATH']}"}
     local("list", env=counted).ok()
     local("list", "--format", "json", env=counted).ok()
+    local("list", "--include", 'name != "dirty" && labels.ahead != "x"', env=counted).ok()
     assert not log.exists()
     local("list", "--fields", "name,dirty", env=counted).ok()
     assert len(log.read_text().splitlines()) == 1

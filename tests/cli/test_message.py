@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -168,3 +169,19 @@ def test_on_a_terminal_the_editor_is_asked(local: Cli) -> None:
         screen.mngr("message", "foo")
         screen.shows("foo: delivered")
     arrived(out, "from the\neditor")
+
+
+def test_words_after_the_name_are_explained_instead_of_sent(local: Cli) -> None:
+    local.create("fix", "--", "cat")
+    local.create("docs", "--", "cat")
+    for words in (["hello"], ["all is", "done"], ["docs", "go", "on"]):
+        refused = local("message", "fix", *words)
+        known, text = (["fix", "docs"], words[1:]) if words[0] == "docs" else (["fix"], words)
+        right = shlex.join(["mngr", "message", *known, "-m", " ".join(text)])
+        refused.fails(2, f"there is no agent {text[0]!r}", right)
+    with Screen(local, {"EDITOR": "touch edited;"}) as screen:
+        screen.mngr("message", "fix", "hello")
+        screen.shows("mngr message fix -m hello")
+    assert not (local.repo / "edited").exists()
+    some = local("message", "fix", "nosuch", input="piped\n")
+    assert some.code == 3 and "nosuch" in some.err

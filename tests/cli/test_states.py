@@ -39,7 +39,7 @@ def test_how_it_ended_is_how_it_is_listed(mngr: Cli) -> None:
     mngr.create("shot", *NONE, "--", "sh", "-c", "kill -SEGV $$")
     mngr.create("late", *NONE, "--timeout", "1", "--", "sleep", "1000")
     mngr.create("live", *NONE)
-    mngr("wait", "good", "bad", "shot", "late", "--timeout", "30").ok()
+    mngr("wait", "good", "bad", "shot", "late", "--timeout", "30").fails(1, "3 of 4 failed")
     assert reason(mngr, "good") == ("DONE", "exit code 0")
     assert reason(mngr, "bad") == ("FAILED", "exit code 3")
     assert reason(mngr, "shot") == ("FAILED", "signal SIGSEGV")
@@ -52,7 +52,7 @@ def test_how_it_ended_is_how_it_is_listed(mngr: Cli) -> None:
 def test_a_killed_launcher_did_not_report(mngr: Cli) -> None:
     mngr.create("foo", *NONE)
     os.kill(mngr.agent("foo")["pid"], signal.SIGKILL)
-    mngr("wait", "foo", "--timeout", "20").ok()
+    mngr("wait", "foo", "FAILED", "--timeout", "20").ok()
     assert reason(mngr, "foo") == ("FAILED", "killed before it could report")
     mngr("start", "foo").ok()
     assert mngr.state("foo") == "RUNNING"
@@ -112,7 +112,7 @@ def test_what_tmux_saw_counts_more_than_what_the_agent_wrote(mngr: Cli) -> None:
 @pytest.mark.parametrize("stop", ["tmux", "everything"])
 def test_a_finished_agent_stays_finished_when_its_session_goes(local: Cli, stop: str) -> None:
     local.create("foo", *NONE, "--", "sh", "-c", "exit 4")
-    local("wait", "foo").ok()
+    local("wait", "foo", "FAILED").ok()
     if stop == "tmux":
         kill_server(local)
     else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import re
 import signal
 import subprocess
 import time
@@ -34,7 +36,12 @@ def test_events_tell_what_happened(mngr: Cli) -> None:
         lines = mngr("events", "bar", "--format", machine).ok().out.splitlines()
         assert all({"event_id", "timestamp", "source", "type"} <= set(json.loads(x)) for x in lines)
         assert len(lines) == 5
-    human = mngr("event", "bar").ok().out.splitlines()
+    human = mngr("event", "bar", env={"TZ": "UTC-5:30"}).ok().out.splitlines()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0530", human[1].split("  ")[0])
+    shown = datetime.datetime.fromisoformat(human[1].split("  ")[0])
+    stamp = mngr("event", "bar", "--format", "{timestamp}").ok().out.splitlines()[1]
+    assert stamp.endswith("Z")
+    assert shown == datetime.datetime.fromisoformat(stamp).replace(microsecond=0)
     assert human[1].split("  ")[1:] == ["agent_renamed", "source=mngr", "old_name=foo"]
     mngr("event", "nosuch").fails(4, "nosuch")
     mngr("event", "bar", "--include", "type ==").fails(2, "--include")
@@ -106,7 +113,10 @@ def test_waiting_returns_the_state_reached(mngr: Cli) -> None:
     mngr.create("good", *NONE, "--", "true")
     mngr.create("bad", *NONE, "--", "sh", "-c", "exit 3")
     mngr.create("live", *NONE)
-    assert mngr("wait", "good", "bad").ok().out == "good DONE exit code 0\nbad FAILED exit code 3\n"
+    some = mngr("wait", "good", "bad").fails(1, "1 of 2 failed: bad is FAILED (exit code 3)")
+    assert some.out == "good DONE exit code 0\nbad FAILED exit code 3\n"
+    mngr("wait", "bad", "live", "--any").fails(1, "mngr: bad is FAILED (exit code 3)")
+    assert mngr("wait", "bad", "FAILED").ok().err == ""
     found = mngr("wait", "good", "FAILED", "bad", "DONE", "--format", "json").ok()
     assert [(a["name"], a["exit_code"]) for a in json.loads(found.out)] == [("good", 0), ("bad", 3)]
     assert mngr("wait", "live", "RUNNING").ok().out.startswith("live RUNNING")

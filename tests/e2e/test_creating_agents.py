@@ -161,7 +161,7 @@ def test_a_timeout_ends_the_agent(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
     # end it after a while, whatever it does
     mngr create brief --no-connect --timeout 1s -- sleep 1000
-    mngr wait brief --timeout 1m
+    mngr wait brief FAILED --timeout 1m
     """)
     expect(
         e2e.run(
@@ -169,7 +169,7 @@ def test_a_timeout_ends_the_agent(e2e: E2eSession) -> None:
             comment="end it after a while, whatever it does",
         )
     ).to_succeed()
-    second = e2e.run("mngr wait brief --timeout 1m")
+    second = e2e.run("mngr wait brief FAILED --timeout 1m")
     expect(second).to_succeed()
     expect(second.stdout).to_contain("brief FAILED timed out after 1 s")
     expect(state(e2e, "brief")).to_equal("FAILED")

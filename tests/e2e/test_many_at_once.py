@@ -32,15 +32,15 @@ def test_a_batch_makes_an_agent_of_each_line(e2e: E2eSession) -> None:
 
 def test_the_failed_of_a_batch_are_shown(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # wait for all of them, and show those that failed
-    mngr list --label run=nightly --ids | mngr wait - --timeout 5m
+    # wait for all of them, with exit code 1 if one failed; show those that did
+    mngr list --label run=nightly --ids | mngr wait - --timeout 5m || echo "exit code $?"
     mngr list --label run=nightly --failed --format '{name}: exit code {exit_code}'
     """)
     given(e2e, "unit", "--label run=nightly", command="true")
     given(e2e, "types", "--label run=nightly", command="false")
     first = e2e.run(
-        "mngr list --label run=nightly --ids | mngr wait - --timeout 5m",
-        comment="wait for all of them, and show those that failed",
+        'mngr list --label run=nightly --ids | mngr wait - --timeout 5m || echo "exit code $?"',
+        comment="wait for all of them, with exit code 1 if one failed; show those that did",
     )
     expect(first).to_succeed()
     second = e2e.run(
@@ -48,6 +48,8 @@ def test_the_failed_of_a_batch_are_shown(e2e: E2eSession) -> None:
     )
     expect(second).to_succeed()
     expect(first.stdout).to_contain("unit DONE exit code 0")
+    expect(first.stdout).to_match("exit code 1$")
+    expect(first.stderr).to_contain("1 of 2 failed: types is FAILED")
     expect(second.stdout).to_equal("types: exit code 1\n")
 
 

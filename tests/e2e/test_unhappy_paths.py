@@ -13,7 +13,6 @@ from tests.e2e.world import (
     given,
     host_dir,
     names,
-    show,
     state,
     work_dir,
 )
@@ -69,11 +68,14 @@ def test_a_name_that_cannot_be_one_is_refused_before_anything_happens(
     expect(git(e2e, "branch --list")).to_equal("* main")
 
 
-def test_a_program_that_does_not_exist_is_a_failed_agent_that_says_why(e2e: E2eSession) -> None:
-    e2e.run("mngr create typo --no-connect -- no-such-program")
-    expect(e2e.run("mngr wait typo FAILED --timeout 60s")).to_succeed()
-    expect(show(e2e, "typo")["exit_code"]).to_equal(127)
-    expect(e2e.run("mngr capture typo").stdout).to_contain("no-such-program")
+def test_a_program_that_does_not_exist_is_refused_before_anything_is_made(
+    e2e: E2eSession,
+) -> None:
+    made = e2e.run("mngr create typo --no-connect -- no-such-program")
+    expect(made).to_have_exit_code(1)
+    expect(made.stderr).to_contain("command not found: no-such-program")
+    assert names(e2e) == []
+    expect(git(e2e, "branch --list")).to_equal("* main")
 
 
 def test_an_agent_whose_terminal_vanished_is_lost_and_can_be_started(e2e: E2eSession) -> None:

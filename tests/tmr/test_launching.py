@@ -45,7 +45,8 @@ def test_a_program_that_cannot_start_is_a_failed_launch_and_tried_once_more(loca
     done = local(*words, *more, timeout=PATIENCE)
     done.fails(1, "the run six failed: no agent's work could be taken")
     assert json.loads(done.out)["counts"] == {"launch failed": 4}
-    failed = (Outcome.LAUNCH_FAILED, "command not found: /no/such/program")
+    reason = "command not found: /no/such/program; it is not on localhost"
+    failed = (Outcome.LAUNCH_FAILED, reason)
     assert ends(robots.run) == {(failed, failed)}
     assert "launch failed" in local("tmr", "show", "--format", "{task} {ending}\\n").ok().out
 

@@ -43,6 +43,19 @@ class Launch(Struct):
     """Whether the first prompt rides in argv; else it is sent as a message."""
 
 
+class Login(Struct):
+    """How a program proves to its model's server whose it is."""
+
+    kind: str
+    """none, key, token (long-lived) or renewable."""
+    place: str = ""
+    """The variable or file it is in."""
+    advice: str = ""
+    """What to type for one that parallel agents can share."""
+    expires: float = 0.0
+    """When, in seconds since 1970; 0 where that is not known."""
+
+
 class Receipt(Struct):
     """What became of a message: delivered, queued, typed, blocked or failed."""
 
@@ -136,6 +149,10 @@ class AgentType:
     """What `--foreground` runs: the program without its screen."""
     clear_keys: tuple[str, ...] = ()
     """Keys, as tmux names them, that empty the input before a message is typed into it."""
+
+    def login(self, env: Mapping[str, str]) -> Login | None:
+        """The login an agent with this environment uses; None where it needs none."""
+        return None
 
     def prepare(self, context: LaunchContext) -> Launch:
         return Launch(argv=context.record.argv)

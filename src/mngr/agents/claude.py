@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mngr.agents.base import Delivery, Launch, LaunchContext, Receipt, Tokens, Turn
+    from mngr.agents.base import Delivery, Launch, LaunchContext, Login, Receipt, Tokens, Turn
     from mngr.state import Evidence, Signals
 
 NOT_A_YES = ("AskUserQuestion", "ExitPlanMode")
@@ -55,6 +55,11 @@ class ClaudeAgent(AgentType):
     # Ctrl-U takes a line away, and Ctrl-Y brings them back; Backspace leaves the mode in which a
     # message would be a shell command.
     clear_keys = ("C-u",) * 20 + ("BSpace",)
+
+    def login(self, env: Mapping[str, str]) -> Login | None:
+        from mngr.agents import logins
+
+        return logins.claude(env)
 
     def prepare(self, context: LaunchContext) -> Launch:
         from mngr.agents import claude_launch  # a listing has no use for it

@@ -119,8 +119,9 @@ def state(context: LaunchContext) -> dict[str, Json]:
 
 def _paths(context: LaunchContext) -> list[str]:
     """The program goes by the real path; elsewhere than here, that cannot be known."""
-    path = context.record.work_dir
-    return [path, os.path.realpath(path)] if context.local else [path]
+    record = context.record
+    paths = [record.work_dir, os.path.join(record.work_dir, record.cwd).rstrip("/")]
+    return [*paths, *map(os.path.realpath, paths)] if context.local else paths
 
 
 def _refused_servers(context: LaunchContext, known: dict[str, Json]) -> Json:

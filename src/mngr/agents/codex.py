@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mngr.agents.base import Delivery, LaunchContext, Receipt, Tokens, Turn
+    from mngr.agents.base import Delivery, LaunchContext, Login, Receipt, Tokens, Turn
     from mngr.agents.codex_rollout import Moment
     from mngr.state import Evidence
     from mngr.struct import Json
@@ -85,6 +85,11 @@ class CodexAgent(AgentType):
     clear_keys = ("C-u",) * 20  # one for each line of a draft and one for its end
 
     # launches
+
+    def login(self, env: Mapping[str, str]) -> Login | None:
+        from mngr.agents import logins
+
+        return logins.codex(env)
 
     def prepare(self, context: LaunchContext) -> Launch:
         from mngr.agents import codex_home as home

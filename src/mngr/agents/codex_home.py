@@ -92,10 +92,9 @@ def base(settings: Mapping[str, Toml], context: LaunchContext) -> dict[str, Toml
 
     Codex would start a server of its own that outlives the agent and would run its hooks.
     """
-    trusted = {
-        path: {"trust_level": "trusted"}
-        for path in {context.record.work_dir, os.path.realpath(context.record.work_dir)}
-    }
+    record = context.record
+    paths = {record.work_dir, os.path.join(record.work_dir, record.cwd).rstrip("/")}
+    trusted = {path: {"trust_level": "trusted"} for path in {*paths, *map(os.path.realpath, paths)}}
     return {
         **{key: value for key, value in settings.items() if key != "hooks"},
         "check_for_update_on_startup": False,

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mngr.agents.base import Delivery, LaunchContext, Receipt, Tokens, Turn
+    from mngr.agents.base import Delivery, LaunchContext, Login, Receipt, Tokens, Turn
     from mngr.agents.opencode_talk import Moment
     from mngr.records import AgentRecord
     from mngr.state import Evidence
@@ -87,6 +87,11 @@ class OpenCodeAgent(AgentType):
     clear_keys = ("C-u",) * 20  # one for each line of a draft and one for its end
 
     # launches
+
+    def login(self, env: Mapping[str, str]) -> Login | None:
+        from mngr.agents import logins
+
+        return logins.opencode(env)
 
     def prepare(self, context: LaunchContext) -> Launch:
         _refuse_narrow(context.record)

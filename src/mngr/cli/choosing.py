@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mngr.cli.output import rows, warn
+from mngr.cli.templates import parse_template
 from mngr.errors import UsageError, nearest
-from mngr.filters import Fields, compile_filter, parse_fields, parse_sort, select
+from mngr.filters import Fields, compile_filter, mentioned, parse_fields, parse_sort, select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,9 +110,12 @@ def chosen(args: argparse.Namespace, table: Sequence[Row], fields: Fields = FIEL
 
 def requested(args: argparse.Namespace) -> list[str]:
     """The costly columns that an option or a template speaks of."""
-    said = [args.fields or "", args.sort or "", *args.include, *args.exclude]
-    said += [args.format] if "{" in args.format else []
-    return [name for name in ON_REQUEST if any(name in text for text in said)]
+    said = {name for each in (*args.include, *args.exclude) for name in mentioned(each)}
+    columns = [*(args.fields or "").split(","), *(args.sort or "").split(",")]
+    if "{" in args.format:
+        columns += [field for _, field in parse_template(args.format)]
+    said |= {name.strip(" -").partition(":")[0].partition(".")[0] for name in columns}
+    return [name for name in ON_REQUEST if name in said]
 
 
 def _tests(args: argparse.Namespace, fields: Fields) -> Iterator[Test]:
@@ -146,8 +150,8 @@ def _agent_tests(args: argparse.Namespace) -> Iterator[Test]:
 
 
 def _wants_archived(args: argparse.Namespace) -> bool:
-    """By the flag, by name, or by an expression of their own about it."""
-    return args.archived or args.stdin or any("archived" in each for each in args.include)
+    """Whether they are asked for: by the flag, by name, or by an expression about `archived`."""
+    return args.archived or args.stdin or any("archived" in mentioned(e) for e in args.include)
 
 
 def _require_providers(args: argparse.Namespace) -> None:

@@ -7,9 +7,10 @@ import sys
 
 from mngr.api import Mngr
 from mngr.cli import targets, terminal
-from mngr.cli.output import clean, say
+from mngr.cli.output import can_ask, clean, confirm, say
+from mngr.cli.start import login_notes
 from mngr.errors import MngrError, NotFound, Refused, UsageError
-from mngr.state import ALIVE
+from mngr.state import ALIVE, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Shows the agent's terminal in yours; detach with C-b d, and it runs on. Without TARGET you choose \
-from a list. Inside an agent's terminal it switches to the other agent."""
+from a list. Inside an agent's terminal it switches to the other agent.
+
+An agent that was stopped or lost is started. One that is DONE or FAILED shows its last screen and \
+how it ended; it runs again only with --start, or if you answer yes."""
+
+FINISHED = (State.DONE, State.FAILED)
 
 
 def configure(parser: Parser) -> None:
@@ -28,8 +34,7 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--start",
         action=argparse.BooleanOptionalAction,
-        default=True,
-        help="start it if it does not run (default)",
+        help="start it if it does not run (default: if it was stopped or lost)",
     )
     parser.add_argument(
         "--connect-command",
@@ -41,6 +46,7 @@ def configure(parser: Parser) -> None:
     parser.examples = [
         ("attach to an agent", "mngr connect tests"),
         ("choose from a list", "mngr connect"),
+        ("run a finished agent again", "mngr connect tests --start"),
         ("look, and touch nothing", "mngr connect tests --read-only --no-start"),
         (
             "in a window of its own",
@@ -51,14 +57,33 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    agent = _chosen(args, api)
+    again = bool(args.start)
+    if agent.state in FINISHED and not again:
+        again = _wants_again(args, api, agent)
+        if not again:
+            return 0
     command = args.connect_command or ""
     if not command and not terminal.is_terminal():
         raise UsageError("connecting needs a terminal", "see `mngr capture`, or --connect-command")
-    api = Mngr(args.config, args.registry)
-    agent = _chosen(args, api)
-    if agent.state not in ALIVE:
+    if agent.state not in ALIVE and (again or args.start is None):
         agent = _started(args, api, agent)
     return terminal.connect(agent, command=command, read_only=args.read_only)
+
+
+def _wants_again(args: argparse.Namespace, api: Mngr, agent: Agent) -> bool:
+    """Show how it ended, and ask where somebody can answer."""
+    try:
+        sys.stdout.write(clean(api.capture(agent)))
+    except NotFound:
+        pass  # it never had a screen
+    ended = f"{agent.name} is {agent.state} ({agent.verdict.reason})"
+    hint = f"run it again with `mngr connect {agent.name} --start`"
+    if args.connect_command:
+        raise Refused(ended, hint)
+    say(args, f"{ended}; {hint}")
+    return args.start is None and can_ask(args) and confirm(args, "Run it again?")
 
 
 def _chosen(args: argparse.Namespace, api: Mngr) -> Agent:
@@ -103,8 +128,6 @@ def _by_answer(pool: list[Agent], answer: str) -> Agent:
 
 
 def _started(args: argparse.Namespace, api: Mngr, agent: Agent) -> Agent:
-    if not args.start:
-        return agent
     started = api.start(agent)
     if started.state not in ALIVE:
         say(args, f"{started.name} was started and is {started.state} already.")
@@ -112,5 +135,5 @@ def _started(args: argparse.Namespace, api: Mngr, agent: Agent) -> Agent:
             f"{started.name} is {started.state} ({started.verdict.reason})",
             f"see its screen with `mngr capture {started.name}`",
         )
-    say(args, f"Started {started.name}.")
+    say(args, f"Started {started.name}.{login_notes(api, started, agent)}")
     return started

@@ -8,7 +8,7 @@ import sys
 from mngr.api import Mngr
 from mngr.cli import create_options, terminal
 from mngr.cli.output import clean, one, say, warn
-from mngr.errors import MngrError, UsageError, nearest
+from mngr.errors import MissingProgram, MngrError, UsageError, nearest
 from mngr.quoting import join
 from mngr.state import ALIVE
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from mngr.api import Agent, Created, CreateRequest
     from mngr.cli.parser import Parser
     from mngr.struct import Json
+
+NOT_FOUND = 127
+"""What a shell exits with for a program that is not there."""
 
 DESCRIPTION = """\
 An agent is a program in a terminal of its own, in a work directory of its own. In a git \
@@ -273,7 +276,11 @@ def _created_while_editing(api: Mngr, request: CreateRequest) -> Created:
 
 
 def _foreground(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
-    created = _made(args, api, request)
+    try:
+        created = _made(args, api, request)
+    except MissingProgram as error:
+        warn(str(error))
+        return NOT_FOUND
     agent = created.agent
     tell_remarks(args, created)
     try:

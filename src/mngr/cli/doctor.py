@@ -19,9 +19,11 @@ COLUMNS = ["check", "status", "detail", "remedy"]
 
 def configure(parser: Parser) -> None:
     parser.description = (
-        "Check the programs mngr needs, its home, plugins, records and hosts, and look for stale "
+        "Check the programs mngr needs, the logins of coding agents, mngr's home, plugins, records "
+        "and hosts, and look for stale "
         "state. Each line says what is wrong and what to do about it. Warnings do not count as "
-        "problems; `absent` is an agent's program that is not installed."
+        "problems; `absent` is an agent's program that is not installed, or a login that was not "
+        "found. A renewable login that parallel agents would share is a warning."
     )
     parser.add_argument("--fix", action="store_true", help="do what can be done without asking")
     parser.add_dry_run()

@@ -7,7 +7,7 @@ import sys
 
 from mngr.api import Mngr
 from mngr.cli import targets
-from mngr.cli.output import cell, rows
+from mngr.cli.output import cell, local_time, rows
 from mngr.cli.watching import for_ever
 from mngr.errors import UsageError
 from mngr.filters import Fields, compile_filter
@@ -34,7 +34,8 @@ PLAIN = ("event_id", "timestamp", "type", "agent_id", "agent_name")
 def configure(parser: Parser) -> None:
     parser.description = (
         "Print the events of an agent, oldest first: created, exited, stopped, started, renamed, "
-        "a message delivered. Machine formats are one JSON object per line."
+        "a message delivered. Times are local; machine formats are one JSON object per line, with "
+        "times in UTC."
     )
     parser.completes(parser.add_argument("target", metavar="TARGET", help="the agent"), "agent")
     parser.add_argument("source", nargs="?", metavar="SOURCE", help="only events from this source")
@@ -105,5 +106,4 @@ def _line(event: Event) -> str:
         for key, value in event.items()
         if key not in PLAIN and value not in ("", None)
     ]
-    stamp = cell(event.get("timestamp"))[:19].replace("T", " ")
-    return "  ".join([stamp, cell(event["type"]), *details])
+    return "  ".join([local_time(event.get("timestamp")), cell(event["type"]), *details])

@@ -54,11 +54,9 @@ def run(args: argparse.Namespace) -> int:
     from mngr.ops import merge
 
     api = Mngr(args.config, args.registry)
-    chosen = targets.agents(args, api)
+    chosen = targets.all_agents(args, api)
     here = merge.place(api.world, os.getcwd())
-    failures: list[MngrError] = list(args.failures)
-    for error in failures:
-        warn(str(error))
+    failures: list[MngrError] = []
     done: list[Merged] = []
     for at, agent in enumerate(chosen):
         try:

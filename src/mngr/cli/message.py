@@ -16,6 +16,7 @@ from mngr.state import ALIVE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from mngr.api import Agent
     from mngr.cli.parser import Parser
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
     api = Mngr(args.config, args.registry)
     agents = targets.agents(args, api)
-    text = normalise(_text(args))
+    text = normalise(_text(args, agents))
 
     def send(agent: Agent) -> Reply:
         if args.dry_run:
@@ -93,17 +94,33 @@ def _refusal(error: MngrError) -> Reply:
     return Reply(receipt=Receipt(outcome=outcome, detail=str(error)))
 
 
-def _text(args: argparse.Namespace) -> str:
+def _text(args: argparse.Namespace, agents: Sequence[Agent]) -> str:
     text = given_text(args)
     if args.message_file == "-" and _names_from_stdin(args):
         raise UsageError("standard input cannot hold both the names and the message")
     if text is not None:
         return text
+    if terminal.input_is_terminal():
+        _explain_words(args, agents)
     if terminal.is_terminal() and not args.headless:
         return terminal.compose()
     if _names_from_stdin(args) or terminal.input_is_terminal():
         raise UsageError("there is no message", "use -m TEXT or --message-file FILE")
-    return read_stdin()
+    text = read_stdin()
+    if not text:
+        _explain_words(args, agents)
+    return text
+
+
+def _explain_words(args: argparse.Namespace, agents: Sequence[Agent]) -> None:
+    """`message fix hello`: the words after the agents' names were meant to be the text."""
+    known = [word for word in args.target if any(word in (a.name, a.id) for a in agents)]
+    words = args.target[len(known) :]
+    if args.failures and words and known == args.target[: len(known)]:
+        from mngr.quoting import join
+
+        right = join(["mngr", "message", *known, "-m", " ".join(words)])
+        raise UsageError(f"there is no agent {words[0]!r}", f"to send it as a text: {right}")
 
 
 def _names_from_stdin(args: argparse.Namespace) -> bool:

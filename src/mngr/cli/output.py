@@ -71,9 +71,14 @@ def warn(text: str) -> None:
     _note(f"mngr: {clean(text)}")
 
 
+def can_ask(args: Namespace) -> bool:
+    """Whether somebody is there to see a question and to answer it."""
+    return not args.headless and _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+
+
 def confirm(args: Namespace, question: str, default: bool = False) -> bool:
     """Ask; without a terminal on both ends nobody could answer, and guessing may lose work."""
-    if args.headless or not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
+    if not can_ask(args):
         raise Refused(f"nobody to ask: {clean(question)}", "pass --force to do it anyway")
     sys.stderr.write(f"{clean(question)} [{'Y/n' if default else 'y/N'}] ")
     sys.stderr.flush()
@@ -110,6 +115,18 @@ def cell(value: Json) -> str:
     else:
         text = json.dumps(value)
     return text if text.isprintable() else clean(re.sub(r"[\r\n\t]+", " ", text))
+
+
+def local_time(stamp: Json) -> str:
+    """An ISO 8601 time as the reader's clock shows it, with its zone; other text as it is."""
+    import time
+
+    from mngr.filters.values import parse_timestamp
+
+    moment = parse_timestamp(stamp) if isinstance(stamp, str) else None
+    if moment is None:
+        return cell(stamp)
+    return time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(moment.micros / 1e6))
 
 
 def coloured() -> bool:

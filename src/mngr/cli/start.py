@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         return agent if args.dry_run else api.start(agent)
 
     def describe(before: Agent, after: Agent) -> tuple[Row, str]:
-        return after.to_json(), _note(args, before, after)
+        return after.to_json(), _note(args, before, after) + login_notes(api, after, before)
 
     code = targets.each(args, chosen, start, describe)
     if args.connect and not code and not args.dry_run:
@@ -66,6 +66,15 @@ def started(agent: Agent, verb: str = "Started") -> str:
     if agent.state in ALIVE:
         return f"{verb} {agent.name}."
     return f"{verb} {agent.name}; it is {agent.state} ({agent.verdict.reason})."
+
+
+def login_notes(api: Mngr, agent: Agent, before: Agent) -> str:
+    """Lines about a login that others use as well, where the agent was really started."""
+    if agent.state not in ALIVE or agent.evidence.this_started == before.evidence.this_started:
+        return ""
+    from mngr.ops import logins
+
+    return "".join(f"\nNote: {remark}" for remark in logins.remarks(api.world, agent))
 
 
 def _connect(args: argparse.Namespace, api: Mngr, agent: Agent) -> int:

@@ -72,6 +72,17 @@ def agents(
     return list(found.values())
 
 
+def all_agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
+    """As `agents`, but one unknown target among several is an error before anything is done."""
+    chosen = agents(args, api)
+    if args.failures:
+        *others, last = args.failures
+        for other in others:
+            warn(str(other))
+        raise last
+    return chosen
+
+
 def named(args: argparse.Namespace) -> list[str]:
     """The words that name agents, with standard input read where asked for."""
     given = list(getattr(args, "target", ()))

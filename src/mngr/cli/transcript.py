@@ -7,7 +7,7 @@ import sys
 
 from mngr.api import Mngr
 from mngr.cli import targets
-from mngr.cli.output import bold, cell, clean, rows
+from mngr.cli.output import bold, cell, clean, local_time, rows
 from mngr.cli.watching import for_ever
 from mngr.errors import UsageError
 from mngr.ops.transcripts import ROLES
@@ -104,7 +104,7 @@ def _print(args: argparse.Namespace, records: Iterable[Record]) -> None:
 
 def _told(record: Record, whole: bool) -> str:
     role = next((role for role, type in ROLES.items() if type == record["type"]), "?")
-    stamp = cell(record["timestamp"])[:19].replace("T", " ")
+    stamp = local_time(record["timestamp"])
     text = clean(str(record["text"])).strip("\n")
     lines = text.split("\n") if text.strip() else []
     if role == "tool" and not whole:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr.api import Mngr, State
 from mngr.cli import targets
-from mngr.cli.output import rows, warn
+from mngr.cli.output import cell, rows, warn
 from mngr.durations import parse_duration
 from mngr.errors import NotFound, PartialFailure, UsageError, nearest
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Wait until all agents named, or with --any the first of them, are in one of the given states. \
-Without a state: until each has ended (STOPPED, DONE, FAILED, LOST) or is WAITING for somebody.
+Without a state: until each has ended (STOPPED, DONE, FAILED, LOST) or is WAITING for somebody; \
+agents that are FAILED or LOST then make it exit with 1.
 
 Words in capitals that are states are states; write an agent of such a name by its id."""
 
@@ -39,6 +40,7 @@ def configure(parser: Parser) -> None:
     add("--all", action="store_true", help="when all of them are (the default)")
     add("--timeout", type=parse_duration, metavar="TIME", help="give up after this long: exit 124")
     parser.exit_status = [
+        ("1", "an agent is FAILED or LOST, and no state was given"),
         ("4", "an agent does not exist, or all of them vanished while waiting"),
         ("124", "the time was up"),
     ]
@@ -64,22 +66,30 @@ def run(args: argparse.Namespace) -> int:
     _report(args, reached)
     if chosen and not reached:
         return NotFound.exit_code
+    if not states and _failed(reached):
+        return 1
     return PartialFailure.exit_code if vanished else 0
+
+
+def _failed(reached: Sequence[Agent]) -> bool:
+    """Name the agents that ended badly; a state that was asked for by name is no failure."""
+    bad = [agent for agent in reached if agent.state in (State.FAILED, State.LOST)]
+    if bad:
+        named = ", ".join(f"{a.name} is {a.state} ({cell(a.verdict.reason)})" for a in bad)
+        warn(named if len(reached) == 1 else f"{len(bad)} of {len(reached)} failed: {named}")
+    return bool(bad)
 
 
 def _agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
     """All of them, or an error at once: a slip in a name or state must not wait for ever."""
     try:
-        chosen = targets.agents(args, api)
-        for error in args.failures:
-            raise error
+        return targets.all_agents(args, api)
     except NotFound as error:
         for word in args.target:
             near = nearest(word, tuple(map(str, State))) if word.isupper() else ""
             if near and repr(word) in error.message:
                 raise NotFound(error.message, f"did you mean the state {near!r}?") from None
         raise
-    return chosen
 
 
 def _split(args: argparse.Namespace) -> list[State]:
@@ -104,7 +114,5 @@ def _report(args: argparse.Namespace, reached: Sequence[Agent]) -> None:
     if args.format != "human":
         rows(args, [agent.to_json() for agent in reached], [])
         return
-    from mngr.cli.output import cell
-
     for agent in reached:
         print(" ".join([agent.name, agent.state, cell(agent.verdict.reason)]))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mngr.filters.syntax import BadExpression
     from mngr.struct import Json
 
-__all__ = ["Fields", "compile_filter", "parse_fields", "parse_sort", "select"]
+__all__ = ["Fields", "compile_filter", "mentioned", "parse_fields", "parse_sort", "select"]
 
 
 def compile_filter(
@@ -67,6 +67,22 @@ def compile_filter(
             raise UsageError(f"data nested too deeply to compare in {where}") from None
 
     return test
+
+
+def mentioned(expression: str) -> set[str]:
+    """The names an expression uses, without what follows a dot or stands in quotes."""
+    from mngr.filters.syntax import BadExpression, tokenize
+
+    try:
+        tokens = tokenize(expression)
+    except BadExpression:
+        return set()  # compile_filter says what is wrong with it
+    pairs = zip([None, *tokens], tokens, strict=False)
+    return {
+        token.text
+        for before, token in pairs
+        if token.kind == "word" and (before is None or before.text != ".")
+    }
 
 
 def _refusal(error: BadExpression, where: str) -> UsageError:

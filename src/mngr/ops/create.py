@@ -12,12 +12,12 @@ import time
 
 from mngr import events
 from mngr.address import parse_address
-from mngr.errors import MngrError, Taken, UsageError
-from mngr.ops import destroy, launch, names, sources, types, workdir
+from mngr.errors import MissingProgram, MngrError, Taken, UsageError
+from mngr.ops import destroy, launch, names, risk, sources, types, workdir
 from mngr.ops.change import change
 from mngr.ops.listing import Agent, agents, one, refreshed
 from mngr.ops.steps import step
-from mngr.records import AgentRecord, Window, encode, record_stem, work_dir
+from mngr.records import AgentRecord, Window, agent_dir, encode, record_stem, work_dir
 from mngr.state import State
 from mngr.struct import Json, Struct
 
@@ -87,7 +87,11 @@ def create(world: World, request: CreateRequest) -> Created:
     if request.reuse and name:
         existing = _existing(world, host, name)
         if existing is not None:
-            return _reuse(world, existing, request)
+            from mngr.ops import reusing
+
+            reusing.refuse_different(host, existing, request)
+            agent, receipt = reusing.reuse(world, existing, request.message)
+            return Created(agent=agent, receipt=receipt, reused=True)
     request, chosen = types.settled(world, host, request)
     agent_id = events.new_id("agent")
     name = _claim(world, host, name, agent_id)
@@ -148,19 +152,6 @@ def _existing(world: World, host: Host, name: str) -> Agent | None:
     return one(mine, name) if mine else None
 
 
-def _reuse(world: World, agent: Agent, request: CreateRequest) -> Created:
-    from mngr.ops import lifecycle
-
-    if agent.state not in (State.CREATING, State.RUNNING, State.WAITING):
-        agent = lifecycle.start(world, agent)
-    receipt = None
-    if request.message:
-        from mngr.ops import message
-
-        receipt = message.send(world, agent, request.message)
-    return Created(agent=agent, receipt=receipt, reused=True)
-
-
 def _create_claimed(
     world: World, host: Host, name: str, agent_id: str, request: CreateRequest
 ) -> tuple[AgentRecord, bool, tuple[str, ...]]:
@@ -170,12 +161,18 @@ def _create_claimed(
     env = {**launch.agent_environment(host, record), **_declared(kind.environment), **request.env}
     if sum(map(len, env.values())) > ENV_LIMIT:
         raise UsageError("the agent's environment is larger than 1 MiB")
+    login = kind.login(env)
+    if login is not None and login.kind == "renewable":
+        record = record.replace(login=login.place)
     context = launch.context(host, record)
     prepared = kind.prepare(
         context.replace(env=env, prompt=request.message, parent=request.conversation)
     )
     if not prepared.argv:
         raise UsageError("nothing to run", "give a command after --, or an agent type")
+    if not (request.provision or request.uploads):  # these may bring the program
+        path = {**env, **prepared.env}.get("PATH", "")
+        types.require_program(host, kind, prepared.argv[0], path)
     if not host.swap(record_stem(host.home, agent_id), 0, encode(record)):
         raise MngrError(f"the id {agent_id} exists already", "try again")
     step("recorded")
@@ -186,6 +183,9 @@ def _create_claimed(
         host.put(launch.launch_files(world, host, record, prepared, env))
         step("files")
         _provision(host, record, request)
+        if record.transfer == "rsync":
+            copied = os.path.join(agent_dir(host.home, agent_id), "copied")
+            risk.mark_copied(host, record.work_dir, copied)
         launch.launch(host, record, "agent_created")
         step("launched")
     except (MngrError, OSError, KeyboardInterrupt):
@@ -199,6 +199,9 @@ def preview(world: World, request: CreateRequest) -> tuple[str, Host, Plan | Non
     host, name = place(world, request)
     existing = _existing(world, host, name) if name else None
     if existing is not None and request.reuse:
+        from mngr.ops import reusing
+
+        reusing.refuse_different(host, existing, request)
         return name, host, None
     if existing is not None and existing.verdict.reason != "create interrupted":
         raise Taken(f"the name {name!r} is taken", "choose another, or use --reuse")
@@ -234,6 +237,7 @@ def _record(
         type=request.type or "command",
         argv=request.args,
         work_dir=plan.work_dir,
+        cwd=plan.origin.subdir if plan.transfer.startswith("git-") else "",
         source=plan.source,
         repository=plan.repository,
         transfer=plan.transfer,
@@ -274,11 +278,22 @@ def _make_work_dir(
 ) -> tuple[AgentRecord, tuple[str, ...]]:
     made = workdir.make(host, world.home, plan, request.progress)
     step("work_dir")
-    if made.branch == plan.branch:
-        return record, made.remarks
-    renamed = change(host, record.id, lambda current: current.replace(branch=made.branch))
-    told = f"the branch {plan.branch} exists already; using {made.branch}"
-    return renamed, (told, *made.remarks)
+    remarks, changes = list(made.remarks), {}
+    if made.branch != plan.branch:
+        changes["branch"] = made.branch
+        remarks.insert(0, f"the branch {plan.branch} exists already; using {made.branch}")
+    if record.cwd and not _is_folder(host, os.path.join(record.work_dir, record.cwd)):
+        changes["cwd"] = ""
+        remarks.append(
+            f"{record.cwd} is not in the work directory: {record.name} starts at its top"
+        )
+    if changes:
+        record = change(host, record.id, lambda current: current.replace(**changes))
+    return record, tuple(remarks)
+
+
+def _is_folder(host: Host, path: str) -> bool:
+    return host.run(["test", "-d", path], timeout=30).code == 0
 
 
 def _provision(host: Host, record: AgentRecord, request: CreateRequest) -> None:
@@ -307,12 +322,30 @@ def _confirmed(
     reading = next((a for a in agents(world, [record.id])), None)
     if reading is None:
         raise MngrError(f"{record.name} is gone right after its creation")
+    _require_launched(world, reading)
     world.emit("agent_created", reading.host, reading.record)
+    if reading.record.login:
+        from mngr.ops import logins
+
+        remarks = (*remarks, *logins.remarks(world, reading))
     receipt = None
     if request.message and not took_prompt:
         receipt = _first_message(world, reading, request.message)
         reading = refreshed(world, reading)
     return Created(agent=reading, receipt=receipt, remarks=remarks)
+
+
+def _require_launched(world: World, agent: Agent) -> None:
+    """An agent whose program was never run is undone, and keeps neither name nor branch."""
+    evidence = agent.evidence
+    if evidence.this_started is not None or evidence.this_exit is None:
+        return
+    destroy.discard(world, agent.host, agent.record)
+    reason = agent.verdict.reason
+    missing = reason.startswith("command not found:")
+    hint = "a relative path is looked up where the agent starts" if missing else ""
+    kind = MissingProgram if missing else MngrError
+    raise kind(f"{agent.name} could not be launched: {reason}", hint)
 
 
 def _first_message(world: World, agent: Agent, text: str) -> Receipt:

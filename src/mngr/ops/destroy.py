@@ -45,6 +45,7 @@ def risk(agent: Agent, *, drop_branch: bool = False) -> Risk:
         losing_branch=losing,
         source=record.source,
         base=record.base_commit,
+        copied=os.path.join(agent_dir(agent.host.home, record.id), "copied"),
     )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import time
 
 from mngr import tmux
 from mngr.errors import MngrError
 from mngr.hosts import spawn
-from mngr.ops import gc, types
+from mngr.ops import gc, logins, types
 from mngr.ops.listing import agents
 from mngr.struct import Json, Struct
 
@@ -119,6 +120,10 @@ def _programs(world: World) -> Iterator[Finding]:
             detail=f"{kind.program} is {'' if found else 'not '}installed",
             remedy="" if found else kind.install,
         )
+        login = kind.login(os.environ) if found else None
+        if login is not None:
+            status, detail, remedy = logins.described(name, login, time.time())
+            yield Finding(check=f"login {name}", status=status, detail=detail, remedy=remedy)
     if not any(kind.program in there for name, kind in kinds if name != types.LAST_RESORT):
         own = types.LAST_RESORT in dict(kinds)
         other = ", or use `mngr create NAME mechanic`, which needs no model" if own else ""

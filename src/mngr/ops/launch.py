@@ -58,7 +58,7 @@ note "$dir/events.jsonl" "$1"
 # '': an ignored signal would stay ignored in the program. HUP ends it: when tmux dies, only the
 # end of the session's leader makes the kernel tell the program too.
 trap : INT QUIT TERM
-cd {work_dir} || ended 125 '"work directory is missing"'
+cd {cwd} 2> /dev/null || cd {work_dir} || ended 125 '"work directory is missing"'
 unset OLDPWD
 {links}command -v {program} > /dev/null || {{
   printf 'mngr: %s: command not found\n' {program} >&2
@@ -83,7 +83,7 @@ kill "$viewer" 2> /dev/null
 
 WINDOW = """#!/bin/sh
 {mark}. {dir}/env
-cd {work_dir} || exit 125
+cd {cwd} 2> /dev/null || cd {work_dir} || exit 125
 unset OLDPWD
 exec sh -c "$1"
 """
@@ -99,6 +99,7 @@ def launcher(home: str, record: AgentRecord, launch: Launch) -> str:
         mark=tmux_scripts.MARK.format(mark=tmux_scripts.mark(record.id)),
         launch=quote(record.launch),
         work_dir=quote(record.work_dir),
+        cwd=quote(os.path.join(record.work_dir, record.cwd)),
         links="".join(
             f'ln -sfn {quote(target)} "$dir"/{quote(path)}\n'
             for path, target in launch.links.items()
@@ -154,7 +155,9 @@ def launch_files(
     }
     if record.windows:
         mark = tmux_scripts.MARK.format(mark=tmux_scripts.mark(record.id))
-        window = WINDOW.format(mark=mark, dir=quote(folder), work_dir=quote(record.work_dir))
+        cwd = quote(os.path.join(record.work_dir, record.cwd))
+        there = quote(record.work_dir)
+        window = WINDOW.format(mark=mark, dir=quote(folder), work_dir=there, cwd=cwd)
         files[os.path.join(folder, "window.sh")] = (os.fsencode(window), 0o700)
     if watcher.Limits.of(record):
         files |= watcher.files(world, host, record)

@@ -43,8 +43,12 @@ def at_risk(
     losing_branch: str = "",
     source: str = "",
     base: str = "",
+    copied: str = "",
 ) -> Risk:
-    """Files that differ from HEAD, untracked files, and commits no surviving ref reaches."""
+    """Files that differ from HEAD, untracked files, and commits no surviving ref reaches.
+
+    Of a copy: what changed since `copied` was made, see `mark_copied`.
+    """
     repo = Repo(run=host.run, path=work_dir)
     checkout = git.checkout(repo) if transfer.startswith("git-") else None
     if checkout is not None and _name(checkout.top) != _name(work_dir):
@@ -52,6 +56,9 @@ def at_risk(
     if transfer == "git-mirror" and checkout is not None:
         files, lost = mirror.at_risk(host, work_dir, source, base)
         return Risk(files=tuple(files), commits=tuple(lost))
+    if transfer == "rsync" and copied:
+        changed = _changed(host, work_dir, copied)
+        return _whole(host, work_dir) if changed is None else Risk(files=tuple(changed))
     if transfer != "git-worktree" or checkout is None:
         # A copy, or a worktree whose repository is gone: there is nothing to compare it with.
         return _whole(host, work_dir)
@@ -67,6 +74,38 @@ def at_risk(
 def _name(path: str) -> str:
     """Enough to tell them apart, however the way there is spelled."""
     return path.rstrip("/").rpartition("/")[2]
+
+
+# $1 work directory, $2 the mark. File systems round times: only when a change to the directory
+# itself is seen as newer than the mark, every later change will be. Without -cnewer, no mark.
+MARK = r"""
+: > "$2" && tries=0 || exit 1
+while [ "$tries" -lt 300 ]; do
+  chmod u+r "$1" && newer=$(find "$1" -prune -cnewer "$2" 2> /dev/null) || break
+  [ -z "$newer" ] || exit 0
+  tries=$((tries + 1)); sleep 0.01
+done
+rm -f "$2"
+"""
+
+# By the time of the last change to content, mode or name, which no program can set. The directory
+# itself does not count: the mark changes it, and so does a move to the trash and back.
+CHANGED = '[ -f "$2" ] && cd "$1" && find . ! -name . -cnewer "$2"'
+
+
+def mark_copied(host: Host, work_dir: str, copied: str) -> None:
+    """Note that all files of a copy are now as mngr made them."""
+    host.run(["sh", "-c", MARK, "mngr", work_dir, copied], timeout=60)
+
+
+def _changed(host: Host, work_dir: str, copied: str) -> list[str] | None:
+    """Paths that were changed or added; None where that cannot be told."""
+    done = host.run(["sh", "-c", CHANGED, "mngr", work_dir, copied], timeout=120)
+    if done.code:
+        return None
+    found = sorted(done.stdout.decode("utf-8", "replace").splitlines())
+    folders = {path.rpartition("/")[0] for path in found}  # what is in them says enough
+    return [path.removeprefix("./") for path in found if path not in folders]
 
 
 def _whole(host: Host, work_dir: str) -> Risk:

@@ -38,6 +38,8 @@ class Source(Struct):
     """A work tree whose uncommitted changes always come along, on `folder_host`."""
     overlay: str = ""
     """A commit whose files are laid over those of the base, uncommitted."""
+    subdir: str = ""
+    """Where in the repository the user is: the agent starts in the same place."""
     folder: str = ""
     folder_host: Host | None = None
     """The directory to copy where that is asked for, and whose it is."""
@@ -75,10 +77,24 @@ def directory(host: Host, path: str) -> Source:
     """A place on this machine."""
     repo = Repo(run=transport.source_run(host), path=path)
     checkout = git.checkout(repo)
-    top = checkout.top if checkout else path
-    if checkout:
-        repo = repo.replace(path=top)
-    return Source(path=top, repo=repo, checkout=checkout, folder=path)
+    if checkout is None:
+        return Source(path=path, repo=repo, folder=path)
+    top = checkout.top
+    subdir = os.path.relpath(os.path.realpath(path), os.path.realpath(top))
+    return Source(
+        path=top, repo=repo.replace(path=top), checkout=checkout, folder=path,
+        subdir="" if subdir == "." or subdir.startswith("..") else subdir,
+    )  # fmt: skip
+
+
+def is_other(host: Host, text: str, source: str) -> bool:
+    """Whether `--from` names another place than a record does; here is what it is without it."""
+    if ":" in text and not os.path.isdir(text):
+        return text != source
+    if not os.path.isdir(text) or os.path.realpath(text) == os.path.realpath(os.curdir):
+        return False
+    found = directory(host, os.path.abspath(text))
+    return source not in (found.path, found.folder)
 
 
 def _is_bare(path: str) -> bool:
@@ -135,7 +151,7 @@ def from_agent(world: World, agent: Agent) -> Source:
     return Source(
         path=record.source, repo=home.repo, bare=isinstance(home.repo, Bare), carried=theirs,
         checkout=Checkout(top=home.repo.path, common_dir=home.folder, head=tip, branch=""),
-        folder=record.work_dir, folder_host=agent.host,
+        subdir=record.cwd, folder=record.work_dir, folder_host=agent.host,
     )  # fmt: skip
 
 
@@ -148,6 +164,6 @@ def _from_snapshot(world: World, found: Snapshot) -> Source:
     transfer.fetch_ref(agent, home.repo, found.ref, found.ref)
     return Source(
         path=agent.record.source, repo=home.repo, bare=isinstance(home.repo, Bare),
-        overlay=found.commit,
+        overlay=found.commit, subdir=agent.record.cwd,
         checkout=Checkout(top=home.repo.path, common_dir=home.folder, head=found.parent, branch=""),
     )  # fmt: skip

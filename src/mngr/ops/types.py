@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mngr.errors import UsageError, nearest
+from mngr.errors import MissingProgram, UsageError, nearest
 from mngr.ops.limits import require_meter
 from mngr.ops.watcher import Limits
 from mngr.struct import Struct
@@ -101,6 +101,31 @@ FIND = 'for each; do command -v "$each" > /dev/null && printf "%s\\n" "$each"; d
 def installed(host: Host, programs: Iterable[str]) -> set[str]:
     done = host.run(["sh", "-c", FIND, "mngr", *programs], timeout=30)
     return set(done.stdout.decode("utf-8", "replace").splitlines())
+
+
+# Whether the program $1 can be run with $2, or else the host's own, as PATH. What is relative to a
+# work directory that is not there yet counts as found. Not `command -v`: it knows words of the
+# shell too.
+LOOK = r"""
+case $1 in /*) [ -f "$1" ] && [ -x "$1" ]; exit ;; */*) exit 0 ;; esac
+set -f; IFS=: relative=
+for each in ${2:-$PATH}; do
+  case $each in /*) ;; *) relative=1; continue ;; esac
+  if [ -f "$each/$1" ] && [ -x "$each/$1" ]; then exit 0; fi
+done
+[ -n "$relative" ]
+"""
+
+
+def require_program(host: Host, kind: AgentType, program: str, path: str) -> None:
+    """Refuse what could not be run, before anything is made."""
+    if host.run(["sh", "-c", LOOK, "mngr", program, path], timeout=30).code != 1:
+        return
+    if program == kind.program and kind.install:
+        told = f"{program} is not installed on {host.ref.name}"
+        raise MissingProgram(told, f"install it with `{kind.install}`")
+    where = "" if "/" in program else "the PATH of "
+    raise MissingProgram(f"command not found: {program}", f"it is not on {where}{host.ref.name}")
 
 
 def with_program(world: World) -> list[tuple[str, AgentType]]:

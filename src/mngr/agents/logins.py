@@ -1,0 +1,97 @@
+"""Which login a coding agent uses: a key, a long-lived token, or one that each client renews.
+
+A renewable login is one refresh token. Each renewal replaces it, so of several clients that share
+it, all but the last to renew are logged out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from mngr.agents.base import Login
+from mngr.agents.jsonl import number, table, text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mngr.struct import Json
+
+LIMIT = 1 << 20
+
+CLAUDE_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+CLAUDE_CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
+CLAUDE_TOKEN = "CLAUDE_CODE_OAUTH_TOKEN"  # noqa: S105 - the name of a variable
+CLAUDE_ADVICE = f"run `claude setup-token` and set {CLAUDE_TOKEN}, or use ANTHROPIC_API_KEY"
+CODEX_ADVICE = "log in with an API key: `printenv OPENAI_API_KEY | codex login --with-api-key`"
+OPENCODE_ADVICE = "log in with an API key: `opencode auth login`"
+
+
+def claude(env: Mapping[str, str]) -> Login | None:
+    from mngr.agents import claude_home
+
+    for name in (*CLAUDE_KEYS, *CLAUDE_CLOUDS):
+        if env.get(name):
+            return Login(kind="key", place=name)
+    if env.get(CLAUDE_TOKEN):
+        return Login(kind="token", place=CLAUDE_TOKEN)
+    folder = claude_home.user_folder()
+    if _load(os.path.join(folder, "settings.json")).get("apiKeyHelper"):
+        return Login(kind="key", place="apiKeyHelper")
+    path = os.path.join(folder, claude_home.CREDENTIALS)
+    account = table(_load(path).get("claudeAiOauth"))
+    if account:
+        return _account(path, CLAUDE_ADVICE, account.get("refreshToken"), account.get("expiresAt"))
+    if sys.platform == "darwin":
+        return None  # it is in the keychain, or not
+    return Login(kind="none", advice=f"run `claude` and log in, or {CLAUDE_ADVICE}")
+
+
+def codex(env: Mapping[str, str]) -> Login | None:
+    from mngr.agents import codex_home
+
+    home = codex_home.users_home()
+    if not codex_home.needs_login(codex_home.read_settings(home)):
+        return None
+    path = os.path.join(home, "auth.json")
+    content = _load(path)
+    tokens = table(content.get("tokens"))
+    if tokens.get("refresh_token") and text(content.get("auth_mode")) != "apikey":
+        return Login(kind="renewable", place=path, advice=CODEX_ADVICE)
+    if content.get("OPENAI_API_KEY"):
+        return Login(kind="key", place=path)
+    name = next((name for name in codex_home.KEYS if env.get(name)), "")
+    if name:
+        return Login(kind="key", place=name)
+    return Login(kind="none", advice=f"run `codex login`, or {CODEX_ADVICE}")
+
+
+def opencode(env: Mapping[str, str]) -> Login | None:
+    """Its models without an account make `none` no fault."""
+    base = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
+    path = os.path.join(base, "opencode", "auth.json")
+    accounts = [table(value) for value in _load(path).values()]
+    for account in accounts:
+        if account.get("type") == "oauth":
+            return _account(path, OPENCODE_ADVICE, account.get("refresh"), account.get("expires"))
+    if accounts:
+        return Login(kind="key", place=path)
+    return None
+
+
+def _account(path: str, advice: str, refresh: Json, expires: Json) -> Login:
+    """Without a refresh token it is what it is until it expires; times are in milliseconds."""
+    kind = "renewable" if text(refresh) else "token"
+    return Login(kind=kind, place=path, advice=advice, expires=number(expires) / 1000)
+
+
+def _load(path: str) -> dict[str, Json]:
+    try:
+        if not os.path.isfile(path):
+            return {}
+        with open(path, "rb") as file:
+            return table(json.loads(file.read(LIMIT)))
+    except (OSError, ValueError, RecursionError):
+        return {}

@@ -1,0 +1,68 @@
+"""The words of a shell command, each character with the place it comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+EXPANSION = "\0"
+"""Stands for a variable or for a command's output: what that is, nobody can tell."""
+
+_EXPANDED = r"\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`|\$(?:\w+|\{\w+\}|[?#@*!$-])"
+# A quote that nobody closes is an apostrophe.
+_PART = re.compile(
+    rf"""(?P<blank>[ \t\r]+|\\\n)|(?P<operator>[;&|<>()\n])|\$'(?P<ansi>(?:\\.|[^'\\])*)'"""
+    rf"""|'(?P<single>[^']*)'|"(?P<double>(?:\\.|[^"\\])*)"|(?P<expanded>{_EXPANDED})"""
+    r"""|\\(?P<escaped>.)|(?P<bare>.)""",
+    re.DOTALL,
+)
+_INNER = {
+    "single": re.compile(r"(?P<bare>.)", re.DOTALL),
+    "ansi": re.compile(r"\\(?P<escaped>.)|(?P<bare>.)", re.DOTALL),
+    "double": re.compile(
+        rf'\\(?P<escaped>[$`"\\])|(?P<expanded>{_EXPANDED})|(?P<bare>.)', re.DOTALL
+    ),
+}
+
+
+class Char(NamedTuple):
+    """One character of a word, written at `start` to `end`."""
+
+    text: str
+    start: int
+    end: int
+
+
+class Word(NamedTuple):
+    """What a program gets as one argument; an operator of the shell is a word without any."""
+
+    chars: list[Char]
+    end: int
+
+    @property
+    def text(self) -> str:
+        return "".join(char.text for char in self.chars)
+
+
+def words(command: str) -> Iterator[Word]:
+    chars: list[Char] = []
+    end = 0
+    for part in _PART.finditer(command):
+        kind = str(part.lastgroup)
+        if kind in ("blank", "operator"):
+            yield from [Word(chars, end)] if chars else []
+            yield from [Word([], part.end())] if kind == "operator" else []
+            chars = []
+        elif kind in _INNER:
+            inner = _INNER[kind].finditer(command, *part.span(kind))
+            chars += [_char(each) for each in inner]
+        else:
+            chars.append(_char(part))
+        end = part.end()
+    yield from [Word(chars, end)] if chars else []
+
+
+def _char(part: re.Match[str]) -> Char:
+    kind = str(part.lastgroup)
+    return Char(EXPANSION if kind == "expanded" else part[kind], part.start(), part.end())

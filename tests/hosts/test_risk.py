@@ -1,0 +1,77 @@
+"""What counts as work in a plain copy: every change, and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mngr.hosts.base import Host
+from mngr.hosts.local import LocalHost
+from mngr.ops.risk import Risk, at_risk, mark_copied
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return LocalHost(str(tmp_path / "home"))
+
+
+@pytest.fixture
+def work(tmp_path: Path, host: Host) -> Path:
+    """A copy right after it was made."""
+    folder = tmp_path / "work"
+    (folder / "sub").mkdir(parents=True)
+    for name in ("sub/file", "sub/other", "old"):
+        (folder / name).write_text("one")
+    mark_copied(host, str(folder), str(tmp_path / "copied"))
+    return folder
+
+
+def risk(host: Host, work: Path) -> Risk:
+    return at_risk(host, str(work), "rsync", copied=str(work.parent / "copied"))
+
+
+def test_looking_and_moving_the_whole_changes_nothing(host: Host, work: Path) -> None:
+    subprocess.run(["grep", "-r", "one", "."], cwd=work, check=True, capture_output=True)
+    assert not risk(host, work)
+    work.rename(work.parent / "trash").rename(work)
+    assert not risk(host, work)
+
+
+@pytest.mark.parametrize(
+    ("script", "named"),
+    [
+        ("printf two > sub/file", "sub/file"),
+        ("printf two > sub/file; touch -r old sub/file", "sub/file"),
+        ("cp -p old sub/file", "sub/file"),
+        ("touch new", "new"),
+        ("touch 'sub/odd name'", "sub/odd name"),
+        ("mv old moved", "moved"),
+        ("ln -s old link", "link"),
+        ("mkdir empty", "empty"),
+        ("rm sub/file", "sub"),
+        ("chmod +x old", "old"),
+    ],
+)
+def test_any_change_is_work(host: Host, work: Path, script: str, named: str) -> None:
+    subprocess.run(["sh", "-c", script], cwd=work, check=True)
+    assert risk(host, work).files == (named,)
+
+
+def test_without_the_mark_all_files_count(host: Host, work: Path) -> None:
+    (work.parent / "copied").unlink()
+    assert risk(host, work).files == ("3 files that exist nowhere else",)
+
+
+def test_where_find_knows_no_times_of_change_there_is_no_mark(
+    host: Host, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub = tmp_path / "bin" / "find"
+    stub.parent.mkdir()
+    stub.write_text('#!/bin/sh\ncase "$*" in *-cnewer*) exit 1 ;; esac\nexec /usr/bin/find "$@"\n')
+    stub.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{stub.parent}:/usr/bin:/bin")
+    assert risk(host, work).files == ("3 files that exist nowhere else",)
+    mark_copied(host, str(work), str(tmp_path / "copied"))
+    assert not (tmp_path / "copied").exists()
