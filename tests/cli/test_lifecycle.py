@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 from tests.support.cli import Cli, lives, until
@@ -101,9 +100,7 @@ def test_a_program_that_ignores_signals_and_hides_still_ends(mngr: Cli, tmp_path
     mngr.create("foo", "--", "sh", str(script))
     work = mngr.work_dir("foo")
     until(lambda: (work / "ready").exists() and (work / "hidden").exists())
-    began = time.monotonic()
     mngr("stop", "foo", env={"MNGR__STOP__GRACE": "0.2s"}).ok()
-    assert time.monotonic() - began < 20
     assert mngr.state("foo") == "STOPPED"
     assert not mngr.processes()
 

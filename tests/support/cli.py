@@ -17,6 +17,7 @@ from typing import Any
 from mngr import tmux
 
 ROOT = Path(__file__).parents[2]
+KILL_AT, KILLING = "MNGR_KILL_AT", "tests.support.killing"
 
 
 @dataclass
@@ -129,7 +130,7 @@ class Cli:
             self.argv(*args),
             input=data,
             stdin=subprocess.DEVNULL if data is None else None,
-            env=self.env | (env or {}),
+            env=self.environment(env),
             cwd=cwd or self.repo,
             capture_output=True,
             timeout=timeout,
@@ -139,6 +140,14 @@ class Cli:
             stream.decode("utf-8", "surrogateescape") for stream in (done.stdout, done.stderr)
         )
         return Result(list(args), done.returncode, out, err)
+
+    def environment(self, more: dict[str, str] | None = None) -> dict[str, str]:
+        """What a command is given; the step to be killed at needs the plugin that does it."""
+        env = self.env | (more or {})
+        if KILL_AT in env and "MNGR__PLUGINS__MODULES" not in (more or {}):
+            modules = json.loads(env.get("MNGR__PLUGINS__MODULES", "[]"))
+            env["MNGR__PLUGINS__MODULES"] = json.dumps([*modules, KILLING])
+        return env
 
     def start(self, *args: str, **options: object) -> subprocess.Popen[bytes]:
         """In the background; the caller waits for it or ends it."""
