@@ -19,8 +19,9 @@ __all__ = ["pytest_configure", "pytest_xdist_make_scheduler"]
 # A shell starts what it puts into the background with Ctrl-C ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Two loaded cores are no place for deadlines on single examples.
-settings.register_profile("mngr", deadline=None)
+# Two loaded cores are no place for deadlines on single examples. `make soak` tries many more.
+settings.register_profile("mngr", deadline=None, max_examples=40)
+settings.register_profile("soak", deadline=None, max_examples=1000)
 settings.load_profile("mngr")
 
 

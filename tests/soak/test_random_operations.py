@@ -1,4 +1,4 @@
-"""The long audit: hundreds of random commands from eight processes, and kills at random instants."""
+"""The long audit: hundreds of random commands from eight processes, and random kills."""
 
 from __future__ import annotations
 

@@ -129,19 +129,33 @@ class Audit:
 
     def check(self) -> None:
         """Everything that must hold once all is quiet, and again when all is destroyed."""
-        until(lambda: not self._unaccounted(), 60, f"unaccounted for: {self._unaccounted()}")
+        self._quiet()
         self._collect()
+        self._settled()
         names = self._names()
         assert sorted(set(names)) == sorted(names), "two agents have one name"
         self._all_found()
         if names:
             self.cli("destroy", "--force", *names, timeout=PATIENCE).ok()
         assert self._names() == []
-        until(lambda: not self._unaccounted(), 60, f"still running: {self._unaccounted()}")
+        self._settled()
         self._collect()
         self._all_found()
         self.cli.git("fsck", "--connectivity-only")
         assert not self.complaints, "\n".join(self.complaints)
+
+    def _quiet(self) -> None:
+        """What killed commands started comes to its end: git, a visit to the host."""
+        ours = [pid for pid in self.cli.processes() if not agent_id_of(pid)]
+        working = [pid for pid in ours if not command_of(pid).startswith("tmux")]
+        until(lambda: not any(map(lives, working)), PATIENCE, "the last command's end")
+
+    def _settled(self) -> None:
+        """Agents run only as listed."""
+        deadline = time.monotonic() + 60
+        while unaccounted := self._unaccounted():
+            assert time.monotonic() < deadline, f"unaccounted for: {unaccounted}"
+            time.sleep(0.2)
 
     def _names(self) -> list[str]:
         listed = self.cli("list", "--format", "json").ok().json()
@@ -160,13 +174,17 @@ class Audit:
     def _unaccounted(self) -> list[str]:
         """Processes of this world that belong to no agent that runs."""
         agents = self.cli("list", "--format", "json").ok().json()["agents"]
-        running = {each["id"] for each in agents if each["state"] == "RUNNING"}
+        states = {each["id"]: f"{each['state']} ({each['state_reason']})" for each in agents}
+        found = [(command_of(pid), agent_id_of(pid)) for pid in self.cli.processes()]
         return [
-            command
-            for pid in self.cli.processes()
-            if (command := command_of(pid)) and agent_id_of(pid) not in running
-            if not command.startswith("tmux")
+            f"{command}of {agent or 'no agent'}, {states.get(agent, self._whereabouts(agent))}"
+            for command, agent in found
+            if command and not command.startswith("tmux")
+            if not states.get(agent, "").startswith("RUNNING")
         ]
+
+    def _whereabouts(self, agent: str) -> str:
+        return "in the trash" if agent and (self.cli.home / "trash" / agent).exists() else "unknown"
 
     def _all_found(self) -> None:
         there = found(self.cli)
@@ -220,7 +238,7 @@ def write(place: Path, token: str) -> bool:
 def found(cli: Cli) -> set[str]:
     """The names of all files, and the subjects and files of all commits, of this world."""
     there = set()
-    for folder, folders, files in os.walk(cli.home):
+    for _, folders, files in os.walk(cli.home):
         folders[:] = [name for name in folders if name != ".git"]
         there |= {name for name in files if name.startswith("t-")}
     for repository in repositories(cli):
@@ -237,12 +255,10 @@ def repositories(cli: Cli) -> Iterator[Path]:
 
 def command_of(pid: int) -> str:
     try:
-        words = (
-            Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        )
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
     except OSError:
         return ""
-    return words if lives(pid) else ""
+    return words.decode(errors="replace") if lives(pid) else ""
 
 
 def agent_id_of(pid: int) -> str:
