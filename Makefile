@@ -36,8 +36,9 @@ bench: setup-dev ## how fast it is here
 docs: setup-dev ## write the man pages anew
 	@$(BIN)/python -m mngr.cli.manual --write man
 
-soak: setup-dev ## the tests that take minutes
+soak: setup-dev ## the tests that take minutes, and properties on many more examples
 	@$(BIN)/pytest -m soak $(SOAK_ARGS) tests
+	@$(BIN)/pytest -m 'hypothesis and not soak' --hypothesis-profile=soak -n $(JOBS) tests
 
 self-test: setup-dev ## the pipeline on mngr's own end-to-end tests: the failing, and ten more
 	@$(BIN)/mngr tmr run tests/e2e --type mechanic --only failing --sample 10 --seed $(SEED) \

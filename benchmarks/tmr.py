@@ -103,9 +103,17 @@ def peak(pid: int) -> float:
 
 def simulated(many: int) -> float:
     """Seconds for so many tasks: real scheduler, journal and fold, simulated agents and clock."""
+    began = time.perf_counter()
+    ended = played(many)
+    took = time.perf_counter() - began
+    assert sum(1 for task in ended.tasks.values() if task.verdict) == many
+    return took
+
+
+def played(many: int) -> Run:
+    """A run of so many tasks, as its journal tells it when all have come to an end."""
     with tempfile.TemporaryDirectory() as base:
         folder, clock = Path(base, "run"), SimulatedClock()
-        began = time.perf_counter()
         with Journal(folder, clock.now) as journal:
             run = Run()
             options = to_json(Options(max_agents=200))
@@ -117,10 +125,7 @@ def simulated(many: int) -> float:
                 apply(run, journal.append(type, fields))
             fleet, inspector = SimulatedFleet(clock), SimulatedInspector()
             Conductor(run, journal, fleet, inspector, clock, Inline()).conduct(1.0)
-        ended = fold(read(folder))
-        took = time.perf_counter() - began
-    assert sum(1 for task in ended.tasks.values() if task.verdict) == many
-    return took
+        return fold(read(folder))
 
 
 if __name__ == "__main__":

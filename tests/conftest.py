@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +19,9 @@ __all__ = ["pytest_configure", "pytest_xdist_make_scheduler"]
 # A shell starts what it puts into the background with Ctrl-C ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Two loaded cores are no place for deadlines on single examples.
-settings.register_profile("mngr", deadline=None)
+# Two loaded cores are no place for deadlines on single examples. `make soak` tries many more.
+settings.register_profile("mngr", deadline=None, max_examples=40)
+settings.register_profile("soak", deadline=None, max_examples=1000)
 settings.load_profile("mngr")
 
 
@@ -43,3 +45,10 @@ def local(tmp_path: Path) -> Iterator[Cli]:
     cli = Cli(tmp_path)
     yield cli
     ended(cli)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """pytest removes what earlier runs left, 40 s for 100,000 files; one that a test starts must
+    neither wait for that nor leave its own to others."""
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(tmp_path_factory.mktemp("inner"))

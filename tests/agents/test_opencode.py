@@ -309,8 +309,8 @@ def test_a_run_without_a_screen_is_run_again() -> None:
 
 
 def test_a_conversation_that_never_began_begins_again() -> None:
-    resumed = OPENCODE.resume(context().replace(evidence=evidence(state("ready"), prompt=True)))
-    assert "--prompt=go" in resumed.argv or resumed.argv[-1] == SESSION
+    ready = evidence(state("ready", session=""), prompt=True)
+    assert OPENCODE.resume(context().replace(evidence=ready)).argv == ("opencode", "--prompt=go")
     nothing = OPENCODE.resume(context().replace(evidence=evidence(prompt=True)))
     assert nothing.argv == ("opencode", "--prompt=go")
 

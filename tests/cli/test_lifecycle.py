@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -106,9 +105,7 @@ def test_a_program_that_ignores_signals_and_hides_still_ends(mngr: Cli, tmp_path
     mngr.create("foo", "--", "sh", str(script))
     work = mngr.work_dir("foo")
     until(lambda: (work / "ready").exists() and (work / "hidden").exists())
-    began = time.monotonic()
     mngr("stop", "foo", env={"MNGR__STOP__GRACE": "0.2s"}).ok()
-    assert time.monotonic() - began < 20
     assert mngr.state("foo") == "STOPPED"
     assert not mngr.processes()
 

@@ -17,6 +17,7 @@ from mngr.config import Config
 from mngr.ops import rewind
 from mngr.plugins import load_registry
 from tests.support.cli import Cli
+from tests.support.properties import examples
 
 Tree = dict[str, tuple[str, bytes]]
 
@@ -332,7 +333,7 @@ def write(folder: Path, wanted: dict[str, tuple[str, bytes]]) -> None:
             path.chmod(0o755 if kind == "executable" else 0o644)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(examples(10), suppress_health_check=list(HealthCheck))
 @given(files, files, files, st.booleans())
 def test_any_tree_comes_back_exactly_and_so_does_the_one_it_replaced(
     first: Tree, second: Tree, third: Tree, commits: bool

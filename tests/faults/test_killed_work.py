@@ -147,7 +147,14 @@ DESTROY = (
 )
 
 
-@pytest.mark.parametrize("step", [*MIGRATE, *CREATE, *DESTROY])
+# A clone that is killed is proven above, a destroy in test_killed: the others take half a minute.
+SHORT = (*MIGRATE, "work_dir", "work_moved")
+LONG = [
+    pytest.param(step, marks=pytest.mark.soak) for step in (*CREATE, *DESTROY) if step not in SHORT
+]
+
+
+@pytest.mark.parametrize("step", [*SHORT, *LONG])
 def test_a_killed_migration_loses_nothing_and_a_repeat_completes_it(both: Cli, step: str) -> None:
     work = busy(both)
     then, original = work_of(work), both.agent("foo")["id"]

@@ -18,6 +18,7 @@ from mngr import tmux
 from mngr.api import CreateRequest, Mngr
 from mngr.config import Config
 from mngr.plugins import load_registry
+from tests.support.properties import examples
 
 ENV = {
     **os.environ,
@@ -158,8 +159,7 @@ def index(where: Path) -> str:
 @pytest.mark.parametrize("provider", ["local", "bare"])
 @pytest.mark.parametrize("mode", MODES)
 @settings(
-    max_examples=int(os.environ.get("MNGR_TEST_EXAMPLES", "12")),
-    deadline=None,
+    examples(5),
     suppress_health_check=list(HealthCheck),
     # An example takes half a second: shrinking a failure would take minutes.
     phases=(Phase.explicit, Phase.reuse, Phase.generate),

@@ -18,6 +18,7 @@ from mngr.errors import MngrError, Refused, Taken, UsageError
 from mngr.git import Repo
 from mngr.hosts.local import LocalHost
 from mngr.ops import workdir
+from tests.support.properties import examples
 
 NAMES = ("a", "b b", "c'c", "d\nd", "-e", "é", "dir/f", "dir/g", "$(h)")
 IDENTITY = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
@@ -62,7 +63,7 @@ files = st.dictionaries(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(examples(10), suppress_health_check=list(HealthCheck))
 @given(files, files, st.sets(st.sampled_from(NAMES)), st.sets(st.sampled_from(NAMES)))
 def test_include_dirty_makes_the_new_tree_equal_to_the_old_one(
     committed: dict[str, tuple[str, bytes]],

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from mngr import tmux
 
 ROOT = Path(__file__).parents[2]
+KILL_AT, KILLING = "MNGR_KILL_AT", "tests.support.killing"
 
 
 @dataclass
@@ -86,10 +91,8 @@ class Cli:
                 "MNGR__PROVIDERS__BARE__HOME": str(self.home),
                 "MNGR__COMMANDS__CREATE__PROVIDER": "bare",
             }
-        self.repo.mkdir()
-        self.git("init", "-q")
-        self.write("README", "hello\n")
-        self.commit("first")
+        shutil.copytree(first_commit(), self.repo)
+        self.git("update-index", "--refresh")  # the index knows each file by its inode
 
     # the repository
 
@@ -129,7 +132,7 @@ class Cli:
             self.argv(*args),
             input=data,
             stdin=subprocess.DEVNULL if data is None else None,
-            env=self.env | (env or {}),
+            env=self.environment(env),
             cwd=cwd or self.repo,
             capture_output=True,
             timeout=timeout,
@@ -139,6 +142,14 @@ class Cli:
             stream.decode("utf-8", "surrogateescape") for stream in (done.stdout, done.stderr)
         )
         return Result(list(args), done.returncode, out, err)
+
+    def environment(self, more: dict[str, str] | None = None) -> dict[str, str]:
+        """What a command is given; the step to be killed at needs the plugin that does it."""
+        env = self.env | (more or {})
+        if KILL_AT in env and "MNGR__PLUGINS__MODULES" not in (more or {}):
+            modules = json.loads(env.get("MNGR__PLUGINS__MODULES", "[]"))
+            env["MNGR__PLUGINS__MODULES"] = json.dumps([*modules, KILLING])
+        return env
 
     def start(self, *args: str, **options: object) -> subprocess.Popen[bytes]:
         """In the background; the caller waits for it or ends it."""
@@ -169,10 +180,21 @@ class Cli:
         return str(self.agent(name)["state"])
 
     def state_dir(self, name: str) -> Path:
-        return self.home / "agents" / str(self.agent(name)["id"])
+        return self.home / "agents" / str(self.record(name)["id"])
 
     def work_dir(self, name: str) -> Path:
-        return Path(self.agent(name)["work_dir"])
+        return Path(self.record(name)["work_dir"])
+
+    def record(self, name: str) -> dict[str, Any]:
+        """What is on the host's disk: asking `list` for it costs a process each time."""
+        newest: dict[Path, Path] = {}
+        for path in (self.home / "agents").glob("*/agent.*.json"):
+            newest[path.parent] = max(newest.get(path.parent, path), path, key=revision)
+        records = [json.loads(path.read_bytes()) for path in newest.values()]
+        found = [record for record in records if record["name"] == name]
+        assert len(found) == 1, f"{name}: {found}"
+        mine: dict[str, Any] = found[0]
+        return mine
 
     @property
     def socket(self) -> str:
@@ -219,6 +241,25 @@ class Cli:
         return found
 
 
+def revision(record: Path) -> int:
+    return int(record.name.split(".")[1])
+
+
+@cache
+def first_commit() -> Path:
+    """A repository with one commit, made once per process; every world begins with a copy."""
+    made = Path(tempfile.mkdtemp(prefix="mngr-first-commit-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    git = ["git", "-c", "user.name=Tester", "-c", "user.email=tester@example.com"]
+    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    (made / "README").write_text("hello\n")
+    for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], cwd=made, env=env, check=True)
+    for sample in made.glob(".git/hooks/*.sample"):
+        sample.unlink()
+    return made
+
+
 def lives(pid: int | str) -> bool:
     """A process that ended but that nobody reaped does not."""
     try:
@@ -238,9 +279,16 @@ def first_line(running: subprocess.Popen[bytes], timeout: float = 15) -> bytes:
 
 
 def until(condition: Callable[[], object], timeout: float = 15, what: str = "") -> None:
-    """Wait for a condition; a failure says what was waited for."""
+    """Wait for a condition; a failure says what was waited for.
+
+    Between two looks it rests for as long as a look takes: a look may be a whole command, and what
+    is waited for needs the processor too.
+    """
     deadline = time.monotonic() + timeout
+    began = time.monotonic()
     while not condition():
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if now > deadline:
             raise AssertionError(f"not within {timeout} s: {what or condition}")
-        time.sleep(0.02)
+        time.sleep(max(0.02, min(now - began, 0.5)))
+        began = time.monotonic()

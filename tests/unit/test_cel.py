@@ -6,12 +6,13 @@ from typing import TypeAlias
 
 import cel
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mngr.errors import UsageError
 from mngr.filters import Fields, compile_filter
 from mngr.struct import Json
+from tests.support.properties import examples
 
 Text: TypeAlias = st.SearchStrategy[str]
 
@@ -137,7 +138,7 @@ moments: Text = st.deferred(
     )
 )
 
-THOROUGH = settings(max_examples=150, deadline=None)
+THOROUGH = examples(40)
 
 
 @THOROUGH

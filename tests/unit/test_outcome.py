@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from mngr.errors import BadRecord
 from mngr.ops import publishing
 from mngr.outcome import BYTES_LIMIT, TEXT_LIMIT, Outcome, cleaned, parse_outcome
+from tests.support.properties import examples
 
 HEAD = "0123456789abcdef0123456789abcdef01234567"
 GOOD: dict[str, Any] = {
@@ -240,7 +241,7 @@ def test_publish_says_all_it_was_told(place: Path, shell: list[str]) -> None:
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TEXTS, TEXTS)
 def test_any_text_arrives(place: Path, text: str, other: str) -> None:
     done = publish(

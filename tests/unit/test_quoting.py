@@ -6,17 +6,18 @@ import os
 import subprocess
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.ops.launch import env_file
 from mngr.quoting import join, quote
+from tests.support.properties import examples
 
 raw = st.binary(max_size=40).map(lambda data: os.fsdecode(data.replace(b"\0", b"")))
 PRINT = ["printf", "%s\\0"]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(40)
 @given(st.lists(raw, min_size=1, max_size=5))
 def test_any_words_reach_a_program_through_sh_byte_for_byte(words: list[str]) -> None:
     script = os.fsencode(f"exec env {join([*PRINT, *words])}")
@@ -28,7 +29,7 @@ def test_a_word_with_an_equals_sign_is_never_an_assignment() -> None:
     assert quote("A=b") == "'A=b'"
 
 
-@settings(max_examples=40, deadline=None)
+@examples(20)
 @given(st.dictionaries(st.from_regex(r"X_[A-Z0-9_]{1,10}", fullmatch=True), raw, max_size=4))
 def test_any_environment_passes_through_the_env_file(env: dict[str, str]) -> None:
     script = b"set -e\n" + env_file(env) + b"exec env -0\n"

@@ -9,11 +9,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.hosts.local import LocalHost
 from mngr.ops import transport
+from tests.support.properties import examples
 
 words = st.lists(
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
@@ -34,7 +35,7 @@ class Echo(LocalHost):
         return [*self.prefix, *argv]  # type: ignore[misc]
 
 
-@settings(max_examples=60)
+@examples(20)
 @given(words, st.text(st.characters(codec="utf-8", exclude_characters="\0")))
 def test_every_word_reaches_the_host_as_it_is(prefix: list[str], path: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

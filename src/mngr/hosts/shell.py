@@ -207,9 +207,8 @@ def _unpack(data: bytes) -> dict[str, dict[str, bytes]]:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             for member in archive:
                 agent_id, _, name = member.name.removeprefix("./").partition("/")
-                if member.isfile() and name and member.size <= RECORD_LIMIT + 1:
-                    content = archive.extractfile(member)
-                    found.setdefault(agent_id, {})[name] = content.read() if content else b""
+                if name and member.isfile() and (content := archive.extractfile(member)):
+                    found.setdefault(agent_id, {})[name] = content.read(RECORD_LIMIT + 1)
     except tarfile.TarError as error:
         raise Unreachable(f"a torn archive of the agents' files arrived: {error}") from None
     return found

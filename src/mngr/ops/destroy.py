@@ -6,6 +6,7 @@ First the intent is recorded and the processes end, then everything moves to the
 
 from __future__ import annotations
 
+import os
 import time
 
 from mngr.errors import MngrError, NotFound
@@ -15,7 +16,7 @@ from mngr.ops.burial import Destroyed, bury, gone, told
 from mngr.ops.change import changed
 from mngr.ops.ending import end_processes
 from mngr.ops.steps import step
-from mngr.records import AgentRecord, Removal, StopIntent
+from mngr.records import AgentRecord, Removal, StopIntent, agent_dir
 from mngr.state import ALIVE
 
 TYPE_CHECKING = False
