@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mngr import git
-from mngr.git import Repo
-from mngr.ops import mirror
+from mngr.errors import Refused
+from mngr.ops import mirror, transport
 from mngr.struct import Struct
 
 TYPE_CHECKING = False
@@ -45,9 +45,19 @@ def at_risk(
     base: str = "",
 ) -> Risk:
     """Files that differ from HEAD, untracked files, and commits no surviving ref reaches."""
-    repo = Repo(run=host.run, path=work_dir)
+    try:
+        return _judged(host, work_dir, transfer, losing_branch, source, base)
+    except Refused as refused:
+        # Not looked at for good reason; it may hold anything.
+        return Risk(files=(refused.message,))
+
+
+def _judged(
+    host: Host, work_dir: str, transfer: str, losing_branch: str, source: str, base: str
+) -> Risk:
+    repo = transport.stranger(host, work_dir, transfer, source)
     if transfer == "git-mirror" and git.checkout(repo) is not None:
-        files, lost = mirror.at_risk(host, work_dir, source, base)
+        files, lost = mirror.at_risk(repo, source, base)
         return Risk(files=tuple(files), commits=tuple(lost))
     if transfer != "git-worktree" or git.checkout(repo) is None:
         # A copy, or a worktree whose repository is gone: there is nothing to compare it with.
