@@ -40,6 +40,7 @@ TIMEOUT = 120.0
 UNHEARD = (
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
     *("-c", "log.showSignature=false", "-c", "protocol.ext.allow=never"),
+    *("-c", "submodule.recurse=false"),
 )
 
 
@@ -76,7 +77,8 @@ class Repo(Struct):
         """stdout, or a GitError with git's own complaint."""
         done = self.attempt(*args, input=input)
         if done.code:
-            raise GitError(f"git {args[0]} failed in {self.path}: {complaint(done)}")
+            verb = next((word for word in args if word[0] != "-" and "=" not in word), "")
+            raise GitError(f"git {verb} failed in {self.path}: {complaint(done)}")
         return done.stdout
 
     def attempt(self, *args: str, input: bytes | None = None) -> Completed:

@@ -214,8 +214,9 @@ furnish() {
   furnished=$common foreign= private= version=0
   ordinary "$gitdir/config.worktree" "$common/config" "$common/packed-refs" "$common/shallow" \
     "$common/info/exclude" "$common/info/attributes"
+  # HEAD and worktrees: git asks which branches are checked out elsewhere.
   ln -s "$common/refs" "$common/packed-refs" "$common/shallow" "$common/logs" "$common/info" \
-    "$door/" || exit 1
+    "$common/HEAD" "$common/worktrees" "$door/" || exit 1
   [ ! -d "$common/reftable" ] || ln -s "$common/reftable" "$door/" || exit 1
   {
     printf '%s' "$quiet"
@@ -240,6 +241,7 @@ enter_nested() {
 OPEN = r"""
 umask 077
 objects= furnished= index= allowed=none
+[ -d "$1" ] || mkdir -p "$1"
 door=$(mktemp -d "$1/.put.XXXXXX") || exit 1
 trap 'rm -rf "$door"' EXIT
 trap 'exit 130' HUP INT TERM

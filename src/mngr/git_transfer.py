@@ -98,21 +98,41 @@ class Way(Struct):
     """How git on this machine reaches a repository."""
 
     url: str
-    service: str = ""
-    """The command that serves it, where that is not git's own."""
+    command: str = ""
+    """What serves it, for a shell, where git's own service does not; SERVICE is to be filled in."""
 
     @property
-    def flags(self) -> tuple[str, ...]:
-        return OVER_EXT if self.url.startswith("ext::") else ()
+    def over_ext(self) -> bool:
+        return self.url.startswith("ext::")
+
+    def option(self, service: str) -> list[str]:
+        return [f'--{service}=sh -c "$MNGR_SERVICE"'] if self.command and not self.over_ext else []
+
+    def serving(self, run: Run, service: str) -> Run:
+        """The command rides in a variable: git shows and notes addresses, so they stay short."""
+        variable = f"MNGR_SERVICE={self.command.replace(SERVICE, service)}"
+
+        def with_service(
+            argv: Sequence[str], *, input: bytes | None = None, timeout: float
+        ) -> Completed:
+            return run(["env", variable, *argv], input=input, timeout=timeout)
+
+        return with_service if self.command else run
+
+
+SERVICE = "\0"
+"""Stands for git's service in an argv: no word can hold it, and no host's quoting touches it."""
+BY_VARIABLE = 'ext::sh -c eval% "$MNGR_SERVICE"'
 
 
 def upload(source: Repo, to: Way, refspecs: Sequence[str]) -> Completed:
     """Push exactly these, without the user's hooks, signatures or followers."""
     _refuse_rewritten(source, to.url)
     words = ["-q", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"]
-    words += [f"--receive-pack={to.service} receive-pack"] if to.service else []
-    call = source.replace(timeout=LONG).attempt
-    return call(*QUIET, *to.flags, "push", *words, "--", to.url, *refspecs)
+    words += to.option("receive-pack")
+    ext = OVER_EXT if to.over_ext else ()
+    pusher = source.replace(timeout=LONG, run=to.serving(source.run, "receive-pack"))
+    return pusher.attempt(*QUIET, *ext, "push", *words, "--", to.url, *refspecs)
 
 
 def _refuse_rewritten(repo: Repo, url: str) -> None:
@@ -133,10 +153,9 @@ def fetch(repo: Repo, url: str, refspecs: Sequence[str]) -> Completed:
 
 def fetch_theirs(repo: Stranger, way: Way, refspecs: Sequence[str]) -> Completed:
     """From an agent into refs only: no work tree, HEAD, tag or FETCH_HEAD changes."""
-    words = [*FETCH, "--no-write-fetch-head"]
-    words += [f"--upload-pack={way.service} upload-pack"] if way.service else []
-    kind = "ext" if way.url.startswith("ext::") else "file"
-    into = repo.replace(timeout=LONG, trusted=True, allowed=kind)
+    words = [*FETCH, "--no-write-fetch-head", *way.option("upload-pack")]
+    run, kind = way.serving(repo.run, "upload-pack"), "ext" if way.over_ext else "file"
+    into = repo.replace(timeout=LONG, run=run, trusted=True, allowed=kind)
     return into.attempt(*words, "--", way.url, *refspecs)
 
 

@@ -78,7 +78,9 @@ class Planter:
         """Every setting that names a program, added to a configuration file."""
         keys = [*PROGRAMS, *(FILTERS if filters else ())]
         settings = {key: self.program(f"{where}-{key}") for key in keys}
-        settings |= SWITCHES | {"include.path": str(self._included(where))}
+        settings |= SWITCHES
+        if where != "shared":  # what is included comes later, and so hides the plain setting
+            settings["include.path"] = str(self._included(where))
         settings |= {f"alias.{name}": "!" + self.program(f"{where}-alias") for name in ALIASES}
         elsewhere = f"ext::{self.program(f'{where}-ext')}"
         settings |= {"remote.evil.url": elsewhere, f"url.{elsewhere} .insteadOf": "/"}

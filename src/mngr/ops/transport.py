@@ -5,7 +5,7 @@ from __future__ import annotations
 from mngr.git import Repo
 from mngr.git_door import Stranger
 from mngr.git_scripts import CLEAN
-from mngr.git_transfer import SERVE, Bare, Way
+from mngr.git_transfer import BY_VARIABLE, SERVE, SERVICE, Bare, Way
 from mngr.hosts import spawn
 from mngr.quoting import join
 
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 DEADLINE = 6 * 3600.0
 """Seconds a whole tree may take over a thin line."""
-
-SERVICE = "\0"
-"""Stands for git's service in an argv: no word can hold it, and no host's quoting touches it."""
 
 
 def is_here(host: Host) -> bool:
@@ -70,18 +67,14 @@ def to_mirror(host: Host, path: str) -> Way:
     if is_here(host):
         return Way(url=path)
     quiet = ["-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null"]
-    return _over(host, ["git", *quiet, SERVICE, path])
+    words = host.argv(["git", *quiet, SERVICE, path])
+    return Way(url="ext::" + " ".join(map(ext_word, words)))
 
 
 def to_agent(host: Host, work: Stranger) -> Way:
     """How git on this machine reaches an agent's repository, through its door."""
-    if is_here(host):
-        return Way(url=work.path, service=join(work.argv(SERVE)))
-    return _over(host, work.argv(SERVE, SERVICE))
-
-
-def _over(host: Host, words: Sequence[str]) -> Way:
-    return Way(url="ext::" + " ".join(map(ext_word, host.argv(words))))
+    command = join(host.argv(work.argv(SERVE, SERVICE)))
+    return Way(url=work.path if is_here(host) else BY_VARIABLE, command=command)
 
 
 def ext_word(word: str) -> str:
