@@ -138,7 +138,7 @@ class Mngr(Work):
         """Until all (or any) are in one of `states`, by default ended or waiting for somebody."""
         from mngr.ops import watch
 
-        agents = [self.get(target) for target in targets]
+        agents = [self._agent(target) for target in targets]
         chosen = states or watch.DEFAULT_STATES
         return watch.wait(self.world, agents, chosen, any_one=any_one, timeout=timeout)
 

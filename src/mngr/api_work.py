@@ -11,16 +11,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mngr.hosts.base import Host
+    from mngr.ops.burial import Destroyed
     from mngr.ops.clone import Migrated
     from mngr.ops.create import Created
-    from mngr.ops.destroy import Trashed
     from mngr.ops.doctor import Finding
     from mngr.ops.files import Copied
     from mngr.ops.gc import Leftover
     from mngr.ops.pushing import Pushed
+    from mngr.ops.restore import Returned
     from mngr.ops.rewind import Restored
     from mngr.ops.snapshot import Saved, Snapshot
     from mngr.ops.transfer import Pulled
+    from mngr.ops.trash import Trashed
     from mngr.ops.workdir import Risk
     from mngr.ops.world import World
 
@@ -158,37 +160,45 @@ class Work:
         """Work that would be lost once the trash is emptied too."""
         from mngr.ops import destroy
 
-        return destroy.risk(self.get(target), drop_branch=drop_branch)
+        return destroy.risk(self._agent(target), drop_branch=drop_branch)
 
-    def destroy(self, target: str | Agent, *, drop_branch: bool = False) -> None:
+    def destroy(self, target: str | Agent, *, drop_branch: bool = False) -> Destroyed:
         """Move to the trash, without asking: look at `risk` first."""
         from mngr.ops import destroy
 
-        destroy.destroy(self.world, self.get(target), drop_branch=drop_branch)
+        return destroy.destroy(self.world, self.get(target), drop_branch=drop_branch)
 
     def destroy_many(
         self, agents: Sequence[Agent], *, drop_branch: bool = False
-    ) -> Callable[[Agent], None]:
-        """End all of them at once; call what is returned on each to move it to the trash."""
+    ) -> Callable[[Agent], Destroyed]:
+        """Destroy all of them at once; what is returned tells of each, or raises its error."""
+        from mngr.errors import MngrError
         from mngr.ops import destroy
 
-        destroy.condemn(self.world, agents, drop_branch=drop_branch)
-        return lambda agent: destroy.bury(self.world, agent)
+        outcomes = destroy.destroy_many(self.world, agents, drop_branch=drop_branch)
+
+        def outcome(agent: Agent) -> Destroyed:
+            found = outcomes[agent.id]
+            if isinstance(found, MngrError):
+                raise found
+            return found
+
+        return outcome
 
     def trashed(self) -> Sequence[Trashed]:
-        from mngr.ops import destroy
+        from mngr.ops import trash
 
-        return destroy.trashed(self.world)
+        return trash.trashed(self.world)
 
-    def restore(self, name: str, new_name: str = "") -> Agent:
-        from mngr.ops import destroy
+    def restore(self, name: str, new_name: str = "") -> Returned:
+        from mngr.ops import restore, trash
 
-        return destroy.restore(self.world, destroy.find_trashed(self.world, name), new_name)
+        return restore.restore(self.world, trash.find_trashed(self.world, name), new_name)
 
     def purge(self, trashed: Trashed) -> None:
-        from mngr.ops import destroy
+        from mngr.ops import trash
 
-        destroy.purge(self.world, trashed)
+        trash.purge(self.world, trashed)
 
     def leftovers(self, provider: str = "") -> Sequence[Leftover]:
         """What `gc` would remove; call `.remove()` on each to do it."""

@@ -8,6 +8,8 @@ $MNGR_HOST_DIR/
   names/<name>.<rev>.json        who claimed a name
   worktrees/<name>-<8 hex>       work directories mngr made
   trash/<id>/{agent,work,trash.json}
+  branches/<id>.json             a branch mngr made that outlived its agent
+  cache/hosts/<id>.json          what another host last said
   locks/  tmux.conf  tmux.json  settings.toml
 """
 
@@ -68,6 +70,8 @@ class AgentRecord(Struct):
     work_dir: str
     source: str = ""
     """The repository or directory the work came from."""
+    repository: str = ""
+    """Its git common directory, where it has one; git is asked about nothing else at the end."""
     transfer: str
     made_work_dir: bool
     """Whether mngr created work_dir, and so may move it."""
@@ -131,8 +135,27 @@ class TrashNote(Struct):
     work_dir: str
     branch: str = ""
     tip: str = ""
+    """Where HEAD was: its branch, if it was on one, and its commit."""
     dropped_branch: bool = False
     repository: str = ""
+    """The git common directory that the work directory was proven to belong to."""
+    worktree: str = ""
+    """What git calls the worktree there."""
+    origin: str = ""
+    """The repository on the controller that a clone's commits may have been fetched into."""
+    removal: float = 0.0
+    """The time of the removal this note belongs to; a note of an earlier one is history."""
+    made_branch: str = ""
+    made_tip: str = ""
+    """The branch mngr made for it, and where that was."""
+
+
+class MadeBranch(Struct):
+    """A branch that mngr made and that is still there though its agent was removed for good."""
+
+    id: str
+    repository: str
+    branch: str
 
 
 def agents_dir(home: str) -> str:
@@ -157,6 +180,13 @@ def trash_dir(home: str, agent_id: str) -> str:
 
 def work_dir(home: str, name: str, agent_id: str) -> str:
     return os.path.join(home, "worktrees", f"{name}-{agent_id.removeprefix('agent-')[:8]}")
+
+
+def is_work_dir(worktrees: str, agent_id: str, path: str) -> bool:
+    """Whether a path is one where mngr makes a work directory for this agent, under any name."""
+    folder, base = os.path.split(path)
+    name, _, digits = base.rpartition("-")
+    return folder == worktrees and bool(name) and digits == agent_id.removeprefix("agent-")[:8]
 
 
 def revision(filename: str, stem: str) -> int:

@@ -142,7 +142,7 @@ def both(tmp_path: Path) -> Iterator[Cli]:
 
 
 DESTROY = (
-    *("removal_recorded", "processes_ended", "noted", "detached", "work_moved", "repaired"),
+    *("removal_recorded", "processes_ended", "noted", "work_moved", "repaired"),
     "state_moved",
 )
 

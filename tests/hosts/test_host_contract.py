@@ -177,8 +177,7 @@ def test_a_bad_record_is_evidence_with_a_problem_and_hides_no_other(host: Host, 
     host.swap(record_stem(host.home, AGENT_ID), 0, bad)
     host.swap(record_stem(host.home, other), 0, encode(a_record(id=other)))
     agents = {each.id: each for each in host.read().agents}
-    if len(bad) < 1 << 20 or AGENT_ID in agents:
-        assert agents[AGENT_ID].record is None and agents[AGENT_ID].problem
+    assert agents[AGENT_ID].record is None and agents[AGENT_ID].problem
     assert agents[other].record is not None
 
 
@@ -186,3 +185,53 @@ def test_argv_is_what_runs_it_from_here(host: Host) -> None:
     words = ["printf", "%s", "a b'c"]
     done = LocalHost("/nowhere").run(host.argv(words), timeout=10)
     assert done.stdout == b"a b'c"
+
+
+def test_swap_makes_no_folder_that_is_gone_unless_it_creates(host: Host) -> None:
+    stem = record_stem(host.home, AGENT_ID)
+    assert not host.swap(stem, 3, b"a ghost")
+    assert not os.path.exists(os.path.dirname(stem))
+    assert host.swap(stem, 0, b"new")
+
+
+def test_reading_no_agents_finds_none(host: Host) -> None:
+    host.swap(record_stem(host.home, AGENT_ID), 0, encode(a_record()))
+    assert host.read([]).agents == ()
+    assert len(host.read().agents) == 1
+
+
+def test_a_reader_that_loses_every_race_for_a_while_still_finds_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = LocalHost(str(tmp_path))
+    stem = record_stem(host.home, AGENT_ID)
+    host.swap(stem, 0, encode(a_record()))
+    listdir = os.listdir
+    replaced = 0
+
+    def outdated(path: str) -> list[str]:
+        """As if the record had been replaced right after the listing, thirty times."""
+        nonlocal replaced
+        names = listdir(path)
+        if path == os.path.dirname(stem) and replaced < 30:
+            replaced += 1
+            os.rename(f"{stem}.{replaced}.json", f"{stem}.{replaced + 1}.json")
+        return names
+
+    monkeypatch.setattr(os, "listdir", outdated)
+    (evidence,) = host.read([AGENT_ID]).agents
+    assert evidence.record is not None and replaced == 30
+
+
+def test_a_record_that_cannot_be_caught_is_a_problem_and_not_absent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = BareHost(str(tmp_path / "home"))
+    host.swap(record_stem(host.home, AGENT_ID), 0, encode(a_record()))
+    stub = tmp_path / "bin" / "tar"
+    stub.parent.mkdir()
+    stub.write_text("#!/bin/sh\nexit 1\n")
+    stub.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{stub.parent}:{os.environ['PATH']}")
+    (evidence,) = host.read().agents
+    assert evidence.id == AGENT_ID and evidence.record is None and evidence.problem

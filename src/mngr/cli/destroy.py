@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli import targets
-from mngr.cli.output import confirm, say
+from mngr.cli.output import confirm, say, warn
 from mngr.errors import MngrError, Refused
 
 TYPE_CHECKING = False
@@ -51,19 +51,20 @@ def run(args: argparse.Namespace) -> int:
     api = Mngr(args.config, args.registry)
     chosen = targets.agents(args, api)
     agreed = _agreed(args, api, chosen)
-    bury = None
     targets.outlive_terminal()
+    outcome = None
     if not args.dry_run:
-        bury = api.destroy_many(agreed, drop_branch=args.remove_created_branch)
+        outcome = api.destroy_many(agreed, drop_branch=args.remove_created_branch)
 
-    def destroy(agent: Agent) -> None:
-        if bury is not None:
-            bury(agent)
+    def destroy(agent: Agent) -> Sequence[str]:
+        return outcome(agent).remarks if outcome else ()
 
-    def describe(agent: Agent, _: None) -> tuple[Row, str]:
+    def describe(agent: Agent, remarks: Sequence[str]) -> tuple[Row, str]:
         row: Row = {"id": agent.id, "name": agent.name, "destroyed": not args.dry_run}
         if args.dry_run:
             return row, f"Would destroy {agent.name}."
+        for remark in remarks:
+            warn(f"{agent.name}: {remark}")
         return row, f"Destroyed {agent.name} (undo: mngr restore {agent.name})."
 
     code = targets.each(args, agreed, destroy, describe)

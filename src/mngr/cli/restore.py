@@ -6,6 +6,7 @@ import time
 
 from mngr.api import Mngr
 from mngr.cli.output import confirm, one, rows, say, warn
+from mngr.cli.targets import footnotes
 from mngr.durations import parse_duration
 from mngr.errors import MngrError, NotFound, PartialFailure, Refused, Taken, UsageError
 from mngr.events import iso
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
     from mngr.cli.output import Column, Row
     from mngr.cli.parser import Parser
-    from mngr.ops.destroy import Trashed
+    from mngr.ops.restore import Returned
+    from mngr.ops.trash import Trashed
 
 COLUMNS: list[Column] = ["name", "id", "destroyed", "branch", "work_dir"]
 
@@ -64,10 +66,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _matching(args: argparse.Namespace, api: Mngr) -> list[Trashed]:
     found = api.trashed()
+    footnotes(api)
     if args.name is not None:
         found = [each for each in found if args.name in (each.note.name, each.note.id)]
     if args.older_than is not None:
-        found = [each for each in found if time.time() - each.note.time >= args.older_than]
+        found = [each for each in found if time.time() - each.time >= args.older_than]
     return list(found)
 
 
@@ -83,7 +86,7 @@ def _row(each: Trashed) -> Row:
     return {
         "name": note.name,
         "id": note.id,
-        "destroyed": iso(note.time)[:19] + "Z",
+        "destroyed": iso(each.time)[:19] + "Z",
         "branch": note.branch,
         "work_dir": note.work_dir,
         "host": each.host.ref.name,
@@ -91,7 +94,7 @@ def _row(each: Trashed) -> Row:
 
 
 def _restore(args: argparse.Namespace, api: Mngr) -> int:
-    from mngr.ops.destroy import find_trashed
+    from mngr.ops.trash import find_trashed
 
     trashed = find_trashed(api.world, args.name)
     name = args.new_name or trashed.note.name
@@ -99,15 +102,25 @@ def _restore(args: argparse.Namespace, api: Mngr) -> int:
         say(args, f"Would restore {name}.")
         return 0
     try:
-        agent = api.restore(trashed.note.id, args.new_name)
+        restored = api.restore(trashed.note.id, args.new_name)
     except Taken as error:
         raise Taken(error.message, f"use `mngr restore {args.name} --as NEW_NAME`") from None
+    for remark in restored.remarks:
+        warn(f"{restored.agent.name}: {remark}")
     if args.format == "human":
-        branch = f", branch {trashed.note.branch}" if trashed.note.branch else ""
-        say(args, f"Restored {agent.name}: {agent.record.work_dir}{branch}; it is {agent.state}.")
+        say(args, _told(restored))
     else:
-        one(args, agent.to_json(), "")
+        one(args, restored.agent.to_json(), "")
     return 0
+
+
+def _told(restored: Returned) -> str:
+    agent = restored.agent
+    place = agent.record.work_dir
+    if not restored.work_dir:
+        return f"Restored {agent.name} without its work directory {place}; it is {agent.state}."
+    branch = f", branch {restored.branch}" if restored.branch else ""
+    return f"Restored {agent.name}: {place}{branch}; it is {agent.state}."
 
 
 def _purge(args: argparse.Namespace, api: Mngr) -> int:

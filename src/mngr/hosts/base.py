@@ -19,6 +19,10 @@ else:
     Protocol = object
 
 
+CHANGING = "it is too large, or kept changing while it was read"
+"""Why a record could not be read that is there."""
+
+
 class HostRef(Struct):
     """A host's name tag."""
 
@@ -80,13 +84,17 @@ class Host(Protocol):
         """Run to the end; always with a deadline."""
 
     def read(self, ids: Sequence[str] | None = None) -> HostReading:
-        """One round trip: every record, pane and signal."""
+        """One round trip: every record, pane and signal; of no agent where `ids` is empty."""
 
     def put(self, files: Files) -> None:
         """Write each file under a temporary name, then rename it into place."""
 
     def swap(self, stem: str, rev: int, content: bytes) -> bool:
-        """Compare-and-swap: make `<stem>.<rev+1>.json` if `rev` is still the highest there."""
+        """Compare-and-swap: make `<stem>.<rev+1>.json` if `rev` is still the highest there.
+
+        Revision 0 creates, with the folder. Any other changes what is there, and fails where the
+        folder is gone.
+        """
 
 
 class Provider(Protocol):

@@ -8,7 +8,15 @@ import time
 from mngr import tmux, tmux_scripts
 from mngr.errors import MngrError
 from mngr.hosts import spawn
-from mngr.hosts.base import Capabilities, Completed, Host, HostReading, HostRef, newest
+from mngr.hosts.base import (
+    CHANGING,
+    Capabilities,
+    Completed,
+    Host,
+    HostReading,
+    HostRef,
+    newest,
+)
 from mngr.hosts.evidence import read_evidence
 from mngr.records import RECORD_LIMIT, TAIL, agents_dir, revision
 from mngr.state import Evidence, Pane
@@ -21,6 +29,8 @@ if TYPE_CHECKING:
     from mngr.hosts.base import Files
 
 PIECE = 1 << 14
+PATIENCE = 5.0
+"""Seconds to go after a record that is replaced whenever it is about to be read."""
 BASE_ENVIRONMENT = ("HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "TMPDIR")
 
 
@@ -105,18 +115,20 @@ class LocalHost:
 
     def swap(self, stem: str, rev: int, content: bytes) -> bool:
         folder, base = os.path.split(stem)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if not rev:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
         mine = f"{base}.{rev + 1}.json"
-        temporary = _write_beside(stem, content, 0o600)
         try:
-            os.link(temporary, os.path.join(folder, mine))
-        except FileExistsError:
-            return False
-        finally:
-            os.unlink(temporary)
-        # Somebody two steps ahead may have removed the name we just took: the link alone does
-        # not prove that ours was the newest.
-        names = os.listdir(folder)
+            temporary = _write_beside(stem, content, 0o600)
+            try:
+                os.link(temporary, os.path.join(folder, mine))
+            finally:
+                _remove(temporary)
+            # Somebody two steps ahead may have removed the name we just took: the link alone does
+            # not prove that ours was the newest.
+            names = os.listdir(folder)
+        except (FileExistsError, FileNotFoundError):
+            return False  # somebody was faster, or the folder is gone: it was destroyed
         if newest(names, base)[0] > rev + 1:
             _remove(os.path.join(folder, mine))
             return False
@@ -156,7 +168,8 @@ def _agent_ids(home: str) -> list[str]:
 def _evidence(home: str, agent_id: str, panes: tuple[Pane, ...]) -> Evidence | None:
     """All an agent's folder says; a folder without any record is not an agent yet."""
     folder = os.path.join(agents_dir(home), agent_id)
-    for _ in range(10):
+    rev, deadline = 0, time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
         try:
             names = os.listdir(folder)
         except (FileNotFoundError, NotADirectoryError):
@@ -175,7 +188,7 @@ def _evidence(home: str, agent_id: str, panes: tuple[Pane, ...]) -> Evidence | N
                 id=agent_id, rev=rev, record=None, problem=error.strerror or "unreadable"
             )
         return read_evidence(agent_id, rev, data, _files(folder, names), panes)
-    return None
+    return Evidence(id=agent_id, rev=rev, record=None, problem=CHANGING)
 
 
 def _files(folder: str, names: list[str]) -> dict[str, bytes]:

@@ -11,7 +11,7 @@ import tarfile
 from mngr import tmux, tmux_scripts
 from mngr.errors import MngrError, Unreachable
 from mngr.hosts import spawn
-from mngr.hosts.base import Capabilities, Completed, HostReading, HostRef, newest
+from mngr.hosts.base import CHANGING, Capabilities, Completed, HostReading, HostRef, newest
 from mngr.hosts.evidence import read_evidence
 from mngr.records import RECORD_LIMIT, TAIL
 from mngr.state import Evidence, Pane
@@ -37,7 +37,14 @@ fi
 shift
 cd "$home/agents" 2>/dev/null || { echo --; exit 0; }
 [ $# -gt 0 ] || set -- agent-*
-for each in "$@"; do [ ! -d "$each" ] || echo "agent $each"; done
+has_record() {
+  for file in "$1"/agent.*.json; do
+    number=${file##*/agent.}; number=${number%.json}
+    case $number in *[!0-9]*|'') ;; *) return 0 ;; esac
+  done
+  return 1
+}
+for each in "$@"; do ! has_record "$each" || echo "agent $each"; done
 echo --
 tails=
 for each in "$@"; do
@@ -74,9 +81,10 @@ done
 SWAP = r"""
 umask 077
 stem=$1 rev=$2 next=$(($2 + 1))
-mkdir -p "${stem%/*}" || exit 1
+[ "$rev" -gt 0 ] || mkdir -p "${stem%/*}" || exit 1
+[ -d "${stem%/*}" ] || { echo lost; exit 0; }
 beside=${stem%/*}/.${stem##*/}.swap.$$
-cat > "$beside" || { rm -f "$beside"; exit 1; }
+cat > "$beside" || { rm -f "$beside"; [ -d "${stem%/*}" ] && exit 1; echo lost; exit 0; }
 ln "$beside" "$stem.$next.json" 2>/dev/null; linked=$?
 rm -f "$beside"
 [ "$linked" -eq 0 ] || { echo lost; exit 0; }
@@ -92,6 +100,9 @@ for each in "$stem".*.json; do
 done
 echo swapped
 """
+
+
+ATTEMPTS = 10
 
 
 class ShellHost:
@@ -118,18 +129,21 @@ class ShellHost:
     def read(self, ids: Sequence[str] | None = None) -> HostReading:
         reading, torn = self._read_once(ids)
         agents = {evidence.id: evidence for evidence in reading.agents}
-        for _ in range(5):
+        for _ in range(ATTEMPTS):
             if not torn:
                 break
             # A record was replaced between the listing and the packing: look at those again.
             again, torn = self._read_once(torn)
             agents |= {evidence.id: evidence for evidence in again.agents}
+        agents |= {each: Evidence(id=each, rev=0, record=None, problem=CHANGING) for each in torn}
         return reading.replace(agents=tuple(agents.values()))
 
     def _read_once(self, ids: Sequence[str] | None) -> tuple[HostReading, list[str]]:
         """One round trip; and the agents that are there but whose record was not caught."""
         fields = tmux.list_panes(self.socket)[-1]
-        answer = self._script(READ, self.home, self.socket, fields, *(ids or ()))
+        # The script reads every agent where none is named; no agent has this name.
+        words = ("agent-",) if ids is not None and not ids else ids or ()
+        answer = self._script(READ, self.home, self.socket, fields, *words)
         text, mark, archive = answer.partition(b"--\n")
         if not mark:
             raise Unreachable(f"host {self.ref.name} gave a torn answer")

@@ -26,6 +26,16 @@ def change(
 
     `known` saves the first reading where there is one already: if it is old, the swap says so.
     """
+    return changed(host, agent_id, edit, known)[0]
+
+
+def changed(
+    host: Host,
+    agent_id: str,
+    edit: Callable[[AgentRecord], AgentRecord],
+    known: Evidence | None = None,
+) -> tuple[AgentRecord, int]:
+    """The record after `edit`, and its revision."""
     for _ in range(ATTEMPTS):
         evidence = known or next(iter(host.read([agent_id]).agents), None)
         known = None
@@ -37,7 +47,7 @@ def change(
             )
         edited = edit(evidence.record)
         if edited == evidence.record:
-            return edited
+            return edited, evidence.rev
         if host.swap(record_stem(host.home, agent_id), evidence.rev, encode(edited)):
-            return edited
+            return edited, evidence.rev + 1
     raise Stale(f"{agent_id} kept changing under us", "try again")

@@ -235,6 +235,7 @@ def _record(
         argv=request.args,
         work_dir=plan.work_dir,
         source=plan.source,
+        repository=plan.repository,
         transfer=plan.transfer,
         made_work_dir=plan.made_work_dir,
         branch=plan.branch,

@@ -5,96 +5,110 @@ from __future__ import annotations
 import os
 import time
 
+from mngr.errors import MngrError
 from mngr.hosts import processes
-from mngr.ops import destroy
+from mngr.ops import destroy, gc_git, trash
+from mngr.ops.leftover import Leftover, remover
 from mngr.ops.listing import agents
 from mngr.records import trash_dir
-from mngr.state import State
-from mngr.struct import Struct
+from mngr.state import ALIVE, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mngr.hosts.base import Host
     from mngr.ops.listing import Agent
+    from mngr.ops.trash import Trashed
     from mngr.ops.world import World
 
-STALE = 3600
-"""Seconds after which a temporary file cannot belong to a running write."""
-
-
-class Leftover(Struct):
-    """One thing to remove, why, and how."""
-
-    kind: str
-    what: str
-    why: str
-    remove: Callable[[], None]
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.what}: {self.why}"
+__all__ = ["Leftover", "plan"]
 
 
 def plan(world: World, provider: str = "") -> list[Leftover]:
     """Nothing of a host that did not answer is touched."""
-    hosts = [host for host in world.hosts() if provider in ("", host.ref.provider)]
-    everything = [agent for agent in agents(world) if agent.host in hosts]
-    silent = {a.host.ref.id for a in everything if a.state is State.UNREACHABLE}
+    everything = agents(world)
     found: list[Leftover] = []
-    for host in hosts:
-        if host.ref.id not in silent:
-            mine = [agent for agent in everything if agent.host is host]
-            found += [*_interrupted(world, mine), *_old_trash(world, host, mine)]
-            found += [*_void_claims(host, mine), *_temporary_files(host)]
+    for host in world.hosts():
+        if provider not in ("", host.ref.provider) or host.ref.id in world.silent:
+            continue
+        mine = [agent for agent in everything if agent.host is host]
+        try:
+            found += _on(world, host, mine)
+        except MngrError as error:  # it fell silent, or its disk cannot be read
+            world.note(host.ref.name, error)
     return found
 
 
-def _interrupted(world: World, mine: list[Agent]) -> Iterator[Leftover]:
+def _on(world: World, host: Host, mine: list[Agent]) -> list[Leftover]:
+    entries = {each.note.id: each for each in trash.on(world, host)}
+    return [
+        *_interrupted(world, mine, entries),
+        *_old_trash(world, host, mine, list(entries.values())),
+        *_void_claims(host, mine),
+        *_temporary_files(host),
+        *gc_git.leftovers(world, host),
+    ]
+
+
+def _interrupted(
+    world: World, mine: list[Agent], entries: Mapping[str, Trashed]
+) -> Iterator[Leftover]:
     for agent in mine:
-        record = agent.evidence.record
-        if record is None:
-            continue
-        remove = _destroyer(world, agent)
-        if record.removal is not None:
-            worker = record.removal.worker
-            if not processes.is_alive(worker, since=record.removal.time, now=agent.now):
-                yield Leftover(
-                    kind="agent", what=agent.name, remove=remove,
-                    why="its destroy was interrupted; into the trash",
-                )  # fmt: skip
-        elif agent.state is State.LOST and agent.verdict.reason == "create interrupted":
+        why = _why_interrupted(agent, entries.get(agent.id))
+        if why:
             yield Leftover(
-                kind="agent", what=agent.name, why="its create was interrupted; into the trash",
-                remove=remove,
+                kind="agent", what=agent.name, why=f"{why}; into the trash",
+                remove=lambda agent=agent: _finish(world, agent),  # type: ignore[misc]
             )  # fmt: skip
 
 
-def _destroyer(world: World, agent: Agent) -> Callable[[], None]:
+def _why_interrupted(agent: Agent, entry: Trashed | None) -> str:
+    record = agent.evidence.record
+    if record is None:
+        return ""
+    if record.removal is not None:
+        worker, since = record.removal.worker, record.removal.time
+        alive = processes.is_alive(worker, since=since, now=agent.now)
+        return "" if alive else "its destroy was interrupted"
+    if entry and "a" in entry.parts and not agent.evidence.started and agent.state not in ALIVE:
+        return "a second record of an agent in the trash"
+    interrupted = agent.state is State.LOST and agent.verdict.reason == "create interrupted"
+    return "its create was interrupted" if interrupted else ""
+
+
+def _finish(world: World, agent: Agent) -> None:
     removal = agent.record.removal
-    drop = removal is not None and removal.drop_branch
-    return lambda: destroy.destroy(world, agent, drop_branch=drop)
+    destroy.destroy(world, agent, drop_branch=removal is not None and removal.drop_branch)
 
 
-def _old_trash(world: World, host: Host, mine: list[Agent]) -> Iterator[Leftover]:
-    keep = world.config.seconds("trash.keep")
-    living = {agent.id for agent in mine}
-    for each in destroy.trashed(world):
-        note = each.note
-        if each.host is not host or note.id in living or time.time() - note.time < keep:
+def _old_trash(
+    world: World, host: Host, mine: Sequence[Agent], entries: Sequence[Trashed]
+) -> Iterator[Leftover]:
+    keep, now = world.config.seconds("trash.keep"), time.time()
+    removing = {a.id for a in mine if a.evidence.record and a.evidence.record.removal}
+    for each in entries:
+        why = _why_old(each, now, keep)
+        if not why or each.note.id in removing:
             continue
-        # A work dir back in its place without its record: a restore was interrupted. One that
-        # mngr did not make was never away.
-        made = note.work_dir.startswith(os.path.join(host.home, "worktrees", ""))
-        if made and host.run(["test", "-e", note.work_dir], timeout=30).code == 0:
-            continue
-        days = (time.time() - note.time) / 86400
+        name = f"{each.note.name} " if each.note.name else ""
         yield Leftover(
             kind="trash",
-            what=f"{note.name} ({trash_dir(host.home, note.id)})",
-            why=f"destroyed {days:.1f} days ago",
-            remove=lambda each=each: destroy.purge(world, each),  # type: ignore[misc]
+            what=f"{name}({trash_dir(host.home, each.note.id)})",
+            why=why,
+            remove=lambda each=each: trash.purge(world, each),  # type: ignore[misc]
         )
+
+
+def _why_old(each: Trashed, now: float, keep: float) -> str:
+    """An entry whose agent is back, or whose work directory is, is not old but half restored."""
+    if "p" in each.parts:
+        return "its removal was interrupted"
+    if each.living:
+        return "" if set(each.parts) & set("aw") or not each.note.name else "its agent is restored"
+    if now - each.time < keep or (each.back and "w" not in each.parts):
+        return ""
+    return f"destroyed {(now - each.time) / 86400:.1f} days ago"
 
 
 CLAIMS = r"""
@@ -111,14 +125,14 @@ def _void_claims(host: Host, mine: list[Agent]) -> Iterator[Leftover]:
         if file.rsplit(".", 2)[0] not in names:
             path = os.path.join(host.home, "names", file)
             yield Leftover(
-                kind="name", what=file, why="no agent has this name", remove=_remover(host, path)
+                kind="name", what=file, why="no agent has this name", remove=remover(host, path)
             )
 
 
 TEMPORARY = r"""
 cd "$1" 2>/dev/null || exit 0
 find . -maxdepth 1 \( -name '.put.??????' -o -name '.tmux.json.*' \) -mmin +60
-find agents names trash -maxdepth 2 -name '.?*' -mmin +60 2>/dev/null
+find agents names trash -maxdepth 2 -name '.?*' ! -name '.purge-agent-*' -mmin +60 2>/dev/null
 find agents -mindepth 1 -maxdepth 1 -type d -empty -mmin +60 2>/dev/null
 find trash -mindepth 1 -maxdepth 1 -type d -empty -mmin +60 2>/dev/null
 """
@@ -129,11 +143,4 @@ def _temporary_files(host: Host) -> Iterator[Leftover]:
     for file in sorted(set(os.fsdecode(done.stdout).splitlines())):
         path = os.path.join(host.home, file.removeprefix("./"))
         why = "left by an interrupted write"
-        yield Leftover(kind="file", what=path, why=why, remove=_remover(host, path))
-
-
-def _remover(host: Host, path: str) -> Callable[[], None]:
-    def remove() -> None:
-        host.run(["rm", "-rf", path], timeout=60)
-
-    return remove
+        yield Leftover(kind="file", what=path, why=why, remove=remover(host, path))

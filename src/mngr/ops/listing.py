@@ -57,12 +57,15 @@ class Agent(Struct):
 
 
 def agents(world: World, ids: Sequence[str] | None = None) -> list[Agent]:
-    """Every agent everywhere, oldest first."""
-    found = [
-        _judged(world, host, reading, evidence)
-        for host, reading in world.readings(ids)
-        for evidence in reading.agents
-    ]
+    """Every agent everywhere, oldest first; those of a silent host as they were last known."""
+    found = []
+    for host, reading in world.readings(ids):
+        mine = [_judged(world, host, reading, evidence) for evidence in reading.agents]
+        if host.argv(["x"]) != ["x"]:  # this machine always answers
+            from mngr.ops import remembered
+
+            mine = remembered.completed(world, host, reading, mine, ids)
+        found += mine
     found.sort(key=lambda agent: (_created(agent), agent.id))
     return found
 

@@ -63,7 +63,12 @@ def claim(host: Host, name: str, agent_id: str) -> None:
 
 def release(host: Host, name: str, agent_id: str) -> None:
     """Void our claim now: in a long-lived process it would hold as long as the process."""
-    rev, holder = _current(host, name)
+    void(host, name, agent_id, *versioned.current(host, name_stem(host.home, name)))
+
+
+def void(host: Host, name: str, agent_id: str, rev: int, content: bytes) -> None:
+    """The same where the newest claim has been read; a newer one is somebody else's."""
+    holder = _parsed(rev, content)
     if holder is not None and holder.agent_id == agent_id:
         host.swap(name_stem(host.home, name), rev, _claim_by(""))
 
@@ -75,10 +80,14 @@ def _claim_by(agent_id: str) -> bytes:
 
 def _current(host: Host, name: str) -> tuple[int, NameClaim | None]:
     rev, content = versioned.current(host, name_stem(host.home, name))
+    return rev, _parsed(rev, content)
+
+
+def _parsed(rev: int, content: bytes) -> NameClaim | None:
     try:
-        return rev, NameClaim.from_json(decode(content)) if rev else None
+        return NameClaim.from_json(decode(content)) if rev else None
     except BadRecord:
-        return rev, None  # never ours: supersede it
+        return None  # never ours: supersede it
 
 
 def _holds(host: Host, name: str, holder: NameClaim) -> bool:

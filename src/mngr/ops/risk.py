@@ -56,15 +56,19 @@ def _judged(
     host: Host, work_dir: str, transfer: str, losing_branch: str, source: str, base: str
 ) -> Risk:
     repo = transport.stranger(host, work_dir, transfer, source)
-    if transfer == "git-mirror" and git.checkout(repo) is not None:
+    checkout = git.checkout(repo) if transfer.startswith("git-") else None
+    if transfer == "git-mirror" and checkout is not None:
         files, lost = mirror.at_risk(repo, source, base)
         return Risk(files=tuple(files), commits=tuple(lost))
-    if transfer != "git-worktree" or git.checkout(repo) is None:
+    if transfer != "git-worktree" or checkout is None:
         # A copy, or a worktree whose repository is gone: there is nothing to compare it with.
         return _whole(host, work_dir)
-    commits = git.unreachable_commits(
-        repo, "HEAD", without=f"refs/heads/{losing_branch}" if losing_branch else ""
-    )
+    losing = f"refs/heads/{losing_branch}" if losing_branch else ""
+    tips = [] if checkout.branch not in ("", losing_branch) else ["HEAD"]  # else a branch keeps it
+    if losing and checkout.branch != losing_branch and git.branch_exists(repo, losing_branch):
+        tips.append(losing)
+    found = [git.unreachable_commits(repo, tip, without=losing) for tip in tips]
+    commits = dict.fromkeys(line for lines in found for line in lines)
     return Risk(files=tuple(map(str, git.changes(repo))), commits=tuple(commits))
 
 

@@ -32,12 +32,16 @@ def wait(
     any_one: bool = False,
     timeout: float | None = None,
 ) -> list[Agent]:
-    """The agents that reached one of `states`; a vanished one counts as gone, not as waited for."""
+    """The agents that reached one of `states`; a vanished one counts as gone, not as waited for.
+
+    One on a host that does not answer has not vanished: the wait goes on.
+    """
     deadline = None if timeout is None else time.monotonic() + timeout
     wanted = [agent.id for agent in targets]
     keeper = Keeper(world)
     while True:
         now = {agent.id: agent for agent in agents(world, wanted)}
+        now |= {a.id: a for a in targets if a.id not in now and a.host.ref.id in world.silent}
         keeper.look(now.values())
         reached = [now[each] for each in wanted if each in now and now[each].state in states]
         if any_one and reached:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mngr.errors import MngrError, NotFound, UsageError, nearest
+from mngr.hosts.base import HostReading
 from mngr.struct import Struct
 
 TYPE_CHECKING = False
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
     from mngr.agents.base import AgentType
     from mngr.config import Config
-    from mngr.hosts.base import Host, HostReading, Provider
+    from mngr.hosts.base import Host, Provider
     from mngr.plugins import Registry
     from mngr.records import AgentRecord
     from mngr.struct import Json
@@ -32,6 +33,8 @@ class World:
         self.registry = registry
         self.home = config.home
         self.problems: list[HostProblem] = []
+        self.silent: dict[str, str] = {}
+        """Hosts that did not answer when they were last asked, by id, and why."""
         self._hosts: list[Host] | None = None
         self._types: dict[str, AgentType] = {}
 
@@ -44,8 +47,15 @@ class World:
                     found += self._provider(name).hosts()
                 except Exception as error:  # a plugin's provider can raise anything
                     self.note(name, error)
+                    found += self._remembered(name, error)
             self._hosts = found  # at once: another thread must not see half of them
         return self._hosts
+
+    def _remembered(self, provider: str, error: Exception) -> list[Host]:
+        """The hosts a provider had that cannot be asked: their agents are not gone."""
+        from mngr.ops import remembered
+
+        return remembered.hosts(self.home, provider, _told(error))
 
     def _provider(self, name: str) -> Provider:
         provider: Provider = self.registry.load("provider", name)(self.config)  # type: ignore[operator]
@@ -76,17 +86,20 @@ class World:
         return self._types[name]
 
     def readings(self, ids: Sequence[str] | None = None) -> list[tuple[Host, HostReading]]:
-        """Every host's one answer. A silent host is a footnote."""
+        """Every host's one answer. A silent host is a footnote, and its reading says why."""
         found = []
         for host in self.hosts():
             try:
-                found.append((host, host.read(ids)))
-            except MngrError as error:
-                self.note(host.ref.name, error)
+                reading = host.read(ids)
             except Exception as error:
-                if host.ref.provider == "local":
+                if not isinstance(error, MngrError) and host.ref.provider == "local":
                     raise
                 self.note(host.ref.name, error)
+                reading = HostReading(host=host.ref, now=0.0, agents=(), error=_told(error))
+            self.silent.pop(host.ref.id, "")
+            if reading.error:
+                self.silent[host.ref.id] = reading.error
+            found.append((host, reading))
         return found
 
     def note(self, who: str, error: Exception) -> None:

@@ -1,0 +1,39 @@
+"""The bare host once more, which can fall silent.
+
+While there is a file HOME.silent nothing it is asked is answered; while there is a file HOME.lost
+its provider cannot even say which hosts there are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from mngr.config import Config
+from mngr.errors import Unreachable
+from mngr.hosts.base import Completed, Host
+from mngr.plugins import Registry
+from tests.support.bare import BareHost
+
+
+def register(registry: Registry) -> None:
+    registry.provider("bare", "tests.support.silent:SilentProvider")
+
+
+class SilentProvider:
+    name = "bare"
+
+    def __init__(self, config: Config) -> None:
+        self._home = str(config.get("providers.bare.home"))
+
+    def hosts(self) -> list[Host]:
+        if os.path.exists(f"{self._home}.lost"):
+            raise RuntimeError("the daemon is down")
+        return [SilentHost(self._home)]
+
+
+class SilentHost(BareHost):
+    def run(self, argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
+        if os.path.exists(f"{self.home}.silent"):
+            raise Unreachable("host bare does not answer")
+        return super().run(argv, input=input, timeout=timeout)
