@@ -68,7 +68,7 @@ class Work:
         """A patch from the agent's base, or its HEAD, to its files as they are."""
         from mngr.ops import compare
 
-        return compare.patch(compare.difference(self.get(target), uncommitted=uncommitted))
+        return compare.difference(self.get(target), uncommitted=uncommitted).patch
 
     def pull(
         self,

@@ -1,4 +1,4 @@
-"""git: with git_index and git_transfer the only module that builds its argv.
+"""git: with git_door, git_index and git_transfer the only module that builds its argv.
 
 It runs where `run` does; porcelain is read with -z.
 """
@@ -36,6 +36,13 @@ if TYPE_CHECKING:
 
 TIMEOUT = 120.0
 
+# What mngr asks git for is not for the user's hooks and daemons to hear of.
+UNHEARD = (
+    *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
+    *("-c", "log.showSignature=false", "-c", "protocol.ext.allow=never"),
+    *("-c", "submodule.recurse=false"),
+)
+
 
 class GitError(MngrError):
     """git said no."""
@@ -64,16 +71,29 @@ class Repo(Struct):
     run: Run
     path: str
     timeout: float = TIMEOUT
+    flags: tuple[str, ...] = UNHEARD
 
     def git(self, *args: str, input: bytes | None = None) -> bytes:
         """stdout, or a GitError with git's own complaint."""
         done = self.attempt(*args, input=input)
         if done.code:
-            raise GitError(f"git {args[0]} failed in {self.path}: {complaint(done)}")
+            verb = next((word for word in args if word[0] != "-" and "=" not in word), "")
+            raise GitError(f"git {verb} failed in {self.path}: {complaint(done)}")
         return done.stdout
 
     def attempt(self, *args: str, input: bytes | None = None) -> Completed:
-        return self.run(["git", "-C", self.path, *args], input=input, timeout=self.timeout)
+        words = ["git", *self.flags, "-C", self.path, *args]
+        return self.run(words, input=input, timeout=self.timeout)
+
+    def where(self) -> Completed:
+        """Top level, common directory, commit and branch, as far as there are any."""
+        return self.attempt(
+            *("rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir"),
+            *("HEAD", "--symbolic-full-name", "HEAD"),
+        )
+
+    def status(self, *options: str) -> Completed:
+        return self.attempt("status", "--porcelain=v1", "-z", *options)
 
     def line(self, *args: str) -> str:
         return os.fsdecode(self.git(*args)).removesuffix("\n")
@@ -97,11 +117,7 @@ class Checkout(Struct):
 
 def checkout(repo: Repo) -> Checkout | None:
     """None outside a work tree; one call, because every create pays for it."""
-    done = repo.attempt(
-        *("rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir"),
-        *("HEAD", "--symbolic-full-name", "HEAD"),
-    )
-    lines = os.fsdecode(done.stdout).splitlines()
+    lines = os.fsdecode(repo.where().stdout).splitlines()
     if len(lines) < 2:
         return None
     top, common = lines[:2]
@@ -117,8 +133,10 @@ def checkout(repo: Repo) -> Checkout | None:
 def changes(repo: Repo, *, ignored: bool = False) -> list[Change]:
     """What differs from HEAD, untracked files included; both names of a rename are listed."""
     options = ["--ignored=matching"] if ignored else []
-    raw = repo.git("status", "--porcelain=v1", "-z", "--untracked-files=all", *options)
-    parts = iter(os.fsdecode(raw).split("\0"))
+    done = repo.status("--untracked-files=all", *options)
+    if done.code:
+        raise GitError(f"git status failed in {repo.path}: {complaint(done)}")
+    parts = iter(os.fsdecode(done.stdout).split("\0"))
     found = []
     for entry in parts:
         if entry:
@@ -197,43 +215,13 @@ def delete_refs(repo: Repo, prefix: str) -> None:
 
 
 def commit_tree(repo: Repo, tree: str, parent: str, message: str) -> str:
-    """A commit in mngr's own name: whoever works here need not have told git theirs."""
-
-    def run(argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
-        who = [f"GIT_{role}_{part}" for role in ("AUTHOR", "COMMITTER") for part in WHO]
-        named = [f"{key}={WHO[key.rpartition('_')[2]]}" for key in who]
-        return repo.run(["env", *named, *argv], input=input, timeout=timeout)
-
+    """A commit in mngr's own name, which git has behind every door."""
     parents = ["-p", parent] if parent else []
-    made = Repo(run=run, path=repo.path).git(
-        "commit-tree", "--no-gpg-sign", tree, *parents, input=os.fsencode(message)
-    )
+    made = repo.git("commit-tree", "--no-gpg-sign", tree, *parents, input=os.fsencode(message))
     return made.decode().strip()
 
 
-WHO = {"NAME": "mngr", "EMAIL": "mngr@localhost"}
-
-
 def count_changes(repo: Repo) -> int | None:
-    """How many files differ from HEAD, without so much as refreshing the index."""
-    words = ["--no-optional-locks", "status", "--porcelain=v1", "-z", "--untracked-files=all"]
-    done = repo.attempt(*words, "--no-renames")
-    return None if done.code else done.stdout.count(b"\0")
-
-
-# One round trip; a range that does not exist there leaves its line empty.
-DISTANCE = """
-git -C "$1" rev-list --count "$2..HEAD" 2>/dev/null || echo
-git -C "$1" rev-list --count "HEAD..$3" 2>/dev/null || echo
-"""
-
-
-def distance(repo: Repo, base: str, upstream: str) -> tuple[int | None, int | None]:
-    """Commits since `base`, and commits of `upstream` that are missing here."""
-    done = repo.run(["sh", "-c", DISTANCE, "mngr", repo.path, base, upstream], timeout=TIMEOUT)
-    ahead, behind = [*done.stdout.decode().split("\n"), "", ""][:2]
-    return _number(ahead if base else ""), _number(behind if upstream else "")
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isdigit() else None
+    """How many files differ from HEAD."""
+    done = repo.status("--untracked-files=all", "--no-renames")
+    return None if done.code else len(set(done.stdout.split(b"\0")) - {b""})

@@ -1,28 +1,32 @@
 """git between repositories: mirrors, clones that borrow from them, fetching and pushing.
 
-With git.py and git_index.py the only module that builds git's argv.
+With git.py, git_door.py and git_index.py the only module that builds git's argv.
 """
 
 from __future__ import annotations
 
 import os
 
+from mngr.errors import Refused
 from mngr.git import GitError, Repo
+from mngr.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mngr.git import Completed, Run
+    from mngr.git_door import Stranger
 
 LONG = 6 * 3600.0
 """Seconds that moving objects may take: a large repository over a thin line."""
 
 # Nothing of the user's may fire or ask while commits travel.
 QUIET = (
-    *("-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=always"),
+    *("-c", "core.hooksPath=/dev/null", "-c", "core.alternateRefsCommand=true"),
     *("-c", "gc.auto=0", "-c", "maintenance.auto=false"),
 )
+OVER_EXT = ("-c", "protocol.ext.allow=always")
 # A pointer stays a pointer: git-lfs may be missing there, or would ask the mirror for the content.
 NO_LFS = (
     *("-c", "filter.lfs.smudge=", "-c", "filter.lfs.process="),
@@ -73,7 +77,7 @@ class Bare(Repo):
     """A bare repository, named outright: `safe.bareRepository=explicit` forbids finding one."""
 
     def attempt(self, *args: str, input: bytes | None = None) -> Completed:
-        argv = ["git", f"--git-dir={self.path}", *args]
+        argv = ["git", *self.flags, f"--git-dir={self.path}", *args]
         return self.run(argv, input=input, timeout=self.timeout)
 
 
@@ -90,17 +94,80 @@ def has_commit(repo: Repo, commit: str) -> bool:
     return repo.attempt("cat-file", "-e", f"{commit}^{{commit}}").code == 0
 
 
-def upload(source: Repo, url: str, refspecs: Sequence[str]) -> Completed:
+class Way(Struct):
+    """How git on this machine reaches a repository."""
+
+    url: str
+    command: str = ""
+    """What serves it, for a shell, where git's own service does not; SERVICE is to be filled in."""
+
+    @property
+    def over_ext(self) -> bool:
+        return self.url.startswith("ext::")
+
+    def option(self, service: str) -> list[str]:
+        return [f'--{service}=sh -c "$MNGR_SERVICE"'] if self.command and not self.over_ext else []
+
+    def serving(self, run: Run, service: str) -> Run:
+        """The command rides in a variable: git shows and notes addresses, so they stay short."""
+        variable = f"MNGR_SERVICE={self.command.replace(SERVICE, service)}"
+
+        def with_service(
+            argv: Sequence[str], *, input: bytes | None = None, timeout: float
+        ) -> Completed:
+            return run(["env", variable, *argv], input=input, timeout=timeout)
+
+        return with_service if self.command else run
+
+
+SERVICE = "\0"
+"""Stands for git's service in an argv: no word can hold it, and no host's quoting touches it."""
+BY_VARIABLE = 'ext::sh -c eval% "$MNGR_SERVICE"'
+
+
+def upload(source: Repo, to: Way, refspecs: Sequence[str]) -> Completed:
     """Push exactly these, without the user's hooks, signatures or followers."""
-    quiet = ("-q", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no")
-    return source.replace(timeout=LONG).attempt(*QUIET, "push", *quiet, "--", url, *refspecs)
+    _refuse_rewritten(source, to.url)
+    words = ["-q", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"]
+    words += to.option("receive-pack")
+    ext = OVER_EXT if to.over_ext else ()
+    pusher = source.replace(timeout=LONG, run=to.serving(source.run, "receive-pack"))
+    return pusher.attempt(*QUIET, *ext, "push", *words, "--", to.url, *refspecs)
 
 
-def fetch(repo: Repo, url: str, refspecs: Sequence[str], *, note: bool = False) -> Completed:
-    """Into refs only: no work tree, HEAD, tag or, unless asked for, FETCH_HEAD changes."""
-    words = ["-q", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"]
-    words += [] if note else ["--no-write-fetch-head"]
-    return repo.replace(timeout=LONG).attempt(*QUIET, "fetch", *words, "--", url, *refspecs)
+def _refuse_rewritten(repo: Repo, url: str) -> None:
+    """An agent could have git reach another address, and with it a program, than is asked for."""
+    for line in (repo.ask("config", "--get-regexp", REWRITING) or "").splitlines():
+        key, _, prefix = line.partition(" ")
+        if url.startswith(prefix):
+            raise Refused(f"{repo.path} sends {prefix!r} elsewhere", f"see `git config {key}`")
+
+
+REWRITING = r"^url\..*\.(push)?insteadof$"
+
+
+def fetch(repo: Repo, url: str, refspecs: Sequence[str]) -> Completed:
+    """What the user named, by whatever protocol; FETCH_HEAD tells when."""
+    return repo.replace(timeout=LONG).attempt(*QUIET, *FETCH, "--", url, *refspecs)
+
+
+def fetch_theirs(repo: Stranger, way: Way, refspecs: Sequence[str]) -> Completed:
+    """From an agent into refs only: no work tree, HEAD, tag or FETCH_HEAD changes."""
+    words = [*FETCH, "--no-write-fetch-head", *way.option("upload-pack")]
+    run, kind = way.serving(repo.run, "upload-pack"), "ext" if way.over_ext else "file"
+    into = repo.replace(timeout=LONG, run=run, trusted=True, allowed=kind)
+    return into.attempt(*words, "--", way.url, *refspecs)
+
+
+FETCH = ("fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance")
+
+# What serves an agent's repository; the path that git adds is not needed.
+SERVE = r"""
+case $1 in
+  upload-pack) theirs -c safe.directory='*' upload-pack --strict "$gitdir" ;;
+  receive-pack) theirs -c safe.directory='*' receive-pack "$gitdir" ;;
+esac
+"""
 
 
 # git does not lend the objects of a shallow mirror by itself: it would copy what refs show.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -141,11 +142,18 @@ def test_migrating_moves_the_work_and_the_original_can_come_back(both: Cli, tran
 
 
 def test_a_copy_that_differs_is_never_run_and_the_original_goes_on(both: Cli) -> None:
-    """A hook of the user's changes every new worktree: the copy is not what was asked for."""
+    """A git that changes every new worktree: the copy is not what was asked for."""
     try:
         both.create("foo")
-        hook = both.write(".git/hooks/post-checkout", "#!/bin/sh\necho x > README\n")
-        hook.chmod(0o755)
+        stub = both.base / "bin" / "git"
+        stub.parent.mkdir()
+        spoil = 'case "$*" in *"worktree add"*) echo x > "$each/README" ;; esac'
+        stub.write_text(
+            f'#!/bin/sh\n{shutil.which("git")} "$@" || exit\n'
+            f"for each; do case $each in */worktrees/*) {spoil} ;; esac; done\n"
+        )
+        stub.chmod(0o755)
+        both.env["PATH"] = f"{stub.parent}:{both.env['PATH']}"
         both("clone", "foo", "bar").fails(1, "the copy of foo differs from it")
         both("migrate", "foo", "bare").fails(1, "the copy of foo differs from it")
         assert hosts(both) == {"foo": "localhost"} and both.state("foo") == "RUNNING"

@@ -40,16 +40,17 @@ class Echo(LocalHost):
 def test_every_word_reaches_the_host_as_it_is(prefix: list[str], path: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         seen = Path(folder) / "seen"
-        url = transport.url(Echo(seen, prefix), f"/{path}")
+        url = transport.to_mirror(Echo(seen, prefix), f"/{path}").url
         allow = ["-c", "protocol.ext.allow=always"]
         env = {**os.environ, "LC_ALL": "C.UTF-8"}
         subprocess.run(["git", *allow, "ls-remote", url], capture_output=True, env=env)
-        expected = ["git", "-c", "safe.directory=*", "upload-pack", f"/{path}"]
+        quiet = ["-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null"]
+        expected = ["git", *quiet, "upload-pack", f"/{path}"]
         assert json.loads(seen.read_text()) == prefix + expected
 
 
 def test_a_host_that_is_this_machine_needs_no_detour() -> None:
-    assert transport.url(LocalHost("/nowhere"), "/a b%") == "/a b%"
+    assert transport.to_mirror(LocalHost("/nowhere"), "/a b%").url == "/a b%"
 
 
 def test_a_pipe_fails_when_either_side_does() -> None:

@@ -55,11 +55,12 @@ def run(args: argparse.Namespace) -> int:
         return _commits(args, agent)
     from mngr.ops import compare
 
-    found = compare.difference(agent, uncommitted=args.uncommitted)
+    asked = {"uncommitted": args.uncommitted, "paths": args.rest, "stat": args.stat}
+    found = compare.difference(agent, **asked)
     if found.complaint:
         warn(f"{agent.name}: {found.complaint}; it is left out here")
     if args.format == "human":
-        _show(compare.patch(found, args.rest, stat=args.stat))
+        _show(found.patch)
     else:
         one(args, _row(args, agent, found), "")
     return 0
@@ -73,10 +74,10 @@ def _row(args: argparse.Namespace, agent: Agent, found: Difference) -> dict[str,
         "id": agent.id,
         "base": found.old,
         "head": found.head,
-        "files": list(compare.files(found, args.rest)),
+        "files": list(compare.files(found)),
     }
     if not args.stat:
-        row["diff"] = compare.patch(found, args.rest).decode("utf-8", "replace")
+        row["diff"] = found.patch.decode("utf-8", "replace")
     return row
 
 

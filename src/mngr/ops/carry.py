@@ -6,6 +6,7 @@ import os
 
 from mngr.errors import MngrError
 from mngr.git import Repo
+from mngr.ops import transport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ def carry_changes(host: Host, source: Repo, work_dir: str, *, same_host: bool = 
     Files travel as they are, not as a patch: a patch would pass the filters and line endings of
     both sides. The index does travel as a patch, which git applies to the blobs themselves.
     """
-    target = Repo(run=host.run, path=work_dir)
+    target = Repo(run=transport.cleaned(host), path=work_dir)
     top = source.line("rev-parse", "--show-toplevel")
-    whole = Repo(run=source.run, path=top)
+    whole = source.replace(path=top)
     plain = ("--diff-filter=u", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
     staged = whole.git("diff-index", "--cached", "-p", "--binary", *plain, "HEAD")
     if staged:

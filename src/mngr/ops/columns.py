@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mngr import git
+from mngr import git_look
 from mngr.errors import MngrError
-from mngr.git import Repo
+from mngr.git_look import Asked
 from mngr.state import State
 
 TYPE_CHECKING = False
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 GIT = ("ahead", "behind", "dirty")
 USED = ("cost", "tokens", "usage")
 PARALLEL = 8
+BATCH = 16
+"""Agents per visit: fewer would keep a distant host busy with visits, more leave cores idle."""
 
 
 def columns(world: World, agents: Sequence[Agent], names: Collection[str]) -> list[dict[str, Json]]:
@@ -37,9 +39,40 @@ def _work(agents: Sequence[Agent], names: Collection[str]) -> Sequence[dict[str,
     asked = [name for name in GIT if name in names]
     if not asked:
         return ()
-    heads = _Heads()
+    rows: dict[str, dict[str, Json]] = {}
     with ThreadPoolExecutor(max_workers=PARALLEL) as pool:
-        return list(pool.map(lambda agent: _row(agent, asked, heads), agents))
+        for found in pool.map(lambda batch: _rows(batch, asked), _batches(agents)):
+            rows.update(found)
+    return [rows.get(agent.id, {}) for agent in agents]
+
+
+def _batches(agents: Sequence[Agent]) -> list[list[Agent]]:
+    """Those of one host and source together, as git_look wants them."""
+    groups: dict[tuple[str, str, str], list[Agent]] = {}
+    for agent in agents:
+        record = agent.evidence.record
+        if record is not None:
+            key = (agent.host.ref.id, record.transfer, record.source)
+            groups.setdefault(key, []).append(agent)
+    return [
+        group[at : at + BATCH] for group in groups.values() for at in range(0, len(group), BATCH)
+    ]
+
+
+def _rows(batch: Sequence[Agent], names: Sequence[str]) -> dict[str, dict[str, Json]]:
+    host, record = batch[0].host, batch[0].record
+    asked = [
+        Asked(path=each.record.work_dir, kind=each.record.transfer, base=each.record.base_commit)
+        for each in batch
+    ]
+    try:
+        found = git_look.look(host.run, host.home, record.source, names, asked)
+    except MngrError:
+        return {}  # a silent host is named elsewhere
+    return {
+        agent.id: {name: getattr(one, name) for name in names}
+        for agent, one in zip(batch, found, strict=True)
+    }
 
 
 def _used(
@@ -72,40 +105,3 @@ def _idle_seconds(agent: Agent) -> int | None:
     if agent.state is not State.RUNNING or pane is None:
         return None
     return max(0, int(agent.now - pane.activity))
-
-
-class _Heads:
-    """Where each source stands now, asked once per source and host."""
-
-    def __init__(self) -> None:
-        from threading import Lock
-
-        self._known: dict[tuple[str, str], str] = {}
-        self._lock = Lock()
-
-    def of(self, agent: Agent) -> str:
-        source = agent.record.source
-        key = (agent.host.ref.id, source)
-        with self._lock:
-            if key not in self._known:
-                repo = Repo(run=agent.host.run, path=source)
-                self._known[key] = (repo.ask("rev-parse", "HEAD") if source else "") or ""
-            return self._known[key]
-
-
-def _row(agent: Agent, names: Collection[str], heads: _Heads) -> dict[str, Json]:
-    row: dict[str, Json] = dict.fromkeys(names)
-    record = agent.evidence.record
-    if record is None:
-        return row
-    try:
-        repo = Repo(run=agent.host.run, path=record.work_dir)
-        if "dirty" in names:
-            row["dirty"] = git.count_changes(repo)
-        if "ahead" in names or "behind" in names:
-            upstream = heads.of(agent) if "behind" in names else ""
-            ahead, behind = git.distance(repo, record.base_commit, upstream)
-            row.update({k: v for k, v in (("ahead", ahead), ("behind", behind)) if k in names})
-    except MngrError:
-        pass  # a silent host is named elsewhere
-    return row

@@ -4,63 +4,57 @@ from __future__ import annotations
 
 import os
 
+from mngr import git_index
 from mngr.errors import MngrError
-from mngr.ops import present
-from mngr.ops.present import PrivateIndex, standing
+from mngr.ops import present, transport
+from mngr.ops.present import standing
 from mngr.struct import Json, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mngr.git import Repo
     from mngr.ops.listing import Agent
     from mngr.ops.present import Standing
 
-# Not `git diff`: its prefixes and colours are the user's, and then no patch comes out of it. What
-# is configured there must not decide what is run here either.
-TREES = ("diff-tree", "-r")
-PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--end-of-options")
-
 
 class Difference(Struct):
-    """Two trees of one repository, and what stayed out of sight."""
+    """How an agent's files differ from a commit, and what stayed out of sight."""
 
-    repo: Repo
     old: str
-    new: str
     head: str
+    patch: bytes
+    """As `git diff` prints it, byte by byte, or line counts where those were asked for."""
+    rows: bytes
     complaint: str = ""
 
 
-def difference(agent: Agent, *, uncommitted: bool = False) -> Difference:
+def difference(
+    agent: Agent, *, uncommitted: bool = False, paths: Sequence[str] = (), stat: bool = False
+) -> Difference:
     """From its base, or from HEAD, to the files as they are."""
-    at = standing(agent.host, agent.record)
-    old = at.head if uncommitted else _base(agent, at)
-    with PrivateIndex(agent.host, agent.record, at) as index:
-        tree, complaint = present.visible_tree(index)
-    return Difference(repo=at.repo, old=old, new=tree, head=at.head, complaint=complaint)
+    work = transport.theirs(agent.host, agent.record).replace(timeout=present.LONG)
+    base = "HEAD" if uncommitted else agent.record.base_commit
+    shape = "--stat=100" if stat else "--patch -M"
+    found = git_index.compare(work, base, shape, paths)
+    at = present.read_standing(agent.host, agent.record, found.standing)
+    if not found.old:
+        raise _no_base(agent, at)
+    return Difference(
+        old=found.old, head=at.head, patch=found.text, rows=found.rows, complaint=found.complaint
+    )
 
 
-def _base(agent: Agent, at: Standing) -> str:
+def _no_base(agent: Agent, at: Standing) -> MngrError:
     base = agent.record.base_commit
-    if base and at.repo.attempt("cat-file", "-e", f"{base}^{{commit}}").code == 0:
-        return base
     known = f"its base {base[:12]} is not in {at.repo.path}" if base else "no base is known"
-    raise MngrError(f"{agent.name}: {known}", "use --uncommitted to compare with HEAD")
+    return MngrError(f"{agent.name}: {known}", "use --uncommitted to compare with HEAD")
 
 
-def patch(found: Difference, paths: Sequence[str] = (), *, stat: bool = False) -> bytes:
-    """As `git diff` prints it, byte by byte."""
-    shape = ["--stat=100"] if stat else ["--patch", "-M"]
-    return found.repo.git(*TREES, *shape, *PLAIN, found.old, found.new, "--", *paths)
-
-
-def files(found: Difference, paths: Sequence[str] = ()) -> list[dict[str, Json]]:
+def files(found: Difference) -> list[dict[str, Json]]:
     """One row per file; binary files have no line counts."""
-    words = ["--numstat", "-z", "--no-renames", *PLAIN, found.old, found.new, "--", *paths]
     rows: list[dict[str, Json]] = []
-    for entry in os.fsdecode(found.repo.git(*TREES, *words)).split("\0")[:-1]:
+    for entry in os.fsdecode(found.rows).split("\0")[:-1]:
         added, deleted, path = entry.split("\t", 2)
         counts: list[Json] = [int(n) if n.isdigit() else None for n in (added, deleted)]
         rows.append({"path": path, "added": counts[0], "deleted": counts[1]})
@@ -69,9 +63,11 @@ def files(found: Difference, paths: Sequence[str] = ()) -> list[dict[str, Json]]
 
 def commits(agent: Agent, paths: Sequence[str] = ()) -> list[dict[str, Json]]:
     """Since its base, newest first."""
-    at = standing(agent.host, agent.record)
+    at, base = standing(agent.host, agent.record), agent.record.base_commit
+    if not base or at.repo.attempt("cat-file", "-e", f"{base}^{{commit}}").code:
+        raise _no_base(agent, at)
     words = ["log", "-z", "--no-color", "--format=%H%x1f%h%x1f%an%x1f%cI%x1f%s"]
-    log = at.repo.git(*words, "--end-of-options", f"{_base(agent, at)}..HEAD", "--", *paths)
+    log = at.repo.git(*words, "--end-of-options", f"{base}..HEAD", "--", *paths)
     keys = ("commit", "short", "author", "time", "subject")
     lines = log.decode("utf-8", "replace").rstrip("\0").split("\0")
     return [dict(zip(keys, line.split("\x1f", 4), strict=True)) for line in lines if line]

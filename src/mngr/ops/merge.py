@@ -13,7 +13,7 @@ from mngr import git
 from mngr.errors import MngrError, Refused
 from mngr.git import GitError, Repo
 from mngr.locks import Lock
-from mngr.ops import present
+from mngr.ops import present, transport
 from mngr.ops.steps import step
 from mngr.struct import Json, Struct
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 HOURS = 12 * 3600.0
 """Hooks and drivers of the user's may take their time."""
+
+# A merge into the user's branch is the user's own: their hooks, filters and drivers run.
+OWN = ("-c", "core.fsmonitor=false", "-c", "log.showSignature=false")
 
 
 class Conflict(MngrError):
@@ -76,7 +79,7 @@ def place(world: World, folder: str) -> Place:
     checkout = git.checkout(Repo(run=run, path=folder))
     if checkout is None:
         raise MngrError(f"{folder} is not in a git repository", "go to one to merge into")
-    repo = Repo(run=run, path=checkout.top)
+    repo = Repo(run=run, path=checkout.top, flags=OWN)
     _refuse_unfinished(repo)
     return Place(repo=repo, checkout=checkout, home=world.home)
 
@@ -122,13 +125,8 @@ def tip_of(world: World, agent: Agent, here: Place) -> str:
 
 def left_behind(agent: Agent) -> list[str]:
     """What the agent has not committed, and a merge therefore does not bring."""
-
-    def run(argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
-        # Its index must not be locked by us in the moment it commits.
-        return agent.host.run(["env", "GIT_OPTIONAL_LOCKS=0", *argv], input=input, timeout=timeout)
-
-    repo = Repo(run=run, path=agent.record.work_dir)
-    return [str(change) for change in git.changes(repo)]
+    work = transport.theirs(agent.host, agent.record)
+    return [str(change) for change in git.changes(work)]
 
 
 def missing(here: Place, tip: str) -> int:

@@ -21,6 +21,7 @@ from mngr.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mngr.git_door import Stranger
     from mngr.hosts.base import Host
 
 UNPIN = r"""
@@ -28,7 +29,7 @@ for mirror in "$1"/mirrors/*.git; do
   [ -d "$mirror" ] || continue
   set -- "$1" "$2" "refs/mngr/*/$2" "refs/mngr/*/$2/*"
   git --git-dir="$mirror" for-each-ref --format='delete %(refname)' "$3" "$4" |
-    git --git-dir="$mirror" update-ref --stdin
+    git -c core.hooksPath=/dev/null --git-dir="$mirror" update-ref --stdin
 done
 """
 
@@ -77,7 +78,8 @@ def make(host: Host, controller_home: str, plan: Borrowed) -> list[str]:
         host.run, path, plan.work_dir, settings=git_transfer.settings(plan.source)
     )
     step("cloned")
-    work = Repo(run=host.run, path=plan.work_dir)
+    # What is checked out may be another agent's work, with attributes of its choice.
+    work = Repo(run=transport.cleaned(host), path=plan.work_dir)
     _copy_info(host, plan)
     git_transfer.check_out(work, plan.commit, plan.branch)
     if plan.overlay:
@@ -116,7 +118,7 @@ def update(
     refspecs = [f"+{commit}:{pin}", "+refs/tags/*:refs/tags/*"]
     if upstream:
         refspecs.append(f"+refs/heads/{upstream}:refs/heads/{upstream}")
-    done = git_transfer.upload(source, transport.url(host, mirror.path), refspecs)
+    done = git_transfer.upload(source, transport.to_mirror(host, mirror.path), refspecs)
     if not git_transfer.has_commit(mirror, commit):
         raise MngrError(f"{commit[:12]} could not be sent to {host.ref.name}: {done.complaint}")
 
@@ -162,7 +164,7 @@ def submodules(host: Host, controller_home: str, plan: Borrowed) -> list[str]:
             )  # fmt: skip
             remarks += make(host, controller_home, inner)
     if links:
-        Repo(run=host.run, path=plan.work_dir).attempt("submodule", "init", "-q")
+        Repo(run=transport.cleaned(host), path=plan.work_dir).attempt("submodule", "init", "-q")
     return remarks
 
 
@@ -171,16 +173,14 @@ def _has_modules(plan: Borrowed) -> bool:
     return plan.source.attempt("cat-file", "-e", f"{plan.commit}:.gitmodules").code == 0
 
 
-def at_risk(host: Host, work_dir: str, source: str, base: str) -> tuple[list[str], list[str]]:
+def at_risk(work: Stranger, source: str, base: str) -> tuple[list[str], list[str]]:
     """Changed files, and commits that neither the mirror nor any ref of the source keeps."""
-    work = Repo(run=host.run, path=work_dir)
     files = [str(change) for change in git.changes(work)]
     commits = _unkept(work, base, source)
     if base and work.attempt("cat-file", "-e", f"{base}:.gitmodules").code == 0:
         for path, start in git_transfer.gitlinks(work, base).items():
-            inner = work.replace(path=os.path.join(work_dir, path))
-            checkout = git.checkout(inner)
-            if checkout is not None and checkout.top != work_dir:
+            inner = work.inside(path)
+            if git.checkout(inner) is not None:
                 theirs = _unkept(inner, start, os.path.join(source, path))
                 commits += [f"{path}: {commit}" for commit in theirs]
     return files, commits

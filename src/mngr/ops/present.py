@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 
-from mngr import git
+from mngr import git, git_index
 from mngr.errors import MngrError, Refused
-from mngr.git import GitError, Repo
-from mngr.git_index import STANDING, Indexed
+from mngr.git import GitError
+from mngr.git_door import Stranger
 from mngr.git_transfer import gitlinks
+from mngr.ops import transport
 from mngr.records import agent_dir
 from mngr.struct import Struct
 
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
     from mngr.hosts.base import Host
     from mngr.records import AgentRecord
 
+LONG = 3600.0
 FORCED = "--literal-pathspecs add -f --pathspec-from-file=- --pathspec-file-nul".split()
 
 
 class Standing(Struct):
     """Where a work directory stands in its repository."""
 
-    repo: Repo
+    repo: Stranger
     common_dir: str
     index: str
     head: str
@@ -41,11 +43,10 @@ class Standing(Struct):
 
 def standing(host: Host, record: AgentRecord) -> Standing:
     """An agent's work directory, if it is the top of a git work tree; else an error says why."""
-    repo = Repo(run=host.run, path=record.work_dir)
-    return _standing(host, record, os.fsdecode(repo.attempt(*STANDING).stdout))
+    return read_standing(host, record, git_index.standing(transport.theirs(host, record)))
 
 
-def _standing(host: Host, record: AgentRecord, answer: str) -> Standing:
+def read_standing(host: Host, record: AgentRecord, answer: str) -> Standing:
     lines = answer.split("\n")
     # A prefix means that some directory above is a repository, which knows nothing of this one.
     if len(lines) < 3 or lines[0]:
@@ -53,7 +54,7 @@ def _standing(host: Host, record: AgentRecord, answer: str) -> Standing:
     commits = [line for line in lines[3:] if len(line) in (40, 64) and "/" not in line]
     branches = [line for line in lines[3:] if line.startswith("refs/heads/")]
     return Standing(
-        repo=Repo(run=host.run, path=record.work_dir),
+        repo=transport.theirs(host, record),
         common_dir=lines[1],
         index=lines[2],
         head=commits[0] if commits else "",
@@ -76,8 +77,8 @@ class PrivateIndex:
     def __init__(self, host: Host, record: AgentRecord, at: Standing) -> None:
         self._host, self._at, self._repo = host, at, _indexed(host, record)
 
-    def __enter__(self) -> Indexed:
-        copy = ["cp", "-p", self._at.index, self._repo.index]  # why -p: see git_index.AFRESH
+    def __enter__(self) -> Stranger:
+        copy = ["cp", "-p", self._at.index, self._repo.index]  # why -p: see git_index
         done = self._host.run(copy, timeout=60)
         if done.code and self._host.run(["test", "-e", self._at.index], timeout=60).code == 0:
             raise MngrError(f"the index could not be copied: {done.complaint}")
@@ -96,31 +97,32 @@ class PrivateIndex:
     def _remove(self) -> None:
         try:
             path = self._repo.index
-            self._host.run(["rm", "-f", path, f"{path}.lock", f"{path}.tree"], timeout=60)
+            self._host.run(["rm", "-f", path, f"{path}.lock"], timeout=60)
         except MngrError:
             pass  # the host fell silent: `gc` will find it
 
 
-def _indexed(host: Host, record: AgentRecord) -> Indexed:
+def _indexed(host: Host, record: AgentRecord) -> Stranger:
     # Where `gc` looks for what interrupted writes leave behind.
     folder = agent_dir(host.home, record.id)
     path = os.path.join(folder, f".index.{os.urandom(6).hex()}")
-    return Indexed(run=host.run, path=record.work_dir, index=path)
+    return transport.theirs(host, record).replace(index=path, timeout=LONG)
 
 
 def take(host: Host, record: AgentRecord, *for_each_ref: str) -> tuple[Standing, Taken]:
     """As `standing` and `whole_tree`, with what is left out, in one round trip."""
-    taken = _understood(lambda: _indexed(host, record).take_afresh(*for_each_ref))
-    at = _standing(host, record, taken.standing)
+    work = transport.theirs(host, record).replace(timeout=LONG)
+    taken = _understood(lambda: git_index.take_afresh(work, *for_each_ref))
+    at = read_standing(host, record, taken.standing)
     _refuse_inner(at, taken)
     return at, taken.replace(ignored=_outermost(taken.ignored))
 
 
-def whole_tree(at: Standing, index: Indexed, extra: bytes = b"") -> str:
+def whole_tree(at: Standing, index: Stranger, extra: bytes = b"") -> str:
     """Everything that is not ignored, and `extra` even so; what git cannot hold is refused."""
     if extra:
         index.git(*FORCED, input=extra)
-    taken = _understood(index.take)
+    taken = _understood(lambda: git_index.take(index))
     _refuse_inner(at, taken)
     return taken.tree
 
@@ -152,25 +154,17 @@ def _nested(path: str) -> Refused:
     )
 
 
-def _refuse_unsaved(repo: Repo, path: str) -> None:
+def _refuse_unsaved(repo: Stranger, path: str) -> None:
     """A submodule is saved by its commit alone, so it must have nothing beyond that."""
     modules = os.path.join(repo.path, ".gitmodules")
     listed = repo.ask("config", "-f", modules, "-z", "--get-regexp", r"\.path$") or ""
     if path not in [entry.partition("\n")[2] for entry in listed.split("\0")]:
         raise _nested(path)
-    inside = Repo(run=repo.run, path=os.path.join(repo.path, path))
-    if inside.ask("rev-parse", "--show-prefix") != "":
+    inside = repo.inside(path)
+    if git.checkout(inside) is None:
         return  # not checked out
     if git.count_changes(inside):
         raise Refused(f"the submodule {path} has uncommitted changes", "commit them there first")
-
-
-def visible_tree(index: Indexed) -> tuple[str, str]:
-    """As `whole_tree`, for looking only: what git cannot hold is left out, with a complaint."""
-    done = index.attempt("add", "-A", "--ignore-errors")
-    complaints = done.stderr.decode("utf-8", "replace").splitlines()
-    causes = [line.removeprefix("error: ") for line in complaints if line.startswith("error: ")]
-    return index.line("write-tree", "--missing-ok"), "; ".join(causes[:1]) if done.code else ""
 
 
 def _outermost(paths: list[str]) -> list[str]:

@@ -83,18 +83,19 @@ def _send(world: World, between: Ends, commit: str) -> None:
         if os.path.basename(place) == os.path.basename(_lender(between)):
             mirror.provide(host, world.home, between.home, between.folder, commit, pin)
             return
-    done = git_transfer.upload(between.home, between.url, [f"+{commit}:refs/mngr/pushed/{commit}"])
+    done = git_transfer.upload(between.home, between.way, [f"+{commit}:refs/mngr/pushed/{commit}"])
     if not git_transfer.has_commit(between.work, commit):
         raise MngrError(f"{commit[:12]} could not be sent to {agent.name}: {done.complaint}")
 
 
 def _lender(between: Ends) -> str:
     """The mirror a clone borrows from."""
-    return between.work.ask("config", "remote.origin.url") or ""
+    config = os.path.join(between.work.path, ".git", "config")
+    return between.work.ask("config", "--file", config, "remote.origin.url") or ""
 
 
 def _forward(between: Ends, commit: str) -> None:
-    done = git_transfer.fast_forward(between.work, commit)
+    done = git_transfer.fast_forward(between.work.replace(writes=True), commit)
     if git.commit_of(between.work, "HEAD") == commit:
         return
     lines = done.stderr.decode("utf-8", "replace").splitlines()

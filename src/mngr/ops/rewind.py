@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from mngr.errors import MngrError
-from mngr.git import GitError, Repo
+from mngr.git import GitError
 from mngr.git_transfer import gitlinks
 from mngr.ops import present, snapshot
 from mngr.ops.present import PrivateIndex, Standing, standing
@@ -18,6 +18,8 @@ from mngr.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mngr.git import Repo
+    from mngr.git_door import Stranger
     from mngr.hosts.base import Host
     from mngr.ops.listing import Agent
 
@@ -84,10 +86,10 @@ def _kept_before(agent: Agent, at: Standing, tree: str, target: Snapshot) -> Sna
     )
 
 
-def _turn(index: Repo, old: str, new: str) -> None:
+def _turn(index: Stranger, old: str, new: str) -> None:
     """git moves from tree to tree; a file that changed since we looked stops it beforehand."""
     try:
-        index.git("read-tree", "-m", "-u", old, new)
+        index.replace(writes=True).git("read-tree", "-m", "-u", old, new)
     except GitError as error:
         raise MngrError(error.message, "nothing was restored; try again") from None
     if index.attempt("diff-files", "--quiet", "--ignore-submodules=all").code:

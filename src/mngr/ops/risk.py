@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mngr import git
-from mngr.git import Repo
-from mngr.ops import mirror
+from mngr.errors import Refused
+from mngr.ops import mirror, transport
 from mngr.struct import Struct
 
 TYPE_CHECKING = False
@@ -49,16 +49,24 @@ def at_risk(
 
     Of a copy: what changed since `copied` was made, see `mark_copied`.
     """
-    repo = Repo(run=host.run, path=work_dir)
-    checkout = git.checkout(repo) if transfer.startswith("git-") else None
-    if checkout is not None and _name(checkout.top) != _name(work_dir):
-        checkout = None  # a repository around it, which is not its own
-    if transfer == "git-mirror" and checkout is not None:
-        files, lost = mirror.at_risk(host, work_dir, source, base)
-        return Risk(files=tuple(files), commits=tuple(lost))
     if transfer == "rsync" and copied:
         changed = _changed(host, work_dir, copied)
         return _whole(host, work_dir) if changed is None else Risk(files=tuple(changed))
+    try:
+        return _judged(host, work_dir, transfer, losing_branch, source, base)
+    except Refused as refused:
+        # Not looked at for good reason; it may hold anything.
+        return Risk(files=(refused.message,))
+
+
+def _judged(
+    host: Host, work_dir: str, transfer: str, losing_branch: str, source: str, base: str
+) -> Risk:
+    repo = transport.stranger(host, work_dir, transfer, source)
+    checkout = git.checkout(repo) if transfer.startswith("git-") else None
+    if transfer == "git-mirror" and checkout is not None:
+        files, lost = mirror.at_risk(repo, source, base)
+        return Risk(files=tuple(files), commits=tuple(lost))
     if transfer != "git-worktree" or checkout is None:
         # A copy, or a worktree whose repository is gone: there is nothing to compare it with.
         return _whole(host, work_dir)
@@ -69,11 +77,6 @@ def at_risk(
     found = [git.unreachable_commits(repo, tip, without=losing) for tip in tips]
     commits = dict.fromkeys(line for lines in found for line in lines)
     return Risk(files=tuple(map(str, git.changes(repo))), commits=tuple(commits))
-
-
-def _name(path: str) -> str:
-    """Enough to tell them apart, however the way there is spelled."""
-    return path.rstrip("/").rpartition("/")[2]
 
 
 # $1 work directory, $2 the mark. File systems round times: only when a change to the directory

@@ -13,8 +13,7 @@ import time
 from mngr import git
 from mngr.address import AGENT_ID
 from mngr.errors import NotFound, Stale, Taken, UsageError, nearest
-from mngr.git import Repo
-from mngr.ops import present
+from mngr.ops import present, transport
 from mngr.ops.listing import Agent, agents, one
 from mngr.ops.steps import step
 from mngr.struct import Json, Struct
@@ -23,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mngr.hosts.base import Host
+    from mngr.git import Repo
     from mngr.ops.present import Standing
     from mngr.ops.world import World
 
@@ -36,9 +35,8 @@ ATTEMPTS = 50
 class Snapshot(Struct):
     """One moment of one agent's work directory."""
 
-    host: Host
-    work_dir: str
-    """A directory of the repository that holds the commit."""
+    repo: Repo
+    """The repository that holds the commit."""
     agent_id: str
     agent_name: str
     number: int
@@ -124,9 +122,9 @@ def keep(
         if at.repo.attempt("update-ref", ref, commit, "0" * len(commit)).code == 0:
             step("snapshot_kept")
             return Snapshot(
-                host=agent.host, work_dir=at.repo.path, agent_id=agent.id, agent_name=agent.name,
-                number=number, name=name, note=note, commit=commit, tree=tree, parent=at.head,
-                branch=at.branch, time=float(int(time.time())),
+                repo=at.repo, agent_id=agent.id, agent_name=agent.name, number=number, name=name,
+                note=note, commit=commit, tree=tree, parent=at.head, branch=at.branch,
+                time=float(int(time.time())),
             )  # fmt: skip
         if git.commit_of(at.repo, ref) is None:  # nobody was faster: it cannot be written
             at.repo.git("update-ref", ref, commit, "0" * len(commit))
@@ -144,14 +142,15 @@ def _message(agent: Agent, at: Standing, number: int, name: str, note: str) -> s
 
 def of(agent: Agent) -> list[Snapshot]:
     """An agent's snapshots, oldest first; none where it cannot have any."""
-    return listed(agent, Repo(run=agent.host.run, path=agent.record.work_dir))
+    return listed(agent, transport.theirs(agent.host, agent.record))
 
 
 def listed(agent: Agent, repo: Repo) -> list[Snapshot]:
     done = repo.attempt("for-each-ref", *_listing(agent))
     if done.code and agent.record.source not in ("", repo.path):
         # The work directory is gone; a worktree's commits are in the repository it came from.
-        return listed(agent, Repo(run=repo.run, path=agent.record.source))
+        source = transport.stranger(agent.host, agent.record.source, "none", "")
+        return listed(agent, source)
     return _parse(agent, repo, os.fsdecode(done.stdout).split("\0"))
 
 
@@ -173,8 +172,7 @@ def _read(agent: Agent, repo: Repo, row: Sequence[str]) -> Snapshot | None:
         return None  # not a commit of ours
     said = dict(line.partition(": ")[::2] for line in message.splitlines())
     return Snapshot(
-        host=agent.host,
-        work_dir=repo.path,
+        repo=repo,
         agent_id=agent.id,
         agent_name=agent.name,
         number=int(number),
@@ -215,5 +213,4 @@ def resolve(world: World, text: str) -> Snapshot | None:
 
 def destroy(snapshot: Snapshot) -> None:
     """Forget it; git keeps the commit until its own garbage collection."""
-    repo = Repo(run=snapshot.host.run, path=snapshot.work_dir)
-    repo.git("update-ref", "-d", snapshot.ref, snapshot.commit)
+    snapshot.repo.git("update-ref", "-d", snapshot.ref, snapshot.commit)

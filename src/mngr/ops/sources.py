@@ -123,7 +123,7 @@ def from_url(world: World, url: str) -> Source:
 
 def _refresh(repo: Repo, url: str) -> None:
     refspecs = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
-    done = git_transfer.fetch(repo, url, refspecs, note=True)
+    done = git_transfer.fetch(repo, url, refspecs)
     if done.code:
         raise MngrError(f"{url} could not be fetched: {done.complaint}")
 
@@ -140,7 +140,7 @@ def from_agent(world: World, agent: Agent) -> Source:
     from mngr.ops import transfer
 
     record = agent.record
-    theirs = Repo(run=agent.host.run, path=record.work_dir)
+    theirs = transport.theirs(agent.host, record)
     standing = git.checkout(theirs)
     if standing is None or standing.top != record.work_dir or not standing.head:
         return Source(
@@ -161,7 +161,7 @@ def _from_snapshot(world: World, found: Snapshot) -> Source:
 
     agent = listing.one(listing.agents(world), found.agent_id)
     home = transfer.home_repository(world, agent)
-    transfer.fetch_ref(agent, home.repo, found.ref, found.ref)
+    transfer.fetch_ref(world, agent, home.repo, found.ref, found.ref)
     return Source(
         path=agent.record.source, repo=home.repo, bare=isinstance(home.repo, Bare),
         overlay=found.commit, subdir=agent.record.cwd,

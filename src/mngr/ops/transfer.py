@@ -21,6 +21,8 @@ from mngr.struct import Struct
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.git import Checkout
+    from mngr.git_door import Stranger
+    from mngr.git_transfer import Way
     from mngr.ops.listing import Agent
     from mngr.ops.world import World
 
@@ -56,7 +58,7 @@ class Ends(Struct):
     """Both ends of a transfer."""
 
     agent: Agent
-    work: Repo
+    work: Stranger
     standing: Checkout
     home: Repo
     folder: str
@@ -68,13 +70,13 @@ class Ends(Struct):
         return self.agent.host.capabilities.shares_files and self.folder == self.standing.common_dir
 
     @property
-    def url(self) -> str:
-        return transport.url(self.agent.host, self.agent.record.work_dir)
+    def way(self) -> Way:
+        return transport.to_agent(self.agent.host, self.work)
 
 
 def ends(world: World, agent: Agent, home: Home | None = None) -> Ends:
     record = agent.record
-    work = Repo(run=agent.host.run, path=record.work_dir)
+    work = transport.theirs(agent.host, record)
     standing = git.checkout(work)
     if standing is None or not standing.head:
         why = "has no commits" if standing else "is not a git repository, or gone"
@@ -162,7 +164,8 @@ def _fetched(
 ) -> Pulled:
     target = f"refs/heads/{pulled.branch}"
     # One call that fetches and moves: git refuses diverged work and a branch in use by itself.
-    done = git_transfer.fetch(between.home, between.url, [f"{ref}:{target}"])
+    into = transport.through_door(world.home, between.home)
+    done = git_transfer.fetch_theirs(into, between.way, [f"{ref}:{target}"])
     step("fetched")
     kept = ""
     if done.code:
@@ -209,7 +212,7 @@ def _refusal(between: Ends, pulled: Pulled, old: str, complaint: str) -> MngrErr
 def _replace(world: World, between: Ends, pulled: Pulled, ref: str) -> str:
     """Move a diverged branch, once its old tip is kept under a number of its own."""
     home, target = between.home, f"refs/heads/{pulled.branch}"
-    fetch_ref(between.agent, home, ref, FETCHED + between.agent.id)
+    fetch_ref(world, between.agent, home, ref, FETCHED + between.agent.id)
     with Lock(world.home, "repo", between.folder):
         holder = git.worktree_of_branch(home, pulled.branch)
         if holder:
@@ -260,10 +263,11 @@ def _annotated(between: Ends, pulled: Pulled) -> Pulled:
     return pulled.replace(uncommitted=changed, elsewhere=elsewhere)
 
 
-def fetch_ref(agent: Agent, repo: Repo, remote: str, local: str) -> None:
+def fetch_ref(world: World, agent: Agent, repo: Repo, remote: str, local: str) -> None:
     """One ref of the agent's repository, whatever was there before."""
-    url = transport.url(agent.host, agent.record.work_dir)
-    done = git_transfer.fetch(repo, url, [f"+{remote}:{local}"])
+    way = transport.to_agent(agent.host, transport.theirs(agent.host, agent.record))
+    into = transport.through_door(world.home, repo)
+    done = git_transfer.fetch_theirs(into, way, [f"+{remote}:{local}"])
     if done.code:
         raise MngrError(f"{remote} of {agent.name} could not be fetched: {done.complaint}")
 
@@ -274,7 +278,7 @@ def bring(world: World, agent: Agent, home: Home, commit: str, ref: str) -> None
     if between.shared:
         home.repo.git("update-ref", ref, commit)
     else:
-        fetch_ref(agent, home.repo, commit, ref)
+        fetch_ref(world, agent, home.repo, commit, ref)
 
 
 def fetch_tip(world: World, agent: Agent, repo: Repo) -> str:
@@ -284,5 +288,5 @@ def fetch_tip(world: World, agent: Agent, repo: Repo) -> str:
     if between.shared:
         return between.standing.head
     ref = FETCHED + agent.id
-    fetch_ref(agent, repo, "HEAD", ref)
+    fetch_ref(world, agent, repo, "HEAD", ref)
     return git.commit_of(repo, ref) or between.standing.head

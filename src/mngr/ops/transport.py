@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from mngr.git import Repo
+from mngr.git_door import Stranger
+from mngr.git_scripts import CLEAN
+from mngr.git_transfer import BY_VARIABLE, SERVE, SERVICE, Bare, Way
 from mngr.hosts import spawn
 from mngr.quoting import join
 
@@ -13,12 +16,10 @@ if TYPE_CHECKING:
     from mngr.git import Run
     from mngr.hosts.base import Completed, Host
     from mngr.hosts.spawn import Sink
+    from mngr.records import AgentRecord
 
 DEADLINE = 6 * 3600.0
 """Seconds a whole tree may take over a thin line."""
-
-SERVICE = "\0"
-"""Stands for git's service in an argv: no word can hold it, and no host's quoting touches it."""
 
 
 def is_here(host: Host) -> bool:
@@ -31,17 +32,49 @@ def here(path: str) -> Repo:
     return Repo(run=spawn.run, path=path)
 
 
+def theirs(host: Host, record: AgentRecord) -> Stranger:
+    """An agent's work directory."""
+    return stranger(host, record.work_dir, record.transfer, record.source)
+
+
+def cleaned(host: Host) -> Run:
+    """Runs commands on a host without what the user's environment holds beyond the basics."""
+    clean = ["sh", "-c", CLEAN + 'clean "$@"', "mngr"]
+
+    def run(argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
+        return host.run([*clean, *argv], input=input, timeout=timeout)
+
+    return run
+
+
+def stranger(host: Host, path: str, transfer: str, source: str) -> Stranger:
+    return Stranger(run=host.run, path=path, home=host.home, kind=transfer, source=source)
+
+
+def through_door(home: str, repo: Repo) -> Stranger:
+    """A repository on this machine, without what is configured in it; worktrees share that."""
+    kind = "bare" if isinstance(repo, Bare) else "none"
+    return Stranger(run=spawn.run, path=repo.path, home=home, kind=kind)
+
+
 def source_run(host: Host) -> Run:
     """What runs git in a directory of this machine: the host itself where paths mean the same."""
     return host.run if host.capabilities.shares_files else spawn.run
 
 
-def url(host: Host, path: str) -> str:
-    """The name by which git on this machine reaches a repository on that host."""
+def to_mirror(host: Host, path: str) -> Way:
+    """How git on this machine reaches a bare repository of ours on that host."""
     if is_here(host):
-        return path
-    words = host.argv(["git", "-c", "safe.directory=*", SERVICE, path])
-    return "ext::" + " ".join(map(ext_word, words))
+        return Way(url=path)
+    quiet = ["-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null"]
+    words = host.argv(["git", *quiet, SERVICE, path])
+    return Way(url="ext::" + " ".join(map(ext_word, words)))
+
+
+def to_agent(host: Host, work: Stranger) -> Way:
+    """How git on this machine reaches an agent's repository, through its door."""
+    command = join(host.argv(work.argv(SERVE, SERVICE)))
+    return Way(url=work.path if is_here(host) else BY_VARIABLE, command=command)
 
 
 def ext_word(word: str) -> str:

@@ -9,7 +9,7 @@ from mngr.errors import Refused, Taken, UsageError
 from mngr.git import Repo
 from mngr.hosts import spawn
 from mngr.locks import Lock
-from mngr.ops import copying, mirror, sources
+from mngr.ops import copying, mirror, sources, transport
 from mngr.ops.carry import carry_changes
 from mngr.ops.risk import Risk, at_risk, summary
 from mngr.ops.sources import Source
@@ -230,7 +230,10 @@ def make(
 
 
 def _make_worktree(host: Host, controller_home: str, plan: Plan) -> Plan:
-    repo = plan.origin.repo.replace(run=host.run)
+    # An agent's commit brings attributes of its choice, which name filters of the user's.
+    stranger = plan.origin.carried or plan.origin.overlay
+    run = transport.cleaned(host) if stranger else host.run
+    repo = plan.origin.repo.replace(run=run)
     # Ref and worktree updates race between processes; launches need not wait for each other.
     with Lock(controller_home, "repo", plan.repository):
         branch = _free_branch(repo, plan) if plan.made_branch else plan.branch
@@ -244,7 +247,7 @@ def _make_worktree(host: Host, controller_home: str, plan: Plan) -> Plan:
             branch=branch,
         )
     if plan.origin.overlay:
-        git_transfer.lay_over(Repo(run=host.run, path=plan.work_dir), plan.origin.overlay)
+        git_transfer.lay_over(Repo(run=run, path=plan.work_dir), plan.origin.overlay)
     remarks = mirror.submodules(host, controller_home, _borrowed(plan, branch))
     return plan.replace(branch=branch, remarks=tuple(remarks))
 
