@@ -6,6 +6,7 @@ $MNGR_HOST_DIR/
               limits prices limit.sh watcher     where it has limits
               transcript status                  links to what the program itself writes down
   names/<name>.<rev>.json        who claimed a name
+  sandboxes/<id>                 the script that runs a command inside its sandbox
   worktrees/<name>-<8 hex>       work directories mngr made
   trash/<id>/{agent,work,trash.json}
   locks/  tmux.conf  tmux.json  settings.toml
@@ -93,6 +94,8 @@ class AgentRecord(Struct):
     history: int = 50_000
     headless: bool = False
     recorded: bool = False
+    sandbox: str = ""
+    """offline or open, where it runs in a sandbox; `sandboxes/<id>` on its host is what decides."""
     plugin: dict[str, Json] = {}
 
 

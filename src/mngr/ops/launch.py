@@ -13,7 +13,7 @@ import time
 from mngr import events, tmux, tmux_scripts
 from mngr.agents.base import LaunchContext
 from mngr.errors import MissingProgram, MngrError
-from mngr.ops import publishing, watcher
+from mngr.ops import publishing, sandboxing, watcher
 from mngr.quoting import join, quote
 from mngr.records import AgentRecord, agent_dir
 
@@ -52,6 +52,12 @@ IFS= read -r begun < "$dir/begun" && printf '%s\n' "$begun" >> "$dir/events.json
 trap : INT QUIT TERM
 cd {work_dir} || ended 125 '"work directory is missing"'
 unset OLDPWD
+if [ -f {box} ]; then
+  problem=$(sh {box} --prove 2>&1) || {{
+    printf '%s\n' "$problem" >&2
+    ended 126 "\"the sandbox failed: $(printf %s "$problem" | tail -n 1 | tr -cd 'A-Za-z0-9 ,.:/_-')\""
+  }}
+fi
 {links}command -v {program} > /dev/null || {{
   printf 'mngr: %s: command not found\n' {program} >&2
   ended 127 {not_found}
@@ -75,19 +81,22 @@ WINDOW = """#!/bin/sh
 . {dir}/env
 cd {work_dir} || exit 125
 unset OLDPWD
-exec sh -c "$1"
+set -- sh -c "$1"
+box={box}; {wrap}
+exec "$@"
 """
 
 
 def launcher(home: str, record: AgentRecord, launch: Launch) -> str:
     """The script for one launch."""
     # exec in a subshell: whatever it is called, it is a program and not a word of the shell.
-    words = f"(exec {join(launch.argv)})"
+    words = f"({sandboxing.wrapped(home, record.id, join(launch.argv))})"
     program = launch.argv[0]
     return LAUNCHER.format(
         dir=quote(agent_dir(home, record.id)),
         launch=quote(record.launch),
         work_dir=quote(record.work_dir),
+        box=quote(sandboxing.path(home, record.id)),
         links="".join(
             f'ln -sfn {quote(target)} "$dir"/{quote(path)}\n'
             for path, target in launch.links.items()
@@ -142,7 +151,12 @@ def launch_files(
         **{os.path.join(folder, name): content for name, content in launch.files.items()},
     }
     if record.windows:
-        window = WINDOW.format(dir=quote(folder), work_dir=quote(record.work_dir))
+        window = WINDOW.format(
+            dir=quote(folder),
+            work_dir=quote(record.work_dir),
+            box=quote(sandboxing.path(host.home, record.id)),
+            wrap=sandboxing.WRAP,
+        )
         files[os.path.join(folder, "window.sh")] = (os.fsencode(window), 0o700)
     if watcher.Limits.of(record):
         files |= watcher.files(world, host, record)
