@@ -40,7 +40,10 @@ leaks() { printf 'mngr: the sandbox does not hold: %s\n' "$1" >&2; exit 97; }
 if [ "$6" = offline ]; then
   [ "$(readlink /proc/self/ns/net)" != "$5" ] || leaks 'the network is in reach'
   while read -r name rest; do
-    case $name in lo:* | Inter-* | face) ;; *) leaks "the network device ${name%%:*} is in reach" ;; esac
+    case $name in
+      lo:* | Inter-* | face) ;;
+      *) leaks "the network device ${name%%:*} is in reach" ;;
+    esac
   done < /proc/net/dev
 fi
 [ -w . ] || leaks "the work directory $PWD cannot be written"

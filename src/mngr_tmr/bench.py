@@ -26,8 +26,6 @@ from mngr_tmr.model import Options, Proof, Test, TestRun
 from mngr_tmr.settings import Project, pytest_command
 
 TIMED_OUT = 124
-TRIES = 2
-"""How often a check runs that gives no verdict."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Checked:
     finished: bool = True
     """Pytest came to its end, with whatever result; else some tests were never tried."""
     infrastructure: str = ""
-    """Why this is no verdict, although it was tried twice: neither a pass nor a failure of the work.
+    """Why this is no verdict, although it was tried twice: the work neither passed nor failed.
     `runs` then holds only the tests that pytest ended within."""
     bare: str = field(default="", compare=False)
     """Why it did not run in a sandbox; nothing where it did."""
@@ -202,13 +200,8 @@ class Bench:
         """One that gives no verdict is tried again, in another clone."""
         with self._worker(check.commit) as worker:
             self._api.deliver(worker.agent, check.commit, cwd=self._repository)
-            for left in reversed(range(TRIES)):
-                checked = self._checked(worker, check)
-                if self._closed:  # and so was pytest, half-way: that says nothing about its tests
-                    raise MngrError("the check was ended")
-                if not checked.infrastructure or not left:
-                    break
-            return checked
+            checked = self._checked(worker, check)
+            return self._checked(worker, check) if checked.infrastructure else checked
 
     def check_all(
         self,
@@ -253,6 +246,8 @@ class Bench:
         finally:
             if not over:
                 self._remove(agent, own)
+        if self._closed:  # and so was pytest, half-way: that says nothing about its tests
+            raise MngrError("the check was ended")
         return self._kept(worker, check, arguments, nonce, *told)
 
     def _files(self, worker: Worker, check: Check, own: str) -> dict[str, tuple[bytes, int]]:

@@ -1,4 +1,4 @@
-"""Where one check runs: a fresh clone, a private home and /tmp, inside bubblewrap where there is it.
+"""Where one check runs: a fresh clone, a home and a /tmp of its own, in bubblewrap if it works.
 
 Nothing here is kept: a filter, a hook, a setting or a file that one check leaves behind cannot
 reach the next.
@@ -31,8 +31,8 @@ export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 fresh() {
   hash=sha1; [ "${#3}" != 64 ] || hash=sha256
   git init -q --template= --object-format="$hash" -- "$1" || return 1
-  cat "$own/gitconfig" >> "$1/.git/config" && printf '%s\n' "$2" > "$1/.git/objects/info/alternates" ||
-    return 1
+  cat "$own/gitconfig" >> "$1/.git/config" || return 1
+  printf '%s\n' "$2" > "$1/.git/objects/info/alternates" || return 1
   [ ! -f "$2/../shallow" ] || cp "$2/../shallow" "$1/.git/shallow" || return 1
   git -C "$1" checkout -q --detach --force "$3" || return 1
   [ ! -f "$1/.gitmodules" ] || submodules "$1" "$4"
@@ -40,7 +40,8 @@ fresh() {
 submodules() {
   git -C "$1" ls-files -s | sed -n 's/^160000 \([0-9a-f]*\) 0\t/\1 /p' |
     while IFS=' ' read -r link path; do
-      [ ! -d "$2/$path/.git/objects" ] || fresh "$1/$path" "$2/$path/.git/objects" "$link" "$2/$path"
+      [ -d "$2/$path/.git/objects" ] || continue
+      fresh "$1/$path" "$2/$path/.git/objects" "$link" "$2/$path"
     done
 }
 """
@@ -79,12 +80,14 @@ if [ -n "$setup" ]; then
   [ "$code" = 0 ] || { tail -c LOG_LIMIT "$log" >&2; exit SETUP; }
 fi
 run='plug=$1 pytest=$2; shift 2
-unset MNGR_AGENT_NAME MNGR_AGENT_ID MNGR_AGENT_STATE_DIR MNGR_AGENT_WORK_DIR MNGR_HOST_DIR MNGR_GIT_BASE
+unset MNGR_AGENT_NAME MNGR_AGENT_ID MNGR_AGENT_STATE_DIR MNGR_AGENT_WORK_DIR
+unset MNGR_HOST_DIR MNGR_GIT_BASE
 export PYTHONPATH="$plug:$PWD/src:$PWD" PYTHONDONTWRITEBYTECODE=1
 eval "$pytest"'"' -p mngr_tmr_probe -p no:cacheprovider -q \"\$@\"'"
 exec 3>&1
-code=$({ { (inside sh -c "$run" mngr "$own/plug" "$pytest" "$@") 2> "$log" 3>&- 4>&-; echo $? >&4; } |
-  head -c PROBE_LIMIT >&3; } 4>&1)
+code=$({ {
+  (inside sh -c "$run" mngr "$own/plug" "$pytest" "$@") 2> "$log" 3>&- 4>&-; echo $? >&4
+} | head -c PROBE_LIMIT >&3; } 4>&1)
 proved
 tail -c LOG_LIMIT "$log" >&2
 case $code in CHECKOUT | SETUP | LEAKED) code=89 ;; esac
@@ -186,9 +189,7 @@ def sandbox(room: Room, place: Place, python: Interpreter, project: Project) -> 
     work = repository or f"{own}/work"
     needed = [p for p in python.places if not is_within(place.home, p) and p != "/"]
     if repository:  # the clone itself has the rest of it
-        needed = [
-            p for p in needed if not is_within(p, repository) or is_within(p, python.prefix)
-        ]
+        needed = [p for p in needed if not is_within(p, repository) or is_within(p, python.prefix)]
         needed = [p for p in needed if not is_within(repository, p)]
     own_words = [os.path.expanduser(p) for p in project.readable]
     return Sandbox(
@@ -213,8 +214,6 @@ def git_config(settings: Sequence[tuple[str, str]]) -> str:
     return "".join(lines)
 
 
-def orders(
-    nonce: str, tests: Sequence[str], switches: Mapping[str, str]
-) -> bytes:
+def orders(nonce: str, tests: Sequence[str], switches: Mapping[str, str]) -> bytes:
     """What the probe reads from its standard input."""
     return json.dumps({"nonce": nonce, "select": list(tests), "switches": dict(switches)}).encode()

@@ -1,4 +1,4 @@
-"""What the probe reported -> tests and how they went. Code under test shares its process: hostile."""
+"""What the probe reported -> tests and how they went. The code under test may forge lines."""
 
 from __future__ import annotations
 

@@ -84,8 +84,8 @@ def test_an_open_sandbox_has_the_network_and_no_home(local: Cli, server: int) ->
 
 @pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror", "rsync"])
 def test_a_sandboxed_agent_commits(mngr: Cli, transfer: str) -> None:
-    identity = ("--env", "GIT_AUTHOR_NAME=n", "--env", "GIT_AUTHOR_EMAIL=n@x")
-    identity += ("--env", "GIT_COMMITTER_NAME=n", "--env", "GIT_COMMITTER_EMAIL=n@x")
+    names = ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL")
+    identity = [f"--env=GIT_{name}=n@x" for name in names]
     mngr.create("safe", "--sandbox", "--transfer", transfer, *identity)
     mngr("exec", "safe", "echo x > f && git add f && git commit -qm 'In the box'").ok()
     assert "In the box" in mngr("exec", "safe", "git log --oneline").ok().out

@@ -15,6 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mngr.api import Mngr
+from mngr.config import Config
+from mngr.errors import MngrError
 from mngr_tmr import chamber
 from mngr_tmr.bench import Bench, Check, Checked
 from tests.support import tmr_kit as kit
@@ -37,8 +40,9 @@ def bench(lab: Lab, **settings: object) -> Bench:
     """One worker, so that each check follows the one before in the same place."""
     project = replace(lab.project, **settings)  # type: ignore[arg-type]
     options = replace(lab.options, workers=1)
-    name = f"run{len(list(lab.folder.glob('*')))}{os.urandom(2).hex()}"
-    return Bench(lab.api, str(lab.cli.repo), name, lab.folder, project, options)
+    api = Mngr(Config.load(str(lab.cli.home), str(lab.cli.repo), {}, []))
+    name = f"run-{os.urandom(2).hex()}"
+    return Bench(api, str(lab.cli.repo), name, lab.folder, project, options)
 
 
 def check(lab: Lab, body: str, on: Bench | None = None, **options: object) -> Checked:
@@ -160,7 +164,7 @@ def test_nothing_is_checked_in_a_sandbox_that_leaks(
 ) -> None:
     fake = lab.cli.base / "open"
     fake.mkdir()
-    leak = '#!/bin/sh\nfor each do\n  case $each in true) exit 0 ;; --) break ;; esac\ndone\n'
+    leak = "#!/bin/sh\nfor each do\n  case $each in true) exit 0 ;; --) break ;; esac\ndone\n"
     leak += 'while [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n'
     (fake / "bwrap").write_text(leak)
     (fake / "bwrap").chmod(0o755)
@@ -168,7 +172,7 @@ def test_nothing_is_checked_in_a_sandbox_that_leaks(
     asked = bench(lab)
     ran = lab.cli.base / "ran"
     try:
-        with pytest.raises(Exception, match="the sandbox does not hold"):
+        with pytest.raises(MngrError, match="the sandbox does not hold"):
             check(lab, f"open({str(ran)!r}, 'w')", asked)
     finally:
         asked.close()
@@ -179,7 +183,7 @@ def test_nothing_is_checked_in_a_sandbox_that_leaks(
 
 
 FORGED = """
-line = {"test": "%s::test_it", "stage": "call", "outcome": "passed", "seconds": 0.1, "part": False}
+line = {"test": "TEST", "stage": "call", "outcome": "passed", "seconds": 0.1, "part": False}
 for name in os.listdir("/proc/self/fd"):
     for stage in ("call", "teardown"):
         told = json.dumps({**line, "stage": stage, "nonce": "0" * 32}) + "\\n"
@@ -188,7 +192,7 @@ for name in os.listdir("/proc/self/fd"):
             os.write(int(name), told.encode())
         except OSError:
             pass
-""" % FILE
+""".replace("TEST", f"{FILE}::test_it")
 
 
 @pytest.mark.parametrize(
@@ -218,10 +222,10 @@ import gc
 from _pytest.config import Config
 config = next(each for each in gc.get_objects() if isinstance(each, Config))
 import pytest
-report = pytest.TestReport("%s::test_it", ("", 0, ""), {}, "passed", None, "call")
+report = pytest.TestReport("TEST", ("", 0, ""), {}, "passed", None, "call")
 config.hook.pytest_runtest_logreport(report=report)
 assert False
-""" % FILE
+""".replace("TEST", f"{FILE}::test_it")
     seen = check(lab, body)
     assert "once for each stage" in seen.infrastructure
 
@@ -243,7 +247,7 @@ with open("/proc/self/environ") as file:
         assert passed(seen), seen.runs
 
 
-E2E = '''
+E2E = """
 import os
 
 from mngr_e2e import E2eSession
@@ -251,12 +255,12 @@ from mngr_e2e import E2eSession
 
 def test_it(e2e: E2eSession) -> None:
     result = e2e.run("env; kit fine")
-    names = {name for name in os.environ} | {each.split("=")[0] for each in result.stdout.split("\\n")}
+    names = {*os.environ, *(each.split("=")[0] for each in result.stdout.split("\\n"))}
     files = [p.read_text() for p in e2e.artifacts.rglob("*") if p.is_file()]
     told = [each for each in files if '"noop": true' in each]
     assert not told and not [n for n in names if n.startswith(("MNGR", "PYTEST_CURRENT"))], names
     assert "fine works" in result.stdout
-'''
+"""
 
 
 def test_commands_that_do_nothing_are_told_neither_by_a_variable_nor_by_a_file(lab: Lab) -> None:

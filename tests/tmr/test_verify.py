@@ -281,8 +281,7 @@ def test_no_check_leaves_anything_to_the_next(lab: Lab) -> None:
     """A test that poisons what it finds of its checkout, its home and its own folder."""
     poison = (
         "\n\ndef test_poison(tmp_path):\n    import os\n    from pathlib import Path\n"
-        "    own = Path(os.environ['MNGR_TMR_PROBE']).parent\n"
-        "    for folder in (own, own / 'home', Path.cwd()):\n"
+        "    for folder in (tmp_path, Path.home(), Path.cwd()):\n"
         "        (folder / 'sitecustomize.py').write_text('raise SystemExit(9)')\n"
         "        (folder / 'usercustomize.py').write_text('raise SystemExit(9)')\n"
     )

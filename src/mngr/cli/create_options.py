@@ -115,8 +115,8 @@ def _environment(parser: Parser) -> None:
         const=OFFLINE,
         type=_sandbox,
         metavar="MODE",
-        help="run it in bubblewrap: the system is read-only, your home is hidden, the work directory "
-        "is writable; MODE is offline (default) or open, which leaves it the network",
+        help="run it in bubblewrap: your home is hidden, the system is read-only, the work "
+        "directory is writable; MODE is offline (default) or open, which leaves it the network",
     )
 
 

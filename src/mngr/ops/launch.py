@@ -55,7 +55,8 @@ unset OLDPWD
 if [ -f {box} ]; then
   problem=$(sh {box} --prove 2>&1) || {{
     printf '%s\n' "$problem" >&2
-    ended 126 "\"the sandbox failed: $(printf %s "$problem" | tail -n 1 | tr -cd 'A-Za-z0-9 ,.:/_-')\""
+    problem=$(printf %s "$problem" | tail -n 1 | tr -cd 'A-Za-z0-9 ,.:/_-')
+    ended 126 "\"the sandbox failed: $problem\""
   }}
 fi
 {links}command -v {program} > /dev/null || {{

@@ -1,4 +1,4 @@
-"""Put an agent into a sandbox: `sandboxes/<id>` on its host is the script that runs a command there.
+"""Put an agent into a sandbox: the script `sandboxes/<id>` on its host runs a command inside.
 
 It is a file beside the agents' own directories, out of their reach: an agent may write its own
 record, and could take its sandbox off with that.
