@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mngr.quoting import join
-from mngr.sandbox import OFFLINE, OPEN, WALLS, Sandbox, is_within, outermost
+from mngr.sandbox import OFFLINE, OPEN, SECRETS, WALLS, Sandbox, is_within, outermost
 from mngr_tmr.settings import Project
 
 LOG_LIMIT = 400_000
@@ -123,8 +123,9 @@ if command -v bwrap > /dev/null; then
   why=$({join(["bwrap", *WALLS, "--unshare-net", "--ro-bind", "/", "/", "true"])} 2>&1) && why=yes
 else why='bubblewrap is not installed'; fi
 printf '%s\n' "$(printf %s "$why" | tail -n 1)"
-find . -path '*/.git/objects/info/alternates' -exec cat {{}} +
-find . -name .git -exec printf '%s\n' "$PWD"/{{}}/objects \;
+({SECRETS}) | sed 's/^/hidden /'
+find . -path '*/.git/objects/info/alternates' -exec sed 's/^/objects /' {{}} +
+find . -name .git -exec printf 'objects %s\n' "$PWD"/{{}}/objects \;
 """
 
 # $1 what runs pytest, $2 a folder of our own with the plugin in it.
@@ -144,11 +145,16 @@ class Place:
     bare: str
     """Why checks have no sandbox there; nothing where they do."""
     objects: tuple[str, ...]
+    hidden: tuple[str, ...]
+    """What only root may read."""
 
     @classmethod
     def of(cls, told: bytes) -> Place:
-        home, works, *objects = os.fsdecode(told).splitlines()
-        return cls(home, "" if works == "yes" else works, tuple(objects))
+        home, works, *rest = os.fsdecode(told).splitlines()
+        kinds = [line.partition(" ") for line in rest]
+        objects = tuple(value for kind, _, value in kinds if kind == "objects")
+        hidden = tuple(value for kind, _, value in kinds if kind == "hidden")
+        return cls(home, "" if works == "yes" else works, objects, hidden)
 
 
 @dataclass(frozen=True)
@@ -198,6 +204,7 @@ def sandbox(room: Room, place: Place, python: Interpreter, project: Project) -> 
         private=f"{own}/private",
         forbidden=room.forbidden,
         masked=(room.home,),
+        hidden=place.hidden,
         mounts=((f"{own}/work", work),),
         readable=(f"{own}/plug", *place.objects, *outermost([*needed, *own_words])),
         work_dir=work,
