@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr import sandbox
+from mngr.agents import hooks
 from tests.support.cli import Cli, until
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
@@ -186,3 +187,12 @@ def test_outermost_holds_every_path_once(paths: list[str]) -> None:
     found = sandbox.outermost(paths)
     assert all(any(sandbox.is_within(path, each) for each in found) for path in paths)
     assert not any(sandbox.is_within(a, b) for a in found for b in found if a != b)
+
+
+def test_a_hook_speaks_for_the_agents_own_program_inside(local: Cli) -> None:
+    """Processes have other numbers there than the launcher, which is outside, knows of."""
+    local.create("safe", "--sandbox")
+    folder = local.state_dir("safe")
+    (folder / "hook.sh").write_bytes(hooks.script(str(folder), hops=3))
+    local("exec", "safe", f"echo '{{}}' | sh {folder}/hook.sh Stop").ok()
+    assert json.loads((folder / "signals/Stop.json").read_text())["input"] == {}

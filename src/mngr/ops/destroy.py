@@ -15,7 +15,7 @@ from mngr.errors import BadRecord, MngrError, NotFound, Refused, Stale, nearest
 from mngr.git import Repo
 from mngr.hosts.processes import this_process
 from mngr.locks import Lock
-from mngr.ops import mirror, names, versioned, workdir
+from mngr.ops import mirror, names, sandboxing, versioned, workdir
 from mngr.ops.change import change
 from mngr.ops.ending import end_processes
 from mngr.ops.listing import Agent, agents, refreshed
@@ -300,4 +300,5 @@ def purge(world: World, each: Trashed) -> None:
             repo.attempt("update-ref", "-d", f"refs/mngr/trash/{note.id}")
             git.delete_refs(repo, f"refs/mngr/snapshots/{note.id}/")
     mirror.unpin(host, note.id)
-    _script(host, 'chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1"', folder)
+    box = sandboxing.path(host.home, note.id)
+    _script(host, 'chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1" "$2"', folder, box)
