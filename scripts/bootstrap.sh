@@ -18,6 +18,8 @@ case $stage in
     dev) needed='tmux git make bash ps' wanted='asciinema rsync zsh fish bats npm chromium' ;;
     *) echo "mngr: unknown stage '$stage'; use run or dev" >&2; exit 2 ;;
 esac
+# Sandboxes are bubblewrap's, which only Linux has.
+[ "$stage-$(uname)" != dev-Linux ] || wanted="$wanted bwrap"
 
 say() { printf 'mngr: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
@@ -55,6 +57,7 @@ packages() {
     for program in "$@"; do
         case $(package_tool)/$program in
             */ps) program=procps ;;
+            */bwrap) program=bubblewrap ;;
             apt-get/npm) program='nodejs npm' ;;
             brew/npm) program=node ;;
             brew/bats) program=bats-core ;;

@@ -219,12 +219,13 @@ class Mngr(Work):
         *,
         cwd: str = "",
         timeout: float = 3600.0,
+        input: bytes | None = None,
     ) -> ExecResult:
         """A string goes through sh; a sequence is an argv."""
         from mngr.ops import execute
 
         argv = ["sh", "-c", command] if isinstance(command, str) else command
-        return execute.execute(self.get(target), argv, cwd=cwd, timeout=timeout)
+        return execute.execute(self.get(target), argv, cwd=cwd, timeout=timeout, input=input)
 
     def start(self, target: str | Agent) -> Agent:
         from mngr.ops import lifecycle

@@ -7,6 +7,7 @@ $MNGR_HOST_DIR/
               limits prices limit.sh watcher     where it has limits
               transcript status                  links to what the program itself writes down
   names/<name>.<rev>.json        who claimed a name
+  sandboxes/<id>                 the script that runs a command inside its sandbox
   worktrees/<name>-<8 hex>       work directories mngr made
   trash/<id>/{agent,work,trash.json}
   branches/<id>.json             a branch mngr made that outlived its agent
@@ -105,6 +106,8 @@ class AgentRecord(Struct):
     login: str = ""
     """The file of the renewable login it uses, which other clients use too."""
     recorded: bool = False
+    sandbox: str = ""
+    """offline or open, where it runs in a sandbox; `sandboxes/<id>` on its host is what decides."""
     plugin: dict[str, Json] = {}
 
 

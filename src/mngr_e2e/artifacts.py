@@ -90,6 +90,8 @@ class TestRecord:
     commands: list[CommandRecord] = field(default_factory=list)
     casts: list[str] = field(default_factory=list)
     noop: bool = False
+    is_over: bool = False
+    """Only then does the file say `noop`: the test might read it."""
     began: float = field(default_factory=time.monotonic)
 
     def encoded(self) -> str:
@@ -108,7 +110,7 @@ class TestRecord:
             "source_sha256": self.source_sha256,
             "block": "\n\n".join(self.blocks) or None,  # no block holds an empty line
             "casts": self.casts,
-            "noop": self.noop,
+            "noop": self.noop and self.is_over,
         }
 
 

@@ -1,7 +1,7 @@
 """`mngr-e2e-connect`: connects to an agent where nobody watches, and records it.
 
 Set as the connect command, it gets the command that would have been run in MNGR_CONNECT_ARGV and
-the folder for casts in MNGR_E2E_CASTS. It returns when the recording has begun, and leaves the
+the folder for casts in E2E_CASTS. It returns when the recording has begun, and leaves the
 connection open until the test ends.
 """
 
@@ -17,7 +17,7 @@ from mngr_e2e import recording, tree
 from mngr_e2e.background import FOREVER
 from mngr_e2e.process import Process, Start
 
-CASTS = "MNGR_E2E_CASTS"
+CASTS = "E2E_CASTS"
 ARGV = "MNGR_CONNECT_ARGV"
 NAME = "MNGR_AGENT_NAME"
 

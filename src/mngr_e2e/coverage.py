@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from mngr_e2e import switches
 from mngr_e2e.artifacts import write_whole
 from mngr_e2e.settings import Settings
 
-SWITCH = "MNGR_E2E_COVERAGE"
 FILE = "coverage"
 # Where the CLI's interpreter has no coverage.py it runs as ever.
 STARTUP = """try:
@@ -24,7 +24,7 @@ else:
 
 
 def measures(settings: Settings) -> bool:
-    return os.environ.get(SWITCH, "") not in ("", "0") and bool(settings.coverage)
+    return switches.is_on(switches.COVERAGE) and bool(settings.coverage)
 
 
 def variables(settings: Settings, env: Mapping[str, str], run: Path, test: Path) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr_e2e import artifacts, coverage, settings
+from mngr_e2e import artifacts, coverage, settings, switches
 from mngr_e2e.artifacts import TestRecord
 from mngr_e2e.environment import environment
 from mngr_e2e.guard import Guard
@@ -20,8 +20,6 @@ from mngr_e2e.session import E2eSession, Place
 from mngr_e2e.transcript import Transcript
 from mngr_e2e.tree import MARK
 
-RUN = "MNGR_E2E_RUN"
-NOOP = "MNGR_E2E_NOOP"
 SESSION = pytest.StashKey[E2eSession]()
 _config: pytest.Config | None = None  # reports come without one
 RUN_ID = pytest.StashKey[str]()
@@ -31,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     global _config
     _config = config
     worker: dict[str, str] = getattr(config, "workerinput", {})
-    given = worker.get(RUN) or os.environ.get(RUN)
+    given = worker.get(switches.RUN) or switches.text(switches.RUN)
     config.stash[RUN_ID] = given or artifacts.new_run_id()
 
 
@@ -39,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_configure_node(node: pytest.Item) -> None:
     """All workers of xdist write to one run."""
     inputs: dict[str, str] = node.workerinput  # type: ignore[attr-defined]
-    inputs[RUN] = node.config.stash[RUN_ID]
+    inputs[switches.RUN] = node.config.stash[RUN_ID]
 
 
 @pytest.fixture(scope="session")
@@ -116,7 +114,7 @@ def _record(request: pytest.FixtureRequest) -> TestRecord:
         artifacts.source_sha256(request.path, qualname),
         started=datetime.now(UTC).isoformat(timespec="milliseconds"),
         blocks=[block] if block else [],
-        noop=os.environ.get(NOOP, "") not in ("", "0"),
+        noop=switches.is_on(switches.NOOP),
     )
 
 

@@ -231,6 +231,7 @@ class E2eSession:
 
     def finish(self) -> None:
         """The outcome is known: the last word on this test."""
+        self.record_of_test.is_over = True
         self.save()
         self._file.close()
 

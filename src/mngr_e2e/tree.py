@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Collection
 
-MARK = "MNGR_E2E_MARK"
+MARK = "E2E_MARK"
 FIRST_WAIT, LONGEST_WAIT = 0.002, 0.05
 
 

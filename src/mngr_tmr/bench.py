@@ -1,11 +1,10 @@
-"""Where tests run that must be believed: bare agents with a clean checkout, a few, reused.
+"""Where tests run that must be believed: bare agents, a few, whose checks each have a fresh clone.
 
 What runs there is agents' code. It gets neither the user's home nor their environment.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import queue
 import shutil
@@ -13,53 +12,20 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
-from mngr.api import Agent, CreateRequest, Mngr
+from mngr import git_transfer, sandbox
+from mngr.api import Agent, CreateRequest, Mngr, local_repository
 from mngr.errors import MngrError, TimedOut
-from mngr_tmr import probing
+from mngr_tmr import chamber, judges, probing
+from mngr_tmr.chamber import Interpreter, Place, Room
 from mngr_tmr.fleet import ARTIFACTS, unpack
 from mngr_tmr.model import Options, Proof, Test, TestRun
 from mngr_tmr.settings import Project, pytest_command
 
 TIMED_OUT = 124
-LOG_LIMIT = 400_000
-PROBE_LIMIT = 32 << 20
-
-# $1 commit, $2 set-up command, $3 what runs pytest, $4 a folder of our own, $5 the name of one for
-# temporary files, then arguments for pytest. The probe's lines go to stdout, pytest's own words to
-# stderr. Temporary files lie where they would without us: sockets among them have room for 108
-# characters, and tests that pass for their author have to pass here.
-SCRIPT = r"""
-commit=$1 setup=$2 pytest=$3 own=$4 tmp=${TMPDIR:-/tmp}/$5; shift 5
-safe='-c core.hooksPath=/dev/null -c core.fsmonitor=false'
-git $safe checkout -q --detach --force "$commit" || exit 90
-git clean -qffdx || exit 90
-mkdir -p "$own/home" && mkdir -m 700 "$tmp" || exit 90
-export HOME="$own/home" TMPDIR="$tmp" MNGR_TMR_PROBE="$own/probe.jsonl"
-export PYTHONPATH="$own:$PWD/src:$PWD" PYTHONDONTWRITEBYTECODE=1
-: > "$MNGR_TMR_PROBE"
-if [ -n "$setup" ]; then sh -c "$setup" > "$own/log" 2>&1 < /dev/null || {
-  tail -c LOG_LIMIT "$own/log" >&2; exit 91
-}; fi
-eval "$pytest"' -p mngr_tmr_probe -p no:cacheprovider -q "$@"' > "$own/log" 2>&1 < /dev/null
-code=$?
-head -c PROBE_LIMIT "$MNGR_TMR_PROBE"
-tail -c LOG_LIMIT "$own/log" >&2
-rm -rf "$own" "$tmp"
-exit "$code"
-""".replace("LOG_LIMIT", str(LOG_LIMIT)).replace("PROBE_LIMIT", str(PROBE_LIMIT))
-
-# What a check that was cut short could not end or remove itself. Daemons leave its process group,
-# but keep the folder for temporary files that only this worker's checks had.
-SWEEP = r"""
-tmp=${TMPDIR:-/tmp}/$1
-for each in $(grep -lsF "TMPDIR=$tmp" /proc/[0-9]*/environ); do
-  each=${each#/proc/}; kill -9 "${each%/environ}" 2>/dev/null
-done
-rm -rf "$tmp"*
-"""
 
 
 @dataclass(frozen=True)
@@ -88,6 +54,11 @@ class Checked:
     """The end of what pytest printed."""
     finished: bool = True
     """Pytest came to its end, with whatever result; else some tests were never tried."""
+    infrastructure: str = ""
+    """Why this is no verdict, although it was tried twice: the work neither passed nor failed.
+    `runs` then holds only the tests that pytest ended within."""
+    bare: str = field(default="", compare=False)
+    """Why it did not run in a sandbox; nothing where it did."""
 
     @property
     def timed_out(self) -> bool:
@@ -100,6 +71,14 @@ class Checked:
         return self.runs[node_id].outcome if node_id in self.runs else "missing"
 
 
+@dataclass(frozen=True)
+class Worker:
+    """A bare agent, and what its host offers."""
+
+    agent: Agent
+    place: Place
+
+
 class Bench:
     """A pool of bare agents. `check` may be called from many threads."""
 
@@ -109,23 +88,25 @@ class Bench:
         self._api, self._repository, self._run = api, repository, run
         self._folder, self._project, self._options = folder, project, options
         self._pytest = pytest_command(project, repository, options.provider)
-        self._free: queue.Queue[Agent] = queue.Queue()
-        self._made: list[Agent] = []
+        self._free: queue.Queue[Worker] = queue.Queue()
+        self._made: list[Worker] = []
         self._lock = threading.Lock()
+        self._asking = threading.Lock()
         self._number = 0
         self._closed = False
+        judges.installed = self._modules
 
     # workers
 
     @contextmanager
-    def _worker(self, commit: str) -> Iterator[Agent]:
-        agent = self._take(commit)
+    def _worker(self, commit: str) -> Iterator[Worker]:
+        worker = self._take(commit)
         try:
-            yield agent
+            yield worker
         finally:
-            self._free.put(agent)
+            self._free.put(worker)
 
-    def _take(self, commit: str) -> Agent:
+    def _take(self, commit: str) -> Worker:
         if self._closed:
             raise MngrError("nothing is checked any more")
         with suppress(queue.Empty):
@@ -135,12 +116,12 @@ class Bench:
             if self._closed:
                 raise MngrError("nothing is checked any more")
             if number <= max(1, self._options.workers):
-                agent = self._make(number, commit)
-                self._made.append(agent)
-                return agent
+                worker = self._make(number, commit)
+                self._made.append(worker)
+                return worker
         return self._free.get()
 
-    def _make(self, number: int, commit: str) -> Agent:
+    def _make(self, number: int, commit: str) -> Worker:
         name = f"tmr-{self._run}-bench-{number}"
         request = CreateRequest(
             address=name,
@@ -153,7 +134,11 @@ class Bench:
             committed_only=True,
             labels={"tmr": self._run, "role": "bench"},
         )
-        return self._api.create(request).agent
+        agent = self._api.create(request).agent
+        place = Place.of(self._api.exec(agent, chamber.LOOK, timeout=60).stdout)
+        if not self._project.sandbox:
+            place = replace(place, bare="the project turns it off")
+        return Worker(agent, place)
 
     def sweep(self) -> None:
         """What a killed process left, perhaps in the middle of a check, which ends with it."""
@@ -169,28 +154,54 @@ class Bench:
         with self._lock:
             self._closed = True
             made, self._made = self._made, []
-        self._destroy(made)
+        self._destroy([worker.agent for worker in made])
 
     def _destroy(self, agents: Sequence[Agent]) -> None:
         if agents:
             bury = self._api.destroy_many(agents, drop_branch=True)
             for agent in agents:
                 bury(agent)
-                words = ["sh", "-c", SWEEP, "mngr", _temporary(agent)]
+                words = ["sh", "-c", chamber.SWEEP, "mngr", _temporary(agent)]
                 with suppress(MngrError, OSError):
                     agent.host.run(words, timeout=60)
+
+    # the project, asked once
+
+    @cached_property
+    def _gitconfig(self) -> bytes:
+        """Of the user's own settings only what decides how files are written."""
+        found = git_transfer.settings(local_repository(self._repository))
+        return chamber.git_config(found).encode("utf-8", "surrogateescape")
+
+    def _modules(self) -> frozenset[str]:
+        """Top-level modules that are installed where the tests run."""
+        with self._lock:
+            made = self._made[:1]
+        return self._interpreter(made[0].agent).modules if made else frozenset()
+
+    def _interpreter(self, agent: Agent) -> Interpreter:
+        with self._asking:
+            if self._python is None:
+                self._python = self._asked(agent)
+            return self._python
+
+    _python: Interpreter | None = None
+
+    def _asked(self, agent: Agent) -> Interpreter:
+        own = _own(agent)
+        agent.host.put({f"{own}/mngr_tmr_survey.py": (_source("survey.py"), 0o600)})
+        words = ["env", f"MNGR_TMR_REPOSITORY={self._repository}", "sh", "-c", chamber.ASK]
+        done = self._api.exec(agent, [*words, "mngr", self._pytest, own], timeout=120)
+        return Interpreter.of(done.stdout)
 
     # checks
 
     def check(self, check: Check) -> Checked:
-        with self._worker(check.commit) as agent:
-            self._api.deliver(agent, check.commit, cwd=self._repository)
-            checked = self._checked(agent, check)
-            if self._closed:  # and so was pytest, half-way: that says nothing about its tests
-                raise MngrError("the check was ended")
-            if check.keep:  # before the next check cleans the checkout
-                self._keep(agent, self._folder / check.keep)
-            return checked
+        """One that gives no verdict is tried again, in another clone."""
+        with self._worker(check.commit) as worker:
+            self._api.deliver(worker.agent, check.commit, cwd=self._repository)
+            checked = self._checked(worker, check)
+            return self._checked(worker, check) if checked.infrastructure else checked
 
     def check_all(
         self,
@@ -211,43 +222,79 @@ class Bench:
                 self.close()  # or we would wait here for the checks
                 raise
 
-    def _checked(self, agent: Agent, check: Check) -> Checked:
-        # A folder that no earlier check knew of, and could have left something in.
-        own = os.path.join(agent.host.home, "agents", agent.id, f"check-{os.urandom(8).hex()}")
-        probe = Path(__file__).with_name("probe.py").read_bytes()
-        files = {f"{own}/mngr_tmr_probe.py": (probe, 0o600)}
-        if check.traced:
-            touch = Path(__file__).with_name("touch.py").read_bytes()
-            files[f"{own}/mngr_tmr_touch.py"] = (touch, 0o600)
-        if check.tests:
-            files[f"{own}/select.json"] = (json.dumps(check.tests).encode(), 0o600)
-        agent.host.put(files)
+    def _checked(self, worker: Worker, check: Check) -> Checked:
+        agent, own, nonce = worker.agent, _own(worker.agent), os.urandom(16).hex()
+        agent.host.put(self._files(worker, check, own))
         arguments = self._arguments(check)
-        variables = ["env", *([f"MNGR_TMR_SELECT={own}/select.json"] if check.tests else [])]
-        variables += ["MNGR_E2E_NOOP=1"] if check.noop else []
-        if check.traced and self._options.only == "changed":  # it costs time: only who asks pays
-            variables.append("MNGR_E2E_COVERAGE=1")
-        words = [check.commit, self._project.setup, self._pytest, own]
-        words.append(f"{_temporary(agent)}{os.urandom(3).hex()}")
-        argv = [*variables, "sh", "-c", SCRIPT, "mngr", *words, *arguments]
-        timeout = float(self._project.check_timeout)
+        words = [own, check.commit, agent.record.work_dir, f"{_temporary(agent)}{own[-6:]}"]
+        words += [check.keep, self._project.setup, self._pytest, *arguments]
+        over = False
         try:
-            done = self._api.exec(agent, argv, timeout=timeout)
+            done = self._api.exec(
+                agent,
+                ["sh", "-c", chamber.CHECK, "mngr", *words],
+                timeout=float(self._project.check_timeout),
+                input=chamber.orders(nonce, check.tests, self._switches(check)),
+            )
+            over = not check.keep
+            self._refuse_broken(check, done.exit_code, done.stderr)
+            if check.keep:
+                self._keep(agent, f"{own}/work", self._folder / check.keep)
+            told = (done.exit_code, done.stdout, done.stderr)
         except TimedOut:
-            return self._kept(check, arguments, TIMED_OUT, b"", b"timed out")
-        if done.exit_code in (90, 91):
-            told = done.stderr.decode("utf-8", "replace").strip()
-            what = "set-up" if done.exit_code == 91 else "checkout"
-            raise MngrError(f"the {what} of {check.commit[:12]} failed: {told[-300:]}")
-        return self._kept(check, arguments, done.exit_code, done.stdout, done.stderr)
+            told = (TIMED_OUT, b"", b"timed out")
+        finally:
+            if not over:
+                self._remove(agent, own)
+        if self._closed:  # and so was pytest, half-way: that says nothing about its tests
+            raise MngrError("the check was ended")
+        return self._kept(worker, check, arguments, nonce, *told)
 
-    def _keep(self, agent: Agent, folder: Path) -> None:
+    def _files(self, worker: Worker, check: Check, own: str) -> dict[str, tuple[bytes, int]]:
+        files = {
+            f"{own}/gitconfig": (self._gitconfig, 0o600),
+            f"{own}/plug/mngr_tmr_probe.py": (_source("probe.py"), 0o600),
+        }
+        if check.traced:
+            files[f"{own}/plug/mngr_tmr_touch.py"] = (_source("touch.py"), 0o600)
+        if not worker.place.bare:
+            host, python = worker.agent.host, self._interpreter(worker.agent)
+            here = self._repository if host.capabilities.shares_files else ""
+            room = Room(own, host.home, f"{os.path.dirname(own)}/env", here)
+            box = chamber.sandbox(room, worker.place, python, self._project)
+            files[f"{own}/box"] = (sandbox.script(box).encode("utf-8", "surrogateescape"), 0o600)
+        return files
+
+    def _switches(self, check: Check) -> dict[str, str]:
+        switches = {"MNGR_E2E_NOOP": "1"} if check.noop else {}
+        if check.traced and self._options.only == "changed":  # it costs time
+            switches["MNGR_E2E_COVERAGE"] = "1"
+        return switches
+
+    def _refuse_broken(self, check: Check, code: int, log: bytes) -> None:
+        told = log.decode("utf-8", "replace").strip()
+        if code in (chamber.CHECKOUT_FAILED, chamber.SETUP_FAILED):
+            what = "set-up" if code == chamber.SETUP_FAILED else "checkout"
+            raise MngrError(f"the {what} of {check.commit[:12]} failed: {told[-300:]}")
+        if code == chamber.LEAKED:
+            why = told.splitlines()[-1].removeprefix("mngr: ") if told else "bwrap did not start"
+            raise MngrError(
+                f"nothing was checked, because the sandbox failed: {why}",
+                "see that `bwrap --ro-bind / / true` works, "
+                "or set sandbox = false under [tool.mngr_tmr]",
+            )
+
+    def _keep(self, agent: Agent, work: str, folder: Path) -> None:
         """In place of what an earlier check left there. What ran is an agent's code: filtered."""
         shutil.rmtree(folder, ignore_errors=True)
-        listing = os.path.join(agent.host.home, "agents", agent.id, ".artifacts")
+        words = ["sh", "-c", ARTIFACTS, "mngr", f"{os.path.dirname(work)}/artifacts"]
         with suppress(MngrError):  # a verdict does not wait for its pictures
-            done = self._api.exec(agent, ["sh", "-c", ARTIFACTS, "mngr", listing], timeout=300)
-            unpack(done.stdout, folder)
+            unpack(self._api.exec(agent, words, cwd=work, timeout=300).stdout, folder)
+
+    def _remove(self, agent: Agent, own: str) -> None:
+        with suppress(MngrError, OSError):
+            words = ["sh", "-c", f'{chamber.REMOVE}remove "$1"', "mngr", own]
+            agent.host.run(words, timeout=300)
 
     def _arguments(self, check: Check) -> list[str]:
         """Files rather than node ids: a test that is gone is then missing, not an error."""
@@ -258,27 +305,52 @@ class Bench:
         return [*arguments, "--", *(files or self._options.paths)]
 
     def _kept(
-        self, check: Check, arguments: list[str], code: int, probe: bytes, log: bytes
+        self,
+        worker: Worker,
+        check: Check,
+        arguments: list[str],
+        nonce: str,
+        code: int,
+        probe: bytes,
+        log: bytes,
     ) -> Checked:
+        name = self._log(log)
+        probed = probing.parse(probe, nonce)
+        problem = ""
+        if code != TIMED_OUT:
+            problem = probing.incomplete(probed, code, collect_only=check.collect_only)
+        noop = "MNGR_E2E_NOOP=1 " if check.noop else ""
+        command = f"{noop}pytest {' '.join(arguments)}"[:2000]
+        bare = worker.place.bare
+        return Checked(
+            tests=probed.tests,
+            runs=probing.cut_short(probed) if problem or code == TIMED_OUT else probed.runs,
+            errors=() if problem else tuple(probed.errors),
+            touched=probed.touched,
+            proof=Proof(check.what, command, code, check.commit, name, not bare),
+            told=log[-4000:].decode("utf-8", "replace"),
+            finished=not problem and code != TIMED_OUT,
+            infrastructure=problem,
+            bare=bare,
+        )
+
+    def _log(self, log: bytes) -> str:
         with self._lock:
             self._number += 1
-            number = self._number
-        name = f"checks/{os.getpid()}-{number:04d}.log"
+            name = f"checks/{os.getpid()}-{self._number:04d}.log"
         path = self._folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(log)
-        probed = probing.parse(probe)
-        noop = "MNGR_E2E_NOOP=1 " if check.noop else ""
-        command = f"{noop}pytest {' '.join(arguments)}"[:2000]
-        return Checked(
-            tests=probed.tests,
-            runs=probed.runs,
-            errors=tuple(probed.errors),
-            touched=probed.touched,
-            proof=Proof(check.what, command, code, check.commit, name),
-            told=log[-4000:].decode("utf-8", "replace"),
-            finished=probed.finished,
-        )
+        return name
+
+
+def _source(name: str) -> bytes:
+    return Path(__file__).with_name(name).read_bytes()
+
+
+def _own(agent: Agent) -> str:
+    """A folder that no earlier check knew of, and could have left something in."""
+    return os.path.join(agent.host.home, "agents", agent.id, f"check-{os.urandom(8).hex()}")
 
 
 def _temporary(agent: Agent) -> str:

@@ -159,6 +159,7 @@ class Proof:
     commit: str = ""
     log: str = ""
     """Relative to the run's folder."""
+    sandboxed: bool = False
 
 
 @dataclass(frozen=True)

@@ -172,6 +172,9 @@ class Pipeline:
         if not checked.tests:
             told = checked.errors[0] if checked.errors else checked.told.strip()[-300:]
             raise MngrError(f"no tests were collected: {told or 'pytest found none'}")
+        if checked.bare:
+            told = f"baseline, verification and gates run without a sandbox: {checked.bare}"
+            self.note("alert", {"text": told})
         tests: list[Json] = [to_json(test) for test in checked.tests.values()]
         self.note("collected", {"tests": tests, "errors": [*checked.errors]})
 

@@ -1,14 +1,17 @@
-"""A pytest plugin that tells what it collected and how each test went, as JSON lines.
+"""A pytest plugin that reports what it collected and how each test went, as JSON lines.
 
-It travels to wherever the tests run as one file, `mngr_tmr_probe.py`, so it imports nothing but
-pytest and the standard library. $MNGR_TMR_PROBE names the file it writes; $MNGR_TMR_SELECT, if
-set, a JSON list of the node ids to run.
+It travels to the host as one file, `mngr_tmr_probe.py`, and imports nothing but pytest and the
+standard library. Its orders are one JSON object on standard input, read before any module of the
+project is imported; its lines go to what standard output was then, each with the run's nonce.
+Neither is in the environment, in the arguments or in a file, where the code under test could find
+it. What pytest prints goes to standard error instead.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 
 import pytest
 
@@ -20,14 +23,103 @@ if TYPE_CHECKING:
     class Result(Protocol):
         def get_result(self) -> pytest.TestReport: ...
 
+    class Node(Protocol):
+        """A worker of xdist, as its controller sees it."""
+
+        workerinput: dict[str, str]
+        workeroutput: dict[str, str]
+
 
 DOC_LIMIT = 20_000
 MESSAGE_LIMIT = 4_000
+KEY = "mngr_tmr"
+IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 
 
-def _tell(entry: dict[str, object]) -> None:
-    with open(os.environ["MNGR_TMR_PROBE"], "a", encoding="utf-8") as file:
-        file.write(json.dumps(entry) + "\n")
+def _orders() -> dict[str, object]:
+    """A worker of xdist talks to its controller over both streams, and gets its orders there."""
+    if IS_WORKER:
+        return {}
+    told = b""
+    while chunk := os.read(0, 1 << 16):
+        told += chunk
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    orders: dict[str, object] = json.loads(told)
+    return orders
+
+
+def _channel() -> int:
+    if IS_WORKER:
+        return -1
+    channel = os.dup(1)
+    os.dup2(2, 1)
+    return channel
+
+
+orders = _orders()
+_pipe, _process = _channel(), os.getpid()
+_kept: list[dict[str, object]] = []
+"""What a worker of xdist has to say, once it ends."""
+for _name in [each for each in os.environ if each.startswith("MNGR_")]:
+    del os.environ[_name]
+
+
+def tell(entry: dict[str, object]) -> None:
+    if os.getpid() != _process:
+        return
+    if IS_WORKER:
+        _kept.append(entry)
+        return
+    line = memoryview((json.dumps({"nonce": orders["nonce"], **entry}) + "\n").encode())
+    while line:
+        line = line[os.write(_pipe, line) :]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    given = getattr(config, "workerinput", {}).get(KEY)
+    if given:
+        orders.update(json.loads(given))
+    config.option.maxfail = 0  # a verdict needs every test
+    coverage = config.pluginmanager.get_plugin("_cov")
+    if coverage is not None:  # and its exit code to be about tests
+        coverage.options.cov_fail_under = None
+    _hide_the_test()
+    _switch()
+
+
+def _hide_the_test() -> None:
+    """pytest would put the name of the running test into the environment."""
+    from _pytest import runner
+
+    if hasattr(runner, "_update_current_test_var"):
+        runner._update_current_test_var = lambda item, when: None
+
+
+def _switch() -> None:
+    """Turn on what is asked of mngr_e2e where no test sees it."""
+    given = orders.get("switches")
+    switches = sys.modules.get("mngr_e2e.switches")
+    if not given or not isinstance(given, dict):
+        return
+    if switches is not None:
+        switches.take(given)
+    elif "mngr_e2e.plugin" in sys.modules:  # an older one knows only the environment
+        os.environ.update(given)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Node) -> None:
+    """Everything but the nonce: workers report to their controller."""
+    node.workerinput[KEY] = json.dumps({**orders, "nonce": ""})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Node, error: object) -> None:
+    for entry in json.loads(getattr(node, "workeroutput", {}).get(KEY, "[]")):
+        tell(entry)
 
 
 @pytest.hookimpl(trylast=True)
@@ -35,12 +127,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         doc = getattr(getattr(item, "function", None), "__doc__", None) or ""
         path = item.nodeid.split("::")[0]
-        _tell({"collected": item.nodeid, "file": path, "doc": doc[:DOC_LIMIT]})
-    chosen = os.environ.get("MNGR_TMR_SELECT")
-    if not chosen:
+        tell({"collected": item.nodeid, "file": path, "doc": str(doc)[:DOC_LIMIT]})
+    chosen = orders.get("select")
+    if not isinstance(chosen, list) or not chosen:
         return
-    with open(chosen, encoding="utf-8") as file:
-        wanted = set(json.load(file))
+    wanted = set(chosen)
     # A function may stand for all tests that its parameters make of it.
     names = {item.nodeid: {item.nodeid, item.nodeid.partition("[")[0]} for item in items}
     left_out = [item for item in items if not names[item.nodeid] & wanted]
@@ -48,28 +139,46 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=left_out)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    for item in session.items:
+        tell({"selected": item.nodeid})
+
+
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    if report.failed:
-        _tell({"error": report.nodeid, "message": str(report.longrepr)[-MESSAGE_LIMIT:]})
+    if report.failed and not IS_WORKER:
+        tell({"error": report.nodeid, "message": str(report.longrepr)[-MESSAGE_LIMIT:]})
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, Result, None]:
+    """Keep with the report what only this process knows: xdist hands reports over as data."""
     outcome = yield
     report = outcome.get_result()
-    entry = {
-        "test": report.nodeid,
-        "stage": report.when,
-        "outcome": report.outcome,
-        "seconds": round(report.duration, 4),
-    }
     if report.failed and call.excinfo is not None:
-        entry["exception"] = call.excinfo.typename
-        entry["message"] = str(call.excinfo.value)[:MESSAGE_LIMIT]
-        entry["frame"] = _frame(item, call.excinfo)
-    _tell(entry)
+        known = {
+            "exception": call.excinfo.typename,
+            "message": str(call.excinfo.value)[:MESSAGE_LIMIT],
+            "frame": _frame(item, call.excinfo),
+        }
+        setattr(report, KEY, known)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if IS_WORKER:
+        return
+    tell(
+        {
+            "test": report.nodeid,
+            "stage": str(report.when),
+            "outcome": str(report.outcome),
+            "seconds": round(report.duration, 4),
+            "part": type(report) is not pytest.TestReport,  # of a test: a subtest
+            **getattr(report, KEY, {}),
+        }
+    )
 
 
 def _frame(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> str:
@@ -83,5 +192,11 @@ def _frame(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> s
     return inside
 
 
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    _tell({"finished": int(exitstatus)})
+@pytest.hookimpl(hookwrapper=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
+    """After all others, which may change how it ends."""
+    if IS_WORKER:
+        session.config.workeroutput[KEY] = json.dumps(_kept)  # type: ignore[attr-defined]
+    yield
+    if not IS_WORKER:
+        tell({"finished": int(session.exitstatus)})

@@ -46,8 +46,8 @@ ALWAYS = (
     "**/.mngr-e2e/**",
     "**/pytest.ini",
     "**/.pytest.ini",
-    "**/sitecustomize.py",
-    "**/usercustomize.py",
+    *("**/sitecustomize.*", "**/sitecustomize/**", "**/usercustomize.*", "**/usercustomize/**"),
+    *("**/*.pth", "**/*.dist-info", "**/*.dist-info/**", "**/*.egg-info", "**/*.egg-info/**"),
 )
 """Whatever a project says: what git, mngr, pytest and Python obey without being told to."""
 
@@ -65,6 +65,12 @@ class Project:
     """The command that runs pytest, if not `PYTHON -m pytest`."""
     python: str = ""
     check_timeout: int = 900
+    sandbox: bool = True
+    """Run baseline, verification and gates in bubblewrap, where it is available."""
+    network: bool = False
+    """Tests may use the network."""
+    readable: tuple[str, ...] = ()
+    """Further paths that tests may read, for instance `~/.cache/uv`."""
     prompts: str = ""
     """A folder with templates that replace the packaged ones of the same name."""
 
@@ -138,6 +144,6 @@ def _checked(key: str, value: object, default: object) -> object:
             raise UsageError(f"pyproject.toml: tool.mngr_tmr.{key} must be a list of texts")
         return tuple(value)
     if type(value) is not type(default):
-        kind = "a whole number" if isinstance(default, int) else "a text"
+        kind = {bool: "true or false", int: "a whole number"}.get(type(default), "a text")
         raise UsageError(f"pyproject.toml: tool.mngr_tmr.{key} must be {kind}")
     return value

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import json
 import os
 import sqlite3
 import sys
@@ -70,8 +69,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, None, None]:
     inside = sorted(path[len(root) :] for path in found if path.startswith(root))
     inside = [path for path in inside if not path.startswith(".mngr-e2e")]
     entry = {"touched": item.nodeid, "files": inside, "alone": touched.alone or bool(measured)}
-    with open(os.environ["MNGR_TMR_PROBE"], "a", encoding="utf-8") as file:
-        file.write(json.dumps(entry) + "\n")
+    probe = sys.modules.get("mngr_tmr_probe")
+    if probe is not None:
+        probe.tell(entry)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -87,6 +87,7 @@ def test_an_agent_has_the_documented_shape(mngr: Cli) -> None:
         *("id", "name", "type", "command", "work_dir", "initial_branch", "labels", "project"),
         *("create_time", "start_time", "state", "state_reason", "state_since", "pid", "archived"),
         *("idle_seconds", "runtime_seconds", "exit_code", "usage", "host", "plugin"),
+        "sandbox",
     }
     assert list(agent["host"]) == ["id", "name", "provider_name", "state", "tags"]
     assert (agent["name"], agent["type"], agent["command"]) == ("foo", "command", ["sleep", "1000"])

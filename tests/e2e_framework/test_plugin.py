@@ -214,7 +214,7 @@ def test_what_a_test_leaves_running_is_ended(project: Project, tmp_path: Path) -
 
 
 def test_a_setup_command_runs_before_each_test_and_its_failure_is_shown(project: Project) -> None:
-    project.settings('setup = "cp $MNGR_E2E_ROOT/seed . && pwd"\nenv = {GREETING = "hi {home}"}')
+    project.settings('setup = "cp $E2E_ROOT/seed . && pwd"\nenv = {GREETING = "hi {home}"}')
     (project.root / "seed").write_text("seeded\n")
     project.test("""
         def test_seed(e2e: E2eSession) -> None:

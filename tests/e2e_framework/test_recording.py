@@ -109,7 +109,7 @@ def test_connect_outside_a_test_says_what_is_missing() -> None:
     argv = [sys.executable, "-m", "mngr_e2e.connect"]
     done = subprocess.run(argv, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr.startswith("mngr-e2e-connect: MNGR_E2E_CASTS is not set;")
+    assert done.stderr.startswith("mngr-e2e-connect: E2E_CASTS is not set;")
 
 
 def test_the_end_of_a_test_keeps_all_that_was_shown(project: Project) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from mngr_tmr import runs
+from mngr_tmr import chamber, runs
 from mngr_tmr.model import Run
 from mngr_tmr.planting import BLOCKED, BUGS, DEFECTS, STALE, WEAK, plant
+from mngr_tmr.probing import parse
 from mngr_tmr.ranking import ending_of
 from tests.support.cli import Cli
 
@@ -37,22 +37,14 @@ class Demo:
 
     def results(self, *tests: str, noop: bool = False) -> dict[str, str]:
         """How tests end in the files as they are checked out now."""
-        report = self.folder / "report.json"
-        env = {**os.environ, "MNGR_TMR_PROBE": str(report), "PYTHONPATH": str(self.folder)}
-        env |= {"MNGR_E2E_NOOP": "1"} if noop else {}
         probe = Path(runs.__file__).with_name("probe.py")
         (self.folder / "mngr_tmr_probe.py").write_text(probe.read_text())
-        report.write_text("")
         options = ["-q", "-p", "mngr_tmr_probe", "-p", "no:cacheprovider"]
         argv = [sys.executable, "-m", "pytest", *options, *tests]
-        subprocess.run(argv, cwd=self.jot, env=env, capture_output=True)
-        entries = [json.loads(line) for line in report.read_text().splitlines()]
-        stages = [entry for entry in entries if "test" in entry]
-        worst: dict[str, str] = {}
-        for entry in stages:
-            if worst.get(entry["test"]) != "failed":
-                worst[entry["test"]] = entry["outcome"]
-        return worst
+        env = {**os.environ, "PYTHONPATH": str(self.folder)}
+        orders = chamber.orders("nonce", (), {"MNGR_E2E_NOOP": "1"} if noop else {})
+        done = subprocess.run(argv, cwd=self.jot, env=env, input=orders, capture_output=True)
+        return {node: run.outcome for node, run in parse(done.stdout, "nonce").runs.items()}
 
 
 @pytest.fixture(scope="module")

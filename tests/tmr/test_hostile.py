@@ -6,6 +6,7 @@ import io
 import json
 import string
 import tarfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.api import local_repository
-from mngr_tmr import fleet, patches
+from mngr_tmr import fleet, judges, patches
 from mngr_tmr.assertions import changed_hooks
 from mngr_tmr.judges import changed_judge
 from mngr_tmr.judging import reset_time
-from mngr_tmr.probing import parse
+from mngr_tmr.model import TestRun
+from mngr_tmr.probing import cut_short, incomplete, parse
 from mngr_tmr.settings import Project, matches
 from mngr_tmr.signatures import normalise, signature
 from tests.support.cli import Cli
@@ -26,12 +28,25 @@ from tests.support.cli import Cli
 # what the probe wrote
 
 
-def lines(*entries: object) -> bytes:
-    return b"".join(json.dumps(each).encode() + b"\n" for each in entries)
+NONCE = "n" * 32
+Line = Mapping[str, object]
 
 
-def stage(name: str, outcome: str = "passed", test: str = "t.py::a") -> dict[str, object]:
-    return {"test": test, "stage": name, "outcome": outcome, "seconds": 0.1}
+def lines(*entries: Line) -> bytes:
+    return b"".join(json.dumps({"nonce": NONCE, **each}).encode() + b"\n" for each in entries)
+
+
+def stage(name: str, outcome: str = "passed", test: str = "t.py::a") -> Line:
+    return {"test": test, "stage": name, "outcome": outcome, "seconds": 0.1, "part": False}
+
+
+def whole(*outcomes: str, code: int = 0, test: str = "t.py::a") -> list[Line]:
+    """All that is told about a session with one test."""
+    stages = ("setup", "call", "teardown")
+    told: list[Line] = [
+        stage(name, outcome, test) for name, outcome in zip(stages, outcomes, strict=True)
+    ]
+    return [{"collected": test}, {"selected": test}, *told, {"finished": code}]
 
 
 SIMPLE = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
@@ -42,32 +57,88 @@ ENTRIES = st.dictionaries(KEYS, SIMPLE | st.lists(SIMPLE, max_size=2), max_size=
 @given(st.lists(st.binary(max_size=60) | ENTRIES.map(lambda each: json.dumps(each).encode())))
 def test_no_line_disturbs_the_reading(told: list[bytes]) -> None:
     data = b"\n".join([*told, lines(stage("setup"), stage("call"), stage("teardown"))])
-    probed = parse(data)
+    probed = parse(data, NONCE)
     assert "t.py::a" in probed.runs
     assert all(run.outcome in ("passed", "failed", "skipped") for run in probed.runs.values())
 
 
+PASSED = whole("passed", "passed", "passed")
+FAILED = whole("passed", "failed", "passed", code=1)
+
+
+def verdict(entries: list[Line], code: int) -> str:
+    return incomplete(parse(lines(*entries), NONCE), code)
+
+
+def test_a_whole_session_is_a_verdict() -> None:
+    assert not verdict(PASSED, 0) and not verdict(FAILED, 1)
+    assert not verdict([{"finished": 5}], 5)
+    assert not verdict([{"error": "t.py", "message": "no"}, {"finished": 2}], 2)
+    skipped: list[Line] = [
+        {"selected": "a"},
+        stage("setup", "skipped", "a"),
+        stage("teardown", test="a"),
+    ]
+    assert not verdict([*skipped, {"finished": 0}], 0)
+    crashed: list[Line] = [{"selected": "a"}, stage("setup", test="a"), stage("???", "failed", "a")]
+    assert not verdict([*crashed, {"finished": 1}], 1)
+    part = {**stage("call", "failed"), "part": True}
+    assert not verdict([part, *whole("passed", "passed", "passed", code=1)], 1)
+
+
+@given(st.integers(0, len(PASSED) - 1), st.sampled_from([PASSED, FAILED]))
+def test_a_session_with_a_line_less_is_none(at: int, told: list[Line]) -> None:
+    code = 1 if told is FAILED else 0
+    left = [each for place, each in enumerate(told) if place != at or "collected" in each]
+    assert bool(verdict(left, code)) is ("collected" not in told[at])
+
+
+@given(st.sampled_from(PASSED[2:5]), st.integers(2, 5))
+def test_a_session_with_a_line_twice_is_none(line: Line, at: int) -> None:
+    assert verdict([*PASSED[:at], line, *PASSED[at:]], 0)
+
+
+@given(st.integers(0, 255), st.integers(0, 255))
+def test_the_exit_code_is_the_one_that_the_reports_explain(told: int, code: int) -> None:
+    entries = [*PASSED[:-1], {"finished": told}]
+    assert bool(verdict(entries, code)) is ((told, code) != (0, 0))
+
+
+@given(st.text(max_size=40))
+def test_lines_of_another_nonce_count_for_nothing(nonce: str) -> None:
+    forged = b"".join(json.dumps({**each, "nonce": nonce}).encode() + b"\n" for each in PASSED)
+    probed = parse(forged + lines(*FAILED), NONCE)
+    assert probed.runs["t.py::a"].outcome == "failed" and not incomplete(probed, 1)
+    assert parse(forged, NONCE) == parse(b"", NONCE)
+
+
 def test_a_forged_pass_does_not_hide_a_failure() -> None:
     told = lines(stage("setup"), stage("call", "failed"), stage("call"), stage("teardown"))
-    assert parse(told).runs["t.py::a"].outcome == "failed"
+    assert parse(told, NONCE).runs["t.py::a"].outcome == "failed"
 
 
 @pytest.mark.parametrize("after", [[], [stage("setup", test="t.py::b")]])
-def test_a_process_that_ends_within_a_test_did_not_pass_it(after: list[object]) -> None:
-    run = parse(lines(stage("setup"), *after)).runs["t.py::a"]
+def test_a_process_that_ends_within_a_test_did_not_pass_it(
+    after: list[Line],
+) -> None:
+    told: list[Line] = [{"selected": "t.py::a"}, stage("setup"), *after]
+    run = cut_short(parse(lines(*told), NONCE))["t.py::a"]
     assert (run.outcome, run.message) == ("failed", "pytest ended in the middle of it")
 
 
 def test_a_test_is_the_worst_of_its_stages() -> None:
-    assert parse(lines(stage("setup", "skipped"))).runs["t.py::a"].outcome == "skipped"
-    assert parse(lines(stage("setup", "failed"))).runs["t.py::a"].stage == "setup"
-    told = lines(stage("setup"), stage("call"), stage("teardown", "failed"))
-    assert parse(told).runs["t.py::a"].outcome == "failed"
+    def one(*told: Line) -> TestRun:
+        return parse(lines(*told), NONCE).runs["t.py::a"]
+
+    assert one(stage("setup", "skipped")).outcome == "skipped"
+    assert one(stage("setup", "failed")).stage == "setup"
+    assert one(stage("setup"), stage("call"), stage("teardown", "failed")).outcome == "failed"
+    assert one(stage("setup"), stage("call", "rerun"), stage("call")).outcome == "failed"
 
 
 def test_huge_and_deep_lines_are_passed_over() -> None:
-    told = b'{"test": "' + b"x" * 200_000 + b'"}\n' + b"[" * 50_000 + b"\n" + lines(stage("call"))
-    assert list(parse(told).runs) == ["t.py::a"]
+    told = lines({"test": "x" * 500_000}) + b"[" * 50_000 + b"\n" + lines(stage("call"))
+    assert list(parse(told, NONCE).runs) == ["t.py::a"]
 
 
 # archives
@@ -183,7 +254,16 @@ OFF_LIMITS = [
     *(".git", ".git/config", ".gitignore", ".gitattributes", ".gitmodules", ".gitlab-ci.yml"),
     *(".github/workflows/x.yml", ".circleci/config.yml", "azure-pipelines.yml", "Jenkinsfile"),
     *(".mngr/settings.toml", ".mngr-e2e/1/result.json", ".pre-commit-config.yaml"),
-    *("pytest.ini", "sitecustomize.py", ".GitAttributes", ".g\u200cit/config", "JENKINSFILE"),
+    *("sitecustomize/__init__.py", "usercustomize.so", "x.pth", "x-1.dist-info/entry_points.txt"),
+    *(
+        "x.egg-info",
+        "x.egg-info/PKG-INFO",
+        "pytest.ini",
+        "sitecustomize.py",
+        ".GitAttributes",
+        ".g\u200cit/config",
+        "JENKINSFILE",
+    ),
 ]
 BELOW = st.lists(st.text(string.ascii_lowercase, min_size=1, max_size=5), max_size=4)
 
@@ -221,11 +301,28 @@ def test_a_projects_own_list_replaces_only_what_is_a_matter_of_taste() -> None:
         ("src/mngr_e2e/__init__.py", None, "", "puts something in the place of mngr_e2e"),
         ("src/mngr_e2e/__init__.py", "old", "new", ""),
         ("src/jot/pytest.py", None, "", ""),
+        ("iniconfig.py", None, "", "in the place of iniconfig"),
+        ("src/iniconfig/__init__.py", None, "", "in the place of iniconfig"),
+        ("json.py", None, "", "in the place of json"),
+        ("src/colorsys.cpython-311-x86_64-linux-gnu.so", None, "", "in the place of colorsys"),
+        ("src/iniconfig.py", "old", "new", ""),
+        ("src/jot/iniconfig.py", None, "", ""),
+        ("iniconfig/notes.py", None, "", ""),
+        ("jot.py", None, "", ""),
+        ("pyproject.toml", "", "[project.entry-points.pytest11]\na = 'b'\n", "entry points"),
+        ("pyproject.toml", "[project.scripts]\na = 'b'\n", "", "changes entry points"),
+        ("pyproject.toml", "", "[tool.poetry.plugins.pytest11]\na = 'b'\n", "entry points"),
+        ("setup.cfg", "", "[options.entry_points]\npytest11 =\n  a = b\n", "entry points"),
+        ("setup.cfg", "", "[metadata]\nname = a\n", ""),
+        ("setup.py", "setup()", "setup(entry_points={'pytest11': ['a = b']})", "entry points"),
+        ("setup.py", "setup()", "setup(name='a')", ""),
+        ("setup.py", None, "setup(", "entry points"),
     ],
 )
 def test_how_tests_are_run_is_not_for_agents_to_say(
-    path: str, old: str | None, new: str | None, told: str
+    path: str, old: str | None, new: str | None, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(judges, "installed", lambda: frozenset({"iniconfig"}))
     why = changed_judge(path, old, new)
     assert told in why if told else not why
 

@@ -243,10 +243,10 @@ def test_only_what_it_turns_green_itself_counts(lab: Lab) -> None:
 
 def test_work_that_never_ends_is_refused_and_ends_with_its_bench(lab: Lab) -> None:
     project = replace(lab.project, check_timeout=4)
-    mark = lab.folder / "sleeper"
+    seconds = f"1000.{os.getpid()}"
     # As a daemon does it: in a session of its own, with a father who is gone, and little else.
-    words = f"env -i PATH=$PATH TMPDIR=$TMPDIR setsid sleep 1000 > {mark}.out 2>&1"
-    daemon = f"sh -c 'cd /; {words} & echo $! > {mark}'\n"
+    words = f"env -i PATH=$PATH TMPDIR=$TMPDIR setsid sleep {seconds} > /dev/null 2>&1"
+    daemon = f"sh -c 'cd /; {words} &'\n"
     head = lab.commit({"kit/alpha.sh": f"{daemon}exec sleep 1000\n"})
     task = lab.task(ALPHA.node_id, head)
     assert task.latest is not None
@@ -258,9 +258,21 @@ def test_work_that_never_ends_is_refused_and_ends_with_its_bench(lab: Lab) -> No
     finally:
         bench.close()
     assert given.reason == "with its work no end after 4 s"
-    until(lambda: not lives(mark.read_text().strip()), 30, "the sleeper is ended")
+    until(lambda: not running(seconds), 30, "the sleeper is ended")
     left = [each for id in ids for each in Path(tempfile.gettempdir()).glob(f"tmr-{id}-*")]
     assert ids and left == []
+
+
+def running(word: str) -> bool:
+    found = [each for each in Path("/proc").glob("[0-9]*/cmdline") if lives(each.parent.name)]
+    return any(word.encode() in _read(each) for each in found)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def test_sockets_fit_where_temporary_files_lie_and_nothing_stays(lab: Lab) -> None:
@@ -281,8 +293,7 @@ def test_no_check_leaves_anything_to_the_next(lab: Lab) -> None:
     """A test that poisons what it finds of its checkout, its home and its own folder."""
     poison = (
         "\n\ndef test_poison(tmp_path):\n    import os\n    from pathlib import Path\n"
-        "    own = Path(os.environ['MNGR_TMR_PROBE']).parent\n"
-        "    for folder in (own, own / 'home', Path.cwd()):\n"
+        "    for folder in (tmp_path, Path.home(), Path.cwd()):\n"
         "        (folder / 'sitecustomize.py').write_text('raise SystemExit(9)')\n"
         "        (folder / 'usercustomize.py').write_text('raise SystemExit(9)')\n"
     )

@@ -35,6 +35,7 @@ FIELDS = Fields(
         "command": "list",
         "work_dir": "string",
         "initial_branch": "string",
+        "sandbox": "string",
         "create_time": "string",
         "start_time": "string",
         "state": "string",

@@ -10,8 +10,10 @@ from mngr.cli.limit_values import add_limits
 from mngr.cli.parser import Pairs
 from mngr.errors import UsageError
 from mngr.ops.create import CreateRequest
+from mngr.ops.sandboxing import check_mode
 from mngr.ops.workdir import TRANSFERS
 from mngr.records import Window
+from mngr.sandbox import GATEWAY, MODES, OFFLINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,6 +109,22 @@ def _environment(parser: Parser) -> None:
         metavar="CMD",
         help="run this in its work directory first; repeatable",
     )
+    add(
+        "--sandbox",
+        nargs="?",
+        const=OFFLINE,
+        type=_sandbox,
+        metavar="MODE",
+        help="run it in bubblewrap: your home is hidden, the system is read-only, the work "
+        "directory is writable; MODE is offline (default) or open, which leaves it the network",
+    )
+
+
+def _sandbox(text: str) -> str:
+    """Not `choices`: a name after a bare `--sandbox` deserves a better hint."""
+    if text not in (*MODES, GATEWAY):
+        raise UsageError(f"{text!r} is not offline or open", "write --sandbox=offline NAME")
+    return check_mode(text)
 
 
 def _how(parser: Parser) -> None:
@@ -159,6 +177,7 @@ def request(args: argparse.Namespace) -> CreateRequest:
         max_tokens=args.max_tokens,
         headless=getattr(args, "foreground", False),
         record=args.record,
+        sandbox=args.sandbox or "",
         width=args.tmux_width or 0,
         height=args.tmux_height or 0,
     )

@@ -35,9 +35,9 @@ Filters of different kinds must all hold; state flags add up, as in `--failed --
 
 NOTES = """\
 Expressions are CEL over the fields of an agent: id, name, type, command, work_dir, \
-initial_branch, create_time, start_time, state, state_reason, state_since, pid, labels, project, \
-idle_seconds, runtime_seconds, exit_code, usage, archived, host (id, name, provider_name, state, \
-tags) and plugin. `now` is the present time.
+initial_branch, sandbox (offline, open, or empty), create_time, start_time, state, state_reason, \
+state_since, pid, labels, project, idle_seconds, runtime_seconds, exit_code, usage, archived, \
+host (id, name, provider_name, state, tags) and plugin. `now` is the present time.
 
 More are worked out only where an option or template names them. These look into the work \
 directory of each agent: ahead (commits since it began), behind (commits of its source that it \

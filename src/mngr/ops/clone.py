@@ -66,6 +66,7 @@ def request(
         max_tokens=record.max_tokens,
         headless=record.headless,
         record=record.recorded,
+        sandbox=record.sandbox,
         width=record.width,
         height=record.height,
         plugin={"clone": {"of": agent.id, "work": work}},

@@ -13,7 +13,7 @@ import time
 from mngr import events
 from mngr.address import parse_address
 from mngr.errors import MissingProgram, MngrError, Taken, UsageError
-from mngr.ops import destroy, launch, names, risk, sources, types, workdir
+from mngr.ops import destroy, launch, names, risk, sandboxing, sources, types, workdir
 from mngr.ops.change import change
 from mngr.ops.listing import Agent, agents, one, refreshed
 from mngr.ops.steps import step
@@ -59,6 +59,8 @@ class CreateRequest(Struct):
     max_tokens: int | None = None
     headless: bool = False
     record: bool = False
+    sandbox: str = ""
+    """offline or open; nothing means none."""
     width: int = 0
     height: int = 0
     progress: Callable[[int], None] | None = None
@@ -180,6 +182,8 @@ def _create_claimed(
         record, remarks = _make_work_dir(world, host, record, plan, request)
         if request.verify is not None:
             request.verify(host, record)
+        if record.sandbox:
+            sandboxing.enclose(host, record, prepared.argv)
         host.put(launch.launch_files(world, host, record, prepared, env))
         step("files")
         _provision(host, record, request)
@@ -260,6 +264,7 @@ def _record(
         history=world.config.count("tmux.history"),
         headless=request.headless,
         recorded=request.record,
+        sandbox=request.sandbox,
         plugin=request.plugin,
     )
 

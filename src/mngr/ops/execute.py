@@ -6,6 +6,7 @@ import os
 
 from mngr import tmux_scripts
 from mngr.hosts import spawn
+from mngr.ops import sandboxing
 from mngr.quoting import join, quote
 from mngr.records import AgentRecord, agent_dir
 from mngr.struct import Json, Struct
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from mngr.ops.listing import Agent
 
 # In two shells: the first drops whatever the caller's environment holds beyond the basics.
-INNER = """[ -f "$1" ] && [ ! -h "$1" ] || { echo "$1 is not a regular file" >&2; exit 1; }
-. "$1" && cd -- "$2" && shift 2 && exec "$@" """
+INNER = f"""[ -f "$1" ] && [ ! -h "$1" ] || {{ echo "$1 is not a regular file" >&2; exit 1; }}
+. "$1" && cd -- "$2" && box=$3 && shift 3 && {{ {sandboxing.WRAP}; }} && exec "$@" """
 SCRIPT = tmux_scripts.CLEAN + f'clean ${{TERM+"TERM=$TERM"}} sh -c {quote(INNER)} mngr "$@"\n'
 
 
@@ -45,15 +46,24 @@ def exec_argv(host: Host, record: AgentRecord, argv: Sequence[str], cwd: str = "
     """What runs `argv` on the agent's host; `cwd` is relative to the work directory."""
     env = os.path.join(agent_dir(host.home, record.id), "env")
     folder = os.path.join(record.work_dir, cwd)
-    return ["sh", "-c", SCRIPT, "mngr", env, folder, *argv]
+    box = sandboxing.path(host.home, record.id)
+    return ["sh", "-c", SCRIPT, "mngr", env, folder, box, *argv]
 
 
 def shell_argv(host: Host, record: AgentRecord, command: str, cwd: str = "") -> list[str]:
     return exec_argv(host, record, ["sh", "-c", command], cwd)
 
 
-def execute(agent: Agent, argv: Sequence[str], *, cwd: str = "", timeout: float) -> ExecResult:
-    done = agent.host.run(exec_argv(agent.host, agent.record, argv, cwd), timeout=timeout)
+def execute(
+    agent: Agent,
+    argv: Sequence[str],
+    *,
+    cwd: str = "",
+    timeout: float,
+    input: bytes | None = None,
+) -> ExecResult:
+    words = exec_argv(agent.host, agent.record, argv, cwd)
+    done = agent.host.run(words, input=input, timeout=timeout)
     return ExecResult(agent=agent.name, exit_code=done.code, stdout=done.stdout, stderr=done.stderr)
 
 

@@ -13,7 +13,7 @@ import time
 from mngr import agent_files, events, tmux, tmux_scripts
 from mngr.agents.base import LaunchContext
 from mngr.errors import MissingProgram, MngrError
-from mngr.ops import publishing, watcher
+from mngr.ops import publishing, sandboxing, watcher
 from mngr.quoting import join, quote
 from mngr.records import AgentRecord, agent_dir
 
@@ -60,6 +60,13 @@ note "$dir/events.jsonl" "$1"
 trap : INT QUIT TERM
 cd {cwd} 2> /dev/null || cd {work_dir} || ended 125 '"work directory is missing"'
 unset OLDPWD
+if [ -f {box} ]; then
+  problem=$(sh {box} --prove 2>&1) || {{
+    printf '%s\n' "$problem" >&2
+    problem=$(printf %s "$problem" | tail -n 1 | tr -cd 'A-Za-z0-9 ,.:/_-')
+    ended 126 "\"the sandbox failed: $problem\""
+  }}
+fi
 {links}command -v {program} > /dev/null || {{
   printf 'mngr: %s: command not found\n' {program} >&2
   ended 127 {not_found}
@@ -85,14 +92,16 @@ WINDOW = """#!/bin/sh
 {mark}. {dir}/env
 cd {cwd} 2> /dev/null || cd {work_dir} || exit 125
 unset OLDPWD
-exec sh -c "$1"
+set -- sh -c "$1"
+box={box}; {wrap}
+exec "$@"
 """
 
 
 def launcher(home: str, record: AgentRecord, launch: Launch) -> str:
     """The script for one launch."""
     # exec in a subshell: whatever it is called, it is a program and not a word of the shell.
-    words = f"(exec {join(launch.argv)})"
+    words = f"({sandboxing.wrapped(home, record.id, join(launch.argv))})"
     program = launch.argv[0]
     return LAUNCHER.format(
         dir=quote(agent_dir(home, record.id)),
@@ -100,6 +109,7 @@ def launcher(home: str, record: AgentRecord, launch: Launch) -> str:
         launch=quote(record.launch),
         work_dir=quote(record.work_dir),
         cwd=quote(os.path.join(record.work_dir, record.cwd)),
+        box=quote(sandboxing.path(home, record.id)),
         links="".join(
             f'ln -sfn {quote(target)} "$dir"/{quote(path)}\n'
             for path, target in launch.links.items()
@@ -154,10 +164,14 @@ def launch_files(
         **{os.path.join(folder, name): content for name, content in launch.files.items()},
     }
     if record.windows:
-        mark = tmux_scripts.MARK.format(mark=tmux_scripts.mark(record.id))
-        cwd = quote(os.path.join(record.work_dir, record.cwd))
-        there = quote(record.work_dir)
-        window = WINDOW.format(mark=mark, dir=quote(folder), work_dir=there, cwd=cwd)
+        window = WINDOW.format(
+            mark=tmux_scripts.MARK.format(mark=tmux_scripts.mark(record.id)),
+            dir=quote(folder),
+            work_dir=quote(record.work_dir),
+            cwd=quote(os.path.join(record.work_dir, record.cwd)),
+            box=quote(sandboxing.path(host.home, record.id)),
+            wrap=sandboxing.WRAP,
+        )
         files[os.path.join(folder, "window.sh")] = (os.fsencode(window), 0o700)
     if watcher.Limits.of(record):
         files |= watcher.files(world, host, record)

@@ -167,6 +167,7 @@ def describe(agent: Agent) -> dict[str, Json]:
         "command": list(record.argv) if record else [],
         "work_dir": record.work_dir if record else "",
         "initial_branch": record.branch if record else "",
+        "sandbox": record.sandbox if record else "",
         "create_time": iso(record.create_time) if record else None,
         "start_time": iso(started.time) if started else None,
         "state": str(verdict.state),
