@@ -74,6 +74,8 @@ command -v bwrap > /dev/null || {
 mkdir -p -m 700 @private@ || exit 97
 set -- -- sh -c @inside@ mngr @forbidden@ @home@ \
   "$(stat -L -c '%n %i' -- @places@ @home@ 2>/dev/null)" @mode@ "$@"
+# Begun in a directory below the work directory, it stays there.
+case $PWD/ in @work_dir@/*) set -- --chdir "$PWD" "$@" ;; esac
 @resolver@@hide@exec bwrap @words@ "$@"
 """.replace("@places@", PLACES)
 
@@ -122,6 +124,7 @@ def script(box: Sandbox) -> str:
         "forbidden": quote(box.forbidden),
         "home": quote(home),
         "mode": box.mode,
+        "work_dir": quote(box.work_dir),
         "hide": HIDE if box.hidden is None else HIDE.replace(f"$({SECRETS})", listed),
         "resolver": RESOLVER if box.mode == OPEN else "",
         "words": join(_words(box, home, private)),
