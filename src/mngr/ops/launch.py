@@ -161,8 +161,11 @@ def launch_files(
     return files
 
 
-def launch(host: Host, record: AgentRecord, event_type: str) -> None:
-    """Start the session; return once the launcher has reported, or say why it did not."""
+def launch(host: Host, record: AgentRecord, event_type: str, grace: float = 1.0) -> None:
+    """Start the session; return once the launcher has reported, or say why it did not.
+
+    What an earlier launch left running is ended first, with KILL after `grace` seconds.
+    """
     folder = agent_dir(host.home, record.id)
     event = events.event(event_type, agent_id=record.id, agent_name=record.name)
     words = tmux.new_session(
@@ -177,8 +180,10 @@ def launch(host: Host, record: AgentRecord, event_type: str) -> None:
         ],
         pipe_to=_recorder(folder, record) if record.recorded else "",
     )
-    script = ["sh", "-c", tmux_scripts.LAUNCH, "mngr", host.home, host.socket, record.id]
-    done = host.run([*script, *words], timeout=60)
+    patterns = tmux_scripts.patterns([record.id]) if record.launches > 1 else ""
+    last = [str(max(1, round(grace))), patterns]
+    script = ["sh", "-c", tmux_scripts.LAUNCH, "mngr", host.home, host.socket, record.id, *last]
+    done = host.run([*script, *words], timeout=60 + grace)
     if done.code:
         if done.code == tmux_scripts.NOT_INSTALLED:
             raise MissingProgram("tmux is not installed", "install tmux 3.2 or newer")
