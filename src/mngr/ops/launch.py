@@ -68,7 +68,7 @@ now
 report started "{{\"launch\":\"$launch\",\"pid\":$$,\"time\":$time}}"
 {limit}{command}
 code=$?
-{after_limit}
+{daemons}{after_limit}
 ended "$code" '""'
 """
 )
@@ -80,6 +80,13 @@ tail -q -n +1 -f "$dir/stdout" "$dir/stderr" & viewer=$!
 code=$?
 kill "$viewer" 2> /dev/null
 (exit "$code")"""
+
+# Those of this agent only: they have its id in their environment.
+DAEMONS = r"""for each in $(grep -lsF -- {pattern} /proc/[0-9]*/environ); do
+  each=${{each%/environ}}
+  ! grep -qsF -- {word} "$each/cmdline" || kill "${{each#/proc/}}" 2> /dev/null
+done
+"""
 
 WINDOW = """#!/bin/sh
 {mark}. {dir}/env
@@ -106,9 +113,17 @@ def launcher(home: str, record: AgentRecord, launch: Launch) -> str:
         program=quote(program),
         not_found=quote(json.dumps(f"command not found: {program}")),
         limit=watcher.START if watcher.Limits.of(record) else "",
+        daemons=_daemons(record, launch),
         after_limit=watcher.REPORT,
         command=HEADLESS.format(command=words) if record.headless else words,
     )
+
+
+def _daemons(record: AgentRecord, launch: Launch) -> str:
+    if not launch.daemons:
+        return ""
+    pattern = quote(f"MNGR_AGENT_ID={record.id}")
+    return DAEMONS.format(pattern=pattern, word=quote(launch.daemons))
 
 
 def env_file(env: Mapping[str, str]) -> bytes:
