@@ -54,15 +54,16 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, round(share * len(ordered)))]
 
 
-def table(rows: Sequence[Row]) -> str:
-    lines = [f"{'measure':<44} {'ours':>10} {'raw':>10} {'ratio':>9} {'goal':>8}"]
-    for row in rows:
-        figure = f"{row.ratio:.2f}x" if row.unit == "x" else f"{row.ratio:.0f} {row.unit}"
-        goal = f"{row.goal:g}x" if row.unit == "x" else f"{row.goal:g} {row.unit}"
-        mark = "" if row.met else "  missed"
-        times = f"{row.ours_ms:>7.1f} ms {row.raw_ms:>7.1f} ms"
-        lines.append(f"{row.name:<44} {times} {figure:>9} {goal:>8}{mark}")
-    return "\n".join(lines)
+HEADER = f"{'measure':<44} {'ours':>10} {'raw':>10} {'ratio':>9} {'goal':>8}"
+
+
+def line(row: Row) -> str:
+    """One row of the table that HEADER begins."""
+    figure = f"{row.ratio:.2f}x" if row.unit == "x" else f"{row.ratio:.0f} {row.unit}"
+    goal = f"{row.goal:g}x" if row.unit == "x" else f"{row.goal:g} {row.unit}"
+    mark = "" if row.met else "  missed"
+    times = f"{row.ours_ms:>7.1f} ms {row.raw_ms:>7.1f} ms"
+    return f"{row.name:<44} {times} {figure:>9} {goal:>8}{mark}"
 
 
 def as_json(rows: Sequence[Row]) -> str:

@@ -1,6 +1,8 @@
 """How fast mngr is, as ratios against the raw limit measured in the same run.
 
-    python benchmarks/run.py [--quick] [--json FILE]
+    python benchmarks/run.py [--quick] [--json FILE] [PART ...]
+
+Each row is printed as it is measured.
 
 MNGR_BENCH_PEER names another command of the same shape; its --version and list are timed too.
 """
@@ -14,13 +16,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import e2e, snapshot, tmr, transfer, view
-from benchmarks.measure import Row, as_json, interleaved, once, percentile, ratio, table
+from benchmarks.measure import HEADER, Row, as_json, interleaved, line, once, percentile, ratio
 from mngr import tmux
 
 PYTHON = sys.executable
@@ -87,6 +90,18 @@ class Bench:
         self.count += 1
         return self.mngr("create", f"one-{self.count}", "--no-connect", "--", "sleep", "10000")
 
+    def life(self) -> Iterator[Callable[[], float]]:
+        """What is done to one agent, each step timed alone; bare interpreters in between."""
+        self.count += 1
+        name = f"life-{self.count}"
+        program = ("--no-connect", "--", "sleep", "10000")
+        yield lambda: self.mngr("create", name, *program)
+        yield lambda: self.mngr("exec", name, "--", "true")
+        yield lambda: self.mngr("stop", name)
+        yield lambda: self.mngr("start", name)
+        yield lambda: self.mngr("list")
+        yield lambda: self.mngr("destroy", "--force", name)
+
     def batch(self, many: int, prefix: str) -> float:
         lines = [f'{{"name":"{prefix}-{n}","args":["sleep","10000"]}}\n' for n in range(many)]
         path = self.base / "batch.jsonl"
@@ -140,32 +155,46 @@ class Bench:
         Path(self.socket).unlink(missing_ok=True)
 
 
-def measure(bench: Bench, quick: bool) -> list[Row]:
-    rounds = bench.rounds
-    bare, version = interleaved(rounds, bench.bare, lambda: bench.mngr("--version"))
-    rows = [ratio("mngr --version / bare interpreter", version, bare, 3)]
+COMMANDS = {"create": 6, "exec": 5, "stop": 6, "start": 6, "list": 5, "destroy": 6}
+"""Each command of an agent's life, and how many bare interpreters it may take."""
 
+
+def single(bench: Bench) -> Iterator[Row]:
+    """One command at a time, on one agent."""
+    bare, version = interleaved(bench.rounds, bench.bare, lambda: bench.mngr("--version"))
+    yield ratio("mngr --version / bare interpreter", version, bare, 3)
+    timed: dict[str, list[tuple[float, float]]] = {name: [] for name in COMMANDS}
+    for _ in range(bench.rounds):
+        for name, step in zip(COMMANDS, bench.life(), strict=True):
+            timed[name].append((step(), bench.bare()))
+    for name, limit in COMMANDS.items():
+        ours, bare = (median(each) for each in zip(*timed[name], strict=True))
+        yield ratio(f"mngr {name} / bare interpreter", ours, bare, limit)
+
+
+def measure(bench: Bench, quick: bool) -> Iterator[Row]:
+    rounds = bench.rounds
     bare, raw, ours = interleaved(max(5, rounds // 2), bench.bare, bench.raw_create, bench.create)
-    rows.append(ratio("create / interpreter+worktree+session", ours, bare + raw, 4))
+    yield ratio("create / interpreter+worktree+session", ours, bare + raw, 4)
 
     many = 30 if quick else 100
     raw_many = sum(bench.raw_create() for _ in range(many))
     batch = bench.batch(many, "batch")
-    rows.append(ratio(f"{many} creates by --batch / {many} raw", batch, raw_many, 2))
+    yield ratio(f"{many} creates by --batch / {many} raw", batch, raw_many, 2)
 
     bench.fill(100)
-    bare, listed = interleaved(rounds, bench.bare, lambda: bench.mngr("list"))
-    rows.append(ratio(f"list, {bench.agents} live agents / interpreter", listed, bare, 5))
-    rows.append(spawns(bench))
-
-    latencies = exit_latencies(bench, 20 if quick else 100)
-    rows.append(latencies)
-
+    yield listing(bench, 5)
+    yield spawns(bench)
+    yield exit_latencies(bench, 20 if quick else 100)
     if not quick:
         bench.fill(300)
-        bare, listed = interleaved(rounds, bench.bare, lambda: bench.mngr("list"))
-        rows.append(ratio(f"list, {bench.agents} live agents / interpreter", listed, bare, 8))
-    return rows + peer(bench)
+        yield listing(bench, 8)
+    yield from peer(bench)
+
+
+def listing(bench: Bench, limit: float) -> Row:
+    bare, listed = interleaved(bench.rounds, bench.bare, lambda: bench.mngr("list"))
+    return ratio(f"list, {bench.agents} live agents / interpreter", listed, bare, limit)
 
 
 def spawns(bench: Bench) -> Row:
@@ -202,11 +231,11 @@ def peer(bench: Bench) -> list[Row]:
     ]
 
 
-def in_a_new_world(part: Callable[[Bench], list[Row]], quick: bool) -> list[Row]:
+def in_a_new_world(part: Callable[[Bench], Iterable[Row]], quick: bool) -> Iterator[Row]:
     base = Path(tempfile.mkdtemp(prefix="mngr-bench-"))
     bench = Bench(base, quick)
     try:
-        return part(bench)
+        yield from part(bench)
     finally:
         bench.close()
         shutil.rmtree(base, ignore_errors=True)
@@ -216,18 +245,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds and agents")
     parser.add_argument("--json", metavar="FILE", help="also write the figures there")
+    parser.add_argument("part", nargs="*", help="single, transfer, snapshot, …; default: all")
     args = parser.parse_args()
     # Each in a world of its own: three hundred agents would weigh on whatever comes after them.
-    parts = (
-        transfer.rows,
-        snapshot.rows,
-        e2e.rows,
-        view.rows,
-        lambda bench: tmr.rows(bench, args.quick),
-        lambda bench: measure(bench, args.quick),
-    )
-    rows = [row for part in parts for row in in_a_new_world(part, args.quick)]
-    print(table(rows))
+    parts: dict[str, Callable[[Bench], Iterable[Row]]] = {
+        "single": single,
+        "transfer": transfer.rows,
+        "snapshot": snapshot.rows,
+        "e2e": e2e.rows,
+        "view": view.rows,
+        "tmr": lambda bench: tmr.rows(bench, args.quick),
+        "many": lambda bench: measure(bench, args.quick),
+    }
+    rows = []
+    print(HEADER, flush=True)
+    for name in args.part or parts:
+        for row in in_a_new_world(parts[name], args.quick):
+            print(line(row), flush=True)
+            rows.append(row)
     print(as_json(rows))
     if args.json:
         Path(args.json).write_text(as_json(rows))

@@ -230,12 +230,12 @@ class Mngr(Work):
     def start(self, target: str | Agent) -> Agent:
         from mngr.ops import lifecycle
 
-        return lifecycle.start(self.world, self.get(target))
+        return lifecycle.start(self.world, self._agent(target))
 
     def stop(self, target: str | Agent) -> Agent:
         from mngr.ops import lifecycle
 
-        return lifecycle.stop(self.world, self.get(target))
+        return lifecycle.stop(self.world, self._agent(target))
 
     def stop_many(self, agents: Sequence[Agent]) -> dict[str, str]:
         """One visit per host however many they are; look at them again to see how it went.
@@ -255,7 +255,7 @@ class Mngr(Work):
     def restart(self, target: str | Agent) -> Agent:
         from mngr.ops import lifecycle
 
-        return lifecycle.restart(self.world, self.get(target))
+        return lifecycle.restart(self.world, self._agent(target))
 
     def archive(self, target: str | Agent) -> Agent:
         from mngr.ops import lifecycle

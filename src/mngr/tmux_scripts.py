@@ -78,14 +78,22 @@ def patterns(ids: Sequence[str]) -> str:
 
 
 # Looking at every process costs some 20 ms with a thousand of them, so it is done once to find the
-# agent's and once more to see that none is left; in between only those found are watched.
+# agent's and once more, by their marks only, to see that none was started meanwhile; in between
+# only those found are watched.
 PROCESSES = (
     UNMARK
     + r"""
 agent_pids() {
   if [ -d /proc/self ]; then
-    [ -z "$leaders" ] || cat /proc/[0-9]*/stat 2>/dev/null | awk -v leaders=" $leaders " '
-      { pid = $1; sub(/^.*\) /, ""); if (index(leaders, " " $4 " ")) print pid }'
+    [ -z "$1" ] || awk -v leaders=" $1 " 'BEGIN {
+      for (each = 1; each < ARGC; each++) {
+        if ((getline line < ARGV[each]) > 0) {
+          pid = line + 0; sub(/^.*\) /, "", line); split(line, field, " ")
+          if (index(leaders, " " field[4] " ")) print pid
+        }
+        close(ARGV[each])
+      }
+    }' /proc/[0-9]*/stat
     grep -lsF -- "$patterns" /proc/[0-9]*/environ /proc/[0-9]*/limits
   else
     ps -A -o pid=,ppid=,tty= | awk -v ttys=" $ttys " '
@@ -109,7 +117,7 @@ lives() {
 # Whoever asked may run inside the agent itself: spare this shell and its parent.
 find_others() {
   found=
-  for each in $(agent_pids); do
+  for each in $(agent_pids "$1"); do
     each=${each#/proc/}; each=${each%%/*}
     case " $$ $PPID $spared$found " in *" $each "*) continue ;; esac
     ! lives "$each" || found="$found $each"
@@ -123,7 +131,7 @@ still_there() {
 }
 # Signal what is there, and wait; false when something is left, also something new.
 signal_and_wait() {
-  find_others
+  find_others "$leaders"
   [ -n "$found" ] || return 0
   kill "-$1" $found 2>/dev/null
   naps=$(($2 * 80))
@@ -131,7 +139,7 @@ signal_and_wait() {
     [ "$naps" -gt 0 ] || return 1
     naps=$((naps - 1)); sleep 0.01
   done
-  find_others
+  find_others ""
   [ -z "$found" ]
 }
 # TERM; then HUP, which interactive shells heed; then KILL, the reporting launchers last.
@@ -184,13 +192,14 @@ exit 0
 """
 )
 
-# The server keeps the environment and limits of whoever started it, so it gets next to none.
+# The server keeps the environment and limits of whoever started it, so it gets next to none. An
+# agent that is created has no processes yet, so there are no patterns.
 LAUNCH = (
     r"""
-home=$1 socket=$2 id=$3; shift 3
-dir=$home/agents/$id
+home=$1 socket=$2 id=$3 grace=$4 patterns=$5; shift 5
+dir=$home/agents/$id spared= leaders= ttys=
 """
-    + UNMARK
+    + PROCESSES
     + CLEAN
     + FUNCTIONS
     + agent_files.FUNCTIONS
@@ -199,6 +208,11 @@ ours() { clean TERM=xterm-256color tmux -u -S "$socket" -f "$home/tmux.conf" "$@
 command -v tmux > /dev/null || exit 69
 in_socket_dir || exit 1
 [ -S "$socket" ] || restore_socket || :
+# A lost agent's program may have outlived its terminal: never run two of them.
+if [ -n "$patterns" ]; then
+  ours kill-session -t "=$id" 2>/dev/null
+  end_processes "$grace" || { echo "some processes of its last launch did not end" >&2; exit 1; }
+fi
 plain "$dir/env" || { echo "$dir/env is not a regular file" >&2; exit 1; }
 for file in "$dir/started" "$dir/exit"; do
   if [ -e "$file" ] || [ -h "$file" ]; then rm -rf "$file" || exit 1; fi

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Collection
 from pathlib import Path
 
 from mngr_e2e import recording, tree
@@ -14,9 +13,13 @@ from mngr_e2e.redaction import Redactor
 HANG_UP = 1.0
 
 
-def settle(marks: Collection[str], older: frozenset[str], notes: list[str]) -> None:
+def settle(run: str, home: str, older: frozenset[str], notes: list[str]) -> None:
+    """`run` is what marks the commands of the whole run, and `home` what their homes begin with."""
+    limit = tree.limit(run)
+
     def find() -> set[int]:
-        return tree.marked(marks, older) - {os.getpid()}
+        found = tree.marked([run, home], older) | tree.limited(limit, tree.OF_RUN, older)
+        return found - {os.getpid()}
 
     # A recorder sees its terminal hang up and completes its file: it must not be told to end.
     tree.until_gone(find, time.monotonic() + HANG_UP, time.sleep)

@@ -7,7 +7,7 @@ import sys
 BYE = "bye"
 
 
-def main(source: str, marks: list[str]) -> None:
+def main(source: str, run: str, home: str) -> None:
     """First comes a line with the processes that are older, then notes, then perhaps a bye."""
     lines: list[str] = []
     for line in sys.stdin:
@@ -18,8 +18,8 @@ def main(source: str, marks: list[str]) -> None:
     sys.path.insert(0, source)
     from mngr_e2e import aftermath
 
-    aftermath.settle(marks, frozenset(older.split()), notes)
+    aftermath.settle(run, home, frozenset(older.split()), notes)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(*sys.argv[1:])

@@ -27,7 +27,7 @@ TIMED_OUT = 124
 # A session's leader that opens a terminal gets it as its controlling one: no code between fork
 # and exec, which is slow, and unsafe with threads.
 # Opened for both: tmux writes to its client's stdin.
-ON_TERMINAL = 'exec <>"$0" >&0 2>&1; exec "$@"'
+ON_TERMINAL = 'exec <>"$1" >&0 2>&1; shift; ' + tree.LIMITED
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,13 @@ class Process:
             start_new_session=True,
         )
 
+    @property
+    def _limit(self) -> int:
+        return tree.limit(self.start.env.get(tree.MARK, ""), self.start.mark)
+
     def _on_pipes(self) -> subprocess.Popen[bytes]:
-        argv = [self.start.shell, "-c", self.start.command]
+        argv = ["/bin/sh", "-c", tree.LIMITED, str(self._limit)]
+        argv += [self.start.shell, "-c", self.start.command]
         stdin = subprocess.DEVNULL if self.start.stdin is None else subprocess.PIPE
         popen = self._spawn(argv, stdin, subprocess.PIPE, subprocess.PIPE)
         assert popen.stdout is not None
@@ -97,7 +102,7 @@ class Process:
         master, slave = pty.openpty()
         size = struct.pack("HHHH", self.start.rows, self.start.columns, 0, 0)
         fcntl.ioctl(master, termios.TIOCSWINSZ, size)
-        argv = ["/bin/sh", "-c", ON_TERMINAL, os.ttyname(slave)]
+        argv = ["/bin/sh", "-c", ON_TERMINAL, str(self._limit), os.ttyname(slave)]
         argv += [self.start.shell, "-c", self.start.command]
         null = subprocess.DEVNULL
         popen = self._spawn(argv, null, null, null)
@@ -232,6 +237,7 @@ class Process:
     def members(self) -> set[int]:
         before = self.start.before
         found = tree.marked([self.start.mark], before) | tree.descendants(self.pid, before)
+        found |= tree.limited(self._limit, ignore=before)
         return found if self.exited else found | {self.pid}
 
     def _forget_exit(self) -> None:

@@ -261,8 +261,10 @@ class E2eSession:
             self.save()
 
     def _left(self) -> set[int]:
-        """A daemon may clear its environment of our mark, but it keeps its home."""
-        return tree.marked([f"/{self._id}.", f"HOME={self.home}\0"], self._before)
+        """A daemon may clear its environment of our mark, but it keeps its home, or its limit."""
+        limit = tree.limit(self.env.get(tree.MARK, ""), f"/{self._id}.")
+        marked = tree.marked([f"/{self._id}.", f"HOME={self.home}\0"], self._before)
+        return marked | tree.limited(limit, tree.OF_TEST, self._before)
 
     def _settle(self) -> None:
         """Nothing runs any more: let the readers finish, and keep the casts that began."""

@@ -1,7 +1,9 @@
 """Find and end every process that a command started, however it tried to get away.
 
 A child can leave its process group with `setsid` and its parent by forking twice, but it keeps
-the environment it was started with: each command carries a mark of its own there.
+the environment it was started with: each command carries a mark of its own there. A child may be
+given another environment, by `env -i` say. So on Linux there is a second mark, a soft limit on
+resident memory: every descendant inherits it, and the kernel has not heeded it for twenty years.
 """
 
 from __future__ import annotations
@@ -10,10 +12,41 @@ import os
 import signal
 import sys
 import time
+import zlib
 from collections.abc import Callable, Collection
 
 MARK = "E2E_MARK"
 FIRST_WAIT, LONGEST_WAIT = 0.002, 0.05
+
+
+# For a shell: `$0` is the limit, the words are run with it. Without /proc it could not be read.
+LIMITED = '[ ! -r /proc/self/limits ] || ulimit -S -m "$0" 2>/dev/null; exec "$@"'
+OF_TEST, OF_RUN = 12, 28
+"""Bits by which the limits of one test's commands differ, and those of one run's."""
+
+
+def limit(run: str, mark: str = "") -> int:
+    """In KiB, more than any machine has; `mark` is /TEST.COMMAND/, `run` ends in /RUN/."""
+    name = run.strip("/").rpartition("/")[2]
+    test = zlib.crc32(mark.partition(".")[0].encode()) & 0xFFFF
+    command = zlib.crc32(mark.encode()) & 0xFFF
+    shared = (zlib.crc32(name.encode()) & 0xFFFFFF) << OF_RUN
+    return 1 << 52 | shared | test << OF_TEST | command
+
+
+def limited(wanted: int, differing: int = 0, ignore: Collection[str] = ()) -> set[int]:
+    """The live processes with this limit, but for its last bits and those named in `ignore`."""
+    pids = [name for name in _pids() if name not in ignore]
+    return {
+        int(pid)
+        for pid in pids
+        if _limit(pid) >> differing == wanted >> differing and not _is_zombie(pid)
+    }
+
+
+def _limit(pid: str) -> int:
+    told = _read(pid, "limits").partition(b"Max resident set")[2].split(None, 1)
+    return int(told[0]) >> 10 if told and told[0].isdigit() else 0
 
 
 def marked(marks: Collection[str], ignore: Collection[str] = ()) -> set[int]:

@@ -21,6 +21,7 @@ from mngr.records import AgentRecord
 from mngr.state import Evidence
 from mngr.struct import Json
 from tests.support import fox
+from tests.support.cli import Cli, lives, until
 
 RECORDED = (Path(__file__).parent / "recorded" / "codex.jsonl").read_bytes()
 THREAD = "01a1e1af-a24f-7be1-9959-d31d8b696517"
@@ -486,3 +487,24 @@ def test_options_keep_no_word_that_could_be_a_prompt(words: list[str]) -> None:
     kept = list(options(words))
     assert [x for n, x in enumerate(kept) if not x.startswith("-") and kept[n - 1] != "-m"] == []
     assert options(kept) == tuple(kept)
+
+
+LEAVES_DAEMONS = """#!/bin/sh
+setsid sh "$0-app-server" < /dev/null > /dev/null 2>&1 &
+until [ -s "$0.pid" ]; do sleep 0.01; done
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="only Linux tells a process's owner")
+def test_the_servers_it_leaves_running_end_with_it(mngr: Cli, tmp_path: Path) -> None:
+    place = tmp_path / "codex"
+    place.write_text(LEAVES_DAEMONS)
+    place.chmod(0o700)
+    Path(f"{place}-app-server").write_text(f"echo $$ > {place}.pid; while :; do sleep 1000; done\n")
+    path = f"{tmp_path}:{mngr.env['PATH']}"
+    mngr.env["PATH"] = path
+    words = ("--transfer", "none", "--env", f"PATH={path}", "--env", "OPENAI_API_KEY=x")
+    mngr("create", "foo", "codex", "--no-connect", *words).ok()
+    mngr("wait", "foo", "DONE", "--timeout", "30").ok()
+    daemon = int(Path(f"{place}.pid").read_text())
+    until(lambda: not lives(daemon), what="the server ended with its agent")

@@ -168,6 +168,8 @@ def test_what_a_killed_pytest_ran_is_ended(
             e2e.run("setsid sh -c 'echo $$ > {tmp_path}/a.pid; sleep 1000' >/dev/null 2>&1 &")
             daemon = "echo $$ > {tmp_path}/b.pid; sleep 1000"
             e2e.run(f"(env -i HOME=$HOME setsid sh -c '{{daemon}}' >/dev/null 2>&1 &)")
+            daemon = "echo $$ > {tmp_path}/d.pid; sleep 1000"
+            e2e.run(f"(env -i setsid sh -c '{{daemon}}' >/dev/null 2>&1 &)")
             stubborn = 'trap "" TERM HUP; echo $$ > {tmp_path}/c.pid; while :; do sleep 1; done'
             e2e.run(stubborn, timeout=900)
     """)
@@ -177,7 +179,7 @@ def test_what_a_killed_pytest_ran_is_ended(
         env=project.environment(),
         stdout=subprocess.DEVNULL,
     )
-    files = [tmp_path / f"{name}.pid" for name in ("a", "b", "c", "tests")]
+    files = [tmp_path / f"{name}.pid" for name in ("a", "b", "c", "d", "tests")]
     until(lambda: all(path.exists() and path.read_text().endswith("\n") for path in files), 60)
     *commands, tests = [int(path.read_text()) for path in files]
     assert all(map(tree.alive, commands))
@@ -203,13 +205,15 @@ def test_what_a_test_leaves_running_is_ended(project: Project, tmp_path: Path) -
             e2e.run("setsid sh -c 'echo $$ > {tmp_path}/a.pid; sleep 100' >/dev/null 2>&1 &")
             daemon = "echo $$ > {tmp_path}/c.pid; sleep 100"
             e2e.run(f"(env -i HOME=$HOME setsid sh -c '{{daemon}}' >/dev/null 2>&1 &)")
+            daemon = "echo $$ > {tmp_path}/d.pid; sleep 100"
+            e2e.run(f"(env -i setsid sh -c '{{daemon}}' >/dev/null 2>&1 &)")
             e2e.start("echo $$ > {tmp_path}/b.pid; echo up; sleep 100").wait_for_output("up")
-            for name in "abc":
+            for name in "abcd":
                 expect(Path(f"{tmp_path}/{{name}}.pid")).eventually(60).to_contain("\\n")
     """)
     done = project.pytest("-W", "error")
     assert done.returncode == 0, done.stdout
-    pids = [int((tmp_path / f"{name}.pid").read_text()) for name in "abc"]
+    pids = [int((tmp_path / f"{name}.pid").read_text()) for name in "abcd"]
     assert not any(map(tree.alive, pids))
 
 

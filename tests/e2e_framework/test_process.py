@@ -146,6 +146,7 @@ def test_what_was_said_before_the_end_is_read_however_late(
 
 STUBBORN = 'trap "" TERM HUP INT; echo $$ > stubborn.pid; while :; do sleep 0.05; done'
 ORPHAN = "(setsid sh -c 'echo $$ > orphan.pid; sleep 100' >/dev/null 2>&1 &)"
+LOST = "(env -i setsid sh -c 'echo $$ > lost.pid; sleep 100' >/dev/null 2>&1 &)"
 BARE = "env -i PATH=$PATH setsid sh -c 'echo $$ > bare.pid; sleep 100' & wait"
 
 
@@ -157,6 +158,7 @@ BARE = "env -i PATH=$PATH setsid sh -c 'echo $$ > bare.pid; sleep 100' & wait"
         pytest.param("setsid sh -c 'echo $$ > setsid.pid; sleep 100' & wait", id="setsid"),
         pytest.param(f"{ORPHAN}; sleep 100", id="setsid and orphaned, without the pipes"),
         pytest.param(BARE, id="setsid and without the environment"),
+        pytest.param(f"{LOST}; sleep 100", id="setsid, orphaned and without the environment"),
         pytest.param(STUBBORN, id="it ignores SIGTERM"),
         pytest.param(f"setsid sh -c '{STUBBORN}' & wait", id="setsid and it ignores SIGTERM"),
     ],

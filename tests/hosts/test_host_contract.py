@@ -198,22 +198,6 @@ def test_what_is_newer_than_a_good_record_and_is_none_does_not_take_over(
     assert current(host, stem) == (100, encode(a_record(launches=2)))
 
 
-def test_a_terminals_title_cannot_speak_for_the_host(host: Host) -> None:
-    if isinstance(host, LocalHost):
-        return
-    host.swap(record_stem(host.home, AGENT_ID), 0, encode(a_record()))
-    title = "x\u2028error all is lost"
-    words = ["-f", os.devnull, "new-session", "-d", "-s", "x", "sleep", "1000"]
-    Path(host.socket).parent.mkdir(mode=0o700, exist_ok=True)
-    try:
-        assert host.run(["tmux", "-u", "-S", host.socket, *words], timeout=20).code == 0
-        title_of = ["select-pane", "-t", "=x:", "-T", title]
-        assert host.run(["tmux", "-u", "-S", host.socket, *title_of], timeout=20).code == 0
-        assert host.read().error == ""
-    finally:
-        host.run(["tmux", "-S", host.socket, "kill-server"], timeout=20)
-
-
 def test_argv_is_what_runs_it_from_here(host: Host) -> None:
     words = ["printf", "%s", "a b'c"]
     done = LocalHost("/nowhere").run(host.argv(words), timeout=10)

@@ -41,6 +41,8 @@ class Launch(Struct):
     """Likewise; each becomes a symbolic link to that path on the host."""
     took_prompt: bool = False
     """Whether the first prompt rides in argv; else it is sent as a message."""
+    daemons: str = ""
+    """A word in the command lines of what the program leaves running; it is ended with it."""
 
 
 class Login(Struct):

@@ -202,6 +202,7 @@ def _begin(context: LaunchContext, prompt: str, thread: str = "") -> Launch:
         argv=("codex", *verb, *again, "--profile", PROFILE, *given, *words),
         files=note(record.launch, "Prompt", prompt=prompt) if takes else {},
         took_prompt=takes,
+        daemons="app-server",
     )
 
 

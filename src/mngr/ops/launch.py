@@ -75,7 +75,7 @@ now
 report started "{{\"launch\":\"$launch\",\"pid\":$$,\"time\":$time}}"
 {limit}{command}
 code=$?
-{after_limit}
+{daemons}{after_limit}
 ended "$code" '""'
 """
 )
@@ -87,6 +87,13 @@ tail -q -n +1 -f "$dir/stdout" "$dir/stderr" & viewer=$!
 code=$?
 kill "$viewer" 2> /dev/null
 (exit "$code")"""
+
+# Those of this agent only: they have its id in their environment.
+DAEMONS = r"""for each in $(grep -lsF -- {pattern} /proc/[0-9]*/environ); do
+  each=${{each%/environ}}
+  ! grep -qsF -- {word} "$each/cmdline" || kill "${{each#/proc/}}" 2> /dev/null
+done
+"""
 
 WINDOW = """#!/bin/sh
 {mark}. {dir}/env
@@ -117,9 +124,17 @@ def launcher(home: str, record: AgentRecord, launch: Launch) -> str:
         program=quote(program),
         not_found=quote(json.dumps(f"command not found: {program}")),
         limit=watcher.START if watcher.Limits.of(record) else "",
+        daemons=_daemons(record, launch),
         after_limit=watcher.REPORT,
         command=HEADLESS.format(command=words) if record.headless else words,
     )
+
+
+def _daemons(record: AgentRecord, launch: Launch) -> str:
+    if not launch.daemons:
+        return ""
+    pattern = quote(f"MNGR_AGENT_ID={record.id}")
+    return DAEMONS.format(pattern=pattern, word=quote(launch.daemons))
 
 
 def env_file(env: Mapping[str, str]) -> bytes:
@@ -178,8 +193,11 @@ def launch_files(
     return files
 
 
-def launch(host: Host, record: AgentRecord, event_type: str) -> None:
-    """Start the session; return once the launcher has reported, or say why it did not."""
+def launch(host: Host, record: AgentRecord, event_type: str, grace: float = 1.0) -> None:
+    """Start the session; return once the launcher has reported, or say why it did not.
+
+    What an earlier launch left running is ended first, with KILL after `grace` seconds.
+    """
     folder = agent_dir(host.home, record.id)
     event = events.event(event_type, agent_id=record.id, agent_name=record.name)
     words = tmux.new_session(
@@ -194,8 +212,10 @@ def launch(host: Host, record: AgentRecord, event_type: str) -> None:
         ],
         pipe_to=_recorder(folder, record) if record.recorded else "",
     )
-    script = ["sh", "-c", tmux_scripts.LAUNCH, "mngr", host.home, host.socket, record.id]
-    done = host.run([*script, *words], timeout=60)
+    patterns = tmux_scripts.patterns([record.id]) if record.launches > 1 else ""
+    last = [str(max(1, round(grace))), patterns]
+    script = ["sh", "-c", tmux_scripts.LAUNCH, "mngr", host.home, host.socket, record.id, *last]
+    done = host.run([*script, *words], timeout=60 + grace)
     if done.code:
         if done.code == tmux_scripts.NOT_INSTALLED:
             raise MissingProgram("tmux is not installed", "install tmux 3.2 or newer")

@@ -97,11 +97,12 @@ def start(world: World, agent: Agent) -> Agent:
     old = agent.record
     if old.removal is not None:
         raise MngrError(f"{agent.name} is half destroyed", "restore it, or destroy it again")
-    # A lost agent's program may have outlived its terminal: never run two of them.
-    end_processes(world, agent.host, {agent.id: ""})
     kind = world.agent_type(old.type)
     record = change(
-        agent.host, agent.id, lambda now: launch.launched_now(now) if now == old else now
+        agent.host,
+        agent.id,
+        lambda now: launch.launched_now(now) if now == old else now,
+        agent.evidence,
     )
     if record.launches == old.launches:
         return refreshed(world, agent)  # somebody else started it at the same moment
@@ -112,7 +113,8 @@ def start(world: World, agent: Agent) -> Agent:
     env = os.path.join(agent_dir(agent.host.home, agent.id), "env")
     files.pop(env)  # exactly what it was created with
     agent.host.put(files)
-    launch.launch(agent.host, record, "agent_started")
+    grace = world.config.seconds("stop.grace")
+    launch.launch(agent.host, record, "agent_started", grace)
     world.emit("agent_started", agent.host, record)
     return refreshed(world, agent)
 
