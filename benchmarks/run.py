@@ -87,6 +87,10 @@ class Bench:
         self.count += 1
         return self.mngr("create", f"one-{self.count}", "--no-connect", "--", "sleep", "10000")
 
+    def destroy(self) -> float:
+        """Of the agent that was created last, which runs."""
+        return self.mngr("destroy", f"one-{self.count}")
+
     def batch(self, many: int, prefix: str) -> float:
         lines = [f'{{"name":"{prefix}-{n}","args":["sleep","10000"]}}\n' for n in range(many)]
         path = self.base / "batch.jsonl"
@@ -145,8 +149,10 @@ def measure(bench: Bench, quick: bool) -> list[Row]:
     bare, version = interleaved(rounds, bench.bare, lambda: bench.mngr("--version"))
     rows = [ratio("mngr --version / bare interpreter", version, bare, 3)]
 
-    bare, raw, ours = interleaved(max(5, rounds // 2), bench.bare, bench.raw_create, bench.create)
+    each = (bench.bare, bench.raw_create, bench.create, bench.destroy)
+    bare, raw, ours, destroyed = interleaved(max(5, rounds // 2), *each)
     rows.append(ratio("create / interpreter+worktree+session", ours, bare + raw, 4))
+    rows.append(ratio("destroy of a running agent / interpreter", destroyed, bare, 6))
 
     many = 30 if quick else 100
     raw_many = sum(bench.raw_create() for _ in range(many))

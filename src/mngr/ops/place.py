@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # the one in the trash; where that one is; whether there is a state directory in the trash.
 LOOK = r"""
 home=$1; shift
-really() { (CDPATH= cd -P -- "$1" 2>/dev/null && pwd -P); }
+really() { CDPATH= cd -P -- "$1" 2>/dev/null && pwd -P; }
 line() { said=; [ ! -f "$1" ] || [ -h "$1" ] || IFS= read -r said < "$1" || :; }
 field() { printf '%s\0' "$1"; }
 field "$(really "$home/worktrees")"
