@@ -41,7 +41,7 @@ def plan(world: World, provider: str = "") -> list[Leftover]:
 
 
 def _on(world: World, host: Host, mine: list[Agent]) -> list[Leftover]:
-    entries = {each.note.id: each for each in trash.on(world, host)}
+    entries = {each.note.id: each for each in trash.on(host)}
     return [
         *_interrupted(world, mine, entries),
         *_old_trash(world, host, mine, list(entries.values())),
@@ -118,6 +118,8 @@ find . -maxdepth 1 -name '*.json' -mmin +60
 
 
 def _void_claims(host: Host, mine: list[Agent]) -> Iterator[Leftover]:
+    if any(agent.evidence.record is None for agent in mine):
+        return  # one of the names may be that of the agent whose record cannot be read
     names = {agent.name for agent in mine}
     done = host.run(["sh", "-c", CLAIMS, "mngr", host.home], timeout=60)
     for file in sorted(done.stdout.decode().split()):
