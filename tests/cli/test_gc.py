@@ -155,3 +155,11 @@ def test_wrong_input(local: Cli) -> None:
     local("gc", "--provider", "locl").fails(2, "locl", "local")
     local("gc", "extra").fails(2, "extra")
     local("gc", "--provider", "local").ok()
+
+
+def test_the_name_of_an_agent_whose_record_cannot_be_read_stays_claimed(local: Cli) -> None:
+    local.create("foo", *NONE, "--", "true")
+    (record,) = local.state_dir("foo").glob("agent.*.json")
+    record.write_text("{")
+    aged(*(local.home / "names").iterdir())
+    assert local("gc").ok().out == ""

@@ -14,7 +14,7 @@ import pytest
 
 from mngr.api import Mngr
 from mngr.config import Config
-from mngr.errors import MngrError
+from mngr.errors import MngrError, NotFound, Refused
 from mngr.plugins import load_registry
 from tests.support.cli import Cli
 from tests.support.screen import Screen
@@ -137,6 +137,25 @@ def test_of_two_destroys_the_second_finds_it_gone(local: Cli) -> None:
     assert local("gc").ok().err == "Nothing to remove.\n"
     assert "branch mngr/x" in local("restore", "x").ok().err
     assert (work / "more").read_text() == "precious too" and branch(local, work) == "mngr/x"
+
+
+def test_a_destroy_that_was_overtaken_by_a_restore_leaves_everything_alone(mngr: Cli) -> None:
+    from mngr.ops import burial
+
+    mngr.create("x")
+    work = mngr.work_dir("x")
+    mine = api(mngr)
+    assert mngr("destroy", "x", env={"MNGR_KILL_AT": "processes_ended"}).code == -9
+    (agent,) = mine.list()
+    read = {agent.id: (agent.record, agent.evidence.rev)}
+    mngr("destroy", "x").ok()
+    (outcome,) = burial.bury(mine.world, agent.host, read).values()
+    assert isinstance(outcome, NotFound)
+    mngr("restore", "x").ok()
+    (outcome,) = burial.bury(mine.world, agent.host, read).values()
+    assert isinstance(outcome, Refused) and "x was restored meanwhile" in str(outcome)
+    assert mngr("restore").ok().out == "The trash is empty\n"
+    assert branch(mngr, work) == "mngr/x" and mngr.state("x") == "STOPPED"
 
 
 @pytest.mark.parametrize("removal", [True, False])

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Remove what mngr made and nobody needs: destroyed agents that have been in the trash for longer \
 than `trash.keep`, agents whose creation or removal was interrupted (they go to the trash), names \
-nobody has, and files of interrupted writes. Nothing that mngr did not record creating is touched, \
-and nothing on a host that does not answer.
+nobody has, and files of interrupted writes; of agents that were removed for good also mirrors, \
+refs that pinned commits in them, and branches mngr made, once another branch has all their \
+commits. Nothing that mngr did not record creating is touched, and nothing on a host that does not \
+answer.
 
 Prints one line for each thing; --dry-run prints the same lines."""
 

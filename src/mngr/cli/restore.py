@@ -96,7 +96,10 @@ def _row(each: Trashed) -> Row:
 def _restore(args: argparse.Namespace, api: Mngr) -> int:
     from mngr.ops.trash import find_trashed
 
-    trashed = find_trashed(api.world, args.name)
+    try:
+        trashed = find_trashed(api.world, args.name)
+    finally:
+        footnotes(api)  # it may be on a host that did not answer
     name = args.new_name or trashed.note.name
     if args.dry_run:
         say(args, f"Would restore {name}.")

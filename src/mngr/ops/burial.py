@@ -97,15 +97,15 @@ def _read_again(host: Host, ids: Sequence[str], outcomes: dict[str, Outcome]) ->
             outcomes[evidence.id] = Refused(f"{record.name} was restored meanwhile")
         else:
             read[evidence.id] = (record, evidence.rev)
-    for gone in set(ids) - read.keys():
-        if isinstance(outcomes[gone], Stale):
-            del outcomes[gone]
+    for missing in set(ids) - read.keys():
+        if isinstance(outcomes[missing], Stale):
+            del outcomes[missing]
     return read
 
 
 def _bury_once(world: World, host: Host, read: Read) -> dict[str, Outcome]:
     outcomes: dict[str, Outcome] = {}
-    condemned = _condemned(host, read)
+    condemned = _condemned(host, read, outcomes)
     host.put({trash.note_path(host, each.id): (encode(each.note), 0o600) for each in condemned})
     step("noted")
     moving = [each for each in condemned if each.moves]
@@ -138,13 +138,15 @@ def _event(record: AgentRecord) -> str:
     return events.line(event)
 
 
-def _condemned(host: Host, read: Read) -> list[Condemned]:
-    """All that is to be known before anything moves."""
-    records = [record for record, _ in read.values()]
-    seen = place.look(host, records)
-    repositories = _repositories(host, records)
+def _condemned(host: Host, read: Read, outcomes: dict[str, Outcome]) -> list[Condemned]:
+    """All that is to be known before anything moves, of agents that are as they were read."""
+    seen = place.look(host, list(read.values()))
+    repositories = _repositories(host, [record for record, _ in read.values()])
     found = []
     for record, rev in read.values():
+        if seen[record.id].since:
+            outcomes[record.id] = _problem(record.name, seen[record.id].since)
+            continue
         repository = repositories.get(_origin(record)) or Repository(path="")
         note = _note(record, seen[record.id], repository)
         each = Condemned(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from mngr.errors import MngrError
+from mngr.errors import MngrError, Refused
 from mngr.hosts import processes
 from mngr.ops import destroy, gc_git, trash
 from mngr.ops.leftover import Leftover, remover
@@ -41,7 +41,7 @@ def plan(world: World, provider: str = "") -> list[Leftover]:
 
 
 def _on(world: World, host: Host, mine: list[Agent]) -> list[Leftover]:
-    entries = {each.note.id: each for each in trash.on(world, host)}
+    entries = {each.note.id: each for each in trash.on(host)}
     return [
         *_interrupted(world, mine, entries),
         *_old_trash(world, host, mine, list(entries.values())),
@@ -118,15 +118,24 @@ find . -maxdepth 1 -name '*.json' -mmin +60
 
 
 def _void_claims(host: Host, mine: list[Agent]) -> Iterator[Leftover]:
+    if any(agent.evidence.record is None for agent in mine):
+        return  # one of the names may be that of the agent whose record cannot be read
     names = {agent.name for agent in mine}
     done = host.run(["sh", "-c", CLAIMS, "mngr", host.home], timeout=60)
     for file in sorted(done.stdout.decode().split()):
         file = file.removeprefix("./")
         if file.rsplit(".", 2)[0] not in names:
-            path = os.path.join(host.home, "names", file)
             yield Leftover(
-                kind="name", what=file, why="no agent has this name", remove=remover(host, path)
-            )
+                kind="name", what=file, why="no agent has this name",
+                remove=lambda file=file: _remove_claim(host, file),  # type: ignore[misc]
+            )  # fmt: skip
+
+
+def _remove_claim(host: Host, file: str) -> None:
+    name = file.rsplit(".", 2)[0]
+    if any(each.record and each.record.name == name for each in host.read().agents):
+        raise Refused(f"an agent has the name {name!r} again")
+    remover(host, "rm", "-f", os.path.join(host.home, "names", file))()
 
 
 TEMPORARY = r"""
@@ -142,5 +151,9 @@ def _temporary_files(host: Host) -> Iterator[Leftover]:
     done = host.run(["sh", "-c", TEMPORARY, "mngr", host.home], timeout=60)
     for file in sorted(set(os.fsdecode(done.stdout).splitlines())):
         path = os.path.join(host.home, file.removeprefix("./"))
-        why = "left by an interrupted write"
-        yield Leftover(kind="file", what=path, why=why, remove=remover(host, path))
+        # An empty folder may have been filled since: rmdir would say so.
+        words = ["rm", "-rf"] if os.path.basename(path).startswith(".") else ["rmdir"]
+        yield Leftover(
+            kind="file", what=path, why="left by an interrupted write",
+            remove=remover(host, *words, path),
+        )  # fmt: skip

@@ -24,9 +24,11 @@ class Leftover(Struct):
         return f"{self.kind} {self.what}: {self.why}"
 
 
-def remover(host: Host, path: str) -> Callable[[], None]:
+def remover(host: Host, *words: str) -> Callable[[], None]:
+    """Runs a command that removes something, and fails if it does."""
+
     def remove() -> None:
-        done = host.run(["rm", "-rf", path], timeout=60)
+        done = host.run(words, timeout=60)
         if done.code:
             raise MngrError(done.complaint)
 

@@ -14,7 +14,7 @@ from mngr import agent_files
 from mngr.address import check_name
 from mngr.errors import BadRecord, Taken
 from mngr.hosts import processes
-from mngr.hosts.base import newest
+from mngr.hosts.base import CHANGING, newest
 from mngr.ops import versioned
 from mngr.records import (
     RECORD_LIMIT,
@@ -105,7 +105,8 @@ def _holds(host: Host, name: str, holder: NameClaim) -> bool:
     evidence = next(iter(host.read([holder.agent_id]).agents), None)
     if evidence is not None and evidence.record is not None:
         return evidence.record.name == name or _at_work(holder)
-    return _at_work(holder)
+    # One that was only not caught, for it kept changing, may well have the name.
+    return (evidence is not None and evidence.problem == CHANGING) or _at_work(holder)
 
 
 def _at_work(holder: NameClaim) -> bool:

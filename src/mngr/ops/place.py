@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 # Everything that is to be known about each agent in one visit, as fields that end in NUL: the
 # note in the trash; the newest claim of the name, its revision first; what is at the work
 # directory's path and where that really is; which git directory its `.git` file names, or that of
-# the one in the trash; where that one is; whether there is a state directory in the trash.
+# the one in the trash; where that one is; whether there is a state directory in the trash; whether
+# the record is still the one that was read.
 LOOK = r"""
 home=$1; shift
-really() { (CDPATH= cd -P -- "$1" 2>/dev/null && pwd -P); }
+really() { CDPATH= cd -P -- "$1" 2>/dev/null && pwd -P; }
 line() { said=; [ ! -f "$1" ] || [ -h "$1" ] || IFS= read -r said < "$1" || :; }
 field() { printf '%s\0' "$1"; }
 field "$(really "$home/worktrees")"
@@ -57,10 +58,14 @@ while [ $# -gt 0 ]; do
   esac
   if [ -d "$moved" ] && [ ! -h "$moved" ]; then field "$(really "$moved")"; else field ''; fi
   if [ -e "$home/trash/$1/agent" ]; then field agent; else field ''; fi
-  shift 3
+  if [ -e "$home/agents/$1/agent.$4.json" ]; then field ''
+  elif [ -e "$home/agents/$1" ]; then field changed
+  else field gone
+  fi
+  shift 4
 done
 """
-FIELDS = 8
+FIELDS = 9
 
 
 class Seen(Struct):
@@ -81,11 +86,14 @@ class Seen(Struct):
     """Where its work directory is in the trash, if it is there."""
     buried: bool
     """Whether its state directory is in the trash."""
+    since: str
+    """What became of the record since it was read: nothing, `changed` or `gone`."""
 
 
-def look(host: Host, records: Sequence[AgentRecord]) -> dict[str, Seen]:
-    """One visit for all of them."""
-    words = [word for each in records for word in (each.id, each.name, each.work_dir)]
+def look(host: Host, read: Sequence[tuple[AgentRecord, int]]) -> dict[str, Seen]:
+    """One visit for all of them; each record with its revision."""
+    records = [record for record, _ in read]
+    words = [word for each, rev in read for word in (each.id, each.name, each.work_dir, str(rev))]
     done = host.run(["sh", "-c", LOOK, "mngr", host.home, *words], timeout=60 + len(records))
     fields = os.fsdecode(done.stdout).split("\0")
     if done.code or len(fields) != 2 + FIELDS * len(records):
@@ -94,9 +102,9 @@ def look(host: Host, records: Sequence[AgentRecord]) -> dict[str, Seen]:
     return {
         record.id: Seen(
             worktrees=fields[0], note=note, claim_rev=int(rev), claim=claim, kind=kind, path=path,
-            admin=admin, moved=moved, buried=bool(buried),
+            admin=admin, moved=moved, buried=bool(buried), since=since,
         )
-        for record, (note, rev, claim, kind, path, admin, moved, buried) in zip(
+        for record, (note, rev, claim, kind, path, admin, moved, buried, since) in zip(
             records, rows, strict=True
         )
     }  # fmt: skip

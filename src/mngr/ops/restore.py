@@ -114,7 +114,7 @@ def _read(host: Host, agent_id: str, name: str) -> Buried:
     record = AgentRecord.from_json(decode(content))
     if record.id != agent_id:
         raise BadRecord(f"the record in {os.path.dirname(stem)} belongs to {record.id}")
-    seen = place.look(host, [record])[agent_id]
+    seen = place.look(host, [(record, rev)])[agent_id]
     note = trash.parse_note(agent_id, seen.note)
     if note is None:
         raise NotFound(f"{name} is no longer in the trash", "see `mngr list`")

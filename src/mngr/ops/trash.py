@@ -96,7 +96,7 @@ def trashed(world: World) -> list[Trashed]:
     hosts = world.hosts()
     for host in hosts:
         try:
-            found += [each for each in on(world, host) if each.note.name]
+            found += [each for each in on(host) if each.note.name]
         except MngrError as error:
             errors.append(error)
             world.note(host.ref.name, error)
@@ -105,7 +105,7 @@ def trashed(world: World) -> list[Trashed]:
     return sorted(found, key=lambda each: -each.time)
 
 
-def on(world: World, host: Host) -> list[Trashed]:
+def on(host: Host) -> list[Trashed]:
     """All of one host's trash; without a name where the note is missing or cannot be read."""
     for _ in range(ATTEMPTS):
         entries, _, worktrees = script(host, LIST, host.home).partition("worktrees\n")
