@@ -159,7 +159,7 @@ def test_a_filter_of_the_repository_is_refused_by_name(local: Cli, place: str) -
         local(*words).fails(1, "a.txt", "filter 'evil'", "filter.evil in your global")
     local("push", "foo").ok()  # there is nothing to bring
     local("destroy", "foo", "--headless").fails(1, "a.txt")
-    (work / "README").write_text("changed\n")
+    (work / "README").write_text("HELLO\n")  # of the same size, so git has to read it
     attributes.write_text("README filter=evil\n")
     assert looked(local, "ahead", "dirty") == [(0, None)], "only a filter could tell"
     local("destroy", "foo", "--headless").fails(1, "README needs the filter 'evil'")
