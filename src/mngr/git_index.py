@@ -90,7 +90,8 @@ theirs rev-parse -q --verify --end-of-options "$base^{commit}" > "$door/old" || 
 read -r old < "$door/old" || old=
 if [ -n "$old" ]; then
   keep_links || exit 1
-  theirs -c core.looseCompression=0 add -A --ignore-errors || failed=failed
+  theirs -c core.looseCompression=0 add -A --ignore-errors
+  case $? in 0) ;; 1) failed=failed ;; *) exit 1 ;; esac
   theirs write-tree --missing-ok > "$door/tree" && read -r tree < "$door/tree" || exit 1
   # Not `git diff`: its prefixes and colours are the user's, and then no patch comes out of it.
   trees() {

@@ -118,16 +118,10 @@ auto = false
 autogc = false
 shallowUpdate = true
 """
-LFS = r"""[filter "lfs"]
-clean = git-lfs clean -- %f
-smudge = git-lfs smudge -- %f
-process = git-lfs filter-process
-required = true
-"""
 
 # Most repositories hold nothing beyond what `git init` and `git clone` write; then no process is
 # needed to read it.
-CONSTANTS = f"wanted={quote(WANTED)} quiet={quote(QUIET)} lfs={quote(LFS)}\n"
+CONSTANTS = f"wanted={quote(WANTED)} quiet={quote(QUIET)}\n"
 SETTINGS = r"""
 ordinary() {
   for each; do [ ! -e "$each" ] || [ -f "$each" ] || refuse "$each is not a regular file"; done
@@ -174,19 +168,24 @@ take_filters() {
     ! grep -qF "filter.$name." "$door/known" || continue
     case $name in
       *[!A-Za-z0-9._-]*) refuse "a filter has a strange name: $name" ;;
-      lfs) ! usual_lfs "$1" || { printf '%s' "$lfs" >> "$door/config"; continue; } ;;
+      lfs) ! usual_lfs "$1" || continue ;;
     esac
     foreign="$foreign '$name'"
     printf '[filter "%s"]\nclean = false\nsmudge = false\nrequired = true\n' "$name" \
       >> "$door/config"
   done < "$door/found"
 }
+# What `git lfs install --local` writes is taken over; with any other value it is foreign.
 usual_lfs() {
-  ! data "$1" --get-regexp '^filter\.lfs\.' | grep -qvxF -e 'filter.lfs.required true' \
-    -e 'filter.lfs.clean git-lfs clean -- %f' -e 'filter.lfs.smudge git-lfs smudge -- %f' \
-    -e 'filter.lfs.smudge git-lfs smudge --skip -- %f' \
-    -e 'filter.lfs.process git-lfs filter-process' \
-    -e 'filter.lfs.process git-lfs filter-process --skip'
+  data "$1" --get-regexp '^filter\.lfs\.' > "$door/lfs"
+  while read -r key value; do
+    case $value in
+      true | 'git-lfs clean -- %f' | 'git-lfs smudge -- %f' | 'git-lfs smudge --skip -- %f') ;;
+      'git-lfs filter-process' | 'git-lfs filter-process --skip') ;;
+      *) return 1 ;;
+    esac
+  done < "$door/lfs"
+  { echo '[filter "lfs"]'; sed 's/^filter\.lfs\.\([a-z]*\) /\1 = /' "$door/lfs"; } >> "$door/config"
 }
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,12 @@ def acts(name: str, *, merge: bool) -> list[list[str]]:
     ]
 
 
+def looked(cli: Cli, *names: str) -> list[tuple[object, ...]]:
+    """These columns of every agent."""
+    rows = cli("list", "--fields", ",".join(names), "--format", "json").ok().json()["agents"]
+    return [tuple(row[name] for name in names) for row in rows]
+
+
 def following(cli: Cli, name: str, work: Path) -> None:
     """A commit of the user's that comes after the agent's, for `push`."""
     cli.git("fetch", "-q", str(work), f"HEAD:for-{name}")
@@ -136,3 +143,125 @@ def test_it_is_planted_well(local: Cli) -> None:
     ran = " ".join(planter.ran())
     for name in ("shared-core.fsmonitor", "gpg.program", "reference-transaction", "inner-included"):
         assert name in ran
+
+
+@pytest.mark.parametrize("place", ["info/attributes", ".gitattributes"])
+def test_a_filter_of_the_repository_is_refused_by_name(local: Cli, place: str) -> None:
+    planter = Planter(local)
+    local.create("foo")
+    work = local.work_dir("foo")
+    shared = common(local, work)
+    planter.config(shared / "config", "shared", filters=True)
+    attributes = work / place if place == ".gitattributes" else shared / place
+    attributes.write_text("*.txt filter=evil\n")
+    (work / "a.txt").write_text("a\n")
+    for words in (["diff", "foo"], ["snapshot", "create", "foo"], ["clone", "foo", "bar"]):
+        local(*words).fails(1, "a.txt", "filter 'evil'", "filter.evil in your global")
+    local("push", "foo").ok()  # there is nothing to bring
+    local("destroy", "foo", "--headless").fails(1, "a.txt")
+    (work / "README").write_text("HELLO\n")  # of the same size, so git has to read it
+    attributes.write_text("README filter=evil\n")
+    assert looked(local, "ahead", "dirty") == [(0, None)], "only a filter could tell"
+    local("destroy", "foo", "--headless").fails(1, "README needs the filter 'evil'")
+    local("destroy", "foo", "--force").ok()
+    local("restore", "foo").ok()
+    assert not planter.ran()
+
+
+def test_filters_of_the_user_and_of_git_lfs_go_on_working(local: Cli) -> None:
+    stub = local.base / "bin" / "git-lfs"
+    stub.parent.mkdir()
+    stub.write_text("#!/bin/sh\ncat > /dev/null\necho pointer\n")
+    stub.chmod(0o755)
+    settings = local.base / "gitconfig"
+    settings.write_text('[filter "loud"]\n\tclean = tr a-z A-Z\n')
+    local.env |= {
+        "PATH": f"{stub.parent}:{local.env['PATH']}",
+        "GIT_CONFIG_GLOBAL": str(settings),
+    }
+    local.git("config", "filter.lfs.clean", "git-lfs clean -- %f")
+    local.git("config", "filter.lfs.required", "true")
+    local.create("foo")
+    work = local.work_dir("foo")
+    (work / ".gitattributes").write_text("*.loud filter=loud\n*.bin filter=lfs\n")
+    (work / "a.loud").write_text("quiet\n")
+    (work / "a.bin").write_text("content\n")
+    (kept,) = local("snapshot", "create", "foo", "--format", "json").ok().json()
+    commit = kept["commit"]
+    assert local.git("show", f"{commit}:a.loud") == "QUIET"
+    assert local.git("show", f"{commit}:a.bin") == "pointer"
+
+
+def test_a_replaced_repository_is_refused_and_the_other_one_left_alone(mngr: Cli) -> None:
+    other = mngr.base / "other"
+    mngr.git("clone", "-q", str(mngr.repo), str(other), cwd=mngr.base)
+    refs = mngr.git("for-each-ref", cwd=other)
+    mngr.create("foo")
+    mngr.create("bar", "--transfer", "git-mirror")
+    mngr.commit("to be pushed")
+    for name in ("foo", "bar"):
+        dot = mngr.work_dir(name) / ".git"
+        dot.rename(dot.with_name("aside"))
+        for replace in (
+            lambda dot=dot: dot.write_text(f"gitdir: {other}/.git\n"),
+            lambda dot=dot: dot.symlink_to(other / ".git"),
+        ):
+            replace()
+            for words in (["diff"], ["snapshot", "create"], ["push"], ["pull"]):
+                mngr(*words, name).fails(1, ".git was replaced")
+            dot.unlink()
+    assert mngr.git("for-each-ref", cwd=other) == refs
+    assert looked(mngr, "dirty") == [(None,), (None,)]
+
+
+def test_looking_writes_no_object_and_leaves_nothing_behind(mngr: Cli) -> None:
+    mngr.create("foo")
+    work = mngr.work_dir("foo")
+    (work / "large").write_bytes(b"x" * (1 << 20))
+    before = mngr.git("count-objects", "-v", cwd=work)
+    assert "large" in mngr("diff", "foo", "--stat").ok().out
+    assert mngr.git("count-objects", "-v", cwd=work) == before
+    for home in (mngr.home, mngr.controller_home):
+        assert not list(home.glob(".put.*"))
+
+
+def test_uncommitted_work_in_a_submodule_is_seen(mngr: Cli) -> None:
+    submodule(mngr)
+    mngr.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", "../inner", "inner")
+    mngr.commit("with a submodule")
+    for name, transfer in (("foo", "git-worktree"), ("bar", "git-mirror")):
+        mngr.create(name, "--transfer", transfer)
+        (mngr.work_dir(name) / "inner" / "new").write_text("new")
+        mngr("destroy", name, "--headless").fails(1, "inner")
+        mngr("snapshot", "create", name).fails(1, "the submodule inner has uncommitted changes")
+    assert looked(mngr, "dirty") == [(1,), (1,)]
+
+
+def test_how_files_are_compared_is_what_the_repository_says(local: Cli) -> None:
+    """Line endings, what is ignored, sparse files and the hash are no programs: they count."""
+    (local.base / "ignored").write_text("*.skip\n")
+    repo = local.base / "modern"
+    local.git("init", "-q", "--object-format=sha256", str(repo), cwd=local.base)
+    for name in ("f", "left/out", "kept/in"):
+        (repo / name).parent.mkdir(exist_ok=True)
+        (repo / name).write_text("line\n")
+    local.commit("files", cwd=repo)
+    local.git("config", "core.autocrlf", "true", cwd=repo)
+    local.git("config", "core.excludesFile", str(local.base / "ignored"), cwd=repo)
+    local("create", "foo", "--no-connect", "--from", str(repo), "--", "sleep", "1000").ok()
+    work = local.work_dir("foo")
+    local.git("sparse-checkout", "set", "kept", cwd=work)
+    (work / "f").write_bytes(b"line\r\n")
+    (work / "x.skip").write_text("")
+    assert not (work / "left").exists()
+    assert looked(local, "dirty") == [(0,)]
+    assert local("diff", "foo").ok().out == ""
+
+
+def test_a_pipe_in_the_place_of_a_file_hangs_nothing(local: Cli) -> None:
+    local.create("foo")
+    index = own(local, local.work_dir("foo")) / "index"
+    index.unlink()
+    os.mkfifo(index)
+    local("diff", "foo", timeout=20).fails(1, "not a regular file")
+    local("list", "--fields", "dirty", timeout=20).ok()
