@@ -23,11 +23,13 @@ NOT_FOUND = 127
 
 DESCRIPTION = """\
 An agent is a program in a terminal of its own, in a work directory of its own. In a git \
-repository that directory is a worktree on the new branch mngr/NAME; elsewhere it is a copy.
+repository that directory is a worktree on the new branch mngr/NAME; elsewhere it is a copy. In a \
+subdirectory of a repository, the program starts in that subdirectory.
 
 What stands after `--` is run as it is, without a shell. Without that and without a type, the \
 first coding agent that is installed is used, or else `mechanic`, which needs no model; the \
-setting commands.create.type names another. `create` returns once the program \
+setting commands.create.type names another. A program that is not installed is an error, and \
+nothing is made. `create` returns once the program \
 provably runs or has provably ended, and then attaches if you sit at a terminal."""
 
 NOTES = """\
