@@ -48,7 +48,8 @@ def local(tmp_path: Path) -> Iterator[Cli]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """pytest removes what earlier runs left, 40 s for 100,000 files; one that a test starts must
-    neither wait for that nor leave its own to others."""
+def _for_pytest_in_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A pytest that a test starts neither removes what earlier runs left, 40 s for 100,000 files,
+    nor loads hypothesis, which takes three times as long as all the rest of it."""
     os.environ["PYTEST_DEBUG_TEMPROOT"] = str(tmp_path_factory.mktemp("inner"))
+    os.environ["PYTEST_ADDOPTS"] = "-p no:hypothesispytest"

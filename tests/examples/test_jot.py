@@ -29,6 +29,7 @@ def results(project: Path, run: str, **env: str) -> dict[str, dict[str, Any]]:
         if not name.startswith(("PYTEST_", "MNGR_E2E_", "COV_", "COVERAGE_"))
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command += ["-p", "no:hypothesispytest"]
     path = os.pathsep.join([str(project / "src"), str(ROOT / "src")])
     done = subprocess.run(
         command,

@@ -42,6 +42,7 @@ class Garage:
         return kept | {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "PYTHONPATH": str(Path(__file__).parents[3] / "src"),
+            "PYTEST_ADDOPTS": "-p no:hypothesispytest",  # it triples the start of every pytest
             "MNGR_AGENT_STATE_DIR": str(self.state),
             "MNGR_AGENT_WORK_DIR": str(self.root),
             "MNGR_TMR_TASK": "the task",
