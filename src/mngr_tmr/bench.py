@@ -9,10 +9,10 @@ import os
 import queue
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -21,54 +21,12 @@ from mngr.api import Agent, CreateRequest, Mngr, local_repository
 from mngr.errors import MngrError, TimedOut
 from mngr_tmr import chamber, judges, probing
 from mngr_tmr.chamber import Interpreter, Place, Room
+from mngr_tmr.checks import TIMED_OUT, Check, Checked
 from mngr_tmr.fleet import ARTIFACTS, unpack
-from mngr_tmr.model import Options, Proof, Test, TestRun
+from mngr_tmr.model import Options, Proof
 from mngr_tmr.settings import Project, pytest_command
 
-TIMED_OUT = 124
-
-
-@dataclass(frozen=True)
-class Check:
-    """Run these tests of this commit, or all of them; `noop` makes every command do nothing."""
-
-    what: str
-    commit: str
-    tests: tuple[str, ...] = ()
-    noop: bool = False
-    collect_only: bool = False
-    traced: bool = False
-    """Tell also which files each test needs."""
-    keep: str = ""
-    """A folder, relative to the run's, for the transcripts and recordings that the tests leave."""
-
-
-@dataclass(frozen=True)
-class Checked:
-    tests: dict[str, Test]
-    runs: dict[str, TestRun]
-    errors: tuple[str, ...]
-    proof: Proof
-    touched: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict, compare=False)
-    told: str = field(default="", compare=False)
-    """The end of what pytest printed."""
-    finished: bool = True
-    """Pytest came to its end, with whatever result; else some tests were never tried."""
-    infrastructure: str = ""
-    """Why this is no verdict, although it was tried twice: the work neither passed nor failed.
-    `runs` then holds only the tests that pytest ended within."""
-    bare: str = field(default="", compare=False)
-    """Why it did not run in a sandbox; nothing where it did."""
-
-    @property
-    def timed_out(self) -> bool:
-        return self.proof.exit_code == TIMED_OUT
-
-    def passed(self, tests: Iterable[str]) -> bool:
-        return all(self.outcome(each) == "passed" for each in tests)
-
-    def outcome(self, node_id: str) -> str:
-        return self.runs[node_id].outcome if node_id in self.runs else "missing"
+__all__ = ["TIMED_OUT", "Bench", "Check", "Checked"]
 
 
 @dataclass(frozen=True)
@@ -92,6 +50,7 @@ class Bench:
         self._made: list[Worker] = []
         self._lock = threading.Lock()
         self._asking = threading.Lock()
+        self._python: Interpreter | None = None
         self._number = 0
         self._closed = False
         judges.installed = self._modules
@@ -175,17 +134,14 @@ class Bench:
 
     def _modules(self) -> frozenset[str]:
         """Top-level modules that are installed where the tests run."""
-        with self._lock:
-            made = self._made[:1]
-        return self._interpreter(made[0].agent).modules if made else frozenset()
+        with self._worker(local_repository(self._repository).line("rev-parse", "HEAD")) as worker:
+            return self._interpreter(worker.agent).modules
 
     def _interpreter(self, agent: Agent) -> Interpreter:
         with self._asking:
             if self._python is None:
                 self._python = self._asked(agent)
             return self._python
-
-    _python: Interpreter | None = None
 
     def _asked(self, agent: Agent) -> Interpreter:
         own = _own(agent)

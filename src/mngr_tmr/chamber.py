@@ -124,6 +124,7 @@ if command -v bwrap > /dev/null; then
 else why='bubblewrap is not installed'; fi
 printf '%s\n' "$(printf %s "$why" | tail -n 1)"
 ({SECRETS}) | sed 's/^/hidden /'
+printf '%s\n' "$PATH" | tr : '\n' | sed 's/^/program /'
 find . -path '*/.git/objects/info/alternates' -exec sed 's/^/objects /' {{}} +
 find . -name .git -exec printf 'objects %s\n' "$PWD"/{{}}/objects \;
 """
@@ -147,14 +148,19 @@ class Place:
     objects: tuple[str, ...]
     hidden: tuple[str, ...]
     """What only root may read."""
+    programs: tuple[str, ...]
+    """Directories of programs in the user's home."""
 
     @classmethod
     def of(cls, told: bytes) -> Place:
         home, works, *rest = os.fsdecode(told).splitlines()
         kinds = [line.partition(" ") for line in rest]
-        objects = tuple(value for kind, _, value in kinds if kind == "objects")
-        hidden = tuple(value for kind, _, value in kinds if kind == "hidden")
-        return cls(home, "" if works == "yes" else works, objects, hidden)
+        objects, hidden, programs = (
+            tuple(value for kind, _, value in kinds if kind == wanted)
+            for wanted in ("objects", "hidden", "program")
+        )
+        own = tuple(p for p in programs if is_within(p, home) and p != home)
+        return cls(home, "" if works == "yes" else works, objects, hidden, own)
 
 
 @dataclass(frozen=True)
@@ -193,11 +199,13 @@ class Room:
 def sandbox(room: Room, place: Place, python: Interpreter, project: Project) -> Sandbox:
     own, repository = room.own, room.repository
     work = repository or f"{own}/work"
-    needed = [p for p in python.places if not is_within(place.home, p) and p != "/"]
+    found = (*python.places, *place.programs)
+    needed = [p for p in found if not is_within(place.home, p) and p != "/"]
     if repository:  # the clone itself has the rest of it
-        needed = [p for p in needed if not is_within(p, repository) or is_within(p, python.prefix)]
+        kept = python.prefix or "/nowhere"
+        needed = [p for p in needed if not is_within(p, repository) or is_within(p, kept)]
         needed = [p for p in needed if not is_within(repository, p)]
-    own_words = [os.path.expanduser(p) for p in project.readable]
+    own_words = [p.replace("~", place.home, 1) if p[:2] == "~/" else p for p in project.readable]
     return Sandbox(
         mode=OPEN if project.network else OFFLINE,
         home=place.home,
@@ -206,7 +214,11 @@ def sandbox(room: Room, place: Place, python: Interpreter, project: Project) -> 
         masked=(room.home,),
         hidden=place.hidden,
         mounts=((f"{own}/work", work),),
-        readable=(f"{own}/plug", *place.objects, *outermost([*needed, *own_words])),
+        readable=(
+            f"{own}/plug",
+            *place.objects,
+            *outermost([*needed, *own_words]),
+        ),
         work_dir=work,
     )
 

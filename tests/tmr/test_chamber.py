@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mngr.api import Mngr
 from mngr.config import Config
 from mngr.errors import MngrError
-from mngr_tmr import chamber
+from mngr_tmr import chamber, judges
 from mngr_tmr.bench import Bench, Check, Checked
 from tests.support import tmr_kit as kit
 from tests.support.tmr_lab import Lab, lab_in
@@ -289,6 +289,19 @@ def test_reports_come_from_workers_of_xdist_too(lab: Lab) -> None:
         assert seen.runs[tests[1]].exception == "AssertionError" and len(seen.tests) >= 2
         idle = asked.check(Check("xdist", commit, tests[:1], noop=True))
         assert idle.outcome(tests[0]) == "failed"
+    finally:
+        asked.close()
+
+
+# what is installed
+
+
+def test_a_module_may_not_stand_in_the_place_of_an_installed_one(lab: Lab) -> None:
+    asked = bench(lab)
+    try:
+        assert "in the place of iniconfig" in judges.changed_judge("iniconfig.py", None, "")
+        assert not judges.changed_judge("src/no_such_module.py", None, "")
+        assert not judges.changed_judge("src/iniconfig.py", "", "x = 1")
     finally:
         asked.close()
 

@@ -1,0 +1,53 @@
+"""What the bench is asked, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mngr_tmr.model import Proof, Test, TestRun
+
+TIMED_OUT = 124
+
+
+@dataclass(frozen=True)
+class Check:
+    """Run these tests of this commit, or all of them; `noop` makes every command do nothing."""
+
+    what: str
+    commit: str
+    tests: tuple[str, ...] = ()
+    noop: bool = False
+    collect_only: bool = False
+    traced: bool = False
+    """Tell also which files each test needs."""
+    keep: str = ""
+    """A folder, relative to the run's, for the transcripts and recordings that the tests leave."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    tests: dict[str, Test]
+    runs: dict[str, TestRun]
+    errors: tuple[str, ...]
+    proof: Proof
+    touched: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict, compare=False)
+    told: str = field(default="", compare=False)
+    """The end of what pytest printed."""
+    finished: bool = True
+    """Pytest came to its end, with whatever result; else some tests were never tried."""
+    infrastructure: str = ""
+    """Why this is no verdict, although it was tried twice: the work neither passed nor failed.
+    `runs` then holds only the tests that pytest ended within."""
+    bare: str = field(default="", compare=False)
+    """Why it did not run in a sandbox; nothing where it did."""
+
+    @property
+    def timed_out(self) -> bool:
+        return self.proof.exit_code == TIMED_OUT
+
+    def passed(self, tests: Iterable[str]) -> bool:
+        return all(self.outcome(each) == "passed" for each in tests)
+
+    def outcome(self, node_id: str) -> str:
+        return self.runs[node_id].outcome if node_id in self.runs else "missing"
