@@ -16,6 +16,7 @@ class Outcome(StrEnum):
 
     FIXED = "fixed"
     IMPROVED = "improved"
+    EXPECTATION = "expectation changed"
     UNCHANGED = "unchanged"
     BLOCKED = "blocked"
     NO_RESULT = "no result"
@@ -180,6 +181,12 @@ class Verdict:
     proofs: tuple[Proof, ...] = ()
     artifacts: str = ""
     """The folder, relative to the run's, with what the test left when it ran with the work."""
+    expectation: str = ""
+    """A commit on the task's base with which the test passes only because the test was changed."""
+    mutants: str = ""
+    """How a test change was measured: the seed, and how many mutants the old and new tests kill."""
+    flags: tuple[str, ...] = ()
+    """Lines of the implementation that name a test or the test runner: `file:line: text (why)`."""
 
 
 @dataclass
@@ -235,7 +242,7 @@ class Pick:
     """A commit of the branch."""
 
     kind: str
-    """other or implementation"""
+    """other, implementation or expectation"""
     tasks: tuple[str, ...]
     commit: str
     tree: str
