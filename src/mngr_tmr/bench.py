@@ -73,6 +73,10 @@ class Check:
     collect_only: bool = False
     traced: bool = False
     """Tell also which files each test needs."""
+    reach: bool = False
+    """Tell also which lines each test reaches."""
+    timeout: float = 0.0
+    """Seconds, if not the project's."""
     keep: str = ""
     """A folder, relative to the run's, for the transcripts and recordings that the tests leave."""
 
@@ -84,6 +88,8 @@ class Checked:
     errors: tuple[str, ...]
     proof: Proof
     touched: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict, compare=False)
+    reached: Mapping[str, Mapping[str, frozenset[int]]] = field(default_factory=dict, compare=False)
+    """Test -> file -> lines."""
     told: str = field(default="", compare=False)
     """The end of what pytest printed."""
     finished: bool = True
@@ -219,6 +225,9 @@ class Bench:
         if check.traced:
             touch = Path(__file__).with_name("touch.py").read_bytes()
             files[f"{own}/mngr_tmr_touch.py"] = (touch, 0o600)
+        if check.reach:
+            reach = Path(__file__).with_name("reach.py").read_bytes()
+            files[f"{own}/mngr_tmr_reach.py"] = (reach, 0o600)
         if check.tests:
             files[f"{own}/select.json"] = (json.dumps(check.tests).encode(), 0o600)
         agent.host.put(files)
@@ -230,7 +239,7 @@ class Bench:
         words = [check.commit, self._project.setup, self._pytest, own]
         words.append(f"{_temporary(agent)}{os.urandom(3).hex()}")
         argv = [*variables, "sh", "-c", SCRIPT, "mngr", *words, *arguments]
-        timeout = float(self._project.check_timeout)
+        timeout = check.timeout or float(self._project.check_timeout)
         try:
             done = self._api.exec(agent, argv, timeout=timeout)
         except TimedOut:
@@ -253,6 +262,7 @@ class Bench:
         """Files rather than node ids: a test that is gone is then missing, not an error."""
         arguments = [*self._options.pytest_args]
         arguments += ["-p", "mngr_tmr_touch"] if check.traced else []
+        arguments += ["-p", "mngr_tmr_reach"] if check.reach else []
         arguments += ["--collect-only"] if check.collect_only else []
         files = dict.fromkeys(each.partition("::")[0] for each in check.tests)
         return [*arguments, "--", *(files or self._options.paths)]
@@ -275,6 +285,7 @@ class Bench:
             runs=probed.runs,
             errors=tuple(probed.errors),
             touched=probed.touched,
+            reached=probed.reached,
             proof=Proof(check.what, command, code, check.commit, name),
             told=log[-4000:].decode("utf-8", "replace"),
             finished=probed.finished,

@@ -65,6 +65,8 @@ class Project:
     """The command that runs pytest, if not `PYTHON -m pytest`."""
     python: str = ""
     check_timeout: int = 900
+    mutant_seconds: int = 20
+    """Seconds for the mutants that a changed test is measured with; 0 makes none."""
     prompts: str = ""
     """A folder with templates that replace the packaged ones of the same name."""
 

@@ -49,9 +49,7 @@ class Lab:
     def __init__(self, cli: Cli) -> None:
         self.cli, self.folder = cli, cli.base / "lab"
         self.source = kit.source(*SPECS)
-        files = {kit.FILE: self.source, FINE: FINE_SOURCE, "NOTES.md": "notes\n"}
-        files |= {"tests/test_words.py": WORDS_SOURCE, "tests/words.txt": "these words\n"}
-        self.base = kit.write(cli, COMMANDS, files)
+        self.base = self._write(cli)
         self.repo = local_repository(str(cli.repo))
         config = Config.load(str(cli.home), str(cli.repo), {}, [])
         self.project = Project(pytest=kit.PYTEST)
@@ -64,6 +62,11 @@ class Lab:
         self.verdicts: dict[str, Verdict] = {}
         self.gates: list[Mapping[str, Any]] = []
         """What the last integration's gates said."""
+
+    def _write(self, cli: Cli) -> str:
+        files = {kit.FILE: self.source, FINE: FINE_SOURCE, "NOTES.md": "notes\n"}
+        files |= {"tests/test_words.py": WORDS_SOURCE, "tests/words.txt": "these words\n"}
+        return kit.write(cli, COMMANDS, files)
 
     def _baseline(self) -> Run:
         run = self.new_run("plain")
