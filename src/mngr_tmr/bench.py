@@ -75,8 +75,8 @@ class Check:
     """Tell also which files each test needs."""
     reach: bool = False
     """Tell also which lines each test reaches."""
-    timeout: float = 0.0
-    """Seconds, if not the project's."""
+    mutants: tuple[tuple[str, str, float], ...] = ()
+    """Tell also how the tests go with each of these: path, text, seconds."""
     keep: str = ""
     """A folder, relative to the run's, for the transcripts and recordings that the tests leave."""
 
@@ -90,6 +90,8 @@ class Checked:
     touched: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict, compare=False)
     reached: Mapping[str, Mapping[str, frozenset[int]]] = field(default_factory=dict, compare=False)
     """Test -> file -> lines."""
+    mutants: Mapping[int, Mapping[str, str]] = field(default_factory=dict, compare=False)
+    """Mutant -> test -> outcome; none of a mutant with which pytest does not come to its end."""
     told: str = field(default="", compare=False)
     """The end of what pytest printed."""
     finished: bool = True
@@ -228,6 +230,10 @@ class Bench:
         if check.reach:
             reach = Path(__file__).with_name("reach.py").read_bytes()
             files[f"{own}/mngr_tmr_reach.py"] = (reach, 0o600)
+        if check.mutants:
+            mutate = Path(__file__).with_name("mutate.py").read_bytes()
+            files[f"{own}/mngr_tmr_mutate.py"] = (mutate, 0o600)
+            files[f"{own}/mutants.json"] = (json.dumps(check.mutants).encode(), 0o600)
         if check.tests:
             files[f"{own}/select.json"] = (json.dumps(check.tests).encode(), 0o600)
         agent.host.put(files)
@@ -239,7 +245,7 @@ class Bench:
         words = [check.commit, self._project.setup, self._pytest, own]
         words.append(f"{_temporary(agent)}{os.urandom(3).hex()}")
         argv = [*variables, "sh", "-c", SCRIPT, "mngr", *words, *arguments]
-        timeout = check.timeout or float(self._project.check_timeout)
+        timeout = float(self._project.check_timeout)
         try:
             done = self._api.exec(agent, argv, timeout=timeout)
         except TimedOut:
@@ -263,6 +269,7 @@ class Bench:
         arguments = [*self._options.pytest_args]
         arguments += ["-p", "mngr_tmr_touch"] if check.traced else []
         arguments += ["-p", "mngr_tmr_reach"] if check.reach else []
+        arguments += ["-p", "mngr_tmr_mutate"] if check.mutants else []
         arguments += ["--collect-only"] if check.collect_only else []
         files = dict.fromkeys(each.partition("::")[0] for each in check.tests)
         return [*arguments, "--", *(files or self._options.paths)]
@@ -286,6 +293,7 @@ class Bench:
             errors=tuple(probed.errors),
             touched=probed.touched,
             reached=probed.reached,
+            mutants=probed.mutants,
             proof=Proof(check.what, command, code, check.commit, name),
             told=log[-4000:].decode("utf-8", "replace"),
             finished=probed.finished,

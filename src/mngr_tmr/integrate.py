@@ -1,17 +1,19 @@
 """From verified tries to one linear branch that passes its gate at every commit. In code, with git.
 
 First one commit with all changes of tests and documents that stand alone, then the repairs by
-rank. Always from the start, and each step decided by the verdicts alone: whoever repeats it gets
-the same trees and messages. What a gate has said of a tree is remembered in the journal.
+rank, then each changed expectation by itself, for a person to decide. Always from the start, and
+each step decided by the verdicts alone: who repeats it gets the same trees and messages. What a
+gate has said of a tree is remembered in the journal.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from mngr.errors import MngrError
 from mngr.git import Repo
 from mngr.struct import Json
 from mngr_tmr import messages, patches, ranking
@@ -55,6 +57,8 @@ class Integration:
         self._run, self._repo, self._bench = run, repo, bench
         self._folder, self._note, self._resolve = folder, note, resolve
         self._evicted: set[tuple[str, str]] = set()
+        self._shaky: dict[str, tuple[str, ...]] = {}
+        """Tree -> tests that passed its gate at the second try only."""
         self._answers: dict[tuple[str, str], str] = {}
 
     def integrate(self) -> str:
@@ -67,6 +71,9 @@ class Integration:
             if self._run.cancelled and not cancelled:
                 break  # just now; what is there passed its gates
             self._add_repair(branch, repair)
+        for task, verdict in ranking.accepted(self._run):
+            if verdict.expectation and not (self._run.cancelled and not cancelled):
+                self._add_expectation(branch, task, verdict)
         return branch.tip
 
     def _identity(self, base: str, commit: str) -> str:
@@ -89,7 +96,7 @@ class Integration:
                 self._evict_part(part, "conflicts with other changes")
         if not kept:
             return
-        subject, body = messages.others(self._run, [part.tasks for part in kept])
+        subject, body = messages.others(self._run, [part.tasks for part in kept], self._told(tree))
         branch.claimed |= {test for part in kept for test in _claims(part)}
         self._pick(branch, "other", _task_ids(kept), tree, subject, body, 0.0)
 
@@ -167,7 +174,7 @@ class Integration:
             self._evict_repair(repair, told, needless=True)
             return
         branch.claimed = claimed
-        subject, body = messages.repair(self._run, repair)
+        subject, body = messages.repair(self._run, repair, self._told(tree))
         tasks = repair.tasks
         self._pick(branch, "implementation", tasks, tree, subject, body, repair.score)
 
@@ -199,7 +206,31 @@ class Integration:
             commit = repair.implementation
             self._evict(task_id, "implementation", reason, commit, needless=needless)
 
-    # both
+    # expectations
+
+    def _add_expectation(self, branch: Branch, task: Task, verdict: Verdict) -> None:
+        tree = self._repo.line("rev-parse", f"{branch.tip}^{{tree}}")
+        base, commit = ranking.base_of(task), verdict.expectation
+        result = patches.picked(self._repo, self._folder, tree, base, commit)
+        if not isinstance(result, str):
+            result = self._resolved(tree, base, commit, result, task.id)
+        if not result or result == tree:
+            why = "nothing is left of it" if result else "conflicts with changes before it"
+            self._evict(task.id, "expectation", why, commit, needless=bool(result))
+            return
+        claimed = branch.claimed | {task.node_id, *verdict.tests_changed, *verdict.tests_added}
+        failing = self._gate(result, claimed)
+        if failing:
+            self._evict(task.id, "expectation", f"breaks {_few(failing)}", commit)
+            return
+        branch.claimed = claimed
+        subject, body = messages.expectation(self._run, task, self._told(result))
+        self._pick(branch, "expectation", [task.id], result, subject, body, 0.0)
+
+    # all of them
+
+    def _told(self, tree: str) -> tuple[str, ...]:
+        return self._shaky.get(tree, ())
 
     def _resolved(self, tree: str, base: str, part: str, paths: Sequence[str], task_id: str) -> str:
         """Asked once for the same two, however often they are laid on each other."""
@@ -241,31 +272,47 @@ class Integration:
         tests = sorted(claimed | {n for n, b in self._run.baseline.items() if _passed(b.standing)})
         key = f"{tree} {hashlib.sha256(chr(0).join(tests).encode()).hexdigest()[:16]}"
         if self._run.gates.get(key):
+            self._shaky[tree] = self._run.shaky.get(key, ())
             return []
         commit = patches.commit(self._repo, tree, [self._run.base], "A candidate\n")
         self._repo.git("update-ref", f"refs/mngr/tmr/{self._run.name}/candidate", commit)
-        looked = Look.at(self._bench.check_all("gate", commit, tests), tests)
+        looked = self._looked("gate", commit, tests)
         proofs, failing = [*looked.proofs], looked.failing
         if failing and not looked.errors:
             failing = self._again(commit, failing, claimed, proofs)
         unsteady = [each for each in looked.failing if each not in failing]
+        self._shaky[tree] = tuple(unsteady[:50])
         passed = not failing and not looked.errors
         told: dict[str, Json] = {"key": key, "passed": passed, "failing": [*failing[:50]]}
         told |= {"unsteady": [*unsteady[:50]], "errors": [*looked.errors[:10]]}
         self._note("gated", {**told, "proofs": [to_json(proof) for proof in proofs]})
         return looked.errors or failing
 
+    def _looked(self, what: str, commit: str, tests: Sequence[str]) -> Look:
+        """A session that does not finish is tried again, and held against nobody by itself."""
+        checks = self._bench.check_all(what, commit, tests)
+        if not _finished(checks):
+            checks = self._bench.check_all(f"{what}, after one that did not finish", commit, tests)
+        looked = Look.at(checks, tests)
+        if _finished(checks) or any(checked.timed_out for checked in checks):
+            return looked
+        if commit != self._run.base:
+            control = f"{what}, at the base, because it did not finish"
+            if _finished(self._bench.check_all(control, self._run.base, tests)):
+                return replace(looked, errors=["pytest itself, which ends before its tests do"])
+        raise MngrError(f"pytest did not finish: {what}, {commit[:12]}")
+
     def _again(
         self, commit: str, failing: Sequence[str], claimed: set[str], proofs: list[Proof]
     ) -> list[str]:
         """Those that fail every time, and only with the candidate: a moody test evicts nobody."""
-        second = Look.at(self._bench.check_all("gate, once more", commit, failing), failing)
+        second = self._looked("gate, once more", commit, failing)
         proofs += second.proofs
         # What the branch claims is its own doing: the base says nothing about that.
         asked = [each for each in second.failing if each not in claimed]
         if not asked or len(asked) > FEW:
             return second.failing
-        base = Look.at(self._bench.check_all("gate, at the base", self._run.base, asked), asked)
+        base = self._looked("gate, at the base", self._run.base, asked)
         proofs += base.proofs
         return [each for each in second.failing if each not in base.failing]
 
@@ -290,6 +337,10 @@ class Look:
         return cls(failing, errors, [checked.proof for checked in checks])
 
 
+def _finished(checks: Sequence[Checked]) -> bool:
+    return all(checked.finished or checked.timed_out for checked in checks)
+
+
 def _passed(standing: str) -> bool:
     return standing == "passed"
 
@@ -304,6 +355,8 @@ def _worst(outcomes: Mapping[str, str], test: str) -> str:
 def _claims(part: Part) -> set[str]:
     """Its own test too, unless that waits for an implementation that is not there yet."""
     verdict = part.verdict
+    if verdict.expectation:
+        return set()  # its test passes only with the commit that comes last
     own = {task.node_id for task in part.tasks if task.verdict and not task.verdict.implementation}
     return {*own, *verdict.tests_changed, *verdict.tests_added}
 

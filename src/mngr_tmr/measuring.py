@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 
 from mngr.git import Repo
 from mngr_tmr import patches
 from mngr_tmr.bench import Bench, Check
-from mngr_tmr.cases import outcome
+from mngr_tmr.cases import function
 from mngr_tmr.mutants import Mutant, mutants
 
 FEWEST, MOST = 3, 12
-ENOUGH = 4
-"""So many mutants that the old test killed are enough."""
-START = 1.0
-"""Seconds that a check takes beside its tests."""
+FORK = 0.3
+"""Seconds that a mutant takes beside the tests themselves."""
 
 
-Seen = tuple[set[str], set[str]]
-"""The old and the new tests that fail with a mutant."""
+Failing = dict[str, bool]
+"""Tests that fail with a mutant, and whether an assertion noticed it: a crash notices itself."""
+Killers = dict[Mutant, Failing]
+Look = tuple[Mutant, Failing, Failing]
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Sides:
 
 @dataclass(frozen=True)
 class Goal:
-    """What is to be found out; once it is, no more mutants are tried."""
+    """What is to be found out."""
 
     keeps: bool = False
     """Whether the new tests kill what the old ones did."""
@@ -64,22 +62,13 @@ class Measured:
     survivor: str = ""
     """A mutant that an old test killed and its new form does not."""
 
-    def left(self, goal: Goal) -> Goal:
-        return Goal(
-            goal.keeps and self.old < ENOUGH,
-            goal.more and not self.more,
-            goal.killers - self.killers,
-        )
-
-    def count(self, mutant: Mutant, seen: Seen | None) -> None:
-        if seen is None:
-            return
-        old, new = seen
+    def count(self, mutant: Mutant, old: Failing, new: Failing) -> None:
+        noticing = {test for test, asserted in new.items() if asserted}
         self.tried += 1
         self.old += bool(old)
-        self.more += bool(new and not old)
-        self.killers |= new
-        lost = old - new
+        self.more += bool(noticing and not old)
+        self.killers |= noticing
+        lost = old.keys() - new.keys()
         if lost and not self.survivor:
             self.survivor = f"{min(lost)} no longer fails with the defect {mutant.told}"
 
@@ -93,56 +82,68 @@ def sample_size(budget: float, seconds: float) -> int:
     """By what the tests took at the baseline, so that a resumed run takes the same sample."""
     if budget <= 0:
         return 0
-    return min(MOST, max(FEWEST, int(budget / (START + seconds))))
+    return min(MOST, max(FEWEST, int(budget / (FORK + seconds))))
 
 
 class Measure:
-    def __init__(self, repo: Repo, bench: Bench, folder: Path, workers: int) -> None:
-        self._repo, self._bench, self._folder = repo, bench, folder
-        self._workers = max(1, workers)
+    def __init__(self, repo: Repo, bench: Bench) -> None:
+        self._repo, self._bench = repo, bench
 
     def measured(
         self, sides: Sides, goal: Goal, lines: Mapping[str, frozenset[int]], seed: str, count: int
     ) -> Measured:
         texts = {path: patches.show(self._repo, sides.new, path) or "" for path in lines}
-        found = Measured(seed)
         made = mutants(texts, lines, seed, count)
-        for at in range(0, len(made), self._workers):
-            batch = made[at : at + self._workers]
-            left = found.left(goal)
-            if left == Goal() or found.survivor:
-                break
-            with ThreadPoolExecutor(max_workers=self._workers) as pool:
-                looked = list(pool.map(partial(self._look, sides, left), batch))
-            for mutant, seen in zip(batch, looked, strict=True):
-                found.count(mutant, seen)
+        found = Measured(seed)
+        for look in self._looked(sides, goal, made):
+            found.count(*look)
         return found
 
-    def _look(self, sides: Sides, goal: Goal, mutant: Mutant) -> Seen | None:
-        """Which tests of both sides fail with it; None where that cannot be told."""
+    def _looked(self, sides: Sides, goal: Goal, made: Sequence[Mutant]) -> Iterator[Look]:
+        """Both sides at once; the few that only the old tests kill once more."""
         asked = sides.before if goal.keeps or goal.more else ()
-        old = self._killers(sides.old, mutant, asked, sides.limit)
-        if old is None or not (old or goal.more or goal.killers):
-            return None if old is None else (old, set())
-        new = self._killers(sides.new, mutant, sides.after, sides.limit)
-        if new is None or old <= new:
-            return None if new is None else (old, new)
-        # Once more: neither may be a matter of luck.
-        again = self._killers(sides.new, mutant, sides.after, sides.limit)
-        still = self._killers(sides.old, mutant, sides.before, sides.limit)
-        return None if again is None or still is None else (old & still, new | again)
+        old, new = self._both(sides, made, asked)
+        known = [mutant for mutant in made if mutant in old and mutant in new]
+        lost = [mutant for mutant in known if old[mutant].keys() - new[mutant].keys()]
+        still, again = self._both(sides, lost, asked) if lost else ({}, {})
+        for mutant in known:
+            before, after = old[mutant], new[mutant]
+            if mutant in lost:  # neither may be a matter of luck
+                before = {
+                    test: how for test, how in before.items() if test in still.get(mutant, {})
+                }
+                after = {**after, **again.get(mutant, {})}
+            yield mutant, before, after
+
+    def _both(
+        self, sides: Sides, made: Sequence[Mutant], asked: tuple[str, ...]
+    ) -> tuple[Killers, Killers]:
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            old = pool.submit(self._killers, sides.old, made, asked, sides.limit)
+            new = pool.submit(self._killers, sides.new, made, sides.after, sides.limit)
+            return old.result(), new.result()
 
     def _killers(
-        self, commit: str, mutant: Mutant, tests: Sequence[str], limit: float
-    ) -> set[str] | None:
+        self, commit: str, made: Sequence[Mutant], tests: tuple[str, ...], limit: float
+    ) -> Killers:
         """A mutant that ends pytest, or never ends, tells nothing about what the tests check."""
-        if not tests:
-            return set()
-        bad = patches.with_file(self._repo, self._folder, commit, mutant.path, mutant.text)
-        checked = self._bench.check(Check("a mutant", bad, tuple(tests), timeout=limit))
-        if checked.timed_out or not checked.finished or checked.errors:
-            return None
-        return {test for test in tests if outcome(checked, test) == "failed"}
+        if not tests or not made:
+            return {mutant: {} for mutant in made}
+        planted = tuple((mutant.path, mutant.text, limit) for mutant in made)
+        checked = self._bench.check(Check("mutants", commit, tests, mutants=planted))
+        return {
+            made[number]: _failing(outcomes)
+            for number, outcomes in checked.mutants.items()
+            if 0 <= number < len(made)
+        }
+
+
+def _failing(outcomes: Mapping[str, str]) -> Failing:
+    found: Failing = {}
+    for node, how in outcomes.items():
+        if how in ("failed", "crashed"):
+            found[function(node)] = found.get(function(node), False) or how == "failed"
+    return found
 
 
 def union(reached: Iterable[Mapping[str, frozenset[int]]]) -> dict[str, frozenset[int]]:

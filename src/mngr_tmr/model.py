@@ -183,6 +183,8 @@ class Verdict:
     """The folder, relative to the run's, with what the test left when it ran with the work."""
     expectation: str = ""
     """A commit on the task's base with which the test passes only because the test was changed."""
+    block: str = ""
+    """The block that a test with a changed expectation cites."""
     mutants: str = ""
     """How a test change was measured: the seed, and how many mutants the old and new tests kill."""
     flags: tuple[str, ...] = ()
@@ -343,6 +345,8 @@ class Run:
     evictions: list[Eviction] = field(default_factory=list)
     gates: dict[str, bool] = field(default_factory=dict)
     """tree and tests, as one key -> whether it passed"""
+    shaky: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The same key -> tests that failed there at first, and were not held against the tree"""
     unsteady: set[str] = field(default_factory=set)
     """Tests that failed at a gate, and then passed there or failed at the base just as well."""
     conflicts: list[str] = field(default_factory=list)

@@ -90,14 +90,6 @@ def _tree(repo: Repo, scratch: Path, base: str, chosen: Sequence[Change]) -> str
         index.unlink(missing_ok=True)
 
 
-def with_file(repo: Repo, scratch: Path, commit_id: str, path: str, text: str) -> str:
-    """A commit on top of another, in which one file has another content."""
-    entry = repo.line("ls-tree", "-z", commit_id, "--", path)
-    blob = repo.git("hash-object", "-w", "--stdin", input=text.encode("utf-8", "surrogateescape"))
-    change = Change(path, "", entry.split(" ")[0], blob.decode().strip())
-    return commit(repo, _tree(repo, scratch, commit_id, [change]), [commit_id], "A mutant\n")
-
-
 def _with_index(repo: Repo, index: Path) -> Repo:
     def run(argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
         words = ["env", f"GIT_INDEX_FILE={index}", *argv]

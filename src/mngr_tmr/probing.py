@@ -25,6 +25,8 @@ class Probed:
     """The files each test needed; None where that cannot be told."""
     reached: dict[str, dict[str, frozenset[int]]] = field(default_factory=dict)
     """The lines each test reached, by file."""
+    mutants: dict[int, dict[str, str]] = field(default_factory=dict)
+    """How the tests went with each mutant that tells something."""
     finished: bool = False
     begun: set[str] = field(default_factory=set)
     """Tests whose set-up passed."""
@@ -47,6 +49,10 @@ def parse(data: bytes) -> Probed:
         elif "reached" in entry:
             files = probed.reached.setdefault(_text(entry, "reached"), {})
             files[_text(entry, "file")] = _lines(entry)
+        elif "mutant" in entry:
+            number, outcomes = entry.get("mutant"), entry.get("outcomes")
+            if type(number) is int and isinstance(outcomes, dict):
+                probed.mutants[number] = {node: str(each) for node, each in outcomes.items()}
         elif "finished" in entry:
             probed.finished = True
     for node_id in probed.begun - probed.called:

@@ -77,8 +77,7 @@ class RealInspector:
 
     @cached_property
     def _judge(self) -> TestJudge:
-        workers = self._run.options.workers
-        measure = Measure(self._repo, self._bench, self._folder, workers)
+        measure = Measure(self._repo, self._bench)
         budget = float(self._project.mutant_seconds)
         return TestJudge(self._run, self._repo, self._parts, measure, budget)
 
@@ -122,7 +121,7 @@ class RealInspector:
         if case.task.want == "fix" and not fix.commit:
             raise Refusal(fix.why or "its test still fails: only documents are changed")
         if split.implementation and not fix.commit:
-            case.remarks.append(f"its implementation changes were left out: {fix.why}")
+            case.remarks.append(f"left out: {fix.why}")
         return replace(
             self._verdict(case, Ruling.ACCEPTED, "verified"),
             implementation=fix.commit,
@@ -147,6 +146,7 @@ class RealInspector:
             other=split.documents,
             tests_changed=taken.touched.changed,
             tests_added=taken.touched.added,
+            block=assertions.blocks(taken.touched.before[function(case.own)]).strip()[:4000],
             mutants=taken.mutants,
             flags=self._flags(case, taken.commit if taken.commit != split.tests else ""),
         )
@@ -226,7 +226,7 @@ class RealInspector:
             return Fix()
         red = self._red(case)
         if case.own not in red:
-            return Fix(why="its test passes without them")
+            return Fix(why="its implementation changes are not needed by its test")
         others = self._concerned(case, implementation)
         check = Check(FIX, implementation, (*red, *others), keep=self._keep(case))
         green, broken = set(red), set()
@@ -236,9 +236,7 @@ class RealInspector:
                 green &= {each for each in red if outcome(checked, each) == "passed"}
                 broken |= {each for each in others if outcome(checked, each) != "passed"}
                 if case.own not in green:
-                    return Fix(
-                        why=failure(checked, case.own, "with its fix, the tests as they were")
-                    )
+                    return Fix(why=failure(checked, case.own, FIX))
             self._refuse_broken(case, implementation, sorted(broken))
         except Refusal as refusal:
             return Fix(why=str(refusal))

@@ -32,8 +32,9 @@ WORDS_SOURCE = """
 from pathlib import Path
 
 
-def test_words():
-    assert Path(__file__).with_name("words.txt").read_text() == "these words\\n"
+def test_words():  # the folder in two pieces: nothing but the gate knows that it is read
+    words = Path(__file__).parents[1].joinpath("do" "cs", "wor" "ds.txt")
+    assert words.read_text() == "these words\\n"
 """
 
 COMMANDS = {
@@ -65,7 +66,7 @@ class Lab:
 
     def _write(self, cli: Cli) -> str:
         files = {kit.FILE: self.source, FINE: FINE_SOURCE, "NOTES.md": "notes\n"}
-        files |= {"tests/test_words.py": WORDS_SOURCE, "tests/words.txt": "these words\n"}
+        files |= {"tests/test_words.py": WORDS_SOURCE, "docs/words.txt": "these words\n"}
         return kit.write(cli, COMMANDS, files)
 
     def _baseline(self) -> Run:
@@ -116,8 +117,16 @@ class Lab:
 
     # the branch
 
-    def integrate(self, name: str, tasks: Sequence[Task], resolve: Resolve | None = None) -> Run:
+    def integrate(
+        self,
+        name: str,
+        tasks: Sequence[Task],
+        resolve: Resolve | None = None,
+        known: Run | None = None,
+    ) -> Run:
+        """`known` is an earlier integration, whose gates are remembered."""
         run = self.new_run(name)
+        run.gates, run.shaky = (known.gates, known.shaky) if known else ({}, {})
         run.tasks = {task.id: task for task in tasks}
         self.gates = []
 

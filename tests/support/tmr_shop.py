@@ -11,7 +11,6 @@ from pathlib import Path
 
 from mngr_tmr.model import Verdict
 from mngr_tmr.settings import Project
-from tests.support import tmr_kit as kit
 from tests.support.cli import Cli
 from tests.support.tmr_lab import Files, Lab
 
@@ -135,7 +134,7 @@ def test_counts(e2e: E2eSession) -> None:
     expect(result).to_succeed()
 '''
 
-CONFTEST = f"""\
+CONFTEST = """\
 from __future__ import annotations
 
 import os
@@ -149,7 +148,7 @@ from mngr_e2e import E2eSession
 def shop_on_path(request: pytest.FixtureRequest) -> None:
     if "e2e" in request.fixturenames:
         e2e: E2eSession = request.getfixturevalue("e2e")
-        e2e.env["PATH"] = f"{{e2e.root}}/bin{{os.pathsep}}{{e2e.env['PATH']}}"
+        e2e.env["PATH"] = f"{e2e.root}/bin{os.pathsep}{e2e.env['PATH']}"
 """
 COMMAND = f"""\
 #!/bin/sh

@@ -1,4 +1,4 @@
-"""Work that looks like a repair and is none, one forgery per test, and the honest work beside it."""
+"""Work that looks like a repair and is none, one forgery per test, and honest work beside it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from dataclasses import replace
 import pytest
 
 from mngr_tmr.model import Ruling, Verdict
-from tests.support.tmr_shop import INSIDE, LIBRARY, PRICES, SOUND, TESTS, TOUR, Shop, shop_in
+from tests.support.tmr_shop import (
+    CLI,
+    CONFTEST,
+    INSIDE,
+    LIBRARY,
+    PRICES,
+    SOUND,
+    TESTS,
+    TOUR,
+    Shop,
+    shop_in,
+)
 
 FIX = {LIBRARY: SOUND}
 TOTAL = "    assert total([2, 3]) == 5\n"
@@ -42,7 +53,11 @@ CAUGHT = """    try:
         pass
 """
 RAISES = "    with pytest.raises(AssertionError):\n        assert total([2, 3]) == 5\n"
-SWALLOW = "    import contextlib\n\n    with contextlib.suppress(Exception):\n        assert total([2, 3]) == 5\n"
+SWALLOW = """    import contextlib
+
+    with contextlib.suppress(Exception):
+        assert total([2, 3]) == 5
+"""
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +137,10 @@ TOURS = {
     "a second command": f'{RUN}    result = e2e.run("echo sum: 5")\n{SEEN}',
     "no-op noticed": f'{RUN}    if not result.stdout:\n        raise AssertionError("nothing")\n',
     "less if it runs": f"{RUN}    if result.stdout:\n        return\n{SEEN}",
-    "as the no-op says": f'{RUN}    said = "sum" if result.stdout else "never"\n    expect(result.stdout).to_contain(said)\n',
+    "as the no-op says": (
+        f'{RUN}    said = "sum" if result.stdout else "never"\n'
+        "    expect(result.stdout).to_contain(said)\n"
+    ),
     "part of it": RUN + SEEN.replace("sum: 5", "sum:"),
 }
 
@@ -145,9 +163,7 @@ FAKE = """
 
 
 def test_a_fake_shell_on_the_path_is_refused(shop: Shop) -> None:
-    conftest = (shop.cli.repo / "tests/conftest.py").read_text() + FAKE.replace(
-        "\n        ", "\n        "
-    )
+    conftest = CONFTEST + FAKE
     given = shop.verdict("test_sum", {"tests/conftest.py": conftest})
     assert_refused(given, "tests/conftest.py")
     beside = shop.verdict("test_sum", {**FIX, "bin/sh": "#!/bin/sh\necho sum: 5\n"})
@@ -249,9 +265,8 @@ def test_a_special_case_for_a_test_is_refused_or_flagged(shop: Shop, why: str) -
 
 
 def test_a_literal_that_the_test_expects_is_flagged(shop: Shop) -> None:
-    cli = (shop.cli.repo / "src/shop/cli.py").read_text()
     files = {
-        "src/shop/cli.py": cli.replace('print(f"sum: {prices.total(numbers)}")', 'print("sum: 5")')
+        "src/shop/cli.py": CLI.replace('print(f"sum: {prices.total(numbers)}")', 'print("sum: 5")')
     }
     given = shop.verdict("test_sum", files)
     assert given.flags == (
@@ -278,7 +293,8 @@ def test_a_fix_with_a_new_unit_test_is_taken_whole(shop: Shop) -> None:
 
 
 def test_a_new_test_in_a_file_of_its_own_is_taken(shop: Shop) -> None:
-    fresh = "from shop.prices import label\n\n\ndef test_one():\n    assert label('x', 1) == 'x: one piece'\n"
+    fresh = "def test_one():\n    assert label('x', 1) == 'x: one piece'\n"
+    fresh = f"from shop.prices import label\n\n\n{fresh}"
     given = shop.verdict("test_total", {**FIX, "tests/test_fresh.py": fresh})
     assert given.implementation and given.other and not given.together, given
     assert given.tests_added == ("tests/test_fresh.py::test_one",)
