@@ -37,14 +37,19 @@ class Case:
     def own(self) -> str:
         return self.task.node_id
 
-    def check(self, check: Check) -> Checked:
-        """A finished session, or a Refusal if only the agent's work keeps it from finishing."""
+    def check(self, check: Check, *, collects: bool = True) -> Checked:
+        """A finished session, or a Refusal if only the agent's work keeps it from finishing.
+
+        Where it need not collect, a test that is missing is as good as red.
+        """
         checked = self._tried(check)
+        if checked.timed_out and check.commit == self.base:
+            raise MngrError(f"{check.what}: no end after {self.limit:g} s, at the base")
         if checked.timed_out:
             raise Refusal(f"{check.what}: no end after {self.limit:g} s")
         if not checked.finished:
             self._blame(check)
-        if checked.errors:
+        if checked.errors and collects:
             raise Refusal(f"it does not collect: {checked.errors[0]}")
         return checked
 

@@ -71,6 +71,8 @@ def mutants(
 
 
 def _parsed(path: str, text: str) -> Source | None:
+    if "\ufffd" in text:
+        return None  # in another encoding: written back it would be another program
     try:
         return Source(path, text)
     except (SyntaxError, ValueError, RecursionError, IndexError):
@@ -97,6 +99,7 @@ def _drawn(
     places: Mapping[tuple[str, int], list[tuple[Source, Edit]]], chance: random.Random, count: int
 ) -> Iterator[Mutant]:
     """One of each line in turn, until there are enough or no more."""
+    made: set[str] = set()
     left = {place: chance.sample(edits, len(edits)) for place, edits in sorted(places.items())}
     while count > 0 and left:
         for place in chance.sample(sorted(left), len(left)):
@@ -105,7 +108,11 @@ def _drawn(
                 del left[place]
                 continue
             source, edit = found
-            yield Mutant(edit.path, edit.applied(source.text), describe(source, edit))
+            text = edit.applied(source.text)
+            if text in made:
+                continue
+            made.add(text)
+            yield Mutant(edit.path, text, describe(source, edit))
             count -= 1
             if count == 0:
                 return

@@ -19,6 +19,7 @@ from mngr_tmr.patches import show
 from mngr_tmr.settings import Project, matches
 
 TESTS = (*("tests/**", "test/**", "**/tests/**", "**/test_*.py", "**/*_test.py", "**/conftest.py"),)
+DOCUMENTS = ("docs/**", "doc/**", "**/*.md", "**/*.rst")
 METADATA = ("pyproject.toml", "setup.py", "setup.cfg")
 DEPTH = 4
 """How many files may stand between a test and a file that it uses."""
@@ -111,10 +112,9 @@ class Parts:
         """Files that import the module, or name the file or at least its folder."""
         place = PurePosixPath(path)
         if place.suffix == ".py":
-            stem = place.parent.name if place.name == "__init__.py" else place.stem
-            return self._naming(
-                rf"^[[:space:]]*(from|import)[[:space:]].*\b{_escaped(stem)}\b", path
-            )
+            stem = _escaped(place.parent.name if place.name == "__init__.py" else place.stem)
+            imports = r"^[[:space:]]*(from|import)[[:space:]](.*[^[:alnum:]_])?"
+            return self._naming(rf"{imports}{stem}([^[:alnum:]_]|$)", path)
         named = self._naming(rf"(^|[^[:alnum:]_.-]){_escaped(place.name)}($|[^[:alnum:]_])", path)
         if named or not place.parent.name:
             return named
@@ -130,7 +130,10 @@ class Parts:
         return tuple(each for each in names if each != path and self._reads(each))
 
     def _reads(self, path: str) -> bool:
-        return self._plainly_test(path) or self._project.is_implementation(path)
+        if self._plainly_test(path):
+            return True
+        document = any(matches(path, glob) for glob in DOCUMENTS)
+        return self._project.is_implementation(path) and not document
 
     # which tests a changed file concerns
 

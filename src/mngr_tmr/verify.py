@@ -36,6 +36,7 @@ PROGRAMS = frozenset(
     ("sh", "bash", "dash", "env", "git", "python", "python3", "pytest", "timeout", "tmux")
 )
 FIX = "with its fix, the tests as they were"
+OTHERS = "what else it turns green"
 
 
 @dataclass(frozen=True)
@@ -224,23 +225,31 @@ class RealInspector:
         """The implementation part alone has to turn the test green, and may break none."""
         if not implementation:
             return Fix()
-        red = self._red(case)
-        if case.own not in red:
-            return Fix(why="its implementation changes are not needed by its test")
-        others = self._concerned(case, implementation)
-        check = Check(FIX, implementation, (*red, *others), keep=self._keep(case))
-        green, broken = set(red), set()
         try:
-            for _ in range(self._repeats(case)):
-                checked = case.check(check)
-                green &= {each for each in red if outcome(checked, each) == "passed"}
-                broken |= {each for each in others if outcome(checked, each) != "passed"}
-                if case.own not in green:
-                    return Fix(why=failure(checked, case.own, FIX))
-            self._refuse_broken(case, implementation, sorted(broken))
+            self._refuse_broken(case, implementation, self._with_fix(case, implementation))
+            red = self._red(case)
         except Refusal as refusal:
             return Fix(why=str(refusal))
-        return Fix(implementation, tuple(each for each in red if each in green))
+        if case.own not in red:
+            return Fix(why="its implementation changes are not needed by its test")
+        others = tuple(each for each in red if each != case.own)
+        if not others:
+            return Fix(implementation, (case.own,))
+        after = case.check(Check(OTHERS, implementation, others))
+        green = [each for each in others if outcome(after, each) == "passed"]
+        return Fix(implementation, (case.own, *green))
+
+    def _with_fix(self, case: Case, implementation: str) -> list[str]:
+        """Tests that passed and do not with the fix; a Refusal if its own does not pass."""
+        others = self._concerned(case, implementation)
+        check = Check(FIX, implementation, (case.own, *others), keep=self._keep(case))
+        broken: set[str] = set()
+        for _ in range(self._repeats(case)):
+            checked = case.check(check)
+            if outcome(checked, case.own) != "passed":
+                raise Refusal(failure(checked, case.own, FIX))
+            broken |= {each for each in others if outcome(checked, each) != "passed"}
+        return sorted(broken)
 
     def _repeats(self, case: Case) -> int:
         repeats = max(1, self._run.options.repeats)
@@ -254,7 +263,7 @@ class RealInspector:
         known = [n for n, each in self._run.baseline.items() if each.standing == "failed"]
         elsewhere = case.base != self._run.base
         tests = dict.fromkeys([case.own, *(known if elsewhere else ())])
-        before = case.check(Check("before the fix", case.base, tuple(tests)))
+        before = case.check(Check("before the fix", case.base, tuple(tests)), collects=False)
         flaky = not elsewhere and self._standing(case.own) == "flaky"
         own = [case.own] if flaky or outcome(before, case.own) != "passed" else []
         rest = [n for n in known if not elsewhere or outcome(before, n) != "passed"]

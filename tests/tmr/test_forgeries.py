@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -292,6 +293,15 @@ def test_a_fix_with_a_new_unit_test_is_taken_whole(shop: Shop) -> None:
     assert f"{TESTS}::test_more" in given.turned_green
 
 
+def test_a_new_test_of_a_new_function_is_taken(shop: Shop) -> None:
+    """Without the fix its file does not even collect."""
+    fresh = "def test_average():\n    assert average([2, 4]) == 3\n"
+    fresh = f"from shop.prices import average\n\n\n{fresh}"
+    more = f"{SOUND}\n\ndef average(prices):\n    return total(prices) / len(prices)\n"
+    given = shop.verdict("test_total", {LIBRARY: more, "tests/test_average.py": fresh})
+    assert given.implementation and given.other and given.together, given
+
+
 def test_a_new_test_in_a_file_of_its_own_is_taken(shop: Shop) -> None:
     fresh = "def test_one():\n    assert label('x', 1) == 'x: one piece'\n"
     fresh = f"from shop.prices import label\n\n\n{fresh}"
@@ -304,7 +314,8 @@ def test_an_improved_unit_test_is_taken(shop: Shop) -> None:
     files = shop.test_file("assert discount(100, 20)\n", "assert discount(100, 20) == 80\n")
     given = shop.verdict("test_weak", files)
     assert given.ruling is Ruling.ACCEPTED and given.other, given
-    assert "the new ones 1 more" in given.mutants and "seed" in given.mutants
+    told = r"of \d+ mutants the old tests killed \d+, the new ones [1-9]\d* more \(seed plain/.*\)"
+    assert re.fullmatch(told, given.mutants), given.mutants
 
 
 def test_an_improved_end_to_end_test_is_taken(shop: Shop) -> None:
