@@ -8,25 +8,20 @@ gate has said of a tree is remembered in the journal.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from mngr.errors import MngrError
 from mngr.git import Repo
-from mngr.struct import Json
 from mngr_tmr import messages, patches, ranking
-from mngr_tmr.bench import Bench, Checked
+from mngr_tmr.bench import Bench
 from mngr_tmr.codec import to_json
-from mngr_tmr.model import Eviction, Pick, Proof, Run, Task, Verdict
+from mngr_tmr.gating import Gate, Note
+from mngr_tmr.model import Eviction, Pick, Run, Task, Verdict
 from mngr_tmr.ranking import Repair
 
-Note = Callable[[str, Mapping[str, Json]], None]
 Resolve = Callable[[str, str, str, Sequence[str]], str]
 """(tip, base, part, paths) -> a tree with the conflict resolved, or nothing"""
-FEW = 20
-"""So many failing tests are also tried at the base: more are hardly all moody."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +49,10 @@ class Integration:
     def __init__(
         self, run: Run, repo: Repo, bench: Bench, folder: Path, note: Note, resolve: Resolve
     ) -> None:
-        self._run, self._repo, self._bench = run, repo, bench
+        self._run, self._repo = run, repo
         self._folder, self._note, self._resolve = folder, note, resolve
         self._evicted: set[tuple[str, str]] = set()
-        self._shaky: dict[str, tuple[str, ...]] = {}
-        """Tree -> tests that passed its gate at the second try only."""
+        self._gate = Gate(run, repo, bench, note)
         self._answers: dict[tuple[str, str], str] = {}
 
     def integrate(self) -> str:
@@ -96,7 +90,9 @@ class Integration:
                 self._evict_part(part, "conflicts with other changes")
         if not kept:
             return
-        subject, body = messages.others(self._run, [part.tasks for part in kept], self._told(tree))
+        subject, body = messages.others(
+            self._run, [part.tasks for part in kept], self._gate.shaky(tree)
+        )
         branch.claimed |= {test for part in kept for test in _claims(part)}
         self._pick(branch, "other", _task_ids(kept), tree, subject, body, 0.0)
 
@@ -120,7 +116,7 @@ class Integration:
         if not fresh:
             return kept, tree
         claimed = branch.claimed | {test for part in applied for test in _claims(part)}
-        failing = self._gate(tree, claimed)
+        failing = self._gate.failing(tree, claimed)
         if not failing:
             return applied, tree
         if len(fresh) == 1:
@@ -165,7 +161,7 @@ class Integration:
             return
         # The repair's own tests cannot be claimed before their changes are there too.
         claimed = branch.claimed | set(repair.turned_green)
-        failing = self._gate(tree, claimed)
+        failing = self._gate.failing(tree, claimed)
         if failing:
             self._evict_repair(repair, f"breaks {_few(failing)}")
             return
@@ -174,7 +170,7 @@ class Integration:
             self._evict_repair(repair, told, needless=True)
             return
         branch.claimed = claimed
-        subject, body = messages.repair(self._run, repair, self._told(tree))
+        subject, body = messages.repair(self._run, repair, self._gate.shaky(tree))
         tasks = repair.tasks
         self._pick(branch, "implementation", tasks, tree, subject, body, repair.score)
 
@@ -219,18 +215,15 @@ class Integration:
             self._evict(task.id, "expectation", why, commit, needless=bool(result))
             return
         claimed = branch.claimed | {task.node_id, *verdict.tests_changed, *verdict.tests_added}
-        failing = self._gate(result, claimed)
+        failing = self._gate.failing(result, claimed)
         if failing:
             self._evict(task.id, "expectation", f"breaks {_few(failing)}", commit)
             return
         branch.claimed = claimed
-        subject, body = messages.expectation(self._run, task, self._told(result))
+        subject, body = messages.expectation(self._run, task, self._gate.shaky(result))
         self._pick(branch, "expectation", [task.id], result, subject, body, 0.0)
 
     # all of them
-
-    def _told(self, tree: str) -> tuple[str, ...]:
-        return self._shaky.get(tree, ())
 
     def _resolved(self, tree: str, base: str, part: str, paths: Sequence[str], task_id: str) -> str:
         """Asked once for the same two, however often they are laid on each other."""
@@ -266,90 +259,6 @@ class Integration:
         self._repo.git("update-ref", keep, commit)
         pick = Pick(kind, tuple(tasks), commit, tree, subject, score)
         self._note("picked", {"pick": to_json(pick)})
-
-    def _gate(self, tree: str, claimed: set[str]) -> list[str]:
-        """What fails of all that passed at the baseline and all that the branch claims."""
-        tests = sorted(claimed | {n for n, b in self._run.baseline.items() if _passed(b.standing)})
-        key = f"{tree} {hashlib.sha256(chr(0).join(tests).encode()).hexdigest()[:16]}"
-        if self._run.gates.get(key):
-            self._shaky[tree] = self._run.shaky.get(key, ())
-            return []
-        commit = patches.commit(self._repo, tree, [self._run.base], "A candidate\n")
-        self._repo.git("update-ref", f"refs/mngr/tmr/{self._run.name}/candidate", commit)
-        looked = self._looked("gate", commit, tests)
-        proofs, failing = [*looked.proofs], looked.failing
-        if failing and not looked.errors:
-            failing = self._again(commit, failing, claimed, proofs)
-        unsteady = [each for each in looked.failing if each not in failing]
-        self._shaky[tree] = tuple(unsteady[:50])
-        passed = not failing and not looked.errors
-        told: dict[str, Json] = {"key": key, "passed": passed, "failing": [*failing[:50]]}
-        told |= {"unsteady": [*unsteady[:50]], "errors": [*looked.errors[:10]]}
-        self._note("gated", {**told, "proofs": [to_json(proof) for proof in proofs]})
-        return looked.errors or failing
-
-    def _looked(self, what: str, commit: str, tests: Sequence[str]) -> Look:
-        """A session that does not finish is tried again, and held against nobody by itself."""
-        checks = self._bench.check_all(what, commit, tests)
-        if not _finished(checks):
-            checks = self._bench.check_all(f"{what}, after one that did not finish", commit, tests)
-        looked = Look.at(checks, tests)
-        if _finished(checks) or any(checked.timed_out for checked in checks):
-            return looked
-        if commit != self._run.base:
-            control = f"{what}, at the base, because it did not finish"
-            if _finished(self._bench.check_all(control, self._run.base, tests)):
-                return replace(looked, errors=["pytest itself, which ends before its tests do"])
-        raise MngrError(f"pytest did not finish: {what}, {commit[:12]}")
-
-    def _again(
-        self, commit: str, failing: Sequence[str], claimed: set[str], proofs: list[Proof]
-    ) -> list[str]:
-        """Those that fail every time, and only with the candidate: a moody test evicts nobody."""
-        second = self._looked("gate, once more", commit, failing)
-        proofs += second.proofs
-        # What the branch claims is its own doing: the base says nothing about that.
-        asked = [each for each in second.failing if each not in claimed]
-        if not asked or len(asked) > FEW:
-            return second.failing
-        base = self._looked("gate, at the base", self._run.base, asked)
-        proofs += base.proofs
-        return [each for each in second.failing if each not in base.failing]
-
-
-@dataclass(frozen=True)
-class Look:
-    """What several checks of one commit say together."""
-
-    failing: list[str]
-    errors: list[str]
-    proofs: list[Proof]
-
-    @classmethod
-    def at(cls, checks: Sequence[Checked], tests: Sequence[str]) -> Look:
-        outcomes: dict[str, str] = {}
-        for checked in checks:
-            outcomes |= {node: run.outcome for node, run in checked.runs.items()}
-        errors = [error for checked in checks for error in checked.errors]
-        if any(checked.timed_out for checked in checks):
-            errors.append("the time limit of a check")
-        failing = [each for each in tests if _worst(outcomes, each) != "passed"]
-        return cls(failing, errors, [checked.proof for checked in checks])
-
-
-def _finished(checks: Sequence[Checked]) -> bool:
-    return all(checked.finished or checked.timed_out for checked in checks)
-
-
-def _passed(standing: str) -> bool:
-    return standing == "passed"
-
-
-def _worst(outcomes: Mapping[str, str], test: str) -> str:
-    if test in outcomes:
-        return outcomes[test]
-    mine = [kind for node, kind in outcomes.items() if node.partition("[")[0] == test]
-    return next((kind for kind in mine if kind != "passed"), "passed" if mine else "missing")
 
 
 def _claims(part: Part) -> set[str]:

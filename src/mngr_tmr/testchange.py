@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Set
+from dataclasses import dataclass
 
 from mngr.git import Repo
 from mngr_tmr import assertions, measuring, patches
@@ -17,34 +17,13 @@ from mngr_tmr.cases import Case, Refusal, failure, function, outcome
 from mngr_tmr.measuring import Goal, Measure, Measured, Sides
 from mngr_tmr.model import Run
 from mngr_tmr.parts import Kind, Parts
+from mngr_tmr.touched import Concerned, Touched
 from mngr_tmr.weakening import beyond_only, expects_else, weaker
 
 NOOP = "with commands that do nothing"
 OLD_NOOP = f"the tests as they were, {NOOP}"
-NEAR, OTHERS = 40, 10
-"""Of tests that a change concerns only through a helper, so many run and so many are measured."""
-
-
-@dataclass(frozen=True)
-class Touched:
-    """Functions of tests, as `file::name`, that a change of files concerns."""
-
-    changed: tuple[str, ...] = ()
-    added: tuple[str, ...] = ()
-    near: tuple[str, ...] = ()
-    """Not changed themselves, but something is that they stand on."""
-    around: tuple[str, ...] = ()
-    """Files in which something else than the body of a test differs."""
-    before: Mapping[str, assertions.Function] = field(default_factory=dict)
-    after: Mapping[str, assertions.Function] = field(default_factory=dict)
-
-    @property
-    def old(self) -> tuple[str, ...]:
-        return (*self.changed, *self.near)
-
-    @property
-    def new(self) -> tuple[str, ...]:
-        return (*self.changed, *self.near, *self.added)
+OTHERS = 10
+"""Of tests that a change concerns only through a helper, so many are measured."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +75,12 @@ class TestJudge:
     def __init__(self, run: Run, repo: Repo, parts: Parts, measure: Measure, budget: float) -> None:
         self._run, self._repo, self._parts = run, repo, parts
         self._measure, self._budget = measure, budget
+        self._concerned = Concerned(run, repo, parts)
 
     def judged(self, case: Case, change: Change) -> Taken:
         """A Refusal says why it is not taken."""
-        touched = self._touched(case, change)
+        changed = patches.changes(self._repo, case.base, change.tests)
+        touched = self._concerned.touched(case.base, change.tests, changed, case.own)
         old = self._as_they_were(case, change, touched)
         new = self._as_they_are(case, change, touched, old)
         turned = _turned(case, old, new) and not change.fix
@@ -115,38 +96,6 @@ class TestJudge:
             self._must_improve(touched, measured, noop)
         needs_fix = bool(red & {*touched.changed, *touched.added, function(case.own)})
         return Taken(touched, needs_fix, turned, measured.told)
-
-    # which tests
-
-    def _touched(self, case: Case, change: Change) -> Touched:
-        changed: list[str] = []
-        added: list[str] = []
-        near: set[str] = set()
-        around: list[str] = []
-        before: dict[str, assertions.Function] = {}
-        after: dict[str, assertions.Function] = {}
-        for each in patches.changes(self._repo, case.base, change.tests):
-            path = each.path
-            if path.endswith(".py"):
-                old = patches.show(self._repo, case.base, path) or ""
-                new = patches.show(self._repo, change.tests, path) or ""
-                _refuse_lost(path, old, new)
-                names, fresh = assertions.changed_tests(old, new)
-                before |= {f"{path}::{n}": f for n, f in assertions.functions(old).items()}
-                after |= {f"{path}::{n}": f for n, f in assertions.functions(new).items()}
-                changed += [f"{path}::{name}" for name in names]
-                added += [f"{path}::{name}" for name in fresh]
-                if not assertions.changes_around(old, new):
-                    continue
-            around.append(path)
-            near |= self._tests_of(self._parts.test_files(path))
-        some = sorted(near - {*changed, *added})  # the gate runs all of them
-        some = random.Random(case.own).sample(some, min(NEAR, len(some)))
-        return Touched(tuple(changed), tuple(added), tuple(some), tuple(around), before, after)
-
-    def _tests_of(self, files: Iterable[str]) -> set[str]:
-        wanted = set(files)
-        return {function(n) for n, test in self._run.tests.items() if test.file in wanted}
 
     # sessions
 
@@ -181,7 +130,7 @@ class TestJudge:
 
     def _without_fix(self, case: Case, change: Change, touched: Touched) -> set[str]:
         """Tests that are red without the fix; those that were red before have to be."""
-        if not change.fix:
+        if not change.fix or not touched.new:
             return set()
         what = "its test change without the fix"
         checked = case.check(Check(what, change.tests, touched.new), collects=False)
@@ -316,6 +265,8 @@ class TestJudge:
                 continue
             if measured.tried:
                 raise Refusal(f"{test} notices none of {measured.tried} planted defects")
+            if self._runs(touched, test):
+                continue  # it fails when they do nothing
             if self._parts.has_python:
                 raise Refusal(f"{test} reaches no code of the implementation")
             case.remarks.append(f"not measured, because the implementation is not Python: {test}")
@@ -351,12 +302,3 @@ def _asserts_more(touched: Touched, test: str) -> bool:
         Counter(assertions.assertions(each[test])) for each in (touched.before, touched.after)
     )
     return bool(new - old)
-
-
-def _refuse_lost(path: str, old: str, new: str) -> None:
-    removed = assertions.removed_tests(old, new)
-    if removed:
-        raise Refusal(f"removes the test {path}::{removed[0]}")
-    hooks = assertions.changed_hooks(old, new)
-    if hooks:
-        raise Refusal(f"changes how pytest runs tests: {path}::{hooks[0]}")

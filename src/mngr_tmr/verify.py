@@ -12,11 +12,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from mngr.git import Repo
 from mngr.outcome import cleaned
-from mngr_tmr import assertions, judges, patches
+from mngr_tmr import assertions, patches
 from mngr_tmr.bench import Bench, Check
 from mngr_tmr.cases import Case, Refusal, failure, function, outcome
 from mngr_tmr.flags import Added, expected, flags
@@ -24,17 +24,14 @@ from mngr_tmr.measuring import Measure
 from mngr_tmr.model import Baseline, Ruling, Run, Task, Try, Verdict
 from mngr_tmr.parts import Kind, Parts
 from mngr_tmr.settings import Project
+from mngr_tmr.strange import refuse_strange
 from mngr_tmr.testchange import Change, Taken, TestJudge
 
-SIZE_LIMIT = 1 << 20
 REASON_LIMIT = 2000
 CONCERNED = 60.0
 """Seconds of other tests that run with a fix, of those known to need a file it changes."""
 FLAKY = 3
 """A test that passes sometimes has to pass so many times as often."""
-PROGRAMS = frozenset(
-    ("sh", "bash", "dash", "env", "git", "python", "python3", "pytest", "timeout", "tmux")
-)
 FIX = "with its fix, the tests as they were"
 OTHERS = "what else it turns green"
 
@@ -108,7 +105,7 @@ class RealInspector:
     # one thing after another, cheap ones first
 
     def _verified(self, case: Case) -> Verdict:
-        self._refuse_strange(case)
+        refuse_strange(self._repo, self._project, case.base, case.head)
         split = self._split(case)
         if split == Split():
             return self._nothing_needed(case)
@@ -151,30 +148,6 @@ class RealInspector:
             mutants=taken.mutants,
             flags=self._flags(case, taken.commit if taken.commit != split.tests else ""),
         )
-
-    def _refuse_strange(self, case: Case) -> None:
-        if not patches.descends(self._repo, case.base, case.head):
-            raise Refusal("its commits do not build on the commit it was given")
-        found = patches.changes(self._repo, case.base, case.head)
-        forbidden = [each.path for each in found if self._project.is_forbidden(each.path)]
-        if forbidden:
-            raise Refusal(f"changes forbidden paths: {', '.join(forbidden[:5])}")
-        for each in found:
-            old, new = (patches.show(self._repo, c, each.path) for c in (case.base, case.head))
-            why = judges.changed_judge(each.path, old, new)
-            if why:
-                raise Refusal(why)
-            if old is None and PurePosixPath(each.path).name in PROGRAMS:
-                raise Refusal(f"puts something in the place of a program: {each.path}")
-        odd = [each.path for each in found if patches.odd(each)]
-        if odd:
-            raise Refusal(f"adds links or submodules: {', '.join(odd[:5])}")
-        for each in found:
-            if each.new_mode != patches.GONE and self._size(each.new_blob) > SIZE_LIMIT:
-                raise Refusal(f"adds a file larger than 1 MiB: {each.path}")
-
-    def _size(self, blob: str) -> int:
-        return int(self._repo.line("cat-file", "-s", blob))
 
     def _split(self, case: Case) -> Split:
         return Split(
