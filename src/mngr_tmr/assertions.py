@@ -46,7 +46,10 @@ class Assertion:
         return self.matcher.startswith("not_")
 
 
-def functions(source: str) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions(source: str) -> dict[str, Function]:
     """By the part of a node id after the file: `Class::name` or `name`."""
     try:
         tree = ast.parse(source)
@@ -55,9 +58,7 @@ def functions(source: str) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
     return dict(_functions(tree.body, ""))
 
 
-def _functions(
-    body: list[ast.stmt], above: str
-) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+def _functions(body: list[ast.stmt], above: str) -> Iterator[tuple[str, Function]]:
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield above + node.name, node

@@ -5,6 +5,7 @@ What runs there is agents' code. It gets neither the user's home nor their envir
 
 from __future__ import annotations
 
+import json
 import os
 import queue
 import shutil
@@ -213,6 +214,11 @@ class Bench:
         }
         if check.traced:
             files[f"{own}/plug/mngr_tmr_touch.py"] = (_source("touch.py"), 0o600)
+        if check.reach:
+            files[f"{own}/plug/mngr_tmr_reach.py"] = (_source("reach.py"), 0o600)
+        if check.mutants:
+            files[f"{own}/plug/mngr_tmr_mutate.py"] = (_source("mutate.py"), 0o600)
+            files[f"{own}/plug/mutants.json"] = (json.dumps(check.mutants).encode(), 0o600)
         if not worker.place.bare:
             host, python = worker.agent.host, self._interpreter(worker.agent)
             here = self._repository if host.capabilities.shares_files else ""
@@ -256,6 +262,8 @@ class Bench:
         """Files rather than node ids: a test that is gone is then missing, not an error."""
         arguments = [*self._options.pytest_args]
         arguments += ["-p", "mngr_tmr_touch"] if check.traced else []
+        arguments += ["-p", "mngr_tmr_reach"] if check.reach else []
+        arguments += ["-p", "mngr_tmr_mutate"] if check.mutants else []
         arguments += ["--collect-only"] if check.collect_only else []
         files = dict.fromkeys(each.partition("::")[0] for each in check.tests)
         return [*arguments, "--", *(files or self._options.paths)]
@@ -283,6 +291,8 @@ class Bench:
             runs=probing.cut_short(probed) if problem or code == TIMED_OUT else probed.runs,
             errors=() if problem else tuple(probed.errors),
             touched=probed.touched,
+            reached=probed.reached,
+            mutants=probed.mutants,
             proof=Proof(check.what, command, code, check.commit, name, not bare),
             told=log[-4000:].decode("utf-8", "replace"),
             finished=not problem and code != TIMED_OUT,

@@ -21,6 +21,10 @@ class Check:
     collect_only: bool = False
     traced: bool = False
     """Tell also which files each test needs."""
+    reach: bool = False
+    """Tell also which lines each test reaches."""
+    mutants: tuple[tuple[str, str, float], ...] = ()
+    """Tell also how the tests go with each of these: path, text, seconds."""
     keep: str = ""
     """A folder, relative to the run's, for the transcripts and recordings that the tests leave."""
 
@@ -32,6 +36,10 @@ class Checked:
     errors: tuple[str, ...]
     proof: Proof
     touched: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict, compare=False)
+    reached: Mapping[str, Mapping[str, frozenset[int]]] = field(default_factory=dict, compare=False)
+    """Test -> file -> lines."""
+    mutants: Mapping[int, Mapping[str, str]] = field(default_factory=dict, compare=False)
+    """Mutant -> test -> outcome; none of a mutant with which pytest does not come to its end."""
     told: str = field(default="", compare=False)
     """The end of what pytest printed."""
     finished: bool = True

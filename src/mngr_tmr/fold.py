@@ -192,7 +192,8 @@ def _integration_started(run: Run, event: Event) -> None:
 
 def _gated(run: Run, event: Event) -> None:
     run.gates[_text(event, "key")] = event.get("passed") is True
-    run.unsteady |= {str(each) for each in _list(event, "unsteady")}
+    run.shaky[_text(event, "key")] = tuple(str(each) for each in _list(event, "unsteady"))
+    run.unsteady |= {*run.shaky[_text(event, "key")]}
 
 
 def _picked(run: Run, event: Event) -> None:

@@ -1,30 +1,27 @@
 """From verified tries to one linear branch that passes its gate at every commit. In code, with git.
 
 First one commit with all changes of tests and documents that stand alone, then the repairs by
-rank. Always from the start, and each step decided by the verdicts alone: whoever repeats it gets
-the same trees and messages. What a gate has said of a tree is remembered in the journal.
+rank, then each changed expectation by itself, for a person to decide. Always from the start, and
+each step decided by the verdicts alone: who repeats it gets the same trees and messages. What a
+gate has said of a tree is remembered in the journal.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mngr.git import Repo
-from mngr.struct import Json
 from mngr_tmr import messages, patches, ranking
-from mngr_tmr.bench import Bench, Checked
+from mngr_tmr.bench import Bench
 from mngr_tmr.codec import to_json
-from mngr_tmr.model import Eviction, Pick, Proof, Run, Task, Verdict
+from mngr_tmr.gating import Gate, Note
+from mngr_tmr.model import Eviction, Pick, Run, Task, Verdict
 from mngr_tmr.ranking import Repair
 
-Note = Callable[[str, Mapping[str, Json]], None]
 Resolve = Callable[[str, str, str, Sequence[str]], str]
 """(tip, base, part, paths) -> a tree with the conflict resolved, or nothing"""
-FEW = 20
-"""So many failing tests are also tried at the base: more are hardly all moody."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +49,10 @@ class Integration:
     def __init__(
         self, run: Run, repo: Repo, bench: Bench, folder: Path, note: Note, resolve: Resolve
     ) -> None:
-        self._run, self._repo, self._bench = run, repo, bench
+        self._run, self._repo = run, repo
         self._folder, self._note, self._resolve = folder, note, resolve
         self._evicted: set[tuple[str, str]] = set()
+        self._gate = Gate(run, repo, bench, note)
         self._answers: dict[tuple[str, str], str] = {}
 
     def integrate(self) -> str:
@@ -67,6 +65,9 @@ class Integration:
             if self._run.cancelled and not cancelled:
                 break  # just now; what is there passed its gates
             self._add_repair(branch, repair)
+        for task, verdict in ranking.accepted(self._run):
+            if verdict.expectation and not (self._run.cancelled and not cancelled):
+                self._add_expectation(branch, task, verdict)
         return branch.tip
 
     def _identity(self, base: str, commit: str) -> str:
@@ -89,7 +90,9 @@ class Integration:
                 self._evict_part(part, "conflicts with other changes")
         if not kept:
             return
-        subject, body = messages.others(self._run, [part.tasks for part in kept])
+        subject, body = messages.others(
+            self._run, [part.tasks for part in kept], self._gate.shaky(tree)
+        )
         branch.claimed |= {test for part in kept for test in _claims(part)}
         self._pick(branch, "other", _task_ids(kept), tree, subject, body, 0.0)
 
@@ -113,7 +116,7 @@ class Integration:
         if not fresh:
             return kept, tree
         claimed = branch.claimed | {test for part in applied for test in _claims(part)}
-        failing = self._gate(tree, claimed)
+        failing = self._gate.failing(tree, claimed)
         if not failing:
             return applied, tree
         if len(fresh) == 1:
@@ -158,7 +161,7 @@ class Integration:
             return
         # The repair's own tests cannot be claimed before their changes are there too.
         claimed = branch.claimed | set(repair.turned_green)
-        failing = self._gate(tree, claimed)
+        failing = self._gate.failing(tree, claimed)
         if failing:
             self._evict_repair(repair, f"breaks {_few(failing)}")
             return
@@ -167,7 +170,7 @@ class Integration:
             self._evict_repair(repair, told, needless=True)
             return
         branch.claimed = claimed
-        subject, body = messages.repair(self._run, repair)
+        subject, body = messages.repair(self._run, repair, self._gate.shaky(tree))
         tasks = repair.tasks
         self._pick(branch, "implementation", tasks, tree, subject, body, repair.score)
 
@@ -199,7 +202,28 @@ class Integration:
             commit = repair.implementation
             self._evict(task_id, "implementation", reason, commit, needless=needless)
 
-    # both
+    # expectations
+
+    def _add_expectation(self, branch: Branch, task: Task, verdict: Verdict) -> None:
+        tree = self._repo.line("rev-parse", f"{branch.tip}^{{tree}}")
+        base, commit = ranking.base_of(task), verdict.expectation
+        result = patches.picked(self._repo, self._folder, tree, base, commit)
+        if not isinstance(result, str):
+            result = self._resolved(tree, base, commit, result, task.id)
+        if not result or result == tree:
+            why = "nothing is left of it" if result else "conflicts with changes before it"
+            self._evict(task.id, "expectation", why, commit, needless=bool(result))
+            return
+        claimed = branch.claimed | {task.node_id, *verdict.tests_changed, *verdict.tests_added}
+        failing = self._gate.failing(result, claimed)
+        if failing:
+            self._evict(task.id, "expectation", f"breaks {_few(failing)}", commit)
+            return
+        branch.claimed = claimed
+        subject, body = messages.expectation(self._run, task, self._gate.shaky(result))
+        self._pick(branch, "expectation", [task.id], result, subject, body, 0.0)
+
+    # all of them
 
     def _resolved(self, tree: str, base: str, part: str, paths: Sequence[str], task_id: str) -> str:
         """Asked once for the same two, however often they are laid on each other."""
@@ -236,74 +260,12 @@ class Integration:
         pick = Pick(kind, tuple(tasks), commit, tree, subject, score)
         self._note("picked", {"pick": to_json(pick)})
 
-    def _gate(self, tree: str, claimed: set[str]) -> list[str]:
-        """What fails of all that passed at the baseline and all that the branch claims."""
-        tests = sorted(claimed | {n for n, b in self._run.baseline.items() if _passed(b.standing)})
-        key = f"{tree} {hashlib.sha256(chr(0).join(tests).encode()).hexdigest()[:16]}"
-        if self._run.gates.get(key):
-            return []
-        commit = patches.commit(self._repo, tree, [self._run.base], "A candidate\n")
-        self._repo.git("update-ref", f"refs/mngr/tmr/{self._run.name}/candidate", commit)
-        looked = Look.at(self._bench.check_all("gate", commit, tests), tests)
-        proofs, failing = [*looked.proofs], looked.failing
-        if failing and not looked.errors:
-            failing = self._again(commit, failing, claimed, proofs)
-        unsteady = [each for each in looked.failing if each not in failing]
-        passed = not failing and not looked.errors
-        told: dict[str, Json] = {"key": key, "passed": passed, "failing": [*failing[:50]]}
-        told |= {"unsteady": [*unsteady[:50]], "errors": [*looked.errors[:10]]}
-        self._note("gated", {**told, "proofs": [to_json(proof) for proof in proofs]})
-        return looked.errors or failing
-
-    def _again(
-        self, commit: str, failing: Sequence[str], claimed: set[str], proofs: list[Proof]
-    ) -> list[str]:
-        """Those that fail every time, and only with the candidate: a moody test evicts nobody."""
-        second = Look.at(self._bench.check_all("gate, once more", commit, failing), failing)
-        proofs += second.proofs
-        # What the branch claims is its own doing: the base says nothing about that.
-        asked = [each for each in second.failing if each not in claimed]
-        if not asked or len(asked) > FEW:
-            return second.failing
-        base = Look.at(self._bench.check_all("gate, at the base", self._run.base, asked), asked)
-        proofs += base.proofs
-        return [each for each in second.failing if each not in base.failing]
-
-
-@dataclass(frozen=True)
-class Look:
-    """What several checks of one commit say together."""
-
-    failing: list[str]
-    errors: list[str]
-    proofs: list[Proof]
-
-    @classmethod
-    def at(cls, checks: Sequence[Checked], tests: Sequence[str]) -> Look:
-        outcomes: dict[str, str] = {}
-        for checked in checks:
-            outcomes |= {node: run.outcome for node, run in checked.runs.items()}
-        errors = [error for checked in checks for error in checked.errors]
-        if any(checked.timed_out for checked in checks):
-            errors.append("the time limit of a check")
-        failing = [each for each in tests if _worst(outcomes, each) != "passed"]
-        return cls(failing, errors, [checked.proof for checked in checks])
-
-
-def _passed(standing: str) -> bool:
-    return standing == "passed"
-
-
-def _worst(outcomes: Mapping[str, str], test: str) -> str:
-    if test in outcomes:
-        return outcomes[test]
-    mine = [kind for node, kind in outcomes.items() if node.partition("[")[0] == test]
-    return next((kind for kind in mine if kind != "passed"), "passed" if mine else "missing")
-
 
 def _claims(part: Part) -> set[str]:
     """Its own test too, unless that waits for an implementation that is not there yet."""
     verdict = part.verdict
+    if verdict.expectation:
+        return set()  # its test passes only with the commit that comes last
     own = {task.node_id for task in part.tasks if task.verdict and not task.verdict.implementation}
     return {*own, *verdict.tests_changed, *verdict.tests_added}
 

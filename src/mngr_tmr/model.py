@@ -16,6 +16,7 @@ class Outcome(StrEnum):
 
     FIXED = "fixed"
     IMPROVED = "improved"
+    EXPECTATION = "expectation changed"
     UNCHANGED = "unchanged"
     BLOCKED = "blocked"
     NO_RESULT = "no result"
@@ -181,6 +182,14 @@ class Verdict:
     proofs: tuple[Proof, ...] = ()
     artifacts: str = ""
     """The folder, relative to the run's, with what the test left when it ran with the work."""
+    expectation: str = ""
+    """A commit on the task's base with which the test passes only because the test was changed."""
+    block: str = ""
+    """The block that a test with a changed expectation cites."""
+    mutants: str = ""
+    """How a test change was measured: the seed, and how many mutants the old and new tests kill."""
+    flags: tuple[str, ...] = ()
+    """Lines of the implementation that name a test or the test runner: `file:line: text (why)`."""
 
 
 @dataclass
@@ -236,7 +245,7 @@ class Pick:
     """A commit of the branch."""
 
     kind: str
-    """other or implementation"""
+    """other, implementation or expectation"""
     tasks: tuple[str, ...]
     commit: str
     tree: str
@@ -337,6 +346,8 @@ class Run:
     evictions: list[Eviction] = field(default_factory=list)
     gates: dict[str, bool] = field(default_factory=dict)
     """tree and tests, as one key -> whether it passed"""
+    shaky: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The same key -> tests that failed there at first, and were not held against the tree"""
     unsteady: set[str] = field(default_factory=set)
     """Tests that failed at a gate, and then passed there or failed at the base just as well."""
     conflicts: list[str] = field(default_factory=list)

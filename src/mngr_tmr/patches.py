@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,6 +140,32 @@ def show(repo: Repo, commit: str, path: str) -> str | None:
     """A file as it is in a commit; None where it is not."""
     done = repo.attempt("cat-file", "blob", f"{commit}:{path}")
     return None if done.code else done.stdout.decode("utf-8", "replace")
+
+
+def added_lines(repo: Repo, base: str, head: str) -> list[tuple[str, int, str]]:
+    """Path, line number and text of every line that a change adds."""
+    found: list[tuple[str, int, str]] = []
+    for each in changes(repo, base, head):
+        words = (
+            "diff-tree",
+            "-p",
+            "-U0",
+            "--no-renames",
+            "--no-prefix",
+            base,
+            head,
+            "--",
+            each.path,
+        )
+        number = 0
+        for line in repo.git(*words).decode("utf-8", "replace").split("\n"):
+            hunk = re.match(r"@@ -\S+ \+(\d+)", line)
+            if hunk:
+                number = int(hunk[1])
+            elif number and line.startswith("+"):
+                found.append((each.path, number, line[1:]))
+                number += 1
+    return found
 
 
 def diff(repo: Repo, base: str, head: str) -> str:

@@ -252,7 +252,9 @@ class Pipeline:
     def _dispatch(self) -> None:
         fleet = self._fleet()
         scratch = self._folder / "scratch"
-        inspector = RealInspector(self.run, self._repo, self._bench, self._project, scratch)
+        known = touching.load(self._api.world.home, self.run.repository)
+        needs = {test: files for test, (commit, files) in known.items() if commit == self.run.base}
+        inspector = RealInspector(self.run, self._repo, self._bench, self._project, scratch, needs)
         with (
             ThreadPoolExecutor(max_workers=THREADS) as executor,
             self._ending_checks(executor),

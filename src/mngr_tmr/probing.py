@@ -29,6 +29,10 @@ class Probed:
     errors: list[str] = field(default_factory=list)
     touched: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """The files each test needed; None where that cannot be told."""
+    reached: dict[str, dict[str, frozenset[int]]] = field(default_factory=dict)
+    """The lines each test reached, by file."""
+    mutants: dict[int, dict[str, str]] = field(default_factory=dict)
+    """How the tests went with each mutant that tells something."""
     finished: int | None = None
     """The exit status that pytest ended with, if it did."""
     stages: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
@@ -54,6 +58,13 @@ def parse(data: bytes, nonce: str) -> Probed:
             _note(probed, entry)
         elif "touched" in entry:
             probed.touched[_text(entry, "touched")] = _files(entry)
+        elif "reached" in entry:
+            files = probed.reached.setdefault(_text(entry, "reached"), {})
+            files[_text(entry, "file")] = _lines(entry)
+        elif "mutant" in entry:
+            number, outcomes = entry.get("mutant"), entry.get("outcomes")
+            if type(number) is int and isinstance(outcomes, dict):
+                probed.mutants[number] = {node: str(each) for node, each in outcomes.items()}
         elif "finished" in entry:
             code = entry.get("finished")
             probed.finished = code if isinstance(code, int) else None
@@ -117,6 +128,15 @@ def _files(entry: Mapping[str, Json]) -> tuple[str, ...] | None:
     if entry.get("alone") is not True or not isinstance(files, list):
         return None
     return tuple(each for each in files if isinstance(each, str))
+
+
+def _lines(entry: Mapping[str, Json]) -> frozenset[int]:
+    lines = entry.get("lines")
+    return (
+        frozenset(each for each in lines if type(each) is int)
+        if isinstance(lines, list)
+        else frozenset()
+    )
 
 
 def _entries(data: bytes) -> Iterator[Mapping[str, Json]]:

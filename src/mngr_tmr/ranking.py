@@ -119,6 +119,8 @@ def ending_of(task: Task) -> str:
     if latest is None or latest.ended is None:
         return "unfinished"
     if verdict is not None and verdict.ruling is Ruling.ACCEPTED:
+        if verdict.expectation:
+            return str(Outcome.EXPECTATION)
         return "fixed" if verdict.implementation or task.want == "fix" else "improved"
     if verdict is not None and verdict.ruling is Ruling.REFUSED:
         return "refused"

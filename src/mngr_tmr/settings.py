@@ -71,6 +71,8 @@ class Project:
     """Tests may use the network."""
     readable: tuple[str, ...] = ()
     """Further paths that tests may read, for instance `~/.cache/uv`."""
+    mutant_seconds: int = 20
+    """Seconds for the mutants that a changed test is measured with; 0 makes none."""
     prompts: str = ""
     """A folder with templates that replace the packaged ones of the same name."""
 

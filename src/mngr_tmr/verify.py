@@ -1,90 +1,102 @@
-"""Verification: what an agent claims counts for nothing until it was seen here.
+"""Verification: nothing an agent says is believed, and what its change does is measured.
 
-On the task's base the agent's range is cut by path into an implementation part and the rest, and
-each part has to earn its place in a clean checkout.
+The change is cut by path into implementation, tests and documents, and each part is judged for
+itself. A fix is the implementation part with the tests and the data of the base. What passes only
+because a test was changed is a changed expectation, for a person to decide.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from mngr.git import Repo
 from mngr.outcome import cleaned
-from mngr_tmr import assertions, judges, patches
-from mngr_tmr.bench import Bench, Check, Checked
-from mngr_tmr.model import Baseline, Ended, Proof, Ruling, Run, Task, Try, Verdict
+from mngr_tmr import assertions, patches
+from mngr_tmr.bench import Bench, Check
+from mngr_tmr.cases import Case, Refusal, failure, function, outcome
+from mngr_tmr.flags import Added, expected, flags
+from mngr_tmr.measuring import Measure
+from mngr_tmr.model import Baseline, Ruling, Run, Task, Try, Verdict
+from mngr_tmr.parts import Kind, Parts
 from mngr_tmr.settings import Project
-from mngr_tmr.weakening import weaker
+from mngr_tmr.strange import refuse_strange
+from mngr_tmr.testchange import Change, Taken, TestJudge
 
-SIZE_LIMIT = 1 << 20
 REASON_LIMIT = 2000
-
-
-@dataclass
-class Case:
-    """One try under verification, and what was found out so far."""
-
-    task: Task
-    each: Try
-    ended: Ended
-    proofs: list[Proof] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-    artifacts: str = ""
-
-    @property
-    def base(self) -> str:
-        return self.each.base
-
-    @property
-    def head(self) -> str:
-        return self.ended.head
-
-
-class Refusal(Exception):
-    """Why the work is not taken."""
+CONCERNED = 60.0
+"""Seconds of other tests that run with a fix, of those known to need a file it changes."""
+FLAKY = 3
+"""A test that passes sometimes has to pass so many times as often."""
+FIX = "with its fix, the tests as they were"
+OTHERS = "what else it turns green"
 
 
 @dataclass(frozen=True)
-class Touched:
-    """Tests that a range changes or adds, and why it makes one weaker, if it does."""
+class Split:
+    """Commits on the base with one kind of changes each; nothing where there are none."""
 
-    changed: tuple[str, ...] = ()
-    added: tuple[str, ...] = ()
-    without_commands: tuple[str, ...] = ()
-    around: tuple[str, ...] = ()
-    """Files in which something else than the body of a test differs."""
+    implementation: str = ""
+    tests: str = ""
+    documents: str = ""
 
-    @property
-    def tests(self) -> tuple[str, ...]:
-        return (*self.changed, *self.added)
+
+@dataclass(frozen=True)
+class Fix:
+    commit: str = ""
+    green: tuple[str, ...] = ()
+    why: str = ""
+    """Why it is none."""
 
 
 class RealInspector:
-    def __init__(self, run: Run, repo: Repo, bench: Bench, project: Project, folder: Path) -> None:
+    def __init__(
+        self,
+        run: Run,
+        repo: Repo,
+        bench: Bench,
+        project: Project,
+        folder: Path,
+        needs: Mapping[str, frozenset[str]] | None = None,
+    ) -> None:
+        """`needs` are the files that each test is known to need."""
         self._run, self._repo, self._bench = run, repo, bench
         self._project, self._folder = project, folder
+        self._needs = needs or {}
+
+    @cached_property
+    def _parts(self) -> Parts:
+        files = {test.file for test in self._run.tests.values()}
+        return Parts(self._repo, self._run.base, self._project, files)
+
+    @cached_property
+    def _judge(self) -> TestJudge:
+        measure = Measure(self._repo, self._bench)
+        budget = float(self._project.mutant_seconds)
+        return TestJudge(self._run, self._repo, self._parts, measure, budget)
 
     # the front
 
     def verify(self, task: Task, each: Try) -> Verdict:
         assert each.ended is not None
-        case = Case(task, each, each.ended)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        case = Case(task, each, each.ended, self._bench, float(self._project.check_timeout))
         try:
             return self._verified(case)
         except Refusal as refusal:
             return self._verdict(case, Ruling.REFUSED, cleaned(str(refusal), REASON_LIMIT))
 
     def released_base(self, canary: Task, verdict: Verdict) -> str:
-        """Only its fix: whether the canary's test changes are any good is not said yet."""
+        """Only its fix: whether the canary's test changes are any good is not known yet."""
         return verdict.implementation
 
     def passes(self, node_id: str, commit: str) -> bool:
-        return self._bench.check(Check("after the canary's fix", commit, (node_id,))).passed(
-            [node_id]
-        )
+        check = Check("after the canary's fix", commit, (node_id,))
+        return self._bench.check(check).passed([node_id])
 
     def _verdict(self, case: Case, ruling: Ruling, reason: str) -> Verdict:
         remarks, proofs = tuple(case.remarks), tuple(case.proofs)
@@ -93,63 +105,63 @@ class RealInspector:
     # one thing after another, cheap ones first
 
     def _verified(self, case: Case) -> Verdict:
-        self._refuse_strange(case)
-        implementation, other = self._split(case)
-        if not implementation and not other:
+        refuse_strange(self._repo, self._project, case.base, case.head)
+        split = self._split(case)
+        if split == Split():
             return self._nothing_needed(case)
-        touched = self._touched(case, other)
-        self._passes(case, [case.task.node_id, *touched.tests])
-        self._fails_as_no_op(case, touched)
-        green: tuple[str, ...] = ()
-        together = False
-        if implementation:
-            green, together = self._earned(case, touched, other)
-        if not green and not other:
-            raise Refusal("its implementation changes are not needed by its test")
-        if implementation and not green:
-            case.remarks.append("its implementation changes are not needed by its test: left out")
+        fix = self._fix(case, split.implementation)
+        taken = self._tests(case, split, fix)
+        if taken is not None and taken.expectation:
+            return self._expectation(case, split, taken)
+        other = self._other(case, split, taken)
+        if not fix.commit and not other:
+            raise Refusal(fix.why or "it changes nothing that its test needs")
+        if case.task.want == "fix" and not fix.commit:
+            raise Refusal(fix.why or "its test still fails: only documents are changed")
+        if split.implementation and not fix.commit:
+            case.remarks.append(f"left out: {fix.why}")
         return replace(
             self._verdict(case, Ruling.ACCEPTED, "verified"),
-            implementation=implementation if green else "",
+            implementation=fix.commit,
             other=other,
-            together=together,
-            turned_green=green,
-            tests_changed=touched.changed,
-            tests_added=touched.added,
+            together=bool(fix.commit and taken and taken.needs_fix),
+            turned_green=self._turned_green(fix, taken),
+            tests_changed=taken.touched.changed if taken else (),
+            tests_added=taken.touched.added if taken else (),
+            mutants=taken.mutants if taken else "",
+            flags=self._flags(case, fix.commit),
         )
 
-    def _refuse_strange(self, case: Case) -> None:
-        if not patches.descends(self._repo, case.base, case.head):
-            raise Refusal("its commits do not build on the commit it was given")
-        found = patches.changes(self._repo, case.base, case.head)
-        forbidden = [each.path for each in found if self._project.is_forbidden(each.path)]
-        if forbidden:
-            raise Refusal(f"changes forbidden paths: {', '.join(forbidden[:5])}")
-        for each in found:
-            old, new = (patches.show(self._repo, c, each.path) for c in (case.base, case.head))
-            why = judges.changed_judge(each.path, old, new)
-            if why:
-                raise Refusal(why)
-        odd = [each.path for each in found if patches.odd(each)]
-        if odd:
-            raise Refusal(f"adds links or submodules: {', '.join(odd[:5])}")
-        for each in found:
-            if each.new_mode != patches.GONE and self._size(each.new_blob) > SIZE_LIMIT:
-                raise Refusal(f"adds a file larger than 1 MiB: {each.path}")
+    def _turned_green(self, fix: Fix, taken: Taken | None) -> tuple[str, ...]:
+        """With the tests that were added and are red without the fix."""
+        added = taken.touched.added if taken and taken.needs_fix and fix.commit else ()
+        return (*fix.green, *added)
 
-    def _size(self, blob: str) -> int:
-        return int(self._repo.line("cat-file", "-s", blob))
-
-    def _split(self, case: Case) -> tuple[str, str]:
-        is_implementation = self._project.is_implementation
-        subject = (case.ended.summary or case.task.node_id).splitlines()[0][:72]
-        return (
-            self._only(case, "implementation", is_implementation, subject),
-            self._only(case, "other", lambda path: not is_implementation(path), subject),
+    def _expectation(self, case: Case, split: Split, taken: Taken) -> Verdict:
+        return replace(
+            self._verdict(case, Ruling.ACCEPTED, "passes only because its expectation was changed"),
+            expectation=taken.commit,
+            other=split.documents,
+            tests_changed=taken.touched.changed,
+            tests_added=taken.touched.added,
+            block=assertions.blocks(taken.touched.before[function(case.own)]).strip()[:4000],
+            mutants=taken.mutants,
+            flags=self._flags(case, taken.commit if taken.commit != split.tests else ""),
         )
 
-    def _only(self, case: Case, part: str, keep: Callable[[str], bool], subject: str) -> str:
-        self._folder.mkdir(parents=True, exist_ok=True)
+    def _split(self, case: Case) -> Split:
+        return Split(
+            self._only(case, "implementation", Kind.IMPLEMENTATION),
+            self._only(case, "tests", Kind.TEST),
+            self._only(case, "documents", Kind.DOCUMENT),
+        )
+
+    def _only(self, case: Case, part: str, *kinds: Kind) -> str:
+        subject = (case.ended.summary or case.own).splitlines()[0][:72]
+
+        def keep(path: str) -> bool:
+            return self._parts.kind(path) in kinds
+
         commit = patches.only(self._repo, self._folder, case.base, case.head, keep, subject)
         if commit:  # kept from git's own cleaning until the branch, or nobody, has it
             name = f"{case.task.id}/{case.each.number}/{part}"
@@ -159,161 +171,160 @@ class RealInspector:
     def _nothing_needed(self, case: Case) -> Verdict:
         """No change is success, if the test indeed passes and did so from the start."""
         if case.task.want == "fix":
-            self._passes(case, [case.task.node_id])
+            check = Check("without any change", case.head, (case.own,), keep=self._keep(case))
+            for _ in range(max(1, self._run.options.repeats)):
+                checked = case.check(check)
+                if outcome(checked, case.own) != "passed":
+                    raise Refusal(failure(checked, case.own, "without any change"))
             self._refuse_luck(case)
         return self._verdict(case, Ruling.UNCHANGED, "nothing needed to change")
 
+    def _keep(self, case: Case) -> str:
+        # Not below the folder of what came from the agent, which could put something there itself.
+        case.artifacts = f"verified/{case.task.id}/{case.each.number}"
+        return case.artifacts
+
     def _refuse_luck(self, case: Case) -> None:
         """It passes, but failed before on the very same files: that is not over."""
-        before = self._run.baseline.get(case.task.node_id, Baseline()).runs
+        before = self._run.baseline.get(case.own, Baseline()).runs
         failed = sum(1 for each in before if each.outcome == "failed")
         if failed and case.base == self._run.base:
             told = f"it failed in {failed} of {len(before)} runs before any agent"
             raise Refusal(f"{told}, and passes now although nothing was changed")
 
-    # tests
+    # the fix
 
-    def _touched(self, case: Case, other: str) -> Touched:
-        """By function; what stands around the tests of a file is told apart."""
-        changed: list[str] = []
-        added: list[str] = []
-        silent: list[str] = []
-        around: list[str] = []
-        for each in patches.changes(self._repo, case.base, other) if other else ():
-            if not each.path.endswith(".py"):
-                continue
-            old = patches.show(self._repo, case.base, each.path) or ""
-            new = patches.show(self._repo, case.head, each.path) or ""
-            _refuse_less(each.path, old, new)
-            names, fresh = assertions.changed_tests(old, new)
-            after = assertions.functions(new)
-            quiet = [n for n in (*names, *fresh) if not assertions.runs_commands(after[n])]
-            silent += [f"{each.path}::{name}" for name in quiet]
-            changed += [f"{each.path}::{name}" for name in names]
-            added += [f"{each.path}::{name}" for name in fresh]
-            around += [each.path] if assertions.changes_around(old, new) else []
-        own = case.task.node_id.partition("::")[0]
-        strays = [each for each in added if each.partition("::")[0] != own]
-        if strays:
-            raise Refusal(f"adds tests outside its test's file: {', '.join(strays[:3])}")
-        return Touched(tuple(changed), tuple(added), tuple(silent), tuple(around))
+    def _fix(self, case: Case, implementation: str) -> Fix:
+        """The implementation part alone has to turn the test green, and may break none."""
+        if not implementation:
+            return Fix()
+        try:
+            self._refuse_broken(case, implementation, self._with_fix(case, implementation))
+            red = self._red(case)
+        except Refusal as refusal:
+            return Fix(why=str(refusal))
+        if case.own not in red:
+            return Fix(why="its implementation changes are not needed by its test")
+        others = tuple(each for each in red if each != case.own)
+        if not others:
+            return Fix(implementation, (case.own,))
+        after = case.check(Check(OTHERS, implementation, others))
+        green = [each for each in others if outcome(after, each) == "passed"]
+        return Fix(implementation, (case.own, *green))
 
-    def _passes(self, case: Case, tests: Sequence[str]) -> None:
-        # Not below the folder of what came from the agent, who could put something there itself.
-        case.artifacts = f"verified/{case.task.id}/{case.each.number}"
-        check = Check("with its work", case.head, tuple(tests), keep=case.artifacts)
-        for _ in range(max(1, self._run.options.repeats)):
-            checked = self._check(case, check)
-            if checked.timed_out:
-                raise Refusal(f"with its work no end after {self._project.check_timeout} s")
-            for each in tests:
-                outcome = _outcome(checked, each)
-                if outcome != "passed":
-                    raise Refusal(_failure(checked, each, outcome))
+    def _with_fix(self, case: Case, implementation: str) -> list[str]:
+        """Tests that passed and do not with the fix; a Refusal if its own does not pass."""
+        others = self._concerned(case, implementation)
+        check = Check(FIX, implementation, (case.own, *others), keep=self._keep(case))
+        broken: set[str] = set()
+        for _ in range(self._repeats(case)):
+            checked = case.check(check)
+            if outcome(checked, case.own) != "passed":
+                raise Refusal(failure(checked, case.own, FIX))
+            broken |= {each for each in others if outcome(checked, each) != "passed"}
+        return sorted(broken)
 
-    def _fails_as_no_op(self, case: Case, touched: Touched) -> None:
-        exempt = set(touched.without_commands)
-        tests = [each for each in touched.tests if each not in exempt]
-        if exempt:
-            case.remarks.append(f"runs no command, so no no-op was tried: {sorted(exempt)[0]}")
-        tests += self._near(case, touched)
-        if not tests:
-            return
-        what = "with commands that do nothing"
-        checked = self._check(case, Check(what, case.head, tuple(tests), noop=True))
-        for each in tests:
-            if _outcome(checked, each) == "passed":
-                raise Refusal(f"{each} passes also when the commands do nothing")
+    def _repeats(self, case: Case) -> int:
+        repeats = max(1, self._run.options.repeats)
+        return repeats * FLAKY if self._standing(case.own) == "flaky" else repeats
 
-    def _near(self, case: Case, touched: Touched) -> list[str]:
-        """Tests that stand on changed code, and that noticed before when commands did nothing."""
-        folders = {os.path.dirname(path) for path in touched.around}
-        near = [
-            test
-            for test in self._run.tests
-            if any(not folder or test.startswith(f"{folder}/") for folder in folders)
-            and test.partition("[")[0] not in touched.tests
-        ]
-        if not near:
-            return []
-        what = "before it, with commands that do nothing"
-        checked = self._bench.check(Check(what, case.base, tuple(near), noop=True))
-        case.proofs.append(checked.proof)
-        return [each for each in near if checked.outcome(each) == "failed"]
+    def _standing(self, node_id: str) -> str:
+        return self._run.baseline.get(node_id, Baseline()).standing
 
-    # implementation
-
-    def _earned(self, case: Case, touched: Touched, other: str) -> tuple[tuple[str, ...], bool]:
-        """The tests that the patch turns from red to green, and whether the rest needs it."""
-        own = case.task.node_id
-        tests = dict.fromkeys([own, *touched.tests])
+    def _red(self, case: Case) -> list[str]:
+        """Its test and all others that are red at the base, with the evidence for its own."""
         known = [n for n, each in self._run.baseline.items() if each.standing == "failed"]
         elsewhere = case.base != self._run.base
-        before = self._bench.check(
-            Check(
-                "without its implementation",
-                other or case.base,
-                (*tests, *(known if elsewhere else ())),
-            )
-        )
-        case.proofs.append(before.proof)
-        red = [each for each in tests if before.errors or _outcome(before, each) != "passed"]
-        if not red:
-            return (), False
-        more = [n for n in known if not elsewhere or before.outcome(n) != "passed"]
-        wanted = tuple(dict.fromkeys([*red, *more]))
-        after = self._check(case, Check("what it turns green", case.head, wanted))
-        green = tuple(each for each in wanted if _outcome(after, each) == "passed")
-        carried = (
-            before.errors or set(red) & set(touched.tests) or _touches(self._repo, case, other)
-        )
-        return green, bool(other and carried)
+        tests = dict.fromkeys([case.own, *(known if elsewhere else ())])
+        before = case.check(Check("before the fix", case.base, tuple(tests)), collects=False)
+        flaky = not elsewhere and self._standing(case.own) == "flaky"
+        own = [case.own] if flaky or outcome(before, case.own) != "passed" else []
+        rest = [n for n in known if not elsewhere or outcome(before, n) != "passed"]
+        return list(dict.fromkeys([*own, *rest]))
 
-    def _check(self, case: Case, check: Check) -> Checked:
-        checked = self._bench.check(check)
-        case.proofs.append(checked.proof)
-        if checked.errors:
-            raise Refusal(f"it does not collect: {checked.errors[0]}")
-        return checked
+    def _concerned(self, case: Case, implementation: str) -> list[str]:
+        """Tests that passed and need a changed file; the gate runs all others."""
+        paths = {each.path for each in patches.changes(self._repo, case.base, implementation)}
+        found: list[str] = []
+        left = CONCERNED
+        for test, files in sorted(self._needs.items()):
+            baseline = self._run.baseline.get(test, Baseline())
+            seconds = max((run.seconds for run in baseline.runs), default=0.0)
+            if paths & files and baseline.standing == "passed" and seconds <= left:
+                found.append(test)
+                left -= seconds
+        return found
+
+    def _refuse_broken(self, case: Case, implementation: str, broken: list[str]) -> None:
+        """Only what fails twice with the fix, and passes without it."""
+        if not broken:
+            return
+        again = case.check(Check(f"{FIX}, once more", implementation, tuple(broken)))
+        still = [each for each in broken if outcome(again, each) != "passed"]
+        if still:
+            base = case.check(Check("what it breaks, at the base", case.base, tuple(still)))
+            lost = [each for each in still if outcome(base, each) == "passed"]
+            if lost:
+                raise Refusal(f"its fix breaks {lost[0]}")
+
+    # tests and documents
+
+    def _tests(self, case: Case, split: Split, fix: Fix) -> Taken | None:
+        """A test change that is not good enough does not take a good fix with it."""
+        if not split.tests:
+            return None
+        change = self._change(case, split, fix)
+        try:
+            return replace(self._judge.judged(case, change), commit=change.both)
+        except Refusal as refusal:
+            if not fix.commit and not split.documents:
+                raise
+            case.remarks.append(f"its test change was left out: {refusal}")
+            return None
+
+    def _change(self, case: Case, split: Split, fix: Fix) -> Change:
+        if fix.commit:
+            both = self._only(case, "both", Kind.IMPLEMENTATION, Kind.TEST)
+            return Change(split.tests, fix.commit, both, fix.green)
+        if split.implementation and case.task.want == "fix":
+            alone = self._bench.check(Check("its test change alone", split.tests, (case.own,)))
+            case.proofs.append(alone.proof)
+            if outcome(alone, case.own) != "passed":
+                both = self._only(case, "both", Kind.IMPLEMENTATION, Kind.TEST)
+                return Change(split.tests, "", both)
+        return Change(split.tests, "", split.tests)
+
+    def _other(self, case: Case, split: Split, taken: Taken | None) -> str:
+        if taken is None:
+            return split.documents
+        if not split.documents:
+            return split.tests
+        return self._only(case, "other", Kind.TEST, Kind.DOCUMENT)
+
+    # special cases
+
+    def _flags(self, case: Case, commit: str) -> tuple[str, ...]:
+        """Lines that name a test, its data or its runner, or have what a test expects."""
+        if not commit:
+            return ()
+        lines = [
+            Added(*each)
+            for each in patches.added_lines(self._repo, case.base, commit)
+            if self._parts.kind(each[0]) is Kind.IMPLEMENTATION
+        ]
+        paths = sorted({line.path for line in lines})
+        old = "\n".join(patches.show(self._repo, case.base, path) or "" for path in paths)
+        file, _, name = function(case.own).partition("::")
+        source = patches.show(self._repo, case.base, file) or ""
+        test = assertions.functions(source).get(name)
+        wanted = sorted(expected(test)) if test else []
+        found = flags(lines, [case.own, *_data(test)], wanted, old)
+        alone = [path for path in paths if self._parts.only_tests_use(path)]
+        return (*found, *(f"{path}:1: (only tests use this file)" for path in alone))
 
 
-def _outcome(checked: Checked, test: str) -> str:
-    """Of a test, or of all that one function stands for."""
-    runs = [run for node, run in checked.runs.items() if node.partition("[")[0] == test]
-    if test in checked.runs:
-        return checked.runs[test].outcome
-    if not runs:
-        return "missing"
-    return next((run.outcome for run in runs if run.outcome != "passed"), "passed")
-
-
-def _failure(checked: Checked, test: str, outcome: str) -> str:
-    run = checked.runs.get(test)
-    if run is None or not run.message:
-        return f"{test} is {outcome} with its work"
-    first = run.message.strip().splitlines()[0][:200] if run.message.strip() else ""
-    return f"{test} is {outcome} with its work: {run.exception}: {first}"
-
-
-def _touches(repo: Repo, case: Case, other: str) -> bool:
-    """Whether the rest touches the very file of the test that needs the implementation."""
-    if not other:
-        return False
-    file = case.task.node_id.partition("::")[0]
-    return any(each.path == file for each in patches.changes(repo, case.base, other))
-
-
-def _refuse_less(path: str, old: str, new: str) -> None:
-    """A file of tests may not ask for less than before, nor choose its own judge."""
-    removed = assertions.removed_tests(old, new)
-    if removed:
-        raise Refusal(f"removes the test {path}::{removed[0]}")
-    hooks = assertions.changed_hooks(old, new)
-    if hooks:
-        raise Refusal(f"changes how pytest runs tests: {path}::{hooks[0]}")
-    before, after = assertions.functions(old), assertions.functions(new)
-    for name, function in before.items():
-        if name in after and not assertions.same(function, after[name]):
-            why = weaker(function, after[name])
-            if why:
-                raise Refusal(f"{path}::{name}: {why}")
+def _data(test: ast.AST | None) -> list[str]:
+    """Names of files in the source of a test."""
+    nodes = ast.walk(test) if test is not None else ()
+    texts = [each.value for each in nodes if isinstance(each, ast.Constant)]
+    return [t for t in texts if isinstance(t, str) and re.fullmatch(r"[\w./-]+\.\w{1,5}", t)]

@@ -23,6 +23,21 @@ def weaker(old: ast.AST, new: ast.AST) -> str:
     return _excused(old, new, block) or _elsewhere(old, new, block) or _lost(old, new, block)
 
 
+def expects_else(old: ast.AST, new: ast.AST) -> bool:
+    """Whether the new test expects something that its block shows and the old one did not."""
+    block = blocks(old)
+    known = {literal for each in assertions(old) for literal in each.literals} | {*_given(old)}
+    fresh = {literal for each in assertions(new) for literal in each.literals} | {*_given(new)}
+    return any(_shown(each, block) for each in fresh - known)
+
+
+def beyond_only(old: ast.AST, new: ast.AST) -> bool:
+    """Whether all that it does is to remove assertions about commands that its block has not."""
+    before, after = Counter(assertions(old)), Counter(assertions(new))
+    gone, block, held = before - after, blocks(old), commands(old)
+    return bool(gone) and not after - before and all(_beyond(each, block, held) for each in gone)
+
+
 def _excused(old: ast.AST, new: ast.AST, block: str) -> str:
     """Marks that skip a test, and values that it is no longer tried with."""
     before, after = _marks(old), _marks(new)
@@ -139,7 +154,8 @@ def _first_words(command: str) -> str:
 def _backed(old: Assertion, new: Assertion, block: str) -> bool:
     """Another literal in the same place must be one that the block shows."""
     fresh = [literal for literal in new.literals if literal not in old.literals]
-    return bool(fresh) and all(_shown(literal, block) for literal in fresh)
+    less = any(literal in text for literal in fresh for text in old.literals)  # a part of it
+    return bool(fresh) and not less and all(_shown(literal, block) for literal in fresh)
 
 
 def _shown(literal: str, block: str) -> bool:

@@ -87,6 +87,7 @@ def _repair(view: View, rank: int, pick: Pick) -> Html:
         ),
         _reason(pick, tasks),
         _turned_green(view, tasks),
+        _flags(tasks),
         folded("Evidence", evidence(view, pick, "")),
         _short_diff(view, pick) if rank <= DIFFS else "",
         class_="card",
@@ -114,12 +115,49 @@ def _turned_green(view: View, tasks: Sequence[Task]) -> Child:
     return join((el("p", "Turns green:"), few([view.test_link(each) for each in green])))
 
 
+def _flags(tasks: Sequence[Task]) -> Child:
+    return flagged([each for task in tasks if task.verdict for each in task.verdict.flags])
+
+
+def flagged(flags: Sequence[str]) -> Child:
+    """Lines of the change that look like special cases for a test."""
+    if not flags:
+        return None
+    lines = [el("code", shortened(each, 300)) for each in dict.fromkeys(flags)]
+    return join((el("p", "Special cases for tests, to be reviewed:", class_="warn"), listed(lines)))
+
+
+def expectations(view: View) -> Part:
+    """Each beside the block that its test cites: a person decides which of the two is right."""
+    picks = [pick for pick in view.run.picks if pick.kind == "expectation"]
+    return len(picks), [_expectation(view, pick) for pick in picks]
+
+
+def _expectation(view: View, pick: Pick) -> Html:
+    tasks = [view.run.tasks[each] for each in pick.tasks if each in view.run.tasks]
+    block = next((task.verdict.block for task in tasks if task.verdict), "")
+    cited = pre(block, 8000) if block else el("p", "It cites no block.", class_="faint")
+    text = view.repository.diff(view.parent(pick), pick.commit)
+    sides = (el("div", el("p", "The test cites:"), cited), el("div", diff(text, DIFF_LINES)))
+    return el(
+        "div",
+        el("h3", pick.subject, id=f"c-{pick.commit[:12]}"),
+        el("p", view.commit_link(pick), " · ", agents(tasks), class_="meta"),
+        el("p", "Nothing was fixed: the test passes only because the test was changed."),
+        el("p", *(view.test_link(task.node_id) for task in tasks)),
+        el("div", *sides, class_="beside two"),
+        _flags(tasks),
+        folded("Evidence", evidence(view, pick, "")),
+        class_="card",
+    )
+
+
 def evidence(view: View, pick: Pick, up: str) -> Html:
     """What verification ran for the one who is quoted, and the gate of this very tree."""
     task = view.run.tasks.get(pick.tasks[0]) if pick.tasks else None
     verdict = task.verdict if task else None
     gate = view.gate(pick)
-    proofs = (verdict.proofs if verdict and pick.kind == "implementation" else ()) + (
+    proofs = (verdict.proofs if verdict and pick.kind != "other" else ()) + (
         gate.proofs if gate else ()
     )
     return view.evidence(proofs, up)
@@ -133,7 +171,7 @@ def _short_diff(view: View, pick: Pick) -> Html:
 
 def changes(view: View) -> Part:
     """The one commit with all of them, and each with its agent."""
-    picks = [pick for pick in view.run.picks if pick.kind != "implementation"]
+    picks = [pick for pick in view.run.picks if pick.kind == "other"]
     return sum(len(pick.tasks) for pick in picks), [_change(view, pick) for pick in picks]
 
 

@@ -6,7 +6,15 @@ from mngr_tmr import forecasting, publishing, ranking
 from mngr_tmr.model import Run, Task
 from mngr_view.layout import page
 from mngr_view.markup import Child, Html, el, join, link, listed, shortened
-from mngr_view.sections import changes, clusters, confusing, needy, not_taken, repairs
+from mngr_view.sections import (
+    changes,
+    clusters,
+    confusing,
+    expectations,
+    needy,
+    not_taken,
+    repairs,
+)
 from mngr_view.view import View
 from mngr_view.words import (
     badge,
@@ -120,6 +128,7 @@ def _sections(view: View) -> list[Section]:
     return [
         ("clusters", "Failures before any agent", *clusters(view)),
         ("repairs", "Repairs of the implementation, best first", *repairs(view)),
+        ("expectations", "Expectations changed, for you to decide", *expectations(view)),
         ("changes", "Changes of tests and documents", *changes(view)),
         ("needy", "Agents that need you", *needy(view)),
         ("left", "Work that was not taken", *not_taken(view)),

@@ -11,6 +11,7 @@ from mngr_view import artifacts
 from mngr_view.artifacts import Recorded, Spoken
 from mngr_view.layout import page
 from mngr_view.markup import Child, Html, cut, diff, el, folded, join, link, listed, pre, table
+from mngr_view.sections import flagged
 from mngr_view.view import View, exit_code
 from mngr_view.words import badge, counted, lasting, moment, used
 
@@ -154,6 +155,8 @@ def _verdict(view: View, task: Task, each: Try) -> Child:
             el("h3", "Verification: ", word),
             el("p", cut(verdict.reason, 4000), class_="text") if _says_more(verdict) else None,
             listed(verdict.remarks) if verdict.remarks else None,
+            el("p", f"Measured: {verdict.mutants}") if verdict.mutants else None,
+            flagged(verdict.flags),
             _named(view, "Turns green", verdict.turned_green),
             _named(view, "Changes", verdict.tests_changed),
             _named(view, "Adds", verdict.tests_added),
@@ -197,6 +200,7 @@ def _parts(verdict: Verdict | None) -> list[tuple[str, str]]:
     return [
         ("Changes of the implementation", verdict.implementation),
         ("Changes of tests and documents", verdict.other),
+        ("The changed expectation", verdict.expectation),
     ]
 
 

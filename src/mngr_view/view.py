@@ -112,10 +112,12 @@ class View:
 
 
 TO_FAIL = (
-    "without its implementation",
+    "before the fix",
+    "its test change without the fix",
     "with commands that do nothing",
-    "before it, with commands that do nothing",
-    "what it turns green",
+    "the tests as they were",
+    "the tests as they were, with commands that do nothing",
+    "what else it turns green",
 )
 """Checks that prove something although tests fail in them, or because they do."""
 

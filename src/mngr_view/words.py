@@ -10,6 +10,7 @@ from mngr_view.markup import Html, el, shortened
 
 ORDER = (
     "unfinished",
+    "expectation changed",
     "blocked",
     "no result",
     "died",
@@ -38,6 +39,7 @@ MOODS = {
     "cancelled": "quiet",
     "not selected": "quiet",
     "unfinished": "busy",
+    "expectation changed": "warn",
     "blocked": "warn",
     "refused": "warn",
     "evicted": "warn",

@@ -32,8 +32,9 @@ WORDS_SOURCE = """
 from pathlib import Path
 
 
-def test_words():
-    assert Path(__file__).with_name("words.txt").read_text() == "these words\\n"
+def test_words():  # the folder in two pieces: nothing but the gate knows that it is read
+    words = Path(__file__).parents[1].joinpath("do" "cs", "wor" "ds.txt")
+    assert words.read_text() == "these words\\n"
 """
 
 COMMANDS = {
@@ -49,9 +50,7 @@ class Lab:
     def __init__(self, cli: Cli) -> None:
         self.cli, self.folder = cli, cli.base / "lab"
         self.source = kit.source(*SPECS)
-        files = {kit.FILE: self.source, FINE: FINE_SOURCE, "NOTES.md": "notes\n"}
-        files |= {"tests/test_words.py": WORDS_SOURCE, "tests/words.txt": "these words\n"}
-        self.base = kit.write(cli, COMMANDS, files)
+        self.base = self._write(cli)
         self.repo = local_repository(str(cli.repo))
         config = Config.load(str(cli.home), str(cli.repo), {}, [])
         self.project = Project(pytest=kit.PYTEST)
@@ -64,6 +63,11 @@ class Lab:
         self.verdicts: dict[str, Verdict] = {}
         self.gates: list[Mapping[str, Any]] = []
         """What the last integration's gates said."""
+
+    def _write(self, cli: Cli) -> str:
+        files = {kit.FILE: self.source, FINE: FINE_SOURCE, "NOTES.md": "notes\n"}
+        files |= {"tests/test_words.py": WORDS_SOURCE, "docs/words.txt": "these words\n"}
+        return kit.write(cli, COMMANDS, files)
 
     def _baseline(self) -> Run:
         run = self.new_run("plain")
@@ -113,8 +117,16 @@ class Lab:
 
     # the branch
 
-    def integrate(self, name: str, tasks: Sequence[Task], resolve: Resolve | None = None) -> Run:
+    def integrate(
+        self,
+        name: str,
+        tasks: Sequence[Task],
+        resolve: Resolve | None = None,
+        known: Run | None = None,
+    ) -> Run:
+        """`known` is an earlier integration, whose gates are remembered."""
         run = self.new_run(name)
+        run.gates, run.shaky = (known.gates, known.shaky) if known else ({}, {})
         run.tasks = {task.id: task for task in tasks}
         self.gates = []
 

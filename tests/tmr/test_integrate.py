@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from mngr.errors import MngrError
 from mngr_tmr import messages, patches, ranking
+from mngr_tmr.bench import Bench, Check, Checked
 from mngr_tmr.codec import to_json
 from mngr_tmr.fold import apply
 from mngr_tmr.model import Eviction, Options, Run, Task
@@ -58,7 +60,7 @@ def tasks(lab: Lab) -> dict[str, Task]:
         "top": (fine, {notes: "From the top\nnotes\n"}),
         "title": (fine, {notes: "A title\nnotes\n"}),
         "page": (fine, {"docs/page.md": "a page\n"}),
-        "bad": (fine, {"tests/words.txt": "other words\n", notes: "All bad\nnotes\n"}),
+        "bad": (fine, {"docs/words.txt": "other words\n", notes: "All bad\nnotes\n"}),
     }
     found = {name: lab.attempt(test, files, name=name) for name, (test, files) in made.items()}
     for name, task in found.items():
@@ -167,7 +169,7 @@ def test_an_answer_that_fails_the_gate_is_not_taken(lab: Lab, tasks: dict[str, T
 
     def resolve(tree: str, base: str, part: str, paths: Sequence[str]) -> str:
         asked.append(part)
-        merged = lab.commit({"tests/words.txt": "no words\n"})
+        merged = lab.commit({"docs/words.txt": "no words\n"})
         return lab.cli.git("rev-parse", f"{merged}^{{tree}}")
 
     run = lab.integrate("wrong", chosen(tasks, "bad", "top", "title"), resolve)
@@ -286,6 +288,76 @@ def test_what_the_branch_claims_is_never_excused_by_the_base(moody: Lab) -> None
     run = moody.integrate("claimed", [task])
     assert run.picks == [] and run.unsteady == set()
     assert [each.reason for each in run.evictions] == [f"breaks {ALPHA.node_id}"]
+
+
+def test_a_test_that_passed_at_the_second_try_is_in_the_evidence(moody: Lab) -> None:
+    """Also of a run that was resumed, which asks no gate again."""
+    task = moody.attempt(ALPHA.node_id, mend("alpha"), name="shaky")
+    (moody.folder / "moods").write_text("bad fine")
+    run = moody.integrate("shaky", [task])
+    told = "Passed at the second try of the gate, or failed without this:\n- tests/test_moody.py"
+    assert told in moody.cli.git("show", "-s", "--format=%B", run.picks[0].commit)
+    again = moody.integrate("shaky", [task], known=run)
+    assert moody.gates == [], "each gate was remembered"
+    assert told in moody.cli.git("show", "-s", "--format=%B", again.picks[0].commit)
+
+
+STALE = kit.Spec("stale", "fine", "fine works")
+
+
+def test_a_changed_expectation_comes_last_and_by_itself(lab: Lab, tasks: dict[str, Task]) -> None:
+    """A test that expects other words than its block shows, beside repairs and documents."""
+    path = "tests/test_stale.py"
+    stale = kit.source(STALE).replace('to_contain("fine works")', 'to_contain("fine runs")')
+    base, plain = lab.base, lab.plain
+    try:
+        lab.base = lab.commit({path: stale})
+        lab.plain = lab._baseline()
+        changed = lab.attempt(f"{path}::test_stale", {path: kit.source(STALE), "docs/page.md": "p"})
+        repair = lab.attempt(GAMMA.node_id, mend("gamma"), name="z-gamma")
+        run = lab.integrate("stale", [changed, repair])
+    finally:
+        lab.base, lab.plain = base, plain
+    assert [pick.kind for pick in run.picks] == ["other", "implementation", "expectation"]
+    assert ranking.counts(run) == {"expectation changed": 1, "fixed": 1}
+    last = run.picks[-1].commit
+    assert lab.cli.git("show", "--format=", "--name-only", last) == path
+    body = lab.cli.git("show", "-s", "--format=%B", last)
+    assert body.startswith("Expectation changed: test_stale\n\nNothing was fixed here")
+    assert "    # stale: it says fine works\n    kit fine" in body
+
+
+class Torn(Bench):
+    """The sessions of candidates do not finish, or none at all."""
+
+    base = ""
+
+    def check(self, check: Check) -> Checked:
+        checked = super().check(check)
+        return checked if check.commit == self.base else replace(checked, finished=False)
+
+
+@pytest.mark.parametrize("base_finishes", [True, False])
+def test_a_gate_that_does_not_finish_is_tried_again_and_blamed_on_work_only_by_comparison(
+    lab: Lab, tasks: dict[str, Task], *, base_finishes: bool
+) -> None:
+    bench, sound = (
+        Torn(lab.api, str(lab.cli.repo), "torn", lab.folder, lab.project, lab.options),
+        lab.bench,
+    )
+    bench.base = lab.base if base_finishes else ""
+    lab.bench = bench
+    try:
+        if base_finishes:
+            run = lab.integrate("torn", chosen(tasks, "page"))
+            reason = "breaks pytest itself, which ends before its tests do"
+            assert [each.reason for each in run.evictions] == [reason]
+        else:
+            with pytest.raises(MngrError, match="pytest did not finish: gate"):
+                lab.integrate("torn", chosen(tasks, "page"))
+    finally:
+        lab.bench = sound
+        bench.close()
 
 
 def test_no_work_is_no_commit(lab: Lab, tasks: dict[str, Task]) -> None:

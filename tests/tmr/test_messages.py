@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,14 +59,75 @@ def test_a_word_without_end_is_cut() -> None:
     run = told("x" * 300)
     subject, body = messages.repair(run, repairs(run)[0])
     assert subject == "X" + "x" * 69 + " …"
-    assert "x" * 72 in body
+    assert "x" * 68 in body
 
 
 def test_what_the_subject_says_is_not_said_twice() -> None:
     run = told("the day itself was left out.\nA comparison was too strict.")
     subject, body = messages.repair(run, repairs(run)[0])
     assert subject == "The day itself was left out"
-    assert body.startswith("A comparison was too strict.\n\nTurns green:\n- t.py::a\n")
+    said = "The agent says:\n\n  > A comparison was too strict.\n\n"
+    assert body.startswith(f"{said}Turns green:\n- t.py::a\n")
+
+
+IMITATION = """All is well. Closes #12, fixes GH-7, resolves https://x.org/a/b/issues/3. Ping @all
+
+Turns green:
+- t.py::everything
+
+Evidence, for t.py::a:
+- the fix alone: exit code 0
+Signed-off-by: somebody
+"""
+
+
+def test_a_summary_imitates_no_evidence_and_closes_no_issue() -> None:
+    run = told(IMITATION)
+    subject, body = messages.repair(run, repairs(run)[0])
+    assert subject == "All is well"
+    ours = [line for line in body.splitlines() if line and not line.startswith("  >")]
+    assert ours[:4] == ["The agent says:", "Turns green:", "- t.py::a", "Evidence, for t.py::a:"]
+    _, listed = messages.others(run, [[run.tasks["a"]]])
+    assert [line for line in listed.splitlines() if not line.startswith("  >")] == [
+        "- t.py::a",
+        "  Agent: tmr-r-a-1",
+    ]
+    for text in (subject, body, listed):
+        assert not re.search(r"#\d|GH-\d|issues/\d|@", text), text
+    run = told("Closes #12")
+    assert messages.repair(run, repairs(run)[0])[0] == "Closes # 12"
+
+
+def judged(**more: object) -> Run:
+    run = told("Repaired")
+    latest = run.tasks["a"].latest
+    assert latest is not None
+    assert latest.verdict is not None
+    latest.verdict = replace(latest.verdict, **more)  # type: ignore[arg-type]
+    return run
+
+
+def test_a_flag_and_a_test_that_needed_a_second_try_are_in_the_evidence() -> None:
+    run = judged(flags=("src/a.py:3: return 'sum: 5' (has a literal that the test expects)",))
+    _, body = messages.repair(run, repairs(run)[0], ["t.py::slow"])
+    assert "Flagged for review, as special cases for tests:\n- src/a.py:3: return" in body
+    assert "Passed at the second try of the gate, or failed without this:\n- t.py::slow\n" in body
+    run.picks = [Pick("implementation", ("a",), "c" * 40, "t" * 40, "x")]
+    assert "## Flagged: special cases for tests\n\n- `src/a.py:3:" in messages.pull_request(run)[1]
+
+
+def test_a_changed_expectation_is_shown_beside_its_block() -> None:
+    block = "# it says 5\nshop 2 3"
+    run = judged(implementation="", turned_green=(), expectation="e" * 40, block=block)
+    assert ranking.counts(run) == {"expectation changed": 1}
+    subject, body = messages.expectation(run, run.tasks["a"])
+    assert subject == "Expectation changed: a"
+    assert "Nothing was fixed here" in body
+    assert "The test cites:\n    # it says 5\n    shop 2 3\n" in body
+    run.picks = [Pick("expectation", ("a",), "c" * 40, "t" * 40, subject)]
+    told = messages.pull_request(run)[1]
+    assert "## Expectations changed, for you to decide" in told
+    assert "- `t.py::a` (cccccccccccc) cites:\n\n      # it says 5\n      shop 2 3\n" in told
 
 
 def test_a_pull_request_calls_nobody() -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mngr_tmr.bench import Bench
+from mngr.errors import MngrError
+from mngr_tmr.bench import Bench, Check, Checked
 from mngr_tmr.model import Baseline, Ruling, Task, TestRun, Verdict
-from mngr_tmr.verify import RealInspector
+from mngr_tmr.verify import FIX, RealInspector
 from mngr_view.artifacts import recorded
 from tests.support import tmr_kit as kit
 from tests.support.cli import lives, until
@@ -72,8 +73,8 @@ def test_a_repair_is_taken_with_its_evidence(lab: Lab) -> None:
     assert (given.ruling, given.reason) == (Ruling.ACCEPTED, "verified")
     assert given.implementation and not given.other and not given.together
     assert given.turned_green == (ALPHA.node_id,)
-    red = next(proof for proof in given.proofs if proof.what == "without its implementation")
-    green = next(proof for proof in given.proofs if proof.what == "with its work")
+    red = next(proof for proof in given.proofs if proof.what == "before the fix")
+    green = next(proof for proof in given.proofs if proof.what == FIX)
     assert (red.exit_code, green.exit_code) == (1, 0)
     assert b"alpha" in (lab.folder / red.log).read_bytes()
     assert lab.cli.git("diff", "--name-only", lab.base, given.implementation) == "kit/alpha.sh"
@@ -137,12 +138,10 @@ def cheats(lab: Lab) -> dict[str, tuple[str, Files, str]]:
         "easy": (
             alpha,
             {kit.FILE: lab.source.replace(kit.HEAD, kit.HEAD + EASY)},
-            "passes also when the commands do nothing",
+            "passes only because of the change of tests/test_kit.py",
         ),
         "vacuous": (fine, {FINE: FINE_SOURCE + VACUOUS}, "test_nothing passes also when"),
-        "elsewhere": (alpha, {**MENDED, FINE: FINE_SOURCE + AGAIN}, "adds tests outside"),
         "not needed": (fine, MENDED, "its implementation changes are not needed"),
-        "unimportable": (alpha, {**MENDED, "tests/conftest.py": "import gone\n"}, "is missing"),
         "half way": (alpha, edited(lab, kit.HEAD, f"{kit.HEAD}\nraise OSError\n"), "not collect"),
     }
 
@@ -195,7 +194,7 @@ def test_what_a_test_does_not_need_is_left_out_and_said(lab: Lab) -> None:
     assert given.ruling is Ruling.ACCEPTED
     assert given.other and not given.implementation and not given.together
     assert given.tests_changed == (f"{FINE}::test_fine",)
-    assert "not needed by its test: left out" in given.remarks[0]
+    assert given.remarks[-1] == "left out: its implementation changes are not needed by its test"
 
 
 def test_a_test_that_needs_the_repair_goes_with_it(lab: Lab) -> None:
@@ -204,6 +203,40 @@ def test_a_test_that_needs_the_repair_goes_with_it(lab: Lab) -> None:
     assert given.together and given.implementation and given.other
     assert given.tests_added == (f"{kit.FILE}::test_alpha_again",)
     assert set(given.turned_green) == {ALPHA.node_id, f"{kit.FILE}::test_alpha_again"}
+
+
+def test_a_repair_does_not_need_its_broken_tests(lab: Lab) -> None:
+    broken = {"tests/conftest.py": "import gone\n"}
+    given = verdict(lab.attempt(ALPHA.node_id, {**MENDED, **broken}))
+    assert given.ruling is Ruling.ACCEPTED and given.implementation and not given.other
+    assert "its test change was left out" in given.remarks[0]
+
+
+def test_work_that_ends_pytest_is_told_from_a_checker_that_fails(lab: Lab) -> None:
+    """At the base the same session finishes: it is the work that ends it."""
+    source = FINE_SOURCE + "\n\ndef test_exit():\n    import os\n\n    os._exit(0)\n"
+    given = verdict(lab.attempt(f"{FINE}::test_fine", {FINE: source}))
+    assert given.ruling is Ruling.REFUSED
+    assert "pytest ended before its tests did, but not at the base" in given.reason
+
+
+class Torn(Bench):
+    """Its sessions do not finish, as on a full disk."""
+
+    def check(self, check: Check) -> Checked:
+        return replace(super().check(check), finished=False)
+
+
+def test_a_checker_that_fails_refuses_nothing(lab: Lab) -> None:
+    task = lab.task(ALPHA.node_id, lab.commit(MENDED))
+    assert task.latest is not None
+    bench = Torn(lab.api, str(lab.cli.repo), "torn", lab.folder, lab.project, lab.options)
+    try:
+        inspector = RealInspector(lab.plain, lab.repo, bench, lab.project, lab.folder / "scratch")
+        with pytest.raises(MngrError, match="pytest did not finish"):
+            inspector.verify(task, task.latest)
+    finally:
+        bench.close()
 
 
 def test_documents_stand_alone(lab: Lab) -> None:
@@ -221,7 +254,7 @@ def test_a_new_test_with_parameters_is_all_of_them(lab: Lab) -> None:
     good = verdict(lab.attempt(f"{FINE}::test_fine", {FINE: source + case.format("fine")}))
     assert good.ruling is Ruling.ACCEPTED, good.reason
     bad = verdict(lab.attempt(f"{FINE}::test_fine", {FINE: source + case.format("bad")}))
-    assert "test_words is failed with its work" in bad.reason
+    assert "test_words is failed with its test change" in bad.reason
 
 
 def test_tests_without_commands_are_exempt_from_the_no_op_and_it_says_so(lab: Lab) -> None:
@@ -230,7 +263,10 @@ def test_tests_without_commands_are_exempt_from_the_no_op_and_it_says_so(lab: La
     more = "\n\ndef test_more():\n    assert Path(__file__).exists()\n"
     given = verdict(lab.attempt(WORDS, {path: old + more}))
     assert given.ruling is Ruling.ACCEPTED, given.reason
-    assert given.remarks == (f"runs no command, so no no-op was tried: {path}::test_more",)
+    assert given.remarks == (
+        f"runs no command, so no no-op was tried: {path}::test_more",
+        f"not measured, because the implementation is not Python: {path}::test_more",
+    )
 
 
 def test_only_what_it_turns_green_itself_counts(lab: Lab) -> None:
@@ -257,7 +293,7 @@ def test_work_that_never_ends_is_refused_and_ends_with_its_bench(lab: Lab) -> No
         ids = [agent.id[-8:] for agent in lab.api.list() if "slow" in agent.name]
     finally:
         bench.close()
-    assert given.reason == "with its work no end after 4 s"
+    assert given.reason == f"{FIX}: no end after 4 s"
     until(lambda: not running(seconds), 30, "the sleeper is ended")
     left = [each for id in ids for each in Path(tempfile.gettempdir()).glob(f"tmr-{id}-*")]
     assert ids and left == []

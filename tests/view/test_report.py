@@ -17,7 +17,7 @@ from mngr.errors import Refused
 from mngr_e2e.artifacts import slug
 from mngr_tmr import runs, working
 from mngr_tmr.codec import to_json
-from mngr_tmr.model import Ended, Outcome
+from mngr_tmr.model import Ended, Outcome, Pick, Ruling, Verdict
 from mngr_tmr.progress import Progress
 from mngr_view import player, writing
 from mngr_view.repository import Repository
@@ -103,6 +103,34 @@ def test_the_commit_of_tests_names_each_change_with_its_agent(report: Path) -> N
     changes = said[said.index("Changes of tests and documents (1) Improve tests") :]
     agent = f"tmr-night-{task(node('improved'))}-1"
     assert f"tests/test_notes.py::test_improved {agent} Say more" in changes
+
+
+def test_a_changed_expectation_stands_beside_its_block_and_flags_are_shown(tmp_path: Path) -> None:
+    story = whole_run(tmp_path)
+    commit = story.commit({"tests/test_notes.py": "changed = 1\n"}, "stale", story.base)
+    verdict = Verdict(
+        Ruling.ACCEPTED,
+        "passes only because its expectation was changed",
+        expectation=commit,
+        block=f"# it says five {SCRIPT}",
+        mutants="of 12 mutants the old tests killed 0",
+        flags=(f"src/notes.py:2: return 'five' {SCRIPT} (names the test runner: pytest)",),
+    )
+    about = {"task": task(node("improved")), "try": 1}
+    pick = Pick("expectation", (task(node("improved")),), commit, story.tree(commit), "Stale")
+    story.tell(
+        ("verdict", {**about, "verdict": to_json(verdict)}), ("picked", {"pick": to_json(pick)})
+    )
+    report = write(story.folder, tmp_path / "out").parent
+    said = words(report / "index.html")
+    assert "1 expectation changed" in said
+    part = said[said.index("Expectations changed, for you to decide (1)") :]
+    part = part[part.index("Stale") :]
+    assert part.index("# it says five") < part.index("changed = 1")
+    assert "src/notes.py:2: return 'five'" in part
+    page = words(test(report, "improved"))
+    assert "Measured: of 12 mutants" in page and "names the test runner: pytest" in page
+    assert SCRIPT not in (report / "index.html").read_text()
 
 
 def test_agents_that_need_a_person_say_why_and_what_to_type(report: Path) -> None:

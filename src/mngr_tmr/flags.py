@@ -1,0 +1,89 @@
+"""Lines of an implementation change that a reviewer should see: special cases for a test. Pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+RUNNER = re.compile(
+    r"\b(_?pytest|unittest|PYTEST_\w+|MNGR_\w+|sys\.modules|sys\._getframe|inspect\.stack|mngr_e2e"
+    r"|mngr_tmr\w*)\b"
+)
+SHORT = 4
+"""A shorter literal may stand anywhere by chance."""
+LIMIT = 20
+
+
+@dataclass(frozen=True)
+class Added:
+    """A line that a change adds."""
+
+    path: str
+    number: int
+    text: str
+
+
+def flags(
+    added: Iterable[Added], tests: Sequence[str], expected: Iterable[str], known: str
+) -> list[str]:
+    """`file:line: text (why)`; `expected` are literals of the tests, `known` is the old source."""
+    names = _names(tests)
+    fresh = [text for text in expected if len(text.strip()) >= SHORT and text not in known]
+    found = []
+    for line in added:
+        why = _why(line.text, names, fresh)
+        if why:
+            found.append(f"{line.path}:{line.number}: {line.text.strip()[:120]} ({why})")
+    return found[:LIMIT]
+
+
+def _why(text: str, names: Sequence[str], expected: Sequence[str]) -> str:
+    runner = RUNNER.search(text)
+    if runner:
+        return f"names the test runner: {runner[1]}"
+    named = next(
+        (name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)), ""
+    )
+    if named:
+        return f"names the test: {named}"
+    literal = next((each for each in expected if _written(each) in text), "")
+    return f"has a literal that the test expects: {literal.strip()[:40]!r}" if literal else ""
+
+
+def _names(tests: Sequence[str]) -> list[str]:
+    """Of files and functions of tests."""
+    found: list[str] = []
+    for test in tests:
+        path, _, rest = test.partition("::")
+        found += [PurePosixPath(path).name, PurePosixPath(path).stem]
+        found += [part.partition("[")[0] for part in rest.split("::") if part]
+    return sorted(set(found) - {"", "tests", "test"}, key=len, reverse=True)
+
+
+def _written(literal: str) -> str:
+    """As it stands in most sources: on one line, without what a print adds."""
+    return repr(literal.strip("\n"))[1:-1]
+
+
+def expected(function: ast.AST) -> set[str]:
+    """Texts and numbers in the assertions of a test, and in the cases it is tried with."""
+    asserting = [node for node in ast.walk(function) if _asserts(node)]
+    places = [*asserting, *getattr(function, "decorator_list", [])]
+    constants = [
+        each for place in places for each in ast.walk(place) if isinstance(each, ast.Constant)
+    ]
+    return {str(each.value) for each in constants if type(each.value) in (str, int, float)}
+
+
+def _asserts(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assert):
+        return True
+    name = (
+        node.func.attr
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        else ""
+    )
+    return name.startswith(("to_", "not_to_", "assert"))
