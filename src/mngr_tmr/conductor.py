@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 
@@ -20,8 +20,9 @@ from mngr_tmr.codec import to_json
 from mngr_tmr.fold import apply
 from mngr_tmr.journal import Journal
 from mngr_tmr.judging import Step
-from mngr_tmr.model import ANSWERS, Ended, Outcome, Ruling, Run, Task, Try, Verdict
-from mngr_tmr.roles import Clock, Fleet, Inbox, Inspector, Order
+from mngr_tmr.model import ANSWERS, Ended, Outcome, Ruling, Run, Task, TestRun, Try, Verdict
+from mngr_tmr.roles import Clock, Fix, Fleet, Inbox, Inspector, Order, Trials
+from mngr_tmr.stalling import Stall
 from mngr_tmr.throttle import Throttle
 
 REST = 4.0
@@ -41,19 +42,28 @@ class Conductor:
         journal: Journal,
         fleet: Fleet,
         inspector: Inspector,
+        trials: Trials,
         clock: Clock,
         executor: Executor,
         inbox: Inbox | None = None,
+        *,
+        launches: bool = True,
     ) -> None:
+        """Without `launches` only what agents have left is verified."""
         self.run, self.journal = run, journal
         self.fleet, self.inspector, self.clock = fleet, inspector, clock
-        self._inbox = inbox
+        self._trials = trials
+        self._inbox, self._launches = inbox, launches
         self._ready: deque[str] = deque()
         self._active: dict[str, Try] = {}
         self._look_took = 0.0
         self._background = Background(executor)
+        self._stall = Stall(run, clock)
         self._throttle = Throttle(run, self.note, clock)
-        self._canaries = Canaries(run, self.note, inspector, self._background, self._ready.append)
+        self._canaries = Canaries(run, self.note, self._ready.append)
+        self._untried = bool(self._fixes())
+        """A fix was accepted with which the tests that still fail have not been tried."""
+        self._trying = False
         self._alike = Counter(
             _kind(each.ended)
             for task in run.tasks.values()
@@ -67,8 +77,10 @@ class Conductor:
     def _adopt(self) -> None:
         """From the journal alone: what waits, what runs, what was interrupted half-way."""
         for task in self.run.tasks.values():
-            latest = task.latest
-            if task.skipped or (latest and retrying.is_settled(self.run, task, latest)):
+            latest = task.current
+            if not retrying.is_open(self.run, task):
+                continue
+            if not self._launches and (latest is None or latest.ended is None or latest.verdict):
                 continue
             if latest is None and task.canary:
                 self._canaries.wait(task)
@@ -83,12 +95,15 @@ class Conductor:
                 self._launch(task, latest)
             else:
                 self._active[task.id] = latest
-        self._canaries.release_all()
+        self._canaries.settle(under_trial=self._untried)
 
     @property
     def finished(self) -> bool:
-        under_way = self._active or not self._background.idle
-        return not (self._ready or under_way or self._canaries.waiting)
+        return not (self._ready or self._under_way or self._canaries.waiting)
+
+    @property
+    def _under_way(self) -> bool:
+        return bool(self._active) or not self._background.idle
 
     # the loop
 
@@ -106,7 +121,12 @@ class Conductor:
         if self._active:
             self._look()
         self._throttle.adapt()
+        self._try_out()
+        self._canaries.settle(under_trial=self._untried or self._trying)
+        if not (self._ready or self._under_way):
+            self._canaries.release_all()
         self._fill_slots()
+        self._tell_stall()
         # One sync for all that a step announced: with many agents it is the disk that is slow.
         if self._background.is_due:
             self.journal.sync()
@@ -114,6 +134,7 @@ class Conductor:
 
     def note(self, type: str, fields: Mapping[str, Json]) -> None:
         """On the disk, with all others of this step, before anything that follows from it."""
+        self._stall.stirred()
         apply(self.run, self.journal.append(type, fields, sync=False))
 
     def _note_try(self, type: str, task: Task, each: Try, **fields: Json) -> None:
@@ -134,14 +155,96 @@ class Conductor:
     # launching
 
     def _fill_slots(self) -> None:
-        while self._ready and self._throttle.has_room(len(self._active) + self._background.slots):
+        while self._throttle.has_room(len(self._active) + self._background.slots):
+            task_id = self._next()
+            if not task_id:
+                return
             over = self._throttle.over_budget()
             if over:
                 self._give_up(over)
                 return
             if not self._throttle.may_launch():
                 return
-            self._intend(self.run.tasks[self._ready.popleft()])
+            self._ready.remove(task_id)
+            self._intend(self.run.tasks[task_id])
+
+    def _next(self) -> str:
+        """While a fix is tried, no agent is launched that may not be needed."""
+        held = self._untried or self._trying
+        fits = (each for each in self._ready if not (held and self._is_broken(each)))
+        return next(fits, "")
+
+    def _is_broken(self, task_id: str) -> bool:
+        return self.run.tasks[task_id].want == "fix"
+
+    # fixes of others
+
+    def _fixes(self) -> list[Fix]:
+        """Of this round, in the order of the tasks' names."""
+        return [
+            Fix(task.id, task.tries[-1].base, task.verdict.implementation)
+            for _, task in sorted(self.run.tasks.items())
+            if task.round == self.run.round
+            and task.current is not None
+            and task.verdict is not None
+            and task.verdict.ruling is Ruling.ACCEPTED
+            and task.verdict.implementation
+        ]
+
+    def _try_out(self) -> None:
+        """Once for each fix that was accepted, all at once: what passes with it needs no agent."""
+        if not self._untried or self._trying or self.run.cancelled:
+            return
+        self._untried = False
+        broken = [*filter(self._is_broken, (*self._ready, *self._canaries.waiting))]
+        tests = [self.run.tasks[each].node_id for each in broken]
+        fixes = self._fixes()
+        if not tests or not fixes or not self.run.options.canaries:
+            return
+        self._trying = True
+
+        def work() -> Effect:
+            results: Mapping[str, TestRun] = {}
+            with suppress(Exception):  # then nothing is known, and agents find out
+                results = self._trials.together(fixes, tests)
+            return lambda: self._tried_out(fixes, broken, results)
+
+        self._background.submit(work, slot=False)
+
+    def _tried_out(
+        self, fixes: Sequence[Fix], broken: Sequence[str], results: Mapping[str, TestRun]
+    ) -> None:
+        self._trying = False
+        green = {
+            each
+            for each in broken
+            if (found := results.get(self.run.tasks[each].node_id)) and found.outcome == "passed"
+        }
+        still = {*self._ready, *self._canaries.waiting}  # unless the run was cancelled meanwhile
+        for task_id in sorted(green & still):
+            by = self._fixed_by(fixes, task_id)
+            reason = f"passes with the fix of {by}"
+            self.note("skipped", {"task": task_id, "reason": reason, "by": by})
+        self._canaries.forget(green)
+        for task_id in [each for each in self._ready if each in green]:
+            self._ready.remove(task_id)
+        for fix in fixes:
+            self._canaries.regroup(fix.task, results)
+
+    def _fixed_by(self, fixes: Sequence[Fix], task_id: str) -> str:
+        """Who says that it turns this test green; else it was the last one, or all together."""
+        task = self.run.tasks[task_id]
+        for fix in fixes:
+            verdict = self.run.tasks[fix.task].verdict
+            if task.canary == fix.task or (verdict and task.node_id in verdict.turned_green):
+                return fix.task
+        return fixes[-1].task
+
+    def _tell_stall(self) -> None:
+        busy = not self._background.idle
+        text = "" if busy else self._stall.told([*self._active], self._canaries.waiting)
+        if text:
+            self.note("waiting", {"text": text})
 
     def _intend(self, task: Task) -> None:
         number = len(task.tries) + 1
@@ -252,15 +355,13 @@ class Conductor:
 
     def _judged(self, task: Task, each: Try, verdict: Verdict) -> None:
         self._note_try("verdict", task, each, verdict=to_json(verdict))
-        for task_id in self._canaries.spared(task, verdict, self._ready):
-            self._ready.remove(task_id)
+        if verdict.ruling is Ruling.ACCEPTED and verdict.implementation:
+            self._untried = True
         self._settle(task, each)
 
     def _settle(self, task: Task, each: Try) -> None:
-        if retrying.wants_retry(self.run, task, each):
+        if self._launches and retrying.wants_retry(self.run, task, each):
             self._ready.append(task.id)
-        else:
-            self._canaries.release(task)
 
     def _raise_alert(self, ended: Ended) -> None:
         """Many agents that fail the same way have one cause: say so while it is early."""

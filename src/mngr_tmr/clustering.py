@@ -1,0 +1,142 @@
+"""Failing tests that probably have one cause, and the lines that probably hold it. Pure.
+
+Alike are failures with one signature, the cases of one parametrised test that raise the same
+exception, and tests that run the same line which few passing tests run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mngr_tmr.model import Suspect
+
+Line = tuple[str, int]
+Lines = frozenset[Line]
+TOP = 15
+"""Suspicious lines that an agent is told of."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A failing test, as far as it tells its cause."""
+
+    id: str
+    node_id: str
+    signature: str
+    exception: str
+    seconds: float = 0.0
+    lines: Lines = frozenset()
+    """Of the implementation; none where that was not measured."""
+
+    @property
+    def function(self) -> str:
+        return self.node_id.partition("[")[0]
+
+    @property
+    def effort(self) -> tuple[float, int, float, str]:
+        """The smaller, the better it serves as a canary: fast, and through few lines."""
+        return (round(self.seconds, 1), len(self.lines), self.seconds, self.node_id)
+
+
+Cluster = tuple[Failure, ...]
+"""The best canary first."""
+
+
+def clusters(failures: Sequence[Failure], passing: Sequence[Lines] = ()) -> list[Cluster]:
+    """In the order of their first members."""
+    found = _sharing_lines(units(failures), passing) if passing else units(failures)
+    return [tuple(sorted(each, key=lambda failure: failure.effort)) for each in found]
+
+
+def units(failures: Iterable[Failure]) -> list[list[Failure]]:
+    """By signature, and by function and exception where it has parameters."""
+    groups: list[list[Failure]] = []
+    known: dict[Hashable, list[Failure]] = {}
+    for failure in failures:
+        keys: list[Hashable] = [failure.signature] if failure.signature else []
+        if "[" in failure.node_id and failure.exception:
+            keys.append((failure.function, failure.exception))
+        mine = {id(known[key]): known[key] for key in keys if key in known}
+        group = next(iter(mine.values()), [])
+        for other in list(mine.values())[1:]:
+            group += other
+            groups.remove(other)
+            known |= {key: group for key, value in known.items() if value is other}
+        if not group:
+            groups.append(group)
+        group.append(failure)
+        known |= dict.fromkeys(keys, group)
+    return groups
+
+
+def _sharing_lines(groups: list[list[Failure]], passing: Sequence[Lines]) -> list[list[Failure]]:
+    """Again and again, the most suspicious line joins the groups whose tests run it."""
+    passed = Counter(line for lines in passing for line in lines)
+    found: list[list[Failure]] = []
+    left = groups
+    while left:
+        line = _joining(left, passed)
+        joined = [group for group in left if line is not None and _runs(group, line)]
+        if len(joined) < 2:
+            break
+        found.append([failure for group in joined for failure in group])
+        left = [group for group in left if group not in joined]
+    return found + left
+
+
+def _joining(groups: Sequence[Sequence[Failure]], passed: Counter[Line]) -> Line | None:
+    """The most suspicious line, if more failing than passing tests run it, and several groups."""
+    members = [failure for group in groups for failure in group]
+    failed = Counter(line for failure in members for line in failure.lines)
+    several = Counter(line for group in groups for line in _of(group))
+    fitting = [line for line, n in failed.items() if n > passed[line] and several[line] > 1]
+    return max(
+        fitting,
+        key=lambda line: (ochiai(failed[line], passed[line], len(members)), line),
+        default=None,
+    )
+
+
+def _of(group: Sequence[Failure]) -> set[Line]:
+    return {line for failure in group for line in failure.lines}
+
+
+def _runs(group: Sequence[Failure], line: Line) -> bool:
+    return 2 * sum(line in failure.lines for failure in group) >= len(group)
+
+
+# suspicion
+
+
+def ochiai(failing: int, passing: int, all_failing: int) -> float:
+    return failing / math.sqrt(all_failing * (failing + passing)) if failing else 0.0
+
+
+def suspects(cluster: Sequence[Failure], passed: Mapping[Line, int]) -> tuple[Suspect, ...]:
+    """The lines that this cluster's tests run and few passing ones; the most suspicious first."""
+    failed = Counter(line for failure in cluster for line in failure.lines)
+    scored = [
+        Suspect(
+            *line, round(ochiai(n, passed.get(line, 0), len(cluster)), 3), n, passed.get(line, 0)
+        )
+        for line, n in failed.items()
+    ]
+    scored.sort(key=lambda each: (-each.score, each.path, each.line))
+    return tuple(scored[:TOP])
+
+
+def reached(
+    lines: Mapping[str, Lines], tests: Collection[str], is_implementation: Callable[[str], bool]
+) -> dict[str, Lines]:
+    """What each of these tests runs of the implementation."""
+    kept: dict[str, bool] = defaultdict(bool)
+    for path in {path for test in tests for path, _ in lines.get(test, ())}:
+        kept[path] = is_implementation(path)
+    return {
+        test: frozenset(line for line in lines[test] if kept[line[0]])
+        for test in tests
+        if test in lines
+    }
