@@ -119,10 +119,9 @@ def suspects(cluster: Sequence[Failure], passed: Mapping[Line, int]) -> tuple[Su
     """The lines that this cluster's tests run and few passing ones; the most suspicious first."""
     failed = Counter(line for failure in cluster for line in failure.lines)
     scored = [
-        Suspect(
-            *line, round(ochiai(n, passed.get(line, 0), len(cluster)), 3), n, passed.get(line, 0)
-        )
+        Suspect(*line, round(ochiai(n, well, len(cluster)), 3), n, well)
         for line, n in failed.items()
+        for well in [passed.get(line, 0)]
     ]
     scored.sort(key=lambda each: (-each.score, each.path, each.line))
     return tuple(scored[:TOP])

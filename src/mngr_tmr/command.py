@@ -52,9 +52,16 @@ def _what(parser: Parser) -> None:
     help = "give N more passing tests an agent, chosen by --seed"
     add("--sample", type=_natural, default=0, metavar="N", help=help)
     add("--seed", type=_natural, default=0, metavar="N", help="another seed, other tests")
-    help = "how often a test runs before it is believed (default %(default)s)"
+    help = "runs per test (default %(default)s)"
     add("--repeats", type=count, default=2, metavar="N", help=help)
-    add("--no-canary", action="store_true", help="do not let one go first where many fail alike")
+    help = "tests of one cluster that get an agent before the cluster is given up (default 3)"
+    add("--canaries", type=count, default=3, metavar="N", help=help)
+    help = "don't run a canary for tests that fail the same way"
+    add("--no-canary", action="store_true", help=help)
+    help = "don't measure which lines each test runs"
+    add("--no-coverage", action="store_true", help=help)
+    help = "give tests that still fail on the branch another agent, N rounds in all (default 3)"
+    add("--rounds", type=count, default=3, metavar="N", help=help)
 
 
 def _agents(parser: Parser) -> None:

@@ -197,6 +197,7 @@ def test_a_run_that_is_killed_ends_too_and_launches_nothing_twice(
     first = staged(folder, fate)
     select(first, fate)
     first.close()
+    stage = first
     for kill in [*kills, 10_000]:
         stage = staged(folder, fate)
         stage.fleet, stage.clock = first.fleet, first.clock

@@ -262,9 +262,9 @@ def test_what_is_missing_counts_for_a_whole_cluster_once_two_canaries_say_so(
     stage.tasks("second", "third", "fourth", canary="first")
     stage.fleet.life = lambda order: Life(1.0, Sighting("WAITING", "permission: install it?"))
     run = stage.conduct()
-    assert stage.fleet.launched == ["tmr-r-first-1", "tmr-r-second-1"]
-    told = "blocked like first, second: asked for permission: install it?"
-    assert [run.tasks[each].skipped for each in ("third", "fourth")] == [told, told]
+    assert stage.fleet.launched == ["tmr-r-first-1", "tmr-r-fourth-1"]
+    told = "blocked like first, fourth: asked for permission: install it?"
+    assert [run.tasks[each].skipped for each in ("second", "third")] == [told, told]
     assert counts(run) == {"blocked": 4}
 
 
@@ -273,9 +273,8 @@ def test_a_cluster_is_given_up_after_some_canaries(
     tmp_path: Path, canaries: int, launched: int
 ) -> None:
     stage = Stage(tmp_path / "run", Options(canaries=canaries, retries=0))
-    first, *others = "abcdef"
-    stage.tasks(first, canary="")
-    stage.tasks(*others, canary=first if canaries else "")
+    stage.tasks("a")
+    stage.tasks("b", "c", "d", "e", "f", canary="a" if canaries else "")
     stage.fleet.life = lambda order: Life(1.0, Sighting("FAILED", "timed out after 5 s"))
     run = stage.conduct()
     assert len(stage.fleet.launched) == launched
