@@ -1,7 +1,8 @@
 """Failing tests that probably have one cause, and the lines that probably hold it. Pure.
 
 Alike are failures with one signature, the cases of one parametrised test that raise the same
-exception, and tests that run the same line which few passing tests run.
+exception, tests that run a line which more failing than passing tests run, and tests whose most
+suspicious lines are mostly the same.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ Line = tuple[str, int]
 Lines = frozenset[Line]
 TOP = 15
 """Suspicious lines that an agent is told of."""
+FIRST, SAME = 10, 0.6
+"""So many of the first suspicious lines are compared, and this share of them has to be the same."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,10 @@ Cluster = tuple[Failure, ...]
 
 def clusters(failures: Sequence[Failure], passing: Sequence[Lines] = ()) -> list[Cluster]:
     """In the order of their first members."""
-    found = _sharing_lines(units(failures), passing) if passing else units(failures)
+    found = units(failures)
+    if passing:
+        passed = Counter(line for lines in passing for line in lines)
+        found = _coinciding(_sharing_a_line(found, passed), passed)
     return [tuple(sorted(each, key=lambda failure: failure.effort)) for each in found]
 
 
@@ -72,9 +78,8 @@ def units(failures: Iterable[Failure]) -> list[list[Failure]]:
     return groups
 
 
-def _sharing_lines(groups: list[list[Failure]], passing: Sequence[Lines]) -> list[list[Failure]]:
+def _sharing_a_line(groups: list[list[Failure]], passed: Counter[Line]) -> list[list[Failure]]:
     """Again and again, the most suspicious line joins the groups whose tests run it."""
-    passed = Counter(line for lines in passing for line in lines)
     found: list[list[Failure]] = []
     left = groups
     while left:
@@ -85,6 +90,24 @@ def _sharing_lines(groups: list[list[Failure]], passing: Sequence[Lines]) -> lis
         found.append([failure for group in joined for failure in group])
         left = [group for group in left if group not in joined]
     return found + left
+
+
+def _coinciding(groups: list[list[Failure]], passed: Counter[Line]) -> list[list[Failure]]:
+    """Groups whose suspicious lines are mostly the same, as far as the shorter list goes."""
+    found: list[tuple[set[Line], list[Failure]]] = []
+    for group in groups:
+        mine = {(each.path, each.line) for each in suspects(group, passed)[:FIRST]}
+        known = next((each for each in found if _overlap(each[0], mine)), None)
+        if known is None:
+            found.append((mine, [*group]))
+        else:
+            known[1].extend(group)
+    return [group for _, group in found]
+
+
+def _overlap(one: set[Line], two: set[Line]) -> bool:
+    shorter = min(len(one), len(two))
+    return bool(shorter) and len(one & two) >= SAME * shorter
 
 
 def _joining(groups: Sequence[Sequence[Failure]], passed: Counter[Line]) -> Line | None:

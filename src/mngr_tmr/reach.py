@@ -81,7 +81,7 @@ class ByTrace:
         return {}
 
     def _call(self, frame: FrameType, event: str, arg: object) -> object:
-        path = frame.f_code.co_filename
+        path = os.path.realpath(frame.f_code.co_filename)
         if not path.startswith(self._root) or any(part in path for part in OUTSIDE):
             return None
         lines = self._seen.setdefault(path, set())
