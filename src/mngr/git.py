@@ -103,6 +103,7 @@ def checkout(repo: Repo) -> Checkout | None:
     )
     lines = os.fsdecode(done.stdout).splitlines()
     if len(lines) < 2:
+        _raise_if_refused(repo, done)
         return None
     top, common = lines[:2]
     head = branch = ""
@@ -112,6 +113,15 @@ def checkout(repo: Repo) -> Checkout | None:
         elif len(extra) in (40, 64):
             head = extra
     return Checkout(top=top, common_dir=common, head=head, branch=branch)
+
+
+def _raise_if_refused(repo: Repo, done: Completed) -> None:
+    """git may know the repository and refuse it, because it belongs to somebody else.
+
+    It then obeys who vouches for every directory: a question that needs no words of git's.
+    """
+    if repo.attempt("-c", "safe.directory=*", "rev-parse", "--show-toplevel").code == 0:
+        raise GitError(f"git refuses {repo.path}: {complaint(done)}")
 
 
 def changes(repo: Repo, *, ignored: bool = False) -> list[Change]:

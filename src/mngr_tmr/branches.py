@@ -17,7 +17,7 @@ def publish(repo: Repo, run: Run, tip: str, note: Note) -> str:
     reason = ""
     for number in count(1):
         name = f"tmr/{run.name}" if number == 1 else f"tmr/{run.name}-{number}"
-        now = _commit(repo, name)
+        now = commit_of(repo, name)
         why = _in_the_way(repo, run, name, now, tip)
         if not why and _moved(repo, name, now, tip, note, reason):
             return name
@@ -25,18 +25,19 @@ def publish(repo: Repo, run: Run, tip: str, note: Note) -> str:
     raise AssertionError
 
 
-def _commit(repo: Repo, name: str) -> str:
+def commit_of(repo: Repo, name: str) -> str:
+    """Nothing where there is no such branch."""
     return repo.ask("rev-parse", "--verify", "--quiet", f"refs/heads/{name}") or ""
 
 
 def _in_the_way(repo: Repo, run: Run, name: str, now: str, tip: str) -> str:
     if now and now not in run.published.get(name, ()):
         return f"{name} was changed by somebody else"
-    place = _checked_out(repo, name) if now != tip else ""
+    place = checked_out(repo, name) if now != tip else ""
     return f"{name} is checked out in {place}" if place else ""
 
 
-def _checked_out(repo: Repo, name: str) -> str:
+def checked_out(repo: Repo, name: str) -> str:
     """The work tree that stands on this branch."""
     listed = os.fsdecode(repo.git("worktree", "list", "--porcelain", "-z"))
     for entry in listed.split("\0\0"):

@@ -336,7 +336,11 @@ class Conductor:
         return metered or outcome is not Outcome.UNCHANGED
 
     def _end(self, task: Task, each: Try, ended: Ended) -> None:
+        unpriced = {*ended.spent.unpriced} - {*self.run.spent.unpriced}
         self._note_try("try_ended", task, each, ended=to_json(ended))
+        if unpriced and self.run.options.run_budget.cost is not None:
+            told = f"no price is known for {', '.join(sorted(unpriced))}"
+            self.note("alert", {"text": f"{told}: counted as the dearest model of its vendor"})
         self._raise_alert(ended)
         if retrying.needs_verdict(ended):
             self._verify(task, each)

@@ -100,14 +100,26 @@ class Spending:
 
     tokens: int = 0
     cost: float | None = 0.0
+    guarded: float = 0.0
+    """What counts against a limit: with the dearest price of its vendor for an unknown model."""
+    unpriced: tuple[str, ...] = ()
+    """Models whose price is not known."""
 
     def __add__(self, other: Spending) -> Spending:
         unknown = self.cost is None or other.cost is None
         cost = None if unknown else (self.cost or 0.0) + (other.cost or 0.0)
-        return Spending(self.tokens + other.tokens, cost)
+        names = tuple(sorted({*self.unpriced, *other.unpriced}))
+        guarded = self.guarded + other.guarded
+        return Spending(self.tokens + other.tokens, cost, guarded, names)
 
     def __sub__(self, other: Spending) -> Spending:
-        return self + Spending(-other.tokens, None if other.cost is None else -other.cost)
+        cost = None if other.cost is None else -other.cost
+        return self + Spending(-other.tokens, cost, -other.guarded)
+
+    @property
+    def counted(self) -> float:
+        """Journals of earlier versions know only what was priced."""
+        return max(self.guarded, self.cost or 0.0)
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,9 @@ class Pipeline:
             self._watch(self.run)
             if not confirm(self.run):
                 return self.run
+            if not self.run.consent:
+                self.note("agreed", {})
+                touching.keep(self._api.world.home, self.run, self._touched)
             self._rounds()
             self._finish()
         except Cancelled:
@@ -247,8 +250,6 @@ class Pipeline:
             )
         groups = selecting.grouped(self.run, selection.tasks, self._reached())
         self.note("selected", groups.to_json())
-        # Only now: until the choice is in the journal, it has to be made from the older map.
-        touching.keep(home, self.run, self._touched)
 
     def _foresee(self) -> None:
         """Written down before anybody agrees to it; from then on it is what was said."""

@@ -17,6 +17,8 @@ from mngr_tmr.model import Baseline, Run, Suspect, Task, TestRun
 
 CHOICES = ("all", "needy", "failing", "weak", "flaky", "changed")
 """`weak` passes although its commands do nothing; `needy` is weak, flaky or failing."""
+RESERVED = ("coverage", "trash")
+"""Folders beside those of the runs."""
 WANT = {"failed": "fix", "flaky": "fix", "passed": "improve"}
 
 
@@ -157,6 +159,8 @@ def task_id(node_id: str) -> str:
 
 def run_name_problem(name: str) -> str:
     """Names of runs stand in names of agents, which have at most 63 characters."""
+    if name in RESERVED:
+        return "this name is reserved"
     if re.fullmatch(r"[a-z0-9](?:[a-z0-9-]{0,18}[a-z0-9])?", name):
         return ""
     return "a run's name is at most 20 small letters, digits and dashes"

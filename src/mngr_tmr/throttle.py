@@ -75,8 +75,8 @@ def over_budget(run: Run, now: float) -> str:
         return f"the run's {limits.agents} agents are used up"
     if limits.tokens is not None and spent.tokens >= limits.tokens:
         return f"the run's {limits.tokens} tokens are used up"
-    if limits.cost is not None and spent.cost is not None and spent.cost >= limits.cost:
-        return f"the run's {limits.cost:.2f} are spent"
+    if limits.cost is not None and spent.counted >= limits.cost:
+        return f"the run's ${limits.cost:.2f} are spent"
     if limits.minutes is not None and minutes >= limits.minutes:
         return f"the run's {limits.minutes:g} minutes are over"
     return ""

@@ -137,6 +137,10 @@ class AgentType:
     clear_keys: tuple[str, ...] = ()
     """Keys, as tmux names them, that empty the input before a message is typed into it."""
 
+    def login_problem(self, env: Mapping[str, str]) -> str:
+        """Why its program would ask for a login on this machine; nothing if it would not."""
+        return ""
+
     def prepare(self, context: LaunchContext) -> Launch:
         return Launch(argv=context.record.argv)
 

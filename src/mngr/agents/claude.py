@@ -56,6 +56,11 @@ class ClaudeAgent(AgentType):
     # message would be a shell command.
     clear_keys = ("C-u",) * 20 + ("BSpace",)
 
+    def login_problem(self, env: Mapping[str, str]) -> str:
+        from mngr.agents import claude_home
+
+        return claude_home.login_problem(env)
+
     def prepare(self, context: LaunchContext) -> Launch:
         from mngr.agents import claude_launch  # a listing has no use for it
 

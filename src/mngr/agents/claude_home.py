@@ -74,6 +74,17 @@ def _shares_login(context: LaunchContext) -> bool:
     return os.path.exists(os.path.join(user_folder(), CREDENTIALS))
 
 
+def login_problem(env: Mapping[str, str]) -> str:
+    """Neither a key, nor another provider, nor a helper, nor a stored login."""
+    elsewhere = [name for name in env if name.startswith("CLAUDE_CODE_USE_")]
+    if sys.platform == "darwin" or elsewhere or any(env.get(key) for key in OWN_LOGIN):
+        return ""
+    helper = _load(os.path.join(user_folder(), "settings.json")).get("apiKeyHelper")
+    if helper or os.path.exists(os.path.join(user_folder(), CREDENTIALS)):
+        return ""
+    return "claude is not logged in"
+
+
 def files(context: LaunchContext) -> dict[str, tuple[bytes, int]]:
     found = {
         **{f"{FOLDER}/{name}": (data, 0o600) for name, data in _copies(user_folder())},

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mngr.errors import UsageError, nearest
+from mngr.errors import MissingProgram, Refused, UsageError, nearest
 from mngr.ops.limits import require_meter
 from mngr.ops.watcher import Limits
 from mngr.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from mngr.agents.base import AgentType
     from mngr.config import Config
@@ -101,6 +101,17 @@ FIND = 'for each; do command -v "$each" > /dev/null && printf "%s\\n" "$each"; d
 def installed(host: Host, programs: Iterable[str]) -> set[str]:
     done = host.run(["sh", "-c", FIND, "mngr", *programs], timeout=30)
     return set(done.stdout.decode("utf-8", "replace").splitlines())
+
+
+def preflight(world: World, host: Host, name: str, env: Mapping[str, str]) -> None:
+    """Raise if the program of this type is missing, or would ask for a login."""
+    kind = world.agent_type(name)
+    if kind.program and kind.program not in installed(host, [kind.program]):
+        told = f"{kind.program} is not installed on {host.ref.name}"
+        raise MissingProgram(told, kind.install)
+    problem = kind.login_problem(env)
+    if problem:
+        raise Refused(problem, f"log in with `{kind.program}`, or set a key")
 
 
 def with_program(world: World) -> list[tuple[str, AgentType]]:
