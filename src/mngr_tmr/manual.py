@@ -24,8 +24,9 @@ no fix, another test of the cluster is tried, --canaries in all. Tests that stil
 branch get another agent there, up to --rounds rounds; a round without a new commit is the last.
 
 Nothing is launched before you have seen a forecast and agreed; --yes agrees, and without a \
-terminal it is needed. Nothing is left of a run that you decline. Agents work in clones of their own and never see credentials for pushing. \
-What they publish is not believed: it is run again by bare agents.
+terminal it is needed. Nothing is left of a run that you decline. Agents work in clones of their \
+own and never see credentials for pushing. What they publish is not believed: it is run again by \
+bare agents.
 
 A project says under [tool.mngr_tmr] in pyproject.toml what is implementation (globs), which \
 paths are forbidden, how a fresh checkout is set up and how pytest is run."""

@@ -80,7 +80,7 @@ class Progress:
         self._lines = len(text)
 
     def _tell(self, run: Run) -> None:
-        now = state(run) if self._json else {"text": told(run)}
+        now: dict[str, object] = state(run) if self._json else {"text": told(run)}
         if now != self._last:
             self._last = now
             line = json.dumps({"type": "progress", **now}) if self._json else told(run)
