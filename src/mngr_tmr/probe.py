@@ -25,7 +25,7 @@ DOC_LIMIT = 20_000
 MESSAGE_LIMIT = 4_000
 
 
-def _tell(entry: dict[str, object]) -> None:
+def tell(entry: dict[str, object]) -> None:
     with open(os.environ["MNGR_TMR_PROBE"], "a", encoding="utf-8") as file:
         file.write(json.dumps(entry) + "\n")
 
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         doc = getattr(getattr(item, "function", None), "__doc__", None) or ""
         path = item.nodeid.split("::")[0]
-        _tell({"collected": item.nodeid, "file": path, "doc": doc[:DOC_LIMIT]})
+        tell({"collected": item.nodeid, "file": path, "doc": doc[:DOC_LIMIT]})
     chosen = os.environ.get("MNGR_TMR_SELECT")
     if not chosen:
         return
@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
     if report.failed:
-        _tell({"error": report.nodeid, "message": str(report.longrepr)[-MESSAGE_LIMIT:]})
+        tell({"error": report.nodeid, "message": str(report.longrepr)[-MESSAGE_LIMIT:]})
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -69,7 +69,7 @@ def pytest_runtest_makereport(
         entry["exception"] = call.excinfo.typename
         entry["message"] = str(call.excinfo.value)[:MESSAGE_LIMIT]
         entry["frame"] = _frame(item, call.excinfo)
-    _tell(entry)
+    tell(entry)
 
 
 def _frame(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> str:
@@ -84,4 +84,4 @@ def _frame(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> s
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    _tell({"finished": int(exitstatus)})
+    tell({"finished": int(exitstatus)})

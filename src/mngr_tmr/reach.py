@@ -11,7 +11,6 @@ import os
 import sqlite3
 import sys
 
-import mngr_tmr_probe  # type: ignore[import-not-found]
 import pytest
 
 TYPE_CHECKING = False
@@ -135,7 +134,9 @@ class Reach:
         }
         self._room -= len(test) + sum(len(path) + len(each) + 8 for path, each in inside.items())
         if inside and self._room > 0:
-            mngr_tmr_probe._tell({"reached": test, "lines": inside})
+            import mngr_tmr_probe  # type: ignore[import-not-found]
+
+            mngr_tmr_probe.tell({"reached": test, "lines": inside})
 
 
 def ranges(lines: Iterable[int]) -> str:

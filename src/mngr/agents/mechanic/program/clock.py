@@ -20,7 +20,7 @@ class Clock:
     @property
     def spent(self) -> float:
         now = time.monotonic()
-        self._spent += (now - self._looked) * share(os.getloadavg()[0], os.cpu_count() or 1)
+        self._spent += (now - self._looked) * _share_now()
         self._looked = now
         return self._spent
 
@@ -28,11 +28,19 @@ class Clock:
     def left(self) -> float:
         return self.budget - self.spent
 
+    def wall(self, seconds: float) -> float:
+        """How long to wait for what takes so many seconds of an idle core."""
+        return seconds / _share_now()
+
     def say(self, text: str) -> None:
         """One line on the agent's terminal, with the seconds since the start."""
         safe = text.encode("utf-8", "backslashreplace").decode()
         sys.stdout.write(f"{time.monotonic() - self.began:6.1f}s  {safe}\n")
         sys.stdout.flush()
+
+
+def _share_now() -> float:
+    return share(os.getloadavg()[0], os.cpu_count() or 1)
 
 
 def share(load: float, cores: int) -> float:

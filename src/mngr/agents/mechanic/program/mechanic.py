@@ -45,7 +45,7 @@ class Mechanic:
         self.clock.say(f"tests run with {self.python}")
         lab = self._lab()
         test = self.task.test
-        run = lab.run([test], seconds=FIRST_RUN)
+        run = lab.run([test], seconds=self.clock.wall(FIRST_RUN))
         result = run.results.get(test)
         if result is None:
             return self._without_result(lab, run.timed_out, run.results)

@@ -103,7 +103,7 @@ class Repair:
         if not tests or seconds < 1:
             return
         folder = os.path.join(self.base, f"trace-{len(self.known.unknown)}")
-        run = self.lab.run(tests, seconds=seconds, trace=folder)
+        run = self.lab.run(tests, seconds=self.clock.wall(seconds), trace=folder)
         self.known.learn(run.results, localise.read(folder), self.lab.root)
         known = self.known
         said = f"{len(known.passing)} tests pass, {len(known.failing)} fail"
