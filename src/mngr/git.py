@@ -121,7 +121,9 @@ def _raise_if_refused(repo: Repo, done: Completed) -> None:
     It then obeys who vouches for every directory: a question that needs no words of git's.
     """
     if repo.attempt("-c", "safe.directory=*", "rev-parse", "--show-toplevel").code == 0:
-        raise GitError(f"git refuses {repo.path}: {complaint(done)}")
+        told = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        why = told[0].removeprefix("fatal: ") if told else "it does not say why"
+        raise GitError(f"git refuses {repo.path}: {why}", told[-1].strip() if told[1:] else "")
 
 
 def changes(repo: Repo, *, ignored: bool = False) -> list[Change]:

@@ -13,11 +13,12 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass
 
 from mngr_tmr.model import Suspect
+from mngr_tmr.reach import ranges
 
 Line = tuple[str, int]
 Lines = frozenset[Line]
 TOP = 15
-"""Suspicious lines that an agent is told of."""
+"""Entries of suspicious lines that an agent is told of."""
 FIRST, SAME = 10, 0.6
 """So many of the first suspicious lines are compared, and this share of them has to be the same."""
 
@@ -96,7 +97,7 @@ def _coinciding(groups: list[list[Failure]], passed: Counter[Line]) -> list[list
     """Groups whose suspicious lines are mostly the same, as far as the shorter list goes."""
     found: list[tuple[set[Line], list[Failure]]] = []
     for group in groups:
-        mine = {(each.path, each.line) for each in suspects(group, passed)[:FIRST]}
+        mine = {line for line, *_ in _scored(group, passed)[:FIRST]}
         known = next((each for each in found if _overlap(each[0], mine)), None)
         if known is None:
             found.append((mine, [*group]))
@@ -139,15 +140,28 @@ def ochiai(failing: int, passing: int, all_failing: int) -> float:
 
 
 def suspects(cluster: Sequence[Failure], passed: Mapping[Line, int]) -> tuple[Suspect, ...]:
-    """The lines that this cluster's tests run and few passing ones; the most suspicious first."""
-    failed = Counter(line for failure in cluster for line in failure.lines)
-    scored = [
-        Suspect(*line, round(ochiai(n, well, len(cluster)), 3), n, well)
-        for line, n in failed.items()
-        for well in [passed.get(line, 0)]
+    """The most suspicious lines first; those of a file that the same tests run are one entry."""
+    groups: dict[tuple[float, str, int, int], list[int]] = {}
+    for (path, line), score, failing, passing in _scored(cluster, passed):
+        groups.setdefault((score, path, failing, passing), []).append(line)
+    found = [
+        Suspect(path, ranges(lines), score, failing, passing)
+        for (score, path, failing, passing), lines in groups.items()
     ]
-    scored.sort(key=lambda each: (-each.score, each.path, each.line))
-    return tuple(scored[:TOP])
+    return tuple(found[:TOP])
+
+
+def _scored(
+    cluster: Sequence[Failure], passed: Mapping[Line, int]
+) -> list[tuple[Line, float, int, int]]:
+    """line, score, failing and passing tests; the most suspicious first."""
+    failed = Counter(line for failure in cluster for line in failure.lines)
+    found = []
+    for line, failing in failed.items():
+        passing = passed.get(line, 0)
+        score = round(ochiai(failing, passing, len(cluster)), 3)
+        found.append((line, score, failing, passing))
+    return sorted(found, key=lambda each: (-each[1], each[0]))
 
 
 def reached(

@@ -260,12 +260,13 @@ class Task:
 
 @dataclass(frozen=True)
 class Suspect:
-    """A line, and how failing and passing tests reach it."""
+    """Lines of one file, and how many failing and passing tests run them."""
 
     path: str
-    line: int
+    lines: str
+    """As 1-3,7."""
     score: float
-    """Ochiai's measure: 1 where all failing tests run it and no passing one."""
+    """Ochiai's measure: 1 where all failing tests run a line and no passing one."""
     failing: int
     passing: int
 

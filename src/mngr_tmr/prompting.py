@@ -77,7 +77,7 @@ def _suspects(run: Run, project: Project, order: Order) -> str:
     task = run.tasks[order.task]
     found = run.suspects.get(task.id) or run.suspects.get(task.cluster, ())
     lines = [
-        f"    {each.score:.2f}  {each.path}:{each.line}  "
+        f"    {each.score:.2f}  {each.path}:{each.lines}  "
         f"run by {each.failing} failing and {each.passing} passing tests"
         for each in found
     ]

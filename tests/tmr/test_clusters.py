@@ -58,7 +58,7 @@ def test_tests_that_run_a_line_which_few_others_run_are_one_cluster() -> None:
     assert len(cluster) == 20
     passed = Counter(line for each in passing for line in each)
     first = clustering.suspects(cluster, passed)[0]
-    assert (first.line, first.failing, first.passing, first.score) == (50, 20, 5, 0.894)
+    assert (first.lines, first.failing, first.passing, first.score) == ("50", 20, 5, 0.894)
 
 
 def test_tests_whose_suspicious_lines_coincide_are_one_cluster_and_others_are_not() -> None:

@@ -108,12 +108,12 @@ def test_a_test_that_was_killed_after_its_set_up_did_not_pass(tmp_path: Path) ->
 
 def test_lines_that_the_prompt_calls_suspicious_come_first() -> None:
     prompt = (
-        "Test: tests/test_x.py::test_y\n\n    0.91  src/a b.py:12  run by 19 failing and 2 passing"
-        " tests\n    1.00  c.py:3  run by 2 failing and 0 passing tests\n  3.00  no\n"
+        "Test: tests/test_x.py::test_y\n\n    0.91  src/a b.py:12-13  run by 19 failing and 2 "
+        "passing tests\n    1.00  c.py:3  run by 2 failing and 0 passing tests\n  3.00  no\n"
     )
     args = task.parser().parse_args([])
     wanted = task.from_arguments(args, prompt)
-    assert wanted.suspects == (("src/a b.py", 12, 0.91), ("c.py", 3, 1.0))
+    assert wanted.suspects == (("src/a b.py", 12, 0.91), ("src/a b.py", 13, 0.91), ("c.py", 3, 1.0))
     told = {(path, line): score for path, line, score in wanted.suspects}
     scores = preferred({("c.py", 3): 0.5, ("c.py", 4): 0.6}, told)
     assert max(scores, key=lambda each: scores[each]) == ("c.py", 3)

@@ -96,10 +96,15 @@ def suspicion(
 def preferred(
     scores: Mapping[tuple[str, int], float], told: Mapping[tuple[str, int], float]
 ) -> dict[tuple[str, int], float]:
-    """With the lines first that a comparison of all tests found suspicious, if there was one."""
+    """With the lines first that a comparison of all tests found suspicious, if there was one.
+
+    A line that our test does not run cannot be what it fails for, if it is known what it runs.
+    """
+    mine = {place: score for place, score in told.items() if place in scores or not scores}
+    best = max(mine.values(), default=1.0) or 1.0
     found = dict(scores)
-    for place, score in told.items():
-        found[place] = found.get(place, 0.3) * (1 + score) ** 2
+    for place, score in mine.items():
+        found[place] = max(found.get(place, 0.0), score / best)
     return found
 
 

@@ -77,7 +77,7 @@ class Repair:
     def _read_sources(self) -> None:
         """Files of the project that the test runs and that are no tests."""
         reached = {path for path, _ in self.known.coverage.by_test.get(self.task.test, ())}
-        reached |= {path for path, _, _ in self.task.suspects}
+        reached = reached or {path for path, _, _ in self.task.suspects}
         for path in sorted(reached - set(self.sources)):
             if project.is_test(path) or not path.endswith(".py"):
                 continue

@@ -12,7 +12,9 @@ MODES = ("auto", "fix", "improve")
 IMPROVE = re.compile(r"\b(improve|strengthen)\b", re.IGNORECASE)
 FIX = re.compile(r"\b(fix|repair)\b", re.IGNORECASE)
 
-SUSPECT = re.compile(r"^\s*([01]\.\d+)  (\S.*?):(\d+)  run by ", re.MULTILINE)
+SUSPECT = re.compile(r"^\s*([01]\.\d+)  (\S.*?):([\d,-]+)  run by ", re.MULTILINE)
+
+LONGEST = 10_000
 
 EXAMPLE = "fix tests/test_x.py::test_y"
 
@@ -83,7 +85,20 @@ def named_test(text: str) -> str:
 
 
 def suspicious_lines(text: str) -> tuple[tuple[str, int, float], ...]:
-    return tuple((path, int(line), float(score)) for score, path, line in SUSPECT.findall(text))
+    return tuple(
+        (path, line, float(score))
+        for score, path, lines in SUSPECT.findall(text)
+        for part in lines.split(",")
+        for line in _range(part)
+    )
+
+
+def _range(text: str) -> range:
+    """`7` or `7-9`."""
+    first, _, last = text.partition("-")
+    if not first.isdigit() or not (last or first).isdigit():
+        return range(0)
+    return range(int(first), min(int(last or first), int(first) + LONGEST) + 1)
 
 
 def asked_mode(text: str) -> str:
