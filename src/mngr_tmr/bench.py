@@ -84,7 +84,7 @@ class Checked:
     errors: tuple[str, ...]
     proof: Proof
     touched: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict, compare=False)
-    reached: Mapping[str, Mapping[str, str]] = field(default_factory=dict, compare=False)
+    lines: Mapping[str, Mapping[str, str]] = field(default_factory=dict, compare=False)
     """The lines each test runs, by file, as 1-3,7."""
     told: str = field(default="", compare=False)
     """The end of what pytest printed."""
@@ -222,8 +222,8 @@ class Bench:
             touch = Path(__file__).with_name("touch.py").read_bytes()
             files[f"{own}/mngr_tmr_touch.py"] = (touch, 0o600)
         if check.traced and self._options.coverage:
-            reach = Path(__file__).with_name("reach.py").read_bytes()
-            files[f"{own}/mngr_tmr_reach.py"] = (reach, 0o600)
+            lines = Path(__file__).with_name("lines.py").read_bytes()
+            files[f"{own}/mngr_tmr_lines.py"] = (lines, 0o600)
         if check.tests:
             files[f"{own}/select.json"] = (json.dumps(check.tests).encode(), 0o600)
         agent.host.put(files)
@@ -258,7 +258,7 @@ class Bench:
         """Files rather than node ids: a test that is gone is then missing, not an error."""
         arguments = [*self._options.pytest_args]
         arguments += ["-p", "mngr_tmr_touch"] if check.traced else []
-        arguments += ["-p", "mngr_tmr_reach"] if check.traced and self._options.coverage else []
+        arguments += ["-p", "mngr_tmr_lines"] if check.traced and self._options.coverage else []
         arguments += ["--collect-only"] if check.collect_only else []
         files = dict.fromkeys(each.partition("::")[0] for each in check.tests)
         return [*arguments, "--", *(files or self._options.paths)]
@@ -281,7 +281,7 @@ class Bench:
             runs=probed.runs,
             errors=tuple(probed.errors),
             touched=probed.touched,
-            reached=probed.reached,
+            lines=probed.lines,
             proof=Proof(check.what, command, code, check.commit, name),
             told=log[-4000:].decode("utf-8", "replace"),
             finished=probed.finished,

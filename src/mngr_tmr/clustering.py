@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from mngr_tmr.lines import ranges
 from mngr_tmr.model import Suspect
-from mngr_tmr.reach import ranges
 
 Line = tuple[str, int]
 Lines = frozenset[Line]

@@ -219,7 +219,7 @@ class Pipeline:
             for checked in checks:
                 results |= {node: to_json(run) for node, run in checked.runs.items()}
                 self._touched.update(checked.touched)
-                self._lines |= checked.reached
+                self._lines |= checked.lines
             cut_short = not all(checked.finished for checked in checks)
             some = any(checked.runs for checked in checks)
             left = [each for each in left if each not in results] if cut_short and some else []

@@ -23,7 +23,7 @@ class Probed:
     errors: list[str] = field(default_factory=list)
     touched: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """The files each test needed; None where that cannot be told."""
-    reached: dict[str, dict[str, str]] = field(default_factory=dict)
+    lines: dict[str, dict[str, str]] = field(default_factory=dict)
     """The lines each test runs, by file."""
     finished: bool = False
     begun: set[str] = field(default_factory=set)
@@ -44,8 +44,8 @@ def parse(data: bytes) -> Probed:
             _note(probed, entry)
         elif "touched" in entry:
             probed.touched[_text(entry, "touched")] = _files(entry)
-        elif "reached" in entry:
-            probed.reached[_text(entry, "reached")] = _lines(entry)
+        elif "ran" in entry:
+            probed.lines[_text(entry, "ran")] = _ran(entry)
         elif "finished" in entry:
             probed.finished = True
     for node_id in probed.begun - probed.called:
@@ -60,7 +60,7 @@ def _files(entry: Mapping[str, Json]) -> tuple[str, ...] | None:
     return tuple(each for each in files if isinstance(each, str))
 
 
-def _lines(entry: Mapping[str, Json]) -> dict[str, str]:
+def _ran(entry: Mapping[str, Json]) -> dict[str, str]:
     lines = entry.get("lines")
     found = lines.items() if isinstance(lines, dict) else ()
     return {path: text for path, text in found if isinstance(text, str)}

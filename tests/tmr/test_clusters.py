@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 import mngr_tmr
 from mngr.struct import Json
-from mngr_tmr import clustering, forecasting, probing, reach, reaching
+from mngr_tmr import clustering, forecasting, probing, reaching
 from mngr_tmr.clustering import Failure, Lines
 from mngr_tmr.fold import apply
+from mngr_tmr.lines import ranges
 from mngr_tmr.model import Run
 
 
@@ -105,7 +106,7 @@ def test_every_failure_is_in_exactly_one_cluster(
 
 @given(st.sets(st.integers(1, 5000)))
 def test_lines_survive_their_short_form(found: set[int]) -> None:
-    assert reaching.decoded({"a.py": reach.ranges(found)}) == {("a.py", line) for line in found}
+    assert reaching.decoded({"a.py": ranges(found)}) == {("a.py", line) for line in found}
 
 
 def test_the_forecast_says_how_many_agents_a_cluster_needs() -> None:
@@ -147,7 +148,7 @@ def test_the_lines_of_each_test_are_measured_with_coverage_and_without(
     tools, project = tmp_path / "tools", tmp_path / "project"
     for folder in (tools, project):
         folder.mkdir()
-    for name in ("probe", "reach"):
+    for name in ("probe", "lines"):
         shutil.copy(package / f"{name}.py", tools / f"mngr_tmr_{name}.py")
     if not coverage:
         (tools / "coverage.py").write_text("raise ImportError\n")
@@ -156,14 +157,14 @@ def test_the_lines_of_each_test_are_measured_with_coverage_and_without(
     told = tmp_path / "probe.jsonl"
     env = {**os.environ, "PYTHONPATH": str(tools), "MNGR_TMR_PROBE": str(told)}
     env |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    words = ["-p", "mngr_tmr_probe", "-p", "mngr_tmr_reach", "-p", "no:cacheprovider", "-q"]
+    words = ["-p", "mngr_tmr_probe", "-p", "mngr_tmr_lines", "-p", "no:cacheprovider", "-q"]
     subprocess.run([sys.executable, "-m", "pytest", *words], cwd=project, env=env, check=False)
     probed = probing.parse(told.read_bytes())
     assert {test: run.outcome for test, run in probed.runs.items()} == {
         "test_app.py::test_one": "passed",
         "test_app.py::test_two": "failed",
     }
-    reached = {test: reaching.decoded(files) for test, files in probed.reached.items()}
+    reached = {test: reaching.decoded(files) for test, files in probed.lines.items()}
     mine = {
         test: {line for path, line in each if path == "app.py"} for test, each in reached.items()
     }
@@ -172,8 +173,8 @@ def test_the_lines_of_each_test_are_measured_with_coverage_and_without(
 
 def test_what_the_probe_says_of_lines_is_hostile() -> None:
     entries: list[object] = [
-        {"reached": "t", "lines": {"a.py": "1-3,9999999999999,x,7-", "b.py": 3}},
-        {"reached": 3, "lines": []},
+        {"ran": "t", "lines": {"a.py": "1-3,9999999999999,x,7-", "b.py": 3}},
+        {"ran": 3, "lines": []},
     ]
     probed = probing.parse(b"\n".join(json.dumps(each).encode() for each in entries))
-    assert {line for _, line in reaching.decoded(probed.reached["t"])} >= {1, 2, 3, 7}
+    assert {line for _, line in reaching.decoded(probed.lines["t"])} >= {1, 2, 3, 7}

@@ -136,7 +136,7 @@ class Reach:
         if inside and self._room > 0:
             import mngr_tmr_probe  # type: ignore[import-not-found]
 
-            mngr_tmr_probe.tell({"reached": test, "lines": inside})
+            mngr_tmr_probe.tell({"ran": test, "lines": inside})
 
 
 def ranges(lines: Iterable[int]) -> str:
@@ -165,4 +165,4 @@ def _of_programs(path: str) -> Iterator[tuple[str, set[int]]]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Reach(config), "mngr_tmr_reach_lines")
+    config.pluginmanager.register(Reach(config), "mngr_tmr_each_line")
