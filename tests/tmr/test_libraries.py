@@ -33,7 +33,7 @@ INFLECTION = Library(
     "inflection/__init__.py",
     {
         "number % 100 in (11, 12, 13)": "number % 100 in (11, 12, 14)",
-        "if not word or word.lower() in UNCOUNTABLES": "if not word and word.lower() in UNCOUNTABLES",
+        "if not word or word.lower()": "if not word and word.lower()",
         "camelize(string)[1:]": "camelize(string)[2:]",
         "word.replace('_', '-')": "word.replace('_', '_')",
     },
