@@ -166,6 +166,8 @@ def _ending(task: Task) -> tuple[str, str]:
         return str(current.verdict.ruling), current.verdict.reason
     if current.ended.outcome in ANSWERS:
         return str(Outcome.NO_RESULT), ""
+    if current.ended.outcome is Outcome.BLOCKED and not is_missing(current.ended):
+        return str(Outcome.NO_RESULT), current.ended.reason
     return str(current.ended.outcome), current.ended.reason
 
 

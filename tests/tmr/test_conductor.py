@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -355,6 +356,20 @@ def test_a_run_stops_launching_when_its_budget_is_used_up(
     skipped = [task for task in run.tasks.values() if task.skipped]
     assert len(skipped) == 9 - launched
     assert all("over budget" in task.skipped for task in skipped)
+    stage.close()
+
+
+def test_a_model_without_a_price_counts_against_the_budget_and_that_is_said(tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "run", Options(max_agents=1, run_budget=Budget(cost=1.0)))
+    stage.tasks("a", "b", "c")
+    spent = Spending(5, None, 0.6, ("claude-unheard-of",))
+    collect = stage.fleet.collect
+    stage.fleet.collect = lambda *given: replace(collect(*given), spent=spent)  # type: ignore[method-assign]
+    run = stage.conduct()
+    assert len(stage.fleet.launched) == 2
+    assert run.tasks["c"].skipped == "over budget: the run's $1.00 are spent"
+    told = "no price is known for claude-unheard-of: counted as the dearest model of its vendor"
+    assert run.alerts == [told]
     stage.close()
 
 
