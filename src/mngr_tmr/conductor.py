@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
 
@@ -20,8 +20,9 @@ from mngr_tmr.codec import to_json
 from mngr_tmr.fold import apply
 from mngr_tmr.journal import Journal
 from mngr_tmr.judging import Step
-from mngr_tmr.model import ANSWERS, Ended, Outcome, Ruling, Run, Task, TestRun, Try, Verdict
-from mngr_tmr.roles import Clock, Fix, Fleet, Inbox, Inspector, Order, Trials
+from mngr_tmr.model import ANSWERS, Ended, Outcome, Ruling, Run, Task, Try, Verdict
+from mngr_tmr.roles import Clock, Fleet, Inbox, Inspector, Order, Trials
+from mngr_tmr.sparing import Sparing
 from mngr_tmr.stalling import Stall
 from mngr_tmr.throttle import Throttle
 
@@ -52,7 +53,6 @@ class Conductor:
         """Without `launches` only what agents have left is verified."""
         self.run, self.journal = run, journal
         self.fleet, self.inspector, self.clock = fleet, inspector, clock
-        self._trials = trials
         self._inbox, self._launches = inbox, launches
         self._ready: deque[str] = deque()
         self._active: dict[str, Try] = {}
@@ -61,9 +61,9 @@ class Conductor:
         self._stall = Stall(run, clock)
         self._throttle = Throttle(run, self.note, clock)
         self._canaries = Canaries(run, self.note, self._ready.append)
-        self._untried = bool(self._fixes())
-        """A fix was accepted with which the tests that still fail have not been tried."""
-        self._trying = False
+        self._sparing = Sparing(
+            run, self.note, trials, self._background, self._canaries, self._ready
+        )
         self._alike = Counter(
             _kind(each.ended)
             for task in run.tasks.values()
@@ -95,7 +95,7 @@ class Conductor:
                 self._launch(task, latest)
             else:
                 self._active[task.id] = latest
-        self._canaries.settle(under_trial=self._untried)
+        self._canaries.settle(under_trial=self._sparing.pending)
 
     @property
     def finished(self) -> bool:
@@ -121,8 +121,8 @@ class Conductor:
         if self._active:
             self._look()
         self._throttle.adapt()
-        self._try_out()
-        self._canaries.settle(under_trial=self._untried or self._trying)
+        self._sparing.begin()
+        self._canaries.settle(under_trial=self._sparing.pending)
         if not (self._ready or self._under_way):
             self._canaries.release_all()
         self._fill_slots()
@@ -170,75 +170,9 @@ class Conductor:
 
     def _next(self) -> str:
         """While a fix is tried, no agent is launched that may not be needed."""
-        held = self._untried or self._trying
-        fits = (each for each in self._ready if not (held and self._is_broken(each)))
+        held = self._sparing.pending
+        fits = (each for each in self._ready if not (held and self._sparing.is_broken(each)))
         return next(fits, "")
-
-    def _is_broken(self, task_id: str) -> bool:
-        return self.run.tasks[task_id].want == "fix"
-
-    # fixes of others
-
-    def _fixes(self) -> list[Fix]:
-        """Of this round, in the order of the tasks' names."""
-        return [
-            Fix(task.id, task.tries[-1].base, task.verdict.implementation)
-            for _, task in sorted(self.run.tasks.items())
-            if task.round == self.run.round
-            and task.current is not None
-            and task.verdict is not None
-            and task.verdict.ruling is Ruling.ACCEPTED
-            and task.verdict.implementation
-        ]
-
-    def _try_out(self) -> None:
-        """Once for each fix that was accepted, all at once: what passes with it needs no agent."""
-        if not self._untried or self._trying or self.run.cancelled:
-            return
-        self._untried = False
-        broken = [*filter(self._is_broken, (*self._ready, *self._canaries.waiting))]
-        tests = [self.run.tasks[each].node_id for each in broken]
-        fixes = self._fixes()
-        if not tests or not fixes or not self.run.options.canaries:
-            return
-        self._trying = True
-
-        def work() -> Effect:
-            results: Mapping[str, TestRun] = {}
-            with suppress(Exception):  # then nothing is known, and agents find out
-                results = self._trials.together(fixes, tests)
-            return lambda: self._tried_out(fixes, broken, results)
-
-        self._background.submit(work, slot=False)
-
-    def _tried_out(
-        self, fixes: Sequence[Fix], broken: Sequence[str], results: Mapping[str, TestRun]
-    ) -> None:
-        self._trying = False
-        green = {
-            each
-            for each in broken
-            if (found := results.get(self.run.tasks[each].node_id)) and found.outcome == "passed"
-        }
-        still = {*self._ready, *self._canaries.waiting}  # unless the run was cancelled meanwhile
-        for task_id in sorted(green & still):
-            by = self._fixed_by(fixes, task_id)
-            reason = f"passes with the fix of {by}"
-            self.note("skipped", {"task": task_id, "reason": reason, "by": by})
-        self._canaries.forget(green)
-        for task_id in [each for each in self._ready if each in green]:
-            self._ready.remove(task_id)
-        for fix in fixes:
-            self._canaries.regroup(fix.task, results)
-
-    def _fixed_by(self, fixes: Sequence[Fix], task_id: str) -> str:
-        """Who says that it turns this test green; else it was the last one, or all together."""
-        task = self.run.tasks[task_id]
-        for fix in fixes:
-            verdict = self.run.tasks[fix.task].verdict
-            if task.canary == fix.task or (verdict and task.node_id in verdict.turned_green):
-                return fix.task
-        return fixes[-1].task
 
     def _tell_stall(self) -> None:
         busy = not self._background.idle
@@ -360,7 +294,7 @@ class Conductor:
     def _judged(self, task: Task, each: Try, verdict: Verdict) -> None:
         self._note_try("verdict", task, each, verdict=to_json(verdict))
         if verdict.ruling is Ruling.ACCEPTED and verdict.implementation:
-            self._untried = True
+            self._sparing.accepted()
         self._settle(task, each)
 
     def _settle(self, task: Task, each: Try) -> None:
