@@ -278,7 +278,7 @@ class Pipeline:
 
     def _at_the_tip(self) -> dict[str, TestRun]:
         """Every test that is not known to pass is tried on the branch as it is now."""
-        tasks = rounds.to_try(self.run)
+        tasks = [] if self.run.cancelled else rounds.to_try(self.run)
         results: dict[str, TestRun] = {}
         tip = rounds.tip_of(self.run)
         left = [task.node_id for task in tasks]
