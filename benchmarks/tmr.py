@@ -18,7 +18,13 @@ from mngr_tmr.conductor import Conductor
 from mngr_tmr.fold import apply, fold
 from mngr_tmr.journal import Journal, read
 from mngr_tmr.model import Options, Run
-from tests.support.simulated import Inline, SimulatedClock, SimulatedFleet, SimulatedInspector
+from tests.support.simulated import (
+    Inline,
+    SimulatedClock,
+    SimulatedFleet,
+    SimulatedInspector,
+    SimulatedTrials,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,7 +130,8 @@ def played(many: int) -> Run:
             for type, fields in (("run_started", begin), ("selected", {"tasks": tasks})):
                 apply(run, journal.append(type, fields))
             fleet, inspector = SimulatedFleet(clock), SimulatedInspector()
-            Conductor(run, journal, fleet, inspector, clock, Inline()).conduct(1.0)
+            trials = SimulatedTrials()
+            Conductor(run, journal, fleet, inspector, trials, clock, Inline()).conduct(1.0)
         return fold(read(folder))
 
 

@@ -159,6 +159,12 @@ class Mngr(Work):
             return types.derive(world.config, world.registry, type)
         return types.default(world, world.host(provider=provider))[0]
 
+    def preflight(self, type: str, env: Mapping[str, str]) -> None:
+        """Raise if agents of this type could not work on this machine."""
+        from mngr.ops import types
+
+        types.preflight(self.world, self.world.host(), type, env)
+
     def create_many(
         self, requests: Sequence[CreateRequest], *, max_parallel: int = 8
     ) -> Iterator[tuple[int, Created | Exception]]:

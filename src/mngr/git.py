@@ -117,8 +117,10 @@ class Checkout(Struct):
 
 def checkout(repo: Repo) -> Checkout | None:
     """None outside a work tree; one call, because every create pays for it."""
-    lines = os.fsdecode(repo.where().stdout).splitlines()
+    done = repo.where()
+    lines = os.fsdecode(done.stdout).splitlines()
     if len(lines) < 2:
+        _raise_if_refused(repo, done)
         return None
     top, common = lines[:2]
     head = branch = ""
@@ -128,6 +130,17 @@ def checkout(repo: Repo) -> Checkout | None:
         elif len(extra) in (40, 64):
             head = extra
     return Checkout(top=top, common_dir=common, head=head, branch=branch)
+
+
+def _raise_if_refused(repo: Repo, done: Completed) -> None:
+    """git may know the repository and refuse it, because it belongs to somebody else.
+
+    It then obeys who vouches for every directory: a question that needs no words of git's.
+    """
+    if repo.attempt("-c", "safe.directory=*", "rev-parse", "--show-toplevel").code == 0:
+        told = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        why = told[0].removeprefix("fatal: ") if told else "it does not say why"
+        raise GitError(f"git refuses {repo.path}: {why}", told[-1].strip() if told[1:] else "")
 
 
 def changes(repo: Repo, *, ignored: bool = False) -> list[Change]:

@@ -214,6 +214,8 @@ class Bench:
         }
         if check.traced:
             files[f"{own}/plug/mngr_tmr_touch.py"] = (_source("touch.py"), 0o600)
+        if self._measures(check):
+            files[f"{own}/plug/mngr_tmr_lines.py"] = (_source("lines.py"), 0o600)
         if check.reach:
             files[f"{own}/plug/mngr_tmr_reach.py"] = (_source("reach.py"), 0o600)
         if check.mutants:
@@ -227,9 +229,13 @@ class Bench:
             files[f"{own}/box"] = (sandbox.script(box).encode("utf-8", "surrogateescape"), 0o600)
         return files
 
+    def _measures(self, check: Check) -> bool:
+        """Whether the lines that each test runs are wanted: that costs time."""
+        return check.traced and self._options.coverage
+
     def _switches(self, check: Check) -> dict[str, str]:
         switches = {"MNGR_E2E_NOOP": "1"} if check.noop else {}
-        if check.traced and self._options.only == "changed":  # it costs time
+        if self._measures(check) or (check.traced and self._options.only == "changed"):
             switches["MNGR_E2E_COVERAGE"] = "1"
         return switches
 
@@ -262,6 +268,7 @@ class Bench:
         """Files rather than node ids: a test that is gone is then missing, not an error."""
         arguments = [*self._options.pytest_args]
         arguments += ["-p", "mngr_tmr_touch"] if check.traced else []
+        arguments += ["-p", "mngr_tmr_lines"] if self._measures(check) else []
         arguments += ["-p", "mngr_tmr_reach"] if check.reach else []
         arguments += ["-p", "mngr_tmr_mutate"] if check.mutants else []
         arguments += ["--collect-only"] if check.collect_only else []
@@ -291,6 +298,7 @@ class Bench:
             runs=probing.cut_short(probed) if problem or code == TIMED_OUT else probed.runs,
             errors=() if problem else tuple(probed.errors),
             touched=probed.touched,
+            lines=probed.lines,
             reached=probed.reached,
             mutants=probed.mutants,
             proof=Proof(check.what, command, code, check.commit, name, not bare),

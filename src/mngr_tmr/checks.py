@@ -36,6 +36,8 @@ class Checked:
     errors: tuple[str, ...]
     proof: Proof
     touched: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict, compare=False)
+    lines: Mapping[str, Mapping[str, str]] = field(default_factory=dict, compare=False)
+    """The lines each test runs, by file, as 1-3,7."""
     reached: Mapping[str, Mapping[str, frozenset[int]]] = field(default_factory=dict, compare=False)
     """Test -> file -> lines."""
     mutants: Mapping[int, Mapping[str, str]] = field(default_factory=dict, compare=False)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 
 from mngr.cli.create_options import count
 from mngr.cli.parser import Parser
 from mngr.durations import parse_duration
-from mngr.errors import UsageError
-from mngr_tmr import steering, viewing, working
+from mngr.errors import UsageError, nearest
+from mngr.quoting import quote
+from mngr_tmr import removing, steering, viewing, working
 from mngr_tmr.manual import DESCRIPTION, EXAMPLES, EXIT_STATUS, NOTES
 from mngr_tmr.selecting import CHOICES
 
@@ -24,8 +26,10 @@ VERBS: dict[str, Verb] = {
     "watch": viewing.watch,
     "report": viewing.report,
     "pause": steering.pause,
+    "unpause": steering.unpause,
     "retune": steering.retune,
     "cancel": steering.cancel,
+    "rm": removing.rm,
 }
 
 
@@ -34,8 +38,8 @@ def configure(parser: Parser) -> None:
     parser.examples, parser.exit_status = EXAMPLES, EXIT_STATUS
     parser.see_also = ["mngr-create", "mngr-tutorial", "mngr-usage"]
     parser.rest_name = "PYTEST_ARG"
-    help = f"{', '.join(VERBS)}; without one of these, `run`; then paths to tests, or a run's name"
-    parser.add_argument("words", nargs="*", metavar="WORD", help=help)
+    help = f"{', '.join(VERBS)}; then paths to tests for `run`, or a run's name"
+    parser.add_argument("words", nargs="+", metavar="WORD", help=help)
     _what(parser)
     _agents(parser)
     _limits(parser)
@@ -52,9 +56,16 @@ def _what(parser: Parser) -> None:
     help = "give N more passing tests an agent, chosen by --seed"
     add("--sample", type=_natural, default=0, metavar="N", help=help)
     add("--seed", type=_natural, default=0, metavar="N", help="another seed, other tests")
-    help = "how often a test runs before it is believed (default %(default)s)"
+    help = "runs per test (default %(default)s)"
     add("--repeats", type=count, default=2, metavar="N", help=help)
-    add("--no-canary", action="store_true", help="do not let one go first where many fail alike")
+    help = "tests of one cluster that get an agent before the cluster is given up (default 3)"
+    add("--canaries", type=count, default=3, metavar="N", help=help)
+    help = "don't run a canary for tests that fail the same way"
+    add("--no-canary", action="store_true", help=help)
+    help = "don't measure which lines each test runs"
+    add("--no-coverage", action="store_true", help=help)
+    help = "give tests that still fail on the branch another agent, N rounds in all (default 3)"
+    add("--rounds", type=count, default=3, metavar="N", help=help)
 
 
 def _agents(parser: Parser) -> None:
@@ -98,7 +109,7 @@ def _end(parser: Parser) -> None:
     help = "run CMD on each alert, with its text in $MNGR_TMR_ALERT"
     add("--on-alert", metavar="CMD", help=help)
     add("--pr", action="store_true", help="push the branch and open a pull request with gh")
-    add("--resume", action="store_true", help="`pause`: let a paused run go on")
+    add("--undo", action="store_true", help="`rm`: bring back a run that was removed")
     add("--out", default="", metavar="DIR", help="`report`: where to write it")
 
 
@@ -117,8 +128,17 @@ def _natural(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    verb, *rest = args.words or ["run"]
+    verb, *args.words = args.words
     if verb not in VERBS:
-        verb, rest = "run", args.words
-    args.verb, args.words = verb, rest
+        raise UsageError(f"unknown command: mngr tmr {verb}", _suggestion(verb))
+    args.verb = verb
     return VERBS[verb](args)
+
+
+def _suggestion(verb: str) -> str:
+    near = nearest(verb, list(VERBS))
+    if near:
+        return f"did you mean `mngr tmr {near}`?"
+    if os.path.exists(verb.partition("::")[0]):
+        return f"to run its tests: `mngr tmr run {quote(verb)}`"
+    return f"commands: {', '.join(VERBS)}"

@@ -21,7 +21,9 @@ from mngr_tmr.fold import apply
 from mngr_tmr.journal import Journal
 from mngr_tmr.judging import Step
 from mngr_tmr.model import ANSWERS, Ended, Outcome, Ruling, Run, Task, Try, Verdict
-from mngr_tmr.roles import Clock, Fleet, Inbox, Inspector, Order
+from mngr_tmr.roles import Clock, Fleet, Inbox, Inspector, Order, Trials
+from mngr_tmr.sparing import Sparing
+from mngr_tmr.stalling import Stall
 from mngr_tmr.throttle import Throttle
 
 REST = 4.0
@@ -41,19 +43,27 @@ class Conductor:
         journal: Journal,
         fleet: Fleet,
         inspector: Inspector,
+        trials: Trials,
         clock: Clock,
         executor: Executor,
         inbox: Inbox | None = None,
+        *,
+        launches: bool = True,
     ) -> None:
+        """Without `launches` only what agents have left is verified."""
         self.run, self.journal = run, journal
         self.fleet, self.inspector, self.clock = fleet, inspector, clock
-        self._inbox = inbox
+        self._inbox, self._launches = inbox, launches
         self._ready: deque[str] = deque()
         self._active: dict[str, Try] = {}
         self._look_took = 0.0
         self._background = Background(executor)
+        self._stall = Stall(run, clock)
         self._throttle = Throttle(run, self.note, clock)
-        self._canaries = Canaries(run, self.note, inspector, self._background, self._ready.append)
+        self._canaries = Canaries(run, self.note, self._ready.append)
+        self._sparing = Sparing(
+            run, self.note, trials, self._background, self._canaries, self._ready
+        )
         self._alike = Counter(
             _kind(each.ended)
             for task in run.tasks.values()
@@ -67,8 +77,10 @@ class Conductor:
     def _adopt(self) -> None:
         """From the journal alone: what waits, what runs, what was interrupted half-way."""
         for task in self.run.tasks.values():
-            latest = task.latest
-            if task.skipped or (latest and retrying.is_settled(self.run, task, latest)):
+            latest = task.current
+            if not retrying.is_open(self.run, task):
+                continue
+            if not self._launches and (latest is None or latest.ended is None or latest.verdict):
                 continue
             if latest is None and task.canary:
                 self._canaries.wait(task)
@@ -83,12 +95,15 @@ class Conductor:
                 self._launch(task, latest)
             else:
                 self._active[task.id] = latest
-        self._canaries.release_all()
+        self._canaries.settle(under_trial=self._sparing.pending)
 
     @property
     def finished(self) -> bool:
-        under_way = self._active or not self._background.idle
-        return not (self._ready or under_way or self._canaries.waiting)
+        return not (self._ready or self._under_way or self._canaries.waiting)
+
+    @property
+    def _under_way(self) -> bool:
+        return bool(self._active) or not self._background.idle
 
     # the loop
 
@@ -106,7 +121,12 @@ class Conductor:
         if self._active:
             self._look()
         self._throttle.adapt()
+        self._sparing.begin()
+        self._canaries.settle(under_trial=self._sparing.pending)
+        if not (self._ready or self._under_way):
+            self._canaries.release_all()
         self._fill_slots()
+        self._tell_stall()
         # One sync for all that a step announced: with many agents it is the disk that is slow.
         if self._background.is_due:
             self.journal.sync()
@@ -114,6 +134,7 @@ class Conductor:
 
     def note(self, type: str, fields: Mapping[str, Json]) -> None:
         """On the disk, with all others of this step, before anything that follows from it."""
+        self._stall.stirred()
         apply(self.run, self.journal.append(type, fields, sync=False))
 
     def _note_try(self, type: str, task: Task, each: Try, **fields: Json) -> None:
@@ -134,14 +155,30 @@ class Conductor:
     # launching
 
     def _fill_slots(self) -> None:
-        while self._ready and self._throttle.has_room(len(self._active) + self._background.slots):
+        while self._throttle.has_room(len(self._active) + self._background.slots):
+            task_id = self._next()
+            if not task_id:
+                return
             over = self._throttle.over_budget()
             if over:
                 self._give_up(over)
                 return
             if not self._throttle.may_launch():
                 return
-            self._intend(self.run.tasks[self._ready.popleft()])
+            self._ready.remove(task_id)
+            self._intend(self.run.tasks[task_id])
+
+    def _next(self) -> str:
+        """While a fix is tried, no agent is launched that may not be needed."""
+        held = self._sparing.pending
+        fits = (each for each in self._ready if not (held and self._sparing.is_broken(each)))
+        return next(fits, "")
+
+    def _tell_stall(self) -> None:
+        busy = not self._background.idle
+        text = "" if busy else self._stall.told([*self._active], self._canaries.waiting)
+        if text:
+            self.note("waiting", {"text": text})
 
     def _intend(self, task: Task) -> None:
         number = len(task.tries) + 1
@@ -233,7 +270,11 @@ class Conductor:
         return metered or outcome is not Outcome.UNCHANGED
 
     def _end(self, task: Task, each: Try, ended: Ended) -> None:
+        unpriced = {*ended.spent.unpriced} - {*self.run.spent.unpriced}
         self._note_try("try_ended", task, each, ended=to_json(ended))
+        if unpriced and self.run.options.run_budget.cost is not None:
+            told = f"no price is known for {', '.join(sorted(unpriced))}"
+            self.note("alert", {"text": f"{told}: counted as the dearest model of its vendor"})
         self._raise_alert(ended)
         if retrying.needs_verdict(ended):
             self._verify(task, each)
@@ -252,15 +293,13 @@ class Conductor:
 
     def _judged(self, task: Task, each: Try, verdict: Verdict) -> None:
         self._note_try("verdict", task, each, verdict=to_json(verdict))
-        for task_id in self._canaries.spared(task, verdict, self._ready):
-            self._ready.remove(task_id)
+        if verdict.ruling is Ruling.ACCEPTED and verdict.implementation:
+            self._sparing.accepted()
         self._settle(task, each)
 
     def _settle(self, task: Task, each: Try) -> None:
-        if retrying.wants_retry(self.run, task, each):
+        if self._launches and retrying.wants_retry(self.run, task, each):
             self._ready.append(task.id)
-        else:
-            self._canaries.release(task)
 
     def _raise_alert(self, ended: Ended) -> None:
         """Many agents that fail the same way have one cause: say so while it is early."""

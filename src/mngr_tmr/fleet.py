@@ -157,7 +157,12 @@ class RealFleet:
         except MngrError:
             return {}  # a silent host is noticed by what it does not say
         return {
-            id: Spending(each.tokens.total, None if each.unpriced else each.cost)
+            id: Spending(
+                each.tokens.total,
+                None if each.unpriced else each.cost,
+                each.guarded,
+                each.unpriced,
+            )
             for id, each in used.items()
         }
 

@@ -18,6 +18,7 @@ from mngr_tmr.model import (
     Pick,
     Run,
     Spending,
+    Suspect,
     Task,
     Test,
     TestRun,
@@ -37,6 +38,7 @@ def apply(run: Run, event: Event) -> None:
     """Unknown types and events about unknown things change nothing."""
     handler = HANDLERS.get(str(event.get("type")))
     if handler is not None:
+        run.waiting = ""
         handler(run, event)
 
 
@@ -105,8 +107,76 @@ def _selected(run: Run, event: Event) -> None:
             want=_text(told, "want"),
             signature=_text(told, "signature"),
             canary=_text(told, "canary"),
+            cluster=_text(told, "cluster"),
+            reach=int(_number(told, "reach")),
         )
         run.tasks.setdefault(task.id, task)
+    _named(run)
+    _suspected(run, event)
+
+
+def _named(run: Run) -> None:
+    """A cluster that has no name is called after its first canary."""
+    for task in run.tasks.values():
+        canary = run.tasks.get(task.canary)
+        if canary is not None:
+            task.cluster = canary.cluster = task.cluster or canary.cluster or canary.id
+
+
+def _suspected(run: Run, event: Event) -> None:
+    for cluster, lines in _table(event, "suspects").items():
+        found = lines if isinstance(lines, list) else []
+        run.suspects[cluster] = tuple(from_json(Suspect, each) for each in found)
+
+
+def _grouped(run: Run, event: Event) -> None:
+    """Who waits for whom from now on; where a fix is known, with that as their base."""
+    for each in _list(event, "tasks"):
+        told = each if isinstance(each, dict) else {}
+        task = run.tasks.get(_text(told, "task"))
+        if task is not None:
+            task.canary, task.cluster = _text(told, "canary"), _text(told, "cluster")
+            task.base = _text(told, "base") or task.base
+            task.signature = _text(told, "signature") or task.signature
+    _named(run)
+
+
+def _round(run: Run, event: Event) -> None:
+    """Tests that still fail at the tip, or whose work was evicted, are given to agents again."""
+    run.round, run.tip = int(_number(event, "round")), _text(event, "tip")
+    run.integrated = False
+    for each in _list(event, "tasks"):
+        told = each if isinstance(each, dict) else {}
+        task = run.tasks.get(_text(told, "task"))
+        if task is not None:
+            task.round, task.earlier, task.base = run.round, len(task.tries), run.tip
+            task.skipped = task.spared_by = task.evicted = ""
+    again = {task.id for task in run.tasks.values() if task.round == run.round}
+    run.evictions = [each for each in run.evictions if each.task not in again]
+    run.kept = (len(run.picks), len(run.evictions))
+    _grouped(run, event)
+    _suspected(run, event)
+
+
+def _tried(run: Run, event: Event) -> None:
+    """At the tip of the branch: which tests pass there, and since which commit."""
+    passing = _table(event, "passing")
+    for task in run.tasks.values():
+        commit = passing.get(task.id)
+        task.passes_with = commit if isinstance(commit, str) else ""
+
+
+def _waiting(run: Run, event: Event) -> None:
+    run.waiting = _text(event, "text")
+
+
+def _agreed(run: Run, event: Event) -> None:
+    run.consent = True
+
+
+def _published(run: Run, event: Event) -> None:
+    run.published[_text(event, "branch")] = (_text(event, "was"), _text(event, "commit"))
+    run.branch_reason = _text(event, "reason")
 
 
 def _forecast(run: Run, event: Event) -> None:
@@ -137,6 +207,8 @@ def _try_intended(run: Run, event: Event) -> None:
     agent_name, base = _text(event, "agent_name"), _text(event, "base")
     task.tries.append(Try(number, agent_name, base, _time(event)))
     run.tries += 1
+    run.consent = True  # journals of earlier versions do not say so
+    run.integrated = False
 
 
 def _try(run: Run, event: Event) -> Try | None:
@@ -167,6 +239,8 @@ def _gathering(run: Run, event: Event) -> None:
 def _try_ended(run: Run, event: Event) -> None:
     each = _try(run, event)
     if each is not None:
+        if each.ended is not None:  # a human helped
+            run.tasks[_text(event, "task")].round, run.integrated = run.round, False
         before = each.ended.spent if each.ended else Spending()
         each.ended = from_json(Ended, event.get("ended"))
         run.spent = run.spent + each.ended.spent - before
@@ -183,11 +257,17 @@ def _verdict(run: Run, event: Event) -> None:
 
 
 def _integration_started(run: Run, event: Event) -> None:
-    """Always from the start: picks of an earlier integration do not count."""
-    run.picks, run.evictions, run.conflicts = [], [], []
-    run.status, run.ended = "", 0.0
+    """Always from where its round began: picks of an unfinished integration do not count."""
+    picks, evictions = run.kept
+    run.picks, run.evictions, run.conflicts = run.picks[:picks], run.evictions[:evictions], []
+    run.status, run.ended, run.integrated = "", 0.0, False
     for task in run.tasks.values():
-        task.evicted = ""
+        task.passes_with = ""
+        task.evicted = "" if task.round == run.round else task.evicted
+
+
+def _integrated(run: Run, event: Event) -> None:
+    run.integrated = True
 
 
 def _gated(run: Run, event: Event) -> None:
@@ -264,7 +344,9 @@ def _alert(run: Run, event: Event) -> None:
 
 def _run_ended(run: Run, event: Event) -> None:
     run.status, run.ended = _text(event, "status"), _time(event)
-    run.result_branch = _text(event, "branch")
+    run.result_branch = branch = _text(event, "branch")
+    if branch and branch not in run.published:  # journals of earlier versions do not say where
+        run.published[branch] = ("", run.picks[-1].commit if run.picks else run.base)
 
 
 HANDLERS: dict[str, Callable[[Run, Event], None]] = {
@@ -276,6 +358,13 @@ HANDLERS: dict[str, Callable[[Run, Event], None]] = {
     "forecast": _forecast,
     "skipped": _skipped,
     "released": _released,
+    "grouped": _grouped,
+    "round": _round,
+    "tried": _tried,
+    "waiting": _waiting,
+    "agreed": _agreed,
+    "published": _published,
+    "integrated": _integrated,
     "try_intended": _try_intended,
     "try_launched": _try_launched,
     "reminded": _reminded,

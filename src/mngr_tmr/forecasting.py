@@ -12,7 +12,7 @@ NOT_KNOWN = "not known"
 
 def forecast(run: Run, home: str, *, counted: bool) -> Forecast:
     """By the mean of earlier agents of this type, else by a rule of thumb."""
-    agents = len(run.tasks)
+    agents = sum(1 for task in run.tasks.values() if not task.canary)
     known = _earlier(run, home)
     if not known:
         return Forecast(agents, agents * FEWEST, agents * MOST, counted=counted)
@@ -47,12 +47,12 @@ def told(run: Run) -> str:
     """Counts, tokens, money and time; and what leaves this machine."""
     agents = len(run.tasks)
     fixes = sum(1 for task in run.tasks.values() if task.want == "fix")
-    waiting = sum(1 for task in run.tasks.values() if task.canary)
     options = run.options
     kinds = f"{fixes} to fix, {agents - fixes} to improve"
     minutes = f"{options.agent_timeout / 60:g} min"
     lines = [
-        f"{len(run.tests)} tests collected, {agents} get an agent: {kinds}; {waiting} wait first.",
+        f"{len(run.tests)} tests collected, {agents} selected: {kinds}.",
+        *_clusters(run),
         _expected(run.forecast or Forecast(agents)),
         f"At most {options.max_agents} at once, each up to {minutes}.",
         f"Type: {options.agent_type}, on {options.provider or 'this machine'}.",
@@ -61,13 +61,31 @@ def told(run: Run) -> str:
     return "\n".join(lines)
 
 
+def _clusters(run: Run) -> list[str]:
+    """Where many tests wait for one: how many causes there probably are."""
+    waiting = sum(1 for task in run.tasks.values() if task.canary)
+    if not waiting:
+        return []
+    failing = [task for task in run.tasks.values() if task.signature]
+    shared = len({task.cluster for task in failing if task.cluster})
+    alone = sum(1 for task in failing if not task.cluster)
+    causes = _counted(shared, "cluster")
+    causes += f" and {alone} with a cause of their own" if alone else ""
+    agents = _agents(shared + alone)
+    return [f"{len(failing)} failing tests in {causes}: probably {agents}, not {len(failing)}."]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _expected(made: Forecast) -> str:
     about = [each[1] for each in _figures(made) if not each[1].endswith(NOT_KNOWN)]
     if made.known:
         return f"By the last {made.known} agents of this type: about {', '.join(about)}."
     if made.counted:
-        return f"About {about[0]}, by a rule of thumb: no earlier run tells."
-    return "What agents of this type use is not counted."
+        return f"About {about[0]}, a rule of thumb: there is no earlier run to go by."
+    return "The usage of agents of this type is not counted."
 
 
 def _figures(made: Forecast) -> list[tuple[str, str]]:
@@ -117,7 +135,7 @@ def compared(run: Run) -> list[tuple[str, str, str]]:
 
 
 def _agents(number: int) -> str:
-    return f"{number} agent{'' if number == 1 else 's'}"
+    return _counted(number, "agent")
 
 
 def in_words(run: Run) -> list[str]:

@@ -59,7 +59,7 @@ class Integration:
         """The tip of the branch; the base itself where nothing is to be changed."""
         cancelled = self._run.cancelled
         self._note("integration_started", {})
-        branch = Branch(self._run.base)
+        branch = Branch(self._run.tip or self._run.base, ranking.claimed(self._run))
         self._add_others(branch)
         for repair in ranking.repairs(self._run, self._identity, self._size):
             if self._run.cancelled and not cancelled:

@@ -82,8 +82,8 @@ def _over_budget(spent: Spending, options: Options) -> str:
     limits = options.agent_budget
     if limits.tokens is not None and spent.tokens > limits.tokens:
         return f"used {spent.tokens} tokens of {limits.tokens}"
-    if limits.cost is not None and spent.cost is not None and spent.cost > limits.cost:
-        return f"used {spent.cost:.2f} of {limits.cost:.2f}"
+    if limits.cost is not None and spent.counted > limits.cost:
+        return f"used ${spent.counted:.2f} of ${limits.cost:.2f}"
     return ""
 
 

@@ -101,14 +101,26 @@ class Spending:
 
     tokens: int = 0
     cost: float | None = 0.0
+    guarded: float = 0.0
+    """What counts against a limit: with the dearest price of its vendor for an unknown model."""
+    unpriced: tuple[str, ...] = ()
+    """Models whose price is not known."""
 
     def __add__(self, other: Spending) -> Spending:
         unknown = self.cost is None or other.cost is None
         cost = None if unknown else (self.cost or 0.0) + (other.cost or 0.0)
-        return Spending(self.tokens + other.tokens, cost)
+        names = tuple(sorted({*self.unpriced, *other.unpriced}))
+        guarded = self.guarded + other.guarded
+        return Spending(self.tokens + other.tokens, cost, guarded, names)
 
     def __sub__(self, other: Spending) -> Spending:
-        return self + Spending(-other.tokens, None if other.cost is None else -other.cost)
+        cost = None if other.cost is None else -other.cost
+        return self + Spending(-other.tokens, cost, -other.guarded)
+
+    @property
+    def counted(self) -> float:
+        """Journals of earlier versions know only what was priced."""
+        return max(self.guarded, self.cost or 0.0)
 
 
 @dataclass(frozen=True)
@@ -116,6 +128,7 @@ class Forecast:
     """What a run will probably use, as it was said before its first agent."""
 
     agents: int = 0
+    """That will probably be launched: of a cluster one."""
     fewest: int = 0
     most: int = 0
     """Tokens."""
@@ -220,7 +233,15 @@ class Task:
     """fix or improve"""
     signature: str = ""
     canary: str = ""
-    """The task that this one waits for, which has the same signature."""
+    """The task that this one waits for, which probably has the same cause."""
+    cluster: str = ""
+    """Tests that probably fail for one reason have the same; nothing where it is alone."""
+    reach: int = 0
+    """How many lines of the implementation the test runs; 0 where that was not measured."""
+    round: int = 1
+    """The round in which it was last given to agents."""
+    earlier: int = 0
+    """Tries that belong to earlier rounds."""
     base: str = ""
     """Where its agents begin, if not at the run's own base."""
     tries: list[Try] = field(default_factory=list)
@@ -230,14 +251,34 @@ class Task:
     """The task whose fix it passes with."""
     evicted: str = ""
     """Why what was accepted for it is not on the branch."""
+    passes_with: str = ""
+    """A commit of the branch with which the test passes, although no work of its own was taken."""
 
     @property
     def latest(self) -> Try | None:
         return self.tries[-1] if self.tries else None
 
     @property
+    def current(self) -> Try | None:
+        """The latest try of its round."""
+        return self.tries[-1] if len(self.tries) > self.earlier else None
+
+    @property
     def verdict(self) -> Verdict | None:
         return self.latest.verdict if self.latest else None
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """Lines of one file, and how many failing and passing tests run them."""
+
+    path: str
+    lines: str
+    """As 1-3,7."""
+    score: float
+    """Ochiai's measure: 1 where all failing tests run a line and no passing one."""
+    failing: int
+    passing: int
 
 
 @dataclass(frozen=True)
@@ -299,7 +340,12 @@ class Options:
     """Seconds an agent may wait without an outcome before it is reminded, and then given up."""
     agent_budget: Budget = field(default_factory=Budget)
     run_budget: Budget = field(default_factory=Budget)
-    canaries: bool = True
+    canaries: int = 3
+    """How many tests of a cluster may get an agent, one after the other, before it is given up."""
+    coverage: bool = True
+    """Measure in the first baseline run which lines each test runs."""
+    rounds: int = 3
+    """How often tests that still fail at the tip of the branch get another agent."""
     alert_after: int = 5
     on_alert: str = ""
     pytest_args: tuple[str, ...] = ()
@@ -342,6 +388,23 @@ class Run:
     cancelled: bool = False
     slots: int = 0
     """How many agents may run at once just now."""
+    round: int = 1
+    tip: str = ""
+    """Where the present round began: the end of the branch that the rounds before it made."""
+    kept: tuple[int, int] = (0, 0)
+    """How many picks and evictions are of earlier rounds."""
+    integrated: bool = False
+    """The branch of this round is complete."""
+    suspects: dict[str, tuple[Suspect, ...]] = field(default_factory=dict)
+    """By cluster, or by task where it is alone: the most suspicious lines first."""
+    waiting: str = ""
+    """What it has been waiting for, if nothing has happened for a minute."""
+    consent: bool = False
+    """The user has agreed to launch agents."""
+    published: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Branches that this run wrote: where each was before, and where it was moved to."""
+    branch_reason: str = ""
+    """Why the branch has another name than the run."""
     picks: list[Pick] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
     gates: dict[str, bool] = field(default_factory=dict)

@@ -17,8 +17,23 @@ from mngr.api import Mngr
 from mngr.errors import MngrError
 from mngr.git import Repo
 from mngr.struct import Json
-from mngr_tmr import forecasting, messages, orders, prompting, ranking, selecting, touching
+from mngr_tmr import (
+    branches,
+    clustering,
+    forecasting,
+    messages,
+    orders,
+    patches,
+    prompting,
+    ranking,
+    reaching,
+    retrying,
+    rounds,
+    selecting,
+    touching,
+)
 from mngr_tmr.bench import Bench, Check
+from mngr_tmr.clustering import Lines
 from mngr_tmr.codec import to_json
 from mngr_tmr.conductor import Conductor
 from mngr_tmr.fleet import RealFleet
@@ -30,6 +45,8 @@ from mngr_tmr.patches import show
 from mngr_tmr.resolving import Resolver
 from mngr_tmr.roles import Inbox, Order
 from mngr_tmr.settings import Project
+from mngr_tmr.throttle import over_budget
+from mngr_tmr.trying import RealTrials
 from mngr_tmr.verify import RealInspector
 
 TICK = 0.25
@@ -74,6 +91,7 @@ class Pipeline:
         self._watch, self._inbox = watch, inbox
         self._lock = threading.Lock()
         self._touched: dict[str, tuple[str, ...] | None] = {}
+        self._lines: dict[str, Mapping[str, str]] = {}
         self._sources: dict[tuple[str, str], str] = {}
         self._bench = Bench(
             api, self.run.repository, self.run.name, folder, project, self.run.options
@@ -94,7 +112,10 @@ class Pipeline:
             self._watch(self.run)
             if not confirm(self.run):
                 return self.run
-            self._dispatch()
+            if not self.run.consent:
+                self.note("agreed", {})
+                touching.keep(self._api.world.home, self.run, self._touched)
+            self._rounds()
             self._finish()
         except Cancelled:
             self.note("run_ended", {"status": "cancelled", "branch": ""})
@@ -107,7 +128,9 @@ class Pipeline:
         try:
             self._bench.sweep()
             self._take_in()
-            self._dispatch()
+            self._dispatch(launches=False)
+            self._integrate(again=True)
+            self._at_the_tip()
             self._finish(again=True)
         finally:
             self._bench.close()
@@ -180,7 +203,10 @@ class Pipeline:
 
     def _baseline(self) -> None:
         while self.run.rounds < max(1, self.run.options.repeats):
-            results = self._round(traced=self.run.rounds == 0)
+            first = self.run.rounds == 0
+            results = self._round(traced=first)
+            if first:
+                reaching.keep(self._folder, self._lines)
             missing = {n: to_json(TestRun("missing")) for n in self.run.tests if n not in results}
             self.note("baseline", {"results": {**results, **missing}})
 
@@ -196,6 +222,7 @@ class Pipeline:
             for checked in checks:
                 results |= {node: to_json(run) for node, run in checked.runs.items()}
                 self._touched.update(checked.touched)
+                self._lines |= checked.lines
             cut_short = not all(checked.finished for checked in checks)
             some = any(checked.runs for checked in checks)
             left = [each for each in left if each not in results] if cut_short and some else []
@@ -224,19 +251,8 @@ class Pipeline:
                 self.run,
                 self._journal.append("skipped", {"node_id": node_id, "reason": reason}, sync=False),
             )
-        tasks: list[Json] = [
-            {
-                "task": task.id,
-                "node_id": task.node_id,
-                "want": task.want,
-                "signature": task.signature,
-                "canary": task.canary,
-            }
-            for task in selection.tasks
-        ]
-        self.note("selected", {"tasks": tasks})
-        # Only now: until the choice is in the journal, it has to be made from the older map.
-        touching.keep(home, self.run, self._touched)
+        groups = selecting.grouped(self.run, selection.tasks, self._reached())
+        self.note("selected", groups.to_json())
 
     def _foresee(self) -> None:
         """Written down before anybody agrees to it; from then on it is what was said."""
@@ -249,7 +265,54 @@ class Pipeline:
 
     # agents
 
-    def _dispatch(self) -> None:
+    def _rounds(self) -> None:
+        """Agents, then the branch, then once more for what still fails at its tip."""
+        while not self._is_over():
+            self._dispatch()
+            self._integrate()
+            results = self._at_the_tip()
+            if not self._reopen(results):
+                return
+
+    def _is_over(self) -> bool:
+        """A run that ended, unless `integrate` ended it while there was still work to do."""
+        left = any(retrying.is_open(self.run, task) for task in self.run.tasks.values())
+        return bool(self.run.status) and (self.run.cancelled or not left)
+
+    def _at_the_tip(self) -> dict[str, TestRun]:
+        """Every test that is not known to pass is tried on the branch as it is now."""
+        tasks = [] if self.run.cancelled else rounds.to_try(self.run)
+        results: dict[str, TestRun] = {}
+        tip = rounds.tip_of(self.run)
+        left = [task.node_id for task in tasks]
+        for _ in range(max(1, self.run.options.repeats)):
+            found = self._trials().results("at the tip", tip, left) if left else {}
+            results |= found
+            left = [n for n in left if n in found and found[n].outcome == "passed"]
+        passing: dict[str, Json] = {**rounds.passing(self.run, results)}
+        if tasks:
+            self.note("tried", {"commit": tip, "passing": passing})
+        return results
+
+    def _reopen(self, results: Mapping[str, TestRun]) -> bool:
+        tip = rounds.tip_of(self.run)
+        moved = {each.path for each in patches.changes(self._repo, self.run.base, tip)}
+        tasks = rounds.reopened(self.run, moved)
+        if not tasks or over_budget(self.run, time.time()):
+            return False
+        groups = selecting.grouped(self.run, tasks, self._reached(), results)
+        self.note("round", {"round": self.run.round + 1, "tip": tip, **groups.to_json()})
+        return True
+
+    def _reached(self) -> dict[str, Lines]:
+        """What each test runs of the implementation, as far as it was measured."""
+        lines = reaching.load(self._folder)
+        return clustering.reached(lines, self.run.tests, self._project.is_implementation)
+
+    def _trials(self) -> RealTrials:
+        return RealTrials(self.run, self._repo, self._bench, self._folder / "scratch")
+
+    def _dispatch(self, *, launches: bool = True) -> None:
         fleet = self._fleet()
         scratch = self._folder / "scratch"
         known = touching.load(self._api.world.home, self.run.repository)
@@ -264,9 +327,11 @@ class Pipeline:
                 self._journal,
                 fleet,
                 inspector,
+                self._trials(),
                 RealClock(),
                 executor,
                 self._inbox,
+                launches=launches,
             )
             conductor.conduct(LOOK, self._watch)
 
@@ -279,8 +344,8 @@ class Pipeline:
 
     # the branch
 
-    def _finish(self, *, again: bool = False) -> None:
-        if self.run.status and not again:
+    def _integrate(self, *, again: bool = False) -> None:
+        if self.run.integrated and not again:
             return
         scratch = self._folder / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
@@ -288,9 +353,14 @@ class Pipeline:
         integration = Integration(
             self.run, self._repo, self._bench, scratch, self._note_and_obey, resolver.resolve
         )
-        tip = integration.integrate()
-        branch = f"tmr/{self.run.name}"
-        self._repo.git("update-ref", "-m", "mngr tmr", f"refs/heads/{branch}", tip)
+        integration.integrate()
+        self.note("integrated", {})
+
+    def _finish(self, *, again: bool = False) -> None:
+        if self.run.status and not again:
+            return
+        tip = rounds.tip_of(self.run)
+        branch = branches.publish(self._repo, self.run, tip, self.note)
         title, body = messages.pull_request(self.run)
         (self._folder / "pull-request.md").write_text(f"# {title}\n\n{body}", encoding="utf-8")
         self._tidy()

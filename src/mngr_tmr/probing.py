@@ -29,6 +29,8 @@ class Probed:
     errors: list[str] = field(default_factory=list)
     touched: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """The files each test needed; None where that cannot be told."""
+    lines: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The lines each test runs, by file."""
     reached: dict[str, dict[str, frozenset[int]]] = field(default_factory=dict)
     """The lines each test reached, by file."""
     mutants: dict[int, dict[str, str]] = field(default_factory=dict)
@@ -65,6 +67,8 @@ def parse(data: bytes, nonce: str) -> Probed:
             number, outcomes = entry.get("mutant"), entry.get("outcomes")
             if type(number) is int and isinstance(outcomes, dict):
                 probed.mutants[number] = {node: str(each) for node, each in outcomes.items()}
+        elif "ran" in entry:
+            probed.lines[_text(entry, "ran")] = _ran(entry)
         elif "finished" in entry:
             code = entry.get("finished")
             probed.finished = code if isinstance(code, int) else None
@@ -137,6 +141,12 @@ def _lines(entry: Mapping[str, Json]) -> frozenset[int]:
         if isinstance(lines, list)
         else frozenset()
     )
+
+
+def _ran(entry: Mapping[str, Json]) -> dict[str, str]:
+    lines = entry.get("lines")
+    found = lines.items() if isinstance(lines, dict) else ()
+    return {path: text for path, text in found if isinstance(text, str)}
 
 
 def _entries(data: bytes) -> Iterator[Mapping[str, Json]]:

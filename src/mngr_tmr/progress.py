@@ -1,4 +1,7 @@
-"""What is going on: a few lines that rewrite themselves on a terminal, JSON lines otherwise."""
+"""What is going on: lines that rewrite themselves on a terminal, plain lines elsewhere.
+
+With `--format jsonl` (or json) everything is a JSON line, for programs.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ class Progress:
         self._acts = acts
         self._quiet = args.quiet
         self._terminal = sys.stderr.isatty() and not args.headless
+        self._json = args.format in ("json", "jsonl") and not self._terminal
         self._lines = 0
         self._shown = 0.0
         self._last: dict[str, object] = {}
@@ -58,9 +62,9 @@ class Progress:
             self._tell(run)
 
     def say(self, type: str, text: str, words: str = "") -> None:
-        """For a person on a terminal; for a program elsewhere, which reads JSON lines."""
+        """For a person; for a program as a JSON line."""
         self.clear()
-        line = clean(words or text) if self._terminal else json.dumps({"type": type, "text": text})
+        line = json.dumps({"type": type, "text": text}) if self._json else clean(words or text)
         print(line, file=sys.stderr, flush=True)
 
     def clear(self) -> None:
@@ -76,10 +80,11 @@ class Progress:
         self._lines = len(text)
 
     def _tell(self, run: Run) -> None:
-        now = state(run)
+        now: dict[str, object] = state(run) if self._json else {"text": told(run)}
         if now != self._last:
             self._last = now
-            print(json.dumps({"type": "progress", **now}), file=sys.stderr, flush=True)
+            line = json.dumps({"type": "progress", **now}) if self._json else told(run)
+            print(line, file=sys.stderr, flush=True)
 
     def _alert(self, run: Run) -> None:
         for text in run.alerts[self._alerts :]:
@@ -112,7 +117,22 @@ def state(run: Run) -> dict[str, object]:
         "cost": run.spent.cost,
         "commits": len(run.picks),
         "paused": run.paused,
+        "waiting": run.waiting,
+        "round": run.round,
     }
+
+
+def told(run: Run) -> str:
+    """One line for a log."""
+    now = state(run)
+    counted = f"{now['ended']} of {now['tasks']} tests ended, {now['running']} agents at work"
+    parts = [
+        f"{run.name}: {now['stage']}",
+        counted if run.tasks else "",
+        f"{now['commits']} commits" if now["commits"] else "",
+        run.paused or run.waiting,
+    ]
+    return clean("; ".join(part for part in parts if part))
 
 
 def stage(run: Run) -> str:
@@ -125,7 +145,7 @@ def stage(run: Run) -> str:
     if not run.selected:
         return "selecting"
     if any(ranking.ending_of(task) == "unfinished" for task in run.tasks.values()):
-        return "agents at work"
+        return "agents at work" if run.round == 1 else f"agents at work, round {run.round}"
     return "building the branch"
 
 
@@ -140,7 +160,7 @@ def lines(run: Run, width: int) -> list[str]:
     if run.spent.cost:
         spent += f", ${run.spent.cost:.2f}"
     text = [
-        f"{run.name}: {now['stage']}{f' ({run.paused})' if run.paused else ''}",
+        f"{run.name}: {now['stage']}{f' ({why})' if (why := run.paused or run.waiting) else ''}",
         f"[{bar}] {done} of {len(run.tasks)}; {now['running']} of {run.slots} slots{spent}",
         "  ".join(f"{word} {number}" for word, number in ranking.counts(run).items()),
     ]
@@ -162,4 +182,4 @@ def _clusters(run: Run) -> list[str]:
         if baseline.signature and baseline.standing == "failed":
             counts[baseline.signature] = counts.get(baseline.signature, 0) + 1
     shared = [(n, each) for each, n in counts.items() if n > 1]
-    return [f"{n} fail alike: {each}" for n, each in sorted(shared, reverse=True)[:3]]
+    return [f"{n} fail the same way: {each}" for n, each in sorted(shared, reverse=True)[:3]]

@@ -25,7 +25,7 @@ TASK = {
         "unhappy path where that matters. Remove what goes beyond the block."
     ),
 }
-NAMES = ("tester", "canary", "integrator")
+NAMES = ("tester", "canary", "suspects", "integrator")
 
 
 def template(project: Project, repository: str, name: str) -> Template:
@@ -61,18 +61,27 @@ def tester(run: Run, project: Project, order: Order, source: str) -> str:
         task=TASK[order.want],
         forbidden=", ".join(project.off_limits),
     )
+    parts = [text, _canary(run, project, order), _suspects(run, project, order)]
+    return "\n".join(part for part in parts if part)
+
+
+def _canary(run: Run, project: Project, order: Order) -> str:
     waiting = [task for task in run.tasks.values() if task.canary == order.task]
     if not waiting:
-        return text
-    signature = run.tasks[order.task].signature
-    more = render(
-        project,
-        run.repository,
-        "canary",
-        number=str(len(waiting)),
-        signature=signature,
-    )
-    return f"{text}\n{more}"
+        return ""
+    signature, number = run.tasks[order.task].signature, str(len(waiting))
+    return render(project, run.repository, "canary", number=number, signature=signature)
+
+
+def _suspects(run: Run, project: Project, order: Order) -> str:
+    task = run.tasks[order.task]
+    found = run.suspects.get(task.id) or run.suspects.get(task.cluster, ())
+    lines = [
+        f"    {each.score:.2f}  {each.path}:{each.lines}  "
+        f"run by {each.failing} failing and {each.passing} passing tests"
+        for each in found
+    ]
+    return render(project, run.repository, "suspects", lines="\n".join(lines)) if lines else ""
 
 
 def integrator(run: Run, project: Project, part: str, paths: str, tests: str) -> str:

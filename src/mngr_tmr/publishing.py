@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mngr.cli.output import warn
@@ -11,7 +12,7 @@ from mngr.git import Repo
 from mngr.struct import Json
 from mngr_tmr import forecasting, messages, ranking
 from mngr_tmr.codec import to_json
-from mngr_tmr.model import Run
+from mngr_tmr.model import Run, Task
 
 WORDS = {
     "done": "is done",
@@ -50,16 +51,35 @@ def closing_words(run: Run, report: str) -> str:
     lines += [f"  {number} {word}" for word, number in ranking.counts(run).items()]
     for pick in run.picks:
         lines.append(f"  {pick.commit[:12]} {pick.subject}")
-    for task in run.tasks.values():
-        if ranking.ending_of(task) == "blocked":
-            lines.append(f"  blocked: {task.node_id}: {messages._reason(task)}")
+    for tasks in alike(run.tasks.values()):
+        ending = ranking.ending_of(tasks[0])
+        if ending == "passes":
+            lines.append(f"  passes with {tasks[0].passes_with[:12]}: {_few(tasks)}")
+        elif ending == "blocked":
+            lines.append(f"  blocked: {_few(tasks)}: {messages._reason(tasks[0])}")
     lines += forecasting.in_words(run)
+    if run.branch_reason:
+        lines.append(f"The branch is {run.result_branch}, because {run.branch_reason}.")
     if run.picks:
         lines.append(f"Branch: {run.result_branch}")
         lines.append(f"To publish it: git push -u origin {run.result_branch}")
     if report:
         lines.append(f"Report: {report}")
     return "\n".join(lines)
+
+
+def alike(tasks: Iterable[Task]) -> list[list[Task]]:
+    """Tests that got no work of their own are listed together, by how they ended and why."""
+    groups: dict[tuple[str, ...], list[Task]] = {}
+    for task in tasks:
+        own = "" if task.skipped or task.passes_with else task.id
+        key = (ranking.ending_of(task), task.passes_with or task.skipped, own)
+        groups.setdefault(key, []).append(task)
+    return list(groups.values())
+
+
+def _few(tasks: Sequence[Task]) -> str:
+    return tasks[0].node_id + (f" and {len(tasks) - 1} more" if len(tasks) > 1 else "")
 
 
 def write_report(args: argparse.Namespace, folder: Path) -> str:

@@ -34,8 +34,19 @@ def accepted(run: Run) -> list[tuple[Task, Verdict]]:
     found = []
     for _, task in sorted(run.tasks.items()):
         verdict = task.verdict
+        if task.round != run.round:  # what was taken of it is on the branch already
+            continue
         if verdict is not None and verdict.ruling is Ruling.ACCEPTED:
             found.append((task, verdict))
+    return found
+
+
+def claimed(run: Run) -> set[str]:
+    """The tests that commits of earlier rounds speak for."""
+    tasks = [run.tasks[each] for pick in run.picks[: run.kept[0]] for each in pick.tasks]
+    found = {task.node_id for task in tasks}
+    for verdict in [task.verdict for task in tasks if task.verdict]:
+        found |= {*verdict.turned_green, *verdict.tests_changed, *verdict.tests_added}
     return found
 
 
@@ -92,11 +103,11 @@ def _repair(
     )
 
 
-WELL = ("unchanged", "skipped", "fixed", "improved")
+WELL = ("unchanged", "skipped", "passes", "fixed", "improved")
 """Endings that ask nothing of anybody."""
 
 
-UNDONE = (str(Outcome.OVER_BUDGET), str(Outcome.BLOCKED))
+UNDONE = (*map(str, Outcome), str(Ruling.REFUSED))
 """Why a test may get no agent although it still needs one: the reason begins with the word."""
 
 
@@ -112,11 +123,13 @@ def counts(run: Run) -> Mapping[str, int]:
 def ending_of(task: Task) -> str:
     """What a person wants to know of a task, in a word or two."""
     latest, verdict = task.latest, task.verdict
+    if task.passes_with:
+        return "passes"
     if task.evicted:
         return "evicted"
     if task.skipped:
         return next((word for word in UNDONE if task.skipped.startswith(word)), "skipped")
-    if latest is None or latest.ended is None:
+    if latest is None or latest.ended is None or task.current is None:
         return "unfinished"
     if verdict is not None and verdict.ruling is Ruling.ACCEPTED:
         if verdict.expectation:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from mngr.struct import Json
 from mngr_tmr.judging import Sighting
-from mngr_tmr.model import Ended, Outcome, Task, Try, Verdict
+from mngr_tmr.model import Ended, Outcome, Task, TestRun, Try, Verdict
 
 Note = Callable[[str, Mapping[str, Json]], None]
 """Journal an event, and let the run know."""
@@ -24,6 +24,15 @@ class Order:
     node_id: str
     want: str
     base: str
+
+
+@dataclass(frozen=True)
+class Fix:
+    """An accepted change of the implementation: the commit, and what it was made on."""
+
+    task: str
+    base: str
+    commit: str
 
 
 class Fleet(Protocol):
@@ -44,10 +53,12 @@ class Fleet(Protocol):
 class Inspector(Protocol):
     def verify(self, task: Task, each: Try) -> Verdict: ...
 
-    def released_base(self, canary: Task, verdict: Verdict) -> str:
-        """A commit with the canary's fix, for those that waited for it."""
 
-    def passes(self, node_id: str, commit: str) -> bool: ...
+class Trials(Protocol):
+    """Tests run with accepted fixes, before more agents look for the same."""
+
+    def together(self, fixes: Sequence[Fix], tests: Sequence[str]) -> Mapping[str, TestRun]:
+        """How these tests go with all of the fixes; a test that was not run is not in it."""
 
 
 class Inbox(Protocol):

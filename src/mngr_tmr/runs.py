@@ -20,6 +20,11 @@ def root(home: str) -> Path:
     return Path(home) / "tmr"
 
 
+def trash(home: str) -> Path:
+    """Runs that were removed, each with the time in its name."""
+    return root(home) / "trash"
+
+
 def names(home: str) -> list[str]:
     """Newest last."""
     folders = [each.parent for each in root(home).glob(f"*/{NAME}")]

@@ -5,13 +5,20 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from mngr_tmr.model import Baseline, Run, Task
+from mngr.struct import Json
+from mngr_tmr import clustering
+from mngr_tmr.clustering import Failure, Lines
+from mngr_tmr.codec import to_json
+from mngr_tmr.model import Baseline, Run, Suspect, Task, TestRun
 
 CHOICES = ("all", "needy", "failing", "weak", "flaky", "changed")
 """`weak` passes although its commands do nothing; `needy` is weak, flaky or failing."""
+RESERVED = ("coverage", "trash")
+"""Folders beside those of the runs."""
 WANT = {"failed": "fix", "flaky": "fix", "passed": "improve"}
 
 
@@ -19,6 +26,18 @@ WANT = {"failed": "fix", "flaky": "fix", "passed": "improve"}
 class Selection:
     tasks: tuple[Task, ...]
     left_out: Mapping[str, str]
+
+
+@dataclass
+class Groups:
+    """Which tasks wait for which, and the lines that are suspicious in each cluster."""
+
+    tasks: list[Json] = field(default_factory=list)
+    suspects: dict[str, tuple[Suspect, ...]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Json]:
+        suspects = {name: to_json(lines) for name, lines in self.suspects.items() if lines}
+        return {"tasks": self.tasks, "suspects": suspects}
 
 
 def select(run: Run, changed: Collection[str] | None = None) -> Selection:
@@ -34,8 +53,68 @@ def select(run: Run, changed: Collection[str] | None = None) -> Selection:
     for node_id in sample(run, left_out):
         del left_out[node_id]
         chosen.append(node_id)
-    tasks = [_task(run, node_id) for node_id in chosen]
-    return Selection(tuple(_with_canaries(run, tasks)), left_out)
+    return Selection(tuple(_task(run, node_id) for node_id in chosen), left_out)
+
+
+def grouped(
+    run: Run,
+    tasks: Sequence[Task],
+    reached: Mapping[str, Lines],
+    results: Mapping[str, TestRun] | None = None,
+) -> Groups:
+    """Of tests that probably fail for one reason the best canary goes first.
+
+    `results` are newer than the baseline: at the tip of the branch, in a later round.
+    """
+    found = Groups()
+    broken = [_failure(run, task, reached, results or {}) for task in tasks if task.signature]
+    passing = [lines for test, lines in reached.items() if _passed(run, test)]
+    groups = clustering.clusters(broken, passing)
+    if not run.options.canaries:
+        groups = [(failure,) for failure in broken]
+    passed = Counter(line for lines in passing for line in lines)
+    first = {member.id: group for group in groups for member in group}
+    signatures = {failure.id: failure.signature for failure in broken}
+    for group in groups:
+        found.suspects[group[0].id] = clustering.suspects(group, passed)
+    for task in tasks:
+        group = first.get(task.id, ())
+        found.tasks.append(_row(task, group, signatures.get(task.id, ""), reached))
+    return found
+
+
+def _row(
+    task: Task, group: Sequence[Failure], signature: str, reached: Mapping[str, Lines]
+) -> Json:
+    canary = group[0].id if group else ""
+    return {
+        "task": task.id,
+        "node_id": task.node_id,
+        "want": task.want,
+        "signature": signature,
+        "canary": "" if canary == task.id else canary,
+        "cluster": canary if len(group) > 1 else "",
+        "reach": len(reached.get(task.node_id, ())),
+    }
+
+
+def _failure(
+    run: Run, task: Task, reached: Mapping[str, Lines], results: Mapping[str, TestRun]
+) -> Failure:
+    runs = run.baseline.get(task.node_id, Baseline()).runs
+    told = results.get(task.node_id) or next((each for each in runs if each.signature), None)
+    return Failure(
+        task.id,
+        task.node_id,
+        told.signature if told and told.signature else task.signature,
+        told.exception if told else "",
+        runs[0].seconds if runs else 0.0,
+        reached.get(task.node_id, frozenset()),
+    )
+
+
+def _passed(run: Run, node_id: str) -> bool:
+    return run.baseline.get(node_id, Baseline()).standing == "passed"
 
 
 def sample(run: Run, left_out: Mapping[str, str]) -> list[str]:
@@ -70,16 +149,6 @@ def _task(run: Run, node_id: str) -> Task:
     return Task(task_id(node_id), node_id, want, signature)
 
 
-def _with_canaries(run: Run, tasks: list[Task]) -> list[Task]:
-    """Of those that fail in the same way the first goes ahead."""
-    first: dict[str, str] = {}
-    for task in tasks:
-        if task.signature and run.options.canaries:
-            ahead = first.setdefault(task.signature, task.id)
-            task.canary = ahead if ahead != task.id else ""
-    return tasks
-
-
 def task_id(node_id: str) -> str:
     """Short, plain and unique: agents, branches and folders are named by it."""
     last = node_id.rpartition("::")[2].removeprefix("test_")
@@ -90,6 +159,8 @@ def task_id(node_id: str) -> str:
 
 def run_name_problem(name: str) -> str:
     """Names of runs stand in names of agents, which have at most 63 characters."""
+    if name in RESERVED:
+        return "this name is reserved"
     if re.fullmatch(r"[a-z0-9](?:[a-z0-9-]{0,18}[a-z0-9])?", name):
         return ""
     return "a run's name is at most 20 small letters, digits and dashes"

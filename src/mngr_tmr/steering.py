@@ -1,4 +1,4 @@
-"""`mngr tmr pause`, `retune` and `cancel`: notes to the process that is at work on a run."""
+"""`mngr tmr pause`, `unpause`, `retune` and `cancel`: notes to the process at work on a run."""
 
 from __future__ import annotations
 
@@ -32,12 +32,15 @@ BUDGETS = {
 
 
 def pause(args: argparse.Namespace) -> int:
-    action = "resume" if args.resume else "pause"
-    return _send(args, {"action": action}, "goes on" if args.resume else "launches nothing more")
+    return _send(args, {"action": "pause"}, "pause", "Paused", "no new agents will start")
+
+
+def unpause(args: argparse.Namespace) -> int:
+    return _send(args, {"action": "resume"}, "unpause", "Unpaused", "new agents may start")
 
 
 def cancel(args: argparse.Namespace) -> int:
-    return _send(args, {"action": "cancel"}, "stops its agents and ends")
+    return _send(args, {"action": "cancel"}, "cancel", "Cancelled", "its agents are being stopped")
 
 
 def retune(args: argparse.Namespace) -> int:
@@ -46,7 +49,7 @@ def retune(args: argparse.Namespace) -> int:
         options = ", ".join(_option(each) for each in (*TUNABLE, *BUDGETS))
         raise UsageError("nothing to change", f"give one of {options}")
     words = " ".join(f"{_option(key)} {_shown(key, value)}" for key, value in given.items())
-    return _send(args, {"action": "retune", "options": tuned(args)}, f"goes on with {words}")
+    return _send(args, {"action": "retune", "options": tuned(args)}, "retune", "Retuned", words)
 
 
 def _is_given(args: argparse.Namespace, key: str) -> bool:
@@ -74,16 +77,18 @@ def tuned(args: argparse.Namespace) -> dict[str, Json]:
     return found
 
 
-def _send(args: argparse.Namespace, order: Mapping[str, Json], what: str) -> int:
+def _send(
+    args: argparse.Namespace, order: Mapping[str, Json], verb: str, done: str, effect: str
+) -> int:
     if len(args.words) > 1:
         raise UsageError(f"one run at a time: {' '.join(args.words)!r}")
     folder = runs.find(args.config.home, args.words[0] if args.words else args.name)
     if not is_at_work(folder):
-        hint = f"`mngr tmr resume {folder.name}` goes on with it"
-        raise Refused(f"nothing is at work on the run {folder.name}", hint)
+        hint = f"`mngr tmr resume {folder.name}` continues it"
+        raise Refused(f"no process is at work on the run {folder.name}", hint)
     if not args.dry_run:
         runs.send(folder, order)
     row: dict[str, Json] = {"run": folder.name, **order, "sent": not args.dry_run}
-    would = "Would tell" if args.dry_run else "Told"
-    one(args, row, f"{would} the run {folder.name}: it {what}.")
+    told = f"Would {verb}" if args.dry_run else done
+    one(args, row, f"{told} run {folder.name}; {effect}.")
     return 0

@@ -64,15 +64,19 @@ class Throttle:
         return True
 
     def over_budget(self) -> str:
-        """Why the run may launch nothing more."""
-        limits, spent = self._run.options.run_budget, self._run.spent
-        minutes = (self._clock.now() - self._run.started) / 60
-        if limits.agents is not None and self._run.tries >= limits.agents:
-            return f"the run's {limits.agents} agents are used up"
-        if limits.tokens is not None and spent.tokens >= limits.tokens:
-            return f"the run's {limits.tokens} tokens are used up"
-        if limits.cost is not None and spent.cost is not None and spent.cost >= limits.cost:
-            return f"the run's {limits.cost:.2f} are spent"
-        if limits.minutes is not None and minutes >= limits.minutes:
-            return f"the run's {limits.minutes:g} minutes are over"
-        return ""
+        return over_budget(self._run, self._clock.now())
+
+
+def over_budget(run: Run, now: float) -> str:
+    """Why the run may launch nothing more."""
+    limits, spent = run.options.run_budget, run.spent
+    minutes = (now - run.started) / 60
+    if limits.agents is not None and run.tries >= limits.agents:
+        return f"the run's {limits.agents} agents are used up"
+    if limits.tokens is not None and spent.tokens >= limits.tokens:
+        return f"the run's {limits.tokens} tokens are used up"
+    if limits.cost is not None and spent.counted >= limits.cost:
+        return f"the run's ${limits.cost:.2f} are spent"
+    if limits.minutes is not None and minutes >= limits.minutes:
+        return f"the run's {limits.minutes:g} minutes are over"
+    return ""

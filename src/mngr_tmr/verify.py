@@ -90,14 +90,6 @@ class RealInspector:
         except Refusal as refusal:
             return self._verdict(case, Ruling.REFUSED, cleaned(str(refusal), REASON_LIMIT))
 
-    def released_base(self, canary: Task, verdict: Verdict) -> str:
-        """Only its fix: whether the canary's test changes are any good is not known yet."""
-        return verdict.implementation
-
-    def passes(self, node_id: str, commit: str) -> bool:
-        check = Check("after the canary's fix", commit, (node_id,))
-        return self._bench.check(check).passed([node_id])
-
     def _verdict(self, case: Case, ruling: Ruling, reason: str) -> Verdict:
         remarks, proofs = tuple(case.remarks), tuple(case.proofs)
         return Verdict(ruling, reason, remarks=remarks, proofs=proofs, artifacts=case.artifacts)

@@ -44,10 +44,12 @@ def _status(args: argparse.Namespace, run: Run) -> str:
 def show(args: argparse.Namespace) -> int:
     folder = runs.find(args.config.home, _name(args))
     run = runs.load(folder)
-    table = [_task_row(task) for task in run.tasks.values()]
     if args.format == "json":
-        one(args, {**publishing.summary(run, folder), "tasks": [*table]}, "")
+        tasks: list[Json] = [_task_row(task) for task in run.tasks.values()]
+        one(args, {**publishing.summary(run, folder), "tasks": tasks}, "")
         return 0
+    fold = args.format == "human"
+    table = _folded(run) if fold else [_task_row(task) for task in run.tasks.values()]
     columns = ["task", "want", "ending", "reason", "test"]
     rows(args, table, columns, empty="No tests were selected", fields=columns)
     told = forecasting.in_words(run)
@@ -56,12 +58,23 @@ def show(args: argparse.Namespace) -> int:
     return 0
 
 
+def _folded(run: Run) -> list[dict[str, Json]]:
+    """One line for all tests of a cluster that came to the same end for the same reason."""
+    rows = []
+    for tasks in publishing.alike(run.tasks.values()):
+        row = _task_row(tasks[0])
+        more = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
+        rows.append({**row, "test": f"{row['test']}{more}"})
+    return rows
+
+
 def _task_row(task: Task) -> dict[str, Json]:
     latest = task.latest
     ended = latest.ended if latest else None
     verdict = task.verdict
     told = (verdict.reason if verdict else "") or (ended.reason if ended else "")
-    reason = task.evicted or task.skipped or told
+    passes = f"passes with {task.passes_with[:12]}" if task.passes_with else ""
+    reason = passes or task.evicted or task.skipped or told
     return {
         "task": task.id,
         "want": task.want,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,10 +17,19 @@ from mngr.cli.output import confirm, one, say
 from mngr.errors import MngrError, NotFound, Refused, UsageError
 from mngr.git import Repo, changes, checkout
 from mngr.struct import Json
-from mngr_tmr import forecasting, orders, publishing, runs, selecting, steering, touching
+from mngr_tmr import (
+    forecasting,
+    orders,
+    publishing,
+    removing,
+    runs,
+    selecting,
+    steering,
+    touching,
+)
 from mngr_tmr.codec import to_json
 from mngr_tmr.fold import apply, retuned
-from mngr_tmr.journal import Journal
+from mngr_tmr.journal import Journal, is_at_work
 from mngr_tmr.model import Options, Run
 from mngr_tmr.patches import show
 from mngr_tmr.pipeline import Pipeline
@@ -33,19 +43,39 @@ def run(args: argparse.Namespace) -> int:
     folder = _folder(args, repo)
     if args.dry_run:
         return _foreseen(args, repo, folder)
-    with Journal(folder, time.time) as journal:
-        if not runs.load(folder).name:
-            _begin(args, repo, folder, journal)
+    started = None if runs.load(folder).name else _started(args, repo, folder)
+    with _leaving_nothing(folder), Journal(folder, time.time) as journal:
+        if started is not None:
+            journal.append("run_started", started)
             if args.only == "changed" and not touching.load(args.config.home, repo.path):
                 say(args, "It is not known yet what each test needs: `changed` means all.")
         _lift_pause(folder, journal)
         return _work(args, folder, journal)
 
 
+@contextmanager
+def _leaving_nothing(folder: Path) -> Iterator[None]:
+    """A run that was declined, or that could not begin, is not a run."""
+    try:
+        yield
+    except (MngrError, OSError):
+        _drop_unless_agreed(folder)
+        raise
+    _drop_unless_agreed(folder)
+
+
+def _drop_unless_agreed(folder: Path) -> None:
+    run = runs.load(folder)
+    if not run.consent and not run.status and not is_at_work(folder):
+        if run.repository and os.path.isdir(run.repository):
+            removing.delete_refs(local_repository(run.repository), run)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def resume(args: argparse.Namespace) -> int:
     folder = runs.find(args.config.home, _one_word(args))
     _require_begun(folder)
-    with Journal(folder, time.time) as journal:
+    with _leaving_nothing(folder), Journal(folder, time.time) as journal:
         _lift_pause(folder, journal)
         return _work(args, folder, journal)
 
@@ -75,6 +105,9 @@ def integrate(args: argparse.Namespace) -> int:
     """Only the branch again; agents that published anew meanwhile are collected first."""
     folder = runs.find(args.config.home, _one_word(args))
     _require_begun(folder)
+    if not runs.load(folder).consent:
+        hint = f"`mngr tmr resume {folder.name}` asks before it launches any"
+        raise Refused(f"the run {folder.name} has no agents yet", hint)
     with Journal(folder, time.time) as journal:
         return _work(args, folder, journal, again=True)
 
@@ -116,7 +149,9 @@ def options(args: argparse.Namespace) -> Options:
         only=args.only,
         sample=args.sample,
         seed=args.seed,
-        canaries=not args.no_canary,
+        canaries=0 if args.no_canary else args.canaries,
+        coverage=not args.no_coverage,
+        rounds=args.rounds,
         pytest_args=tuple(args.rest),
         paths=tuple(args.words),
         workers=args.workers,
@@ -124,7 +159,8 @@ def options(args: argparse.Namespace) -> Options:
     return retuned(chosen, steering.tuned(args))
 
 
-def _begin(args: argparse.Namespace, repo: Repo, folder: Path, journal: Journal) -> None:
+def _started(args: argparse.Namespace, repo: Repo, folder: Path) -> dict[str, Json]:
+    """What is said first in the journal of a new run; nothing is written before all is well."""
     base = repo.ask("rev-parse", "--verify", f"{args.base or 'HEAD'}^{{commit}}")
     if base is None:
         raise UsageError(f"{args.base!r} is not a commit in {repo.path}")
@@ -132,7 +168,10 @@ def _begin(args: argparse.Namespace, repo: Repo, folder: Path, journal: Journal)
     if dirty:  # later nobody's edits disturb it: a run has its base
         told = f"{repo.path} has uncommitted changes, which no agent would see: {dirty[0].path}"
         raise Refused(told, "commit them first")
-    kind = Mngr(args.config, args.registry).derive(args.type, args.provider)
+    api = Mngr(args.config, args.registry)
+    kind = api.derive(args.type, args.provider)
+    if args.provider in ("", "local"):
+        api.preflight(kind.type, {**os.environ, **kind.env})
     chosen = replace(
         options(args),
         agent_type=kind.type,
@@ -140,16 +179,13 @@ def _begin(args: argparse.Namespace, repo: Repo, folder: Path, journal: Journal)
         agent_env=tuple(sorted(kind.env.items())),
     )
     standing = checkout(repo)
-    journal.append(
-        "run_started",
-        {
-            "run": folder.name,
-            "repository": repo.path,
-            "base": base,
-            "branch": standing.branch if standing else "",
-            "options": to_json(chosen),
-        },
-    )
+    return {
+        "run": folder.name,
+        "repository": repo.path,
+        "base": base,
+        "branch": standing.branch if standing else "",
+        "options": to_json(chosen),
+    }
 
 
 def _project(repo: Repo, base: str) -> Project:
@@ -189,9 +225,7 @@ def _interruptible(args: argparse.Namespace, folder: Path) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
-        say(
-            args, f"Interrupted. Agents go on; `mngr tmr resume {folder.name}` takes them up again."
-        )
+        say(args, f"Interrupted. Agents keep working; `mngr tmr resume {folder.name}` continues.")
         raise
 
 
@@ -210,7 +244,7 @@ def _watching(progress: Progress, folder: Path) -> Callable[[Run], None]:
 
 def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run) -> bool:
     """Asked once, before the first agent; a run that was begun was agreed to."""
-    if run.tries or not run.tasks:
+    if run.consent or not run.tasks:
         return True
     if not args.quiet:
         progress.say("forecast", forecasting.told(run))
@@ -219,7 +253,7 @@ def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run
     try:
         return confirm(args, "Launch them?")
     except Refused:
-        raise Refused("nothing was launched without a yes", "use --yes") from None
+        raise Refused("no agent was launched without your consent", "use --yes") from None
 
 
 def _foreseen(args: argparse.Namespace, repo: Repo, folder: Path) -> int:
@@ -237,7 +271,7 @@ def _foreseen(args: argparse.Namespace, repo: Repo, folder: Path) -> int:
 
 def _told(args: argparse.Namespace, folder: Path, run: Run, repo: Repo) -> int:
     if not run.status:
-        say(args, "Nothing was launched. The same command goes on from here.")
+        say(args, "No agent was launched, and nothing is left of the run.")
         return 1
     report = publishing.write_report(args, folder)
     if args.pr and run.picks:

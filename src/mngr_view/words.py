@@ -22,6 +22,7 @@ ORDER = (
     "evicted",
     "fixed",
     "improved",
+    "passes",
     "unchanged",
     "skipped",
     "cancelled",
@@ -34,6 +35,7 @@ MOODS = {
     "fixed": "good",
     "improved": "good",
     "passed": "good",
+    "passes": "good",
     "unchanged": "quiet",
     "skipped": "quiet",
     "cancelled": "quiet",
@@ -105,6 +107,8 @@ def seconds_on(task: Task) -> float:
 
 def reason_of(task: Task) -> str:
     """Why it ended as it did, in the words of whoever decided that."""
+    if task.passes_with:
+        return f"passes with {task.passes_with[:12]}"
     if task.evicted or task.skipped:
         return task.evicted or task.skipped
     ended, verdict = task.latest.ended if task.latest else None, task.verdict

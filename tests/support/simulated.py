@@ -11,8 +11,8 @@ from typing import ParamSpec, TypeVar
 
 from mngr.struct import Json
 from mngr_tmr.judging import Sighting
-from mngr_tmr.model import Ended, Outcome, Ruling, Spending, Task, Try, Verdict
-from mngr_tmr.roles import Order
+from mngr_tmr.model import Ended, Outcome, Ruling, Spending, Task, TestRun, Try, Verdict
+from mngr_tmr.roles import Fix, Order
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class Life:
 
 
 DONE = Life(5.0, Sighting("RUNNING", outcome=UNCHANGED))
-ACCEPTED = Verdict(Ruling.ACCEPTED, "fine")
+ACCEPTED = Verdict(Ruling.ACCEPTED, "fine", implementation="f" * 40)
 
 
 @dataclass
@@ -140,13 +140,19 @@ class SimulatedInbox:
 @dataclass
 class SimulatedInspector:
     verdict: Verdict = ACCEPTED
-    green: Callable[[str], bool] = lambda node_id: False
+    judge: Callable[[Task, Try], Verdict] | None = None
 
     def verify(self, task: Task, each: Try) -> Verdict:
-        return self.verdict
+        return self.judge(task, each) if self.judge else self.verdict
 
-    def released_base(self, canary: Task, verdict: Verdict) -> str:
-        return "f" * 40
 
-    def passes(self, node_id: str, commit: str) -> bool:
-        return self.green(node_id)
+@dataclass
+class SimulatedTrials:
+    green: Callable[[str], bool] = lambda node_id: False
+    run: Callable[[str], TestRun] = lambda node_id: TestRun("failed", signature="as before")
+    asked: list[tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
+    """With whose fixes, and which tests."""
+
+    def together(self, fixes: Sequence[Fix], tests: Sequence[str]) -> Mapping[str, TestRun]:
+        self.asked.append((tuple(fix.task for fix in fixes), tuple(tests)))
+        return {each: TestRun("passed") if self.green(each) else self.run(each) for each in tests}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ from mngr_tmr.conductor import Conductor
 from mngr_tmr.fold import apply, fold
 from mngr_tmr.journal import Journal, read
 from mngr_tmr.judging import Sighting
-from mngr_tmr.model import Budget, Options, Outcome, Run, Spending
+from mngr_tmr.model import Budget, Options, Outcome, Ruling, Run, Spending, TestRun, Verdict
+from mngr_tmr.ranking import counts
 from mngr_tmr.roles import Order
 from tests.support.simulated import (
+    ACCEPTED,
     DONE,
     Inline,
     Life,
@@ -25,6 +28,7 @@ from tests.support.simulated import (
     SimulatedFleet,
     SimulatedInbox,
     SimulatedInspector,
+    SimulatedTrials,
 )
 
 
@@ -36,6 +40,7 @@ class Stage:
         self.clock = SimulatedClock()
         self.fleet = SimulatedFleet(self.clock)
         self.inspector = SimulatedInspector()
+        self.trials = SimulatedTrials()
         self.journal = Journal(folder, self.clock.now)
         self.journal.__enter__()
         self.inbox = SimulatedInbox()
@@ -62,7 +67,14 @@ class Stage:
 
     def conductor(self) -> Conductor:
         return Conductor(
-            self.run, self.journal, self.fleet, self.inspector, self.clock, Inline(), self.inbox
+            self.run,
+            self.journal,
+            self.fleet,
+            self.inspector,
+            self.trials,
+            self.clock,
+            Inline(),
+            self.inbox,
         )
 
     def conduct(self) -> Run:
@@ -226,20 +238,108 @@ def test_those_with_the_same_failure_wait_for_a_canary_and_begin_with_its_fix(
 ) -> None:
     stage.tasks("first")
     stage.tasks("second", "third", canary="first")
-    stage.inspector.green = lambda node_id: node_id.endswith("third")
+    stage.trials.green = lambda node_id: node_id.endswith("third")
     run = stage.conduct()
     assert stage.fleet.launched == ["tmr-r-first-1", "tmr-r-second-1"]
     assert run.tasks["second"].tries[0].base == "f" * 40
     assert run.tasks["third"].skipped == "passes with the fix of first"
 
 
-def test_a_blocked_canary_blocks_those_that_wait_for_it(stage: Stage) -> None:
+def test_a_canary_that_passes_with_another_fix_gives_way_to_the_next(tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "run", Options(max_agents=1, run_budget=Budget(tokens=1000)))
+    stage.tasks("other", "busy", "first")
+    stage.tasks("second", "third", canary="first")
+    stage.trials.green = lambda node_id: node_id.endswith("first")
+    run = stage.conduct()
+    assert run.tasks["first"].skipped == "passes with the fix of other"
+    assert "tmr-r-second-1" in stage.fleet.launched
+    stage.close()
+
+
+def test_what_is_missing_counts_for_a_whole_cluster_once_two_canaries_say_so(
+    stage: Stage,
+) -> None:
     stage.tasks("first")
-    stage.tasks("second", canary="first")
+    stage.tasks("second", "third", "fourth", canary="first")
     stage.fleet.life = lambda order: Life(1.0, Sighting("WAITING", "permission: install it?"))
     run = stage.conduct()
-    assert "blocked like first" in run.tasks["second"].skipped
-    assert stage.fleet.launched == ["tmr-r-first-1"]
+    assert stage.fleet.launched == ["tmr-r-first-1", "tmr-r-fourth-1"]
+    told = "blocked like first, fourth: asked for permission: install it?"
+    assert [run.tasks[each].skipped for each in ("second", "third")] == [told, told]
+    assert counts(run) == {"blocked": 4}
+
+
+@pytest.mark.parametrize(("canaries", "launched"), [(3, 3), (1, 1), (0, 6)])
+def test_a_cluster_is_given_up_after_some_canaries(
+    tmp_path: Path, canaries: int, launched: int
+) -> None:
+    stage = Stage(tmp_path / "run", Options(canaries=canaries, retries=0))
+    stage.tasks("a")
+    stage.tasks("b", "c", "d", "e", "f", canary="a" if canaries else "")
+    stage.fleet.life = lambda order: Life(1.0, Sighting("FAILED", "timed out after 5 s"))
+    run = stage.conduct()
+    assert len(stage.fleet.launched) == launched
+    assert counts(run) == {"timed out": 6}
+    stage.close()
+
+
+def test_the_next_canary_is_of_another_kind_and_then_the_fastest(stage: Stage) -> None:
+    nodes = {"a": "t.py::x[1]", "b": "t.py::x[2]", "c": "t.py::y", "d": "t.py::z"}
+    seconds = {"a": 0.0, "b": 0.1, "c": 3.0, "d": 2.0}
+    runs = {nodes[each]: to_json(TestRun("failed", seconds[each])) for each in nodes}
+    stage.note("baseline", results=runs)
+    tasks: list[Json] = [
+        {"task": id, "node_id": node, "want": "fix", "canary": "a" if id != "a" else ""}
+        for id, node in nodes.items()
+    ]
+    stage.note("selected", tasks=tasks)
+    stage.fleet.life = lambda order: Life(1.0, Sighting("DONE", "exit code 0"))
+    stage.conduct()
+    assert stage.fleet.launched == ["tmr-r-a-1", "tmr-r-d-1", "tmr-r-c-1"]
+
+
+def test_nobody_is_launched_for_a_test_that_passes_with_what_was_accepted(tmp_path: Path) -> None:
+    """All that still fail are tried at once, and once for each new fix."""
+    stage = Stage(tmp_path / "run", Options(max_agents=1, run_budget=Budget(tokens=1000)))
+    stage.tasks("a", "b", "c", "d")
+    stage.trials.green = lambda node_id: node_id.endswith("c")
+    stage.inspector.judge = lambda task, each: (
+        ACCEPTED if task.id == "a" else Verdict(Ruling.REFUSED, "no")
+    )
+    run = stage.conduct()
+    assert stage.fleet.launched == ["tmr-r-a-1", "tmr-r-b-1", "tmr-r-d-1"]
+    assert run.tasks["c"].skipped == "passes with the fix of a"
+    assert [fixes for fixes, _ in stage.trials.asked] == [("a",)]
+    stage.close()
+
+
+def test_those_that_still_fail_with_a_fix_are_grouped_by_how_they_fail_now(stage: Stage) -> None:
+    stage.tasks("a")
+    stage.tasks("b", "c", "d", "e", canary="a")
+    stage.trials.run = lambda node: TestRun("failed", signature=str(node[-1] in "bc"))
+    stage.inspector.judge = lambda task, each: (
+        ACCEPTED if task.id == "a" else Verdict(Ruling.REFUSED, "no")
+    )
+    run = stage.conduct()
+    assert stage.fleet.launched[:3] == ["tmr-r-a-1", "tmr-r-b-1", "tmr-r-d-1"]
+    assert {task.base for task in run.tasks.values()} == {"", "f" * 40}
+
+
+def test_a_run_in_which_nothing_happens_says_what_it_waits_for(stage: Stage) -> None:
+    stage.tasks("a", "b")
+    stage.fleet.life = lambda order: Life(400.0, DONE.last)
+    said: list[str] = []
+    stage.conductor().conduct(1.0, lambda run: said.append(run.waiting))
+    told = "waiting for 2 agents (tmr-r-a-1, tmr-r-b-1); each may take 30 min"
+    assert set(said) == {"", told}
+    assert [each["type"] for each in read(stage.folder)].count("waiting") == 1
+    stage.orders.append({"action": "pause"})
+    stage.tasks("c")
+    conductor = stage.conductor()
+    for _ in range(90):
+        conductor.step()
+        stage.clock.sleep(1.0)
+    assert stage.run.waiting == "paused by hand; `mngr tmr unpause r` continues it"
 
 
 @pytest.mark.parametrize(
@@ -256,6 +356,20 @@ def test_a_run_stops_launching_when_its_budget_is_used_up(
     skipped = [task for task in run.tasks.values() if task.skipped]
     assert len(skipped) == 9 - launched
     assert all("over budget" in task.skipped for task in skipped)
+    stage.close()
+
+
+def test_a_model_without_a_price_counts_against_the_budget_and_that_is_said(tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "run", Options(max_agents=1, run_budget=Budget(cost=1.0)))
+    stage.tasks("a", "b", "c")
+    spent = Spending(5, None, 0.6, ("claude-unheard-of",))
+    collect = stage.fleet.collect
+    stage.fleet.collect = lambda *given: replace(collect(*given), spent=spent)  # type: ignore[method-assign]
+    run = stage.conduct()
+    assert len(stage.fleet.launched) == 2
+    assert run.tasks["c"].skipped == "over budget: the run's $1.00 are spent"
+    told = "no price is known for claude-unheard-of: counted as the dearest model of its vendor"
+    assert run.alerts == [told]
     stage.close()
 
 

@@ -37,7 +37,7 @@ def robots(local: Cli) -> Iterator[Robots]:
 def test_a_run_is_paused_retuned_and_cancelled_from_other_processes(robots: Robots) -> None:
     cli = robots.cli
     robots.hold()
-    running = robots.start("--max-agents", "1")
+    running = robots.start("--max-agents", "1", "--format", "jsonl")
     until(robots.launches, PATIENCE, "a first agent")
 
     for verb in (robots.words[1:], ("resume", robots.name), ("integrate",)):
@@ -45,7 +45,7 @@ def test_a_run_is_paused_retuned_and_cancelled_from_other_processes(robots: Robo
 
     dry = cli("tmr", "pause", "--dry-run", "--format", "json").ok().json()
     assert dry == {"run": "six", "action": "pause", "sent": False}
-    assert "launches nothing more" in cli("tmr", "pause", "six").ok().out
+    assert "Paused run six; no new agents will start." in cli("tmr", "pause", "six").ok().out
     until(lambda: robots.run.paused == "paused by hand", PATIENCE, "the pause")
     assert cli("tmr", "list", "--format", "{status}").ok().out == "paused: paused by hand\n"
 
@@ -58,7 +58,7 @@ def test_a_run_is_paused_retuned_and_cancelled_from_other_processes(robots: Robo
     dry = cli("tmr", "retune", *limits, "--dry-run", "--format", "json").ok().json()
     assert dry["options"] == {"run_budget": {"agents": 4, "minutes": 90.0}} and not dry["sent"]
     told = cli("tmr", "retune", *limits).ok().out
-    assert "goes on with --max-time 5400s --max-launches 4." in told
+    assert "Retuned run six; --max-time 5400s --max-launches 4." in told
     until(lambda: robots.run.options.run_budget == Budget(agents=4, minutes=90), PATIENCE, "limits")
     cli("tmr", "retune", "--max-time", "2h").ok()
     until(lambda: robots.run.options.run_budget.minutes == 120, PATIENCE, "another limit")
@@ -67,7 +67,7 @@ def test_a_run_is_paused_retuned_and_cancelled_from_other_processes(robots: Robo
     with Screen(cli) as screen:
         screen.mngr("tmr", "watch")
         until(lambda: "1 of 4 slots" in screen.text(), PATIENCE, "the view of a watcher")
-        cli("tmr", "pause", "--resume").ok()
+        cli("tmr", "unpause").ok()
         until(lambda: len(robots.launches()) == 4, PATIENCE, "four agents at once")
         until(lambda: "4 of 4 slots" in screen.text(), PATIENCE, screen.text())
         cli("tmr", "cancel", "--format", "json").ok()
@@ -80,7 +80,7 @@ def test_a_run_is_paused_retuned_and_cancelled_from_other_processes(robots: Robo
     assert {each["type"] for each in events} == {"forecast", "progress"}
     assert {each["run"] for each in events if each["type"] == "progress"} == {"six"}
     assert last == b"mngr: the run six was cancelled"
-    assert b"4 cancelled" in out
+    assert json.loads(out)["counts"]["cancelled"] == 4
     assert len(robots.launches()) == 4
     assert set(robots.agents().values()) == {"STOPPED"}, "work is kept, nothing runs"
 
@@ -107,7 +107,7 @@ def test_who_is_interrupted_leaves_no_check_behind(
     running.send_signal(number)
     _, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == code, err
-    assert b"`mngr tmr resume six` takes them up again" in err and b"Traceback" not in err
+    assert b"`mngr tmr resume six` continues" in err and b"Traceback" not in err
     assert not lives(mark.read_text())
     assert robots.agents() == {}
 
@@ -160,21 +160,18 @@ def test_agents_are_announced_agreed_to_and_watched_on_a_terminal(robots: Robots
     told = robots.folder / "told"
     alert = ["--on-alert", f'echo "$MNGR_TMR_RUN: $MNGR_TMR_ALERT" >> {told}']
     begin = [*words, *limits, *alert, "--agent-arg=false"]
-    robots.cli(*begin, timeout=PATIENCE).fails(1, "nothing was launched without a yes", "--yes")
-    assert robots.run.selected and not robots.run.tries
-
     with Screen(robots.cli) as screen:
         screen.mngr(*begin)
         until(lambda: "Launch them? [y/N]" in screen.text(), PATIENCE, "a question")
         for words_there in (
-            "6 tests collected, 4 get an agent: 4 to fix, 0 to improve; 0 wait first.",
-            "What agents of this type use is not counted.",
+            "6 tests collected, 4 selected: 4 to fix, 0 to improve.",
+            "The usage of agents of this type is not counted.",
             "At most 2 at once",
         ):
             assert words_there in screen.text()
         screen.type("n")
-        until(lambda: "Nothing was launched." in screen.text(), PATIENCE, "a no")
-        assert not robots.run.tries
+        until(lambda: "No agent was launched" in screen.text(), PATIENCE, "a no")
+        assert not robots.run_folder.exists()
         screen.type("clear")
         screen.mngr(*begin)
         until(lambda: "Launch them? [y/N]" in screen.text(), PATIENCE, "the question again")
@@ -239,13 +236,13 @@ def test_a_run_that_is_not_there_is_named_with_the_nearest(past: Cli, verb: str)
 @pytest.mark.parametrize("verb", ["pause", "cancel", "retune"])
 def test_a_run_that_nobody_works_on_cannot_be_steered(past: Cli, verb: str) -> None:
     more = ["--max-agents", "2"] if verb == "retune" else []
-    past("tmr", verb, *more).fails(1, "nothing is at work", "mngr tmr resume past")
+    past("tmr", verb, *more).fails(1, "no process is at work", "mngr tmr resume past")
     assert not (past.home / "tmr/past/control").exists()
 
 
 def test_retune_wants_something_to_change_even_if_that_is_the_default(past: Cli) -> None:
     past("tmr", "retune").fails(2, "nothing to change", "--max-agents")
-    past("tmr", "retune", "--max-agents", "4").fails(1, "nothing is at work")
+    past("tmr", "retune", "--max-agents", "4").fails(1, "no process is at work")
 
 
 def test_orders_that_are_none_do_not_reach_the_journal(past: Cli) -> None:

@@ -33,7 +33,7 @@ def test_nothing_needed_changing(local: Cli) -> None:
     assert "The run e found nothing to change." in done.out
     assert "3 unchanged" in done.out
     assert local.git("rev-parse", "tmr/e") == local.git("rev-parse", "main")
-    assert "3 get an agent: 0 to fix, 3 to improve" in done.err
+    assert "3 selected: 0 to fix, 3 to improve" in done.err
     # said again, it has nothing left to do
     again = run(local, "exit 3", format="json").ok().json()
     assert (again["status"], again["commits"]) == ("nothing to do", 0)
@@ -90,7 +90,7 @@ def test_what_was_forecast_stands_beside_what_was_used(local: Cli) -> None:
     project(local, works=True)
     takes_time = f"sleep 1; {NONE}"
     done = run(local, takes_time).ok()
-    assert "What agents of this type use is not counted." in done.err
+    assert "The usage of agents of this type is not counted." in done.err
     assert "Forecast: 3 agents, time not known\nUsed:     3 agents, " in done.out
     shown = local("tmr", "show", "e").ok().out
     assert "Forecast: 3 agents, time not known" in shown and "Used:     3 agents" in shown
@@ -167,9 +167,9 @@ def test_an_interrupted_baseline_says_nothing_about_any_test(local: Cli) -> None
 
 
 def test_a_baseline_that_takes_too_long_is_an_error_and_not_a_result(local: Cli) -> None:
-    plain(local, SLOW.format(str(local.base)), "check_timeout = 3\n")
+    plain(local, SLOW.format(str(local.base)), "check_timeout = 12\n")
     done = run(local, NONE, "--only", "failing")
-    done.fails(1, "the baseline took longer than 3 s", "check_timeout")
+    done.fails(1, "the baseline took longer than 12 s", "check_timeout")
     assert not runs.load(local.home / "tmr/e").baseline
 
 

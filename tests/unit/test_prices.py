@@ -43,6 +43,17 @@ def test_the_shipped_table_makes_sense() -> None:
         assert plain(prefix) == prefix
 
 
+@pytest.mark.parametrize(
+    ("model", "input"),
+    [("claude-next", 15), ("gpt-9", 30), ("o9", 30), ("gemini-9", 2), ("llama-4", 30)],
+)
+def test_a_model_without_a_price_counts_as_the_dearest_of_its_vendor(
+    model: str, input: float
+) -> None:
+    assert SHIPPED.find(model) is None
+    assert SHIPPED.guarded({model: Tokens(input=1_000_000)}) == input
+
+
 def excess(
     folder: Path, meter: str, max_cost: float | None = None, max_tokens: int | None = None
 ) -> str:

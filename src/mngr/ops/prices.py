@@ -128,15 +128,16 @@ class Prices:
                 unpriced.append(model)
         return total, unpriced
 
-    def highest(self) -> Price:
-        """For a model without a price, where an amount must not be exceeded."""
-        rows = self.known.values()
+    def highest(self, model: str) -> Price:
+        """For a model without a price, where an amount must not be exceeded: its vendor's."""
+        mine = [row for name, row in self.known.items() if vendor(name) == vendor(plain(model))]
+        rows = mine or list(self.known.values())
         return Price(**{kind: max(getattr(row, kind) for row in rows) for kind in KINDS})
 
     def guarded(self, used: Mapping[str, Tokens]) -> float:
-        """As `cost`, with the highest price for what has none."""
-        dearest = self.highest()
-        return sum((self.find(model) or dearest).of(tokens) for model, tokens in used.items())
+        """As `cost`, with the highest price of its vendor for what has none."""
+        prices = ((self.find(model) or self.highest(model), used[model]) for model in used)
+        return sum(price.of(tokens) for price, tokens in prices)
 
     def lines(self) -> str:
         """For the watcher on the host: PREFIX and four prices per line."""
@@ -146,6 +147,14 @@ class Prices:
             if prefix and not any(c.isspace() for c in prefix)
         )
         return "\n".join(rows) + "\n"
+
+
+def vendor(name: str) -> str:
+    """The letters a model's name begins with tell who sells it; the watcher has the same rule."""
+    from itertools import takewhile
+
+    letters = "".join(takewhile(str.isalpha, name))
+    return "gpt" if letters in ("o", "chatgpt", "codex") else letters
 
 
 def plain(model: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mngr.errors import MissingProgram, UsageError, nearest
+from mngr.errors import MissingProgram, Refused, UsageError, nearest
 from mngr.ops.limits import require_meter
 from mngr.ops.watcher import Limits
 from mngr.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from mngr.agents.base import AgentType
     from mngr.config import Config
@@ -126,6 +126,16 @@ def require_program(host: Host, kind: AgentType, program: str, path: str) -> Non
         raise MissingProgram(told, f"install it with `{kind.install}`")
     where = "" if "/" in program else "the PATH of "
     raise MissingProgram(f"command not found: {program}", f"it is not on {where}{host.ref.name}")
+
+
+def preflight(world: World, host: Host, name: str, env: Mapping[str, str]) -> None:
+    """Raise if the program of this type is missing, or would ask for a login."""
+    kind = world.agent_type(name)
+    if kind.program:
+        require_program(host, kind, kind.program, "")
+    login = kind.login(env)
+    if login is not None and login.kind == "none":
+        raise Refused(f"{kind.program} is not logged in", login.advice)
 
 
 def with_program(world: World) -> list[tuple[str, AgentType]]:

@@ -25,6 +25,8 @@ class Usage(Struct):
     """Dollars, without what has no price."""
     unpriced: tuple[str, ...] = ()
     """Models that have no price."""
+    guarded: float = 0.0
+    """Dollars, with the dearest price of its vendor for a model that has none: for limits."""
 
     @property
     def tokens(self) -> Tokens:
@@ -49,20 +51,23 @@ def of(world: World, agents: Sequence[Agent]) -> dict[str, Usage]:
 
 def _usage(prices: Prices, models: dict[str, Tokens]) -> Usage:
     cost, unpriced = prices.cost(models)
-    return Usage(models=models, cost=cost, unpriced=tuple(unpriced))
+    guarded = prices.guarded(models)
+    return Usage(models=models, cost=cost, unpriced=tuple(unpriced), guarded=guarded)
 
 
 def together(each: Iterable[Usage]) -> Usage:
     """The sum; what has no price in any of them is named."""
     models: dict[str, Tokens] = {}
-    cost = 0.0
+    cost = guarded = 0.0
     unpriced: set[str] = set()
     for usage in each:
         cost += usage.cost
+        guarded += usage.guarded
         unpriced.update(usage.unpriced)
         for model, tokens in usage.models.items():
             models[model] = models.get(model, Tokens()) + tokens
-    return Usage(models=models, cost=cost, unpriced=tuple(sorted(unpriced)))
+    names = tuple(sorted(unpriced))
+    return Usage(models=models, cost=cost, unpriced=names, guarded=guarded)
 
 
 def of_reachable(world: World, agents: Sequence[Agent]) -> dict[str, Usage]:

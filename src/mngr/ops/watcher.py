@@ -101,16 +101,22 @@ changed() {
   done
   return 1
 }
-# A model without a price counts as the dearest: an amount that is given must hold.
+# A model without a price counts as the dearest of its vendor: an amount that is given must hold.
 excess() {
   meter | awk -v max_tokens="$max_tokens" -v max_cost="$max_cost" '
     FILENAME == "prices" {
       prefix[++count] = $1
       for (kind = 2; kind <= 5; kind++) {
         price[count, kind] = $kind
-        if ($kind + 0 > dearest[kind]) dearest[kind] = $kind + 0
+        if ($kind + 0 > dearest["", kind]) dearest["", kind] = $kind + 0
+        if ($kind + 0 > dearest[vendor($1), kind]) dearest[vendor($1), kind] = $kind + 0
       }
       next
+    }
+    function vendor(name) {
+      match(name, /^[A-Za-z]*/)
+      name = substr(name, 1, RLENGTH)
+      return name ~ /^(o|chatgpt|codex)$/ ? "gpt" : name
     }
     function fitting(name, each, best) {
       best = 0
@@ -123,9 +129,11 @@ excess() {
       name = $1
       which = fitting(name)
       if (!which) { sub(/^.*\//, "", name); sub(/^.*anthropic\./, "", name); which = fitting(name) }
+      sold = vendor(name)
+      if (!((sold, 2) in dearest)) sold = ""
       for (kind = 2; kind <= 5; kind++) {
         tokens += $kind
-        cost += $kind * (which ? price[which, kind] : dearest[kind]) / 1000000
+        cost += $kind * (which ? price[which, kind] : dearest[sold, kind]) / 1000000
       }
     }
     END {

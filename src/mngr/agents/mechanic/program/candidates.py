@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from mngr.agents.mechanic.program import localise, ops_flow, ops_logic, ops_names, ops_text
@@ -28,8 +29,11 @@ KINDS: tuple[Callable[[Bench, ast.AST], Iterator[Edit]], ...] = (
 HINTED_FLOOR = 0.45
 CERTAIN = 0.97
 NOBODY_RUNS = 0.01
+Key = tuple[int, int, str]
 CROWD = 0.97
 """Each further candidate at one place is a little less likely, so that others get a turn."""
+TURN = 0.985
+"""The same for each further candidate in one statement."""
 
 
 def ranked(
@@ -51,9 +55,11 @@ def ranked(
 
 def _of_file(bench: Bench, lines: Mapping[int, float]) -> list[tuple[float, Edit]]:
     suspicion = localise.spread(bench.source, lines)
-    found: dict[tuple[int, int, str], tuple[float, Edit]] = {}
+    found: dict[Key, tuple[float, Edit]] = {}
+    places: dict[Key, ast.AST] = {}
     for node in bench.source.nodes:
-        score = suspicion.get(bench.source.statement(node), 0.0)
+        statement = bench.source.statement(node)
+        score = suspicion.get(statement, 0.0)
         if score <= 0 and ops_names.may_define(bench, node):
             score = NOBODY_RUNS
         if score <= 0 or not _editable(bench.source, node):
@@ -63,8 +69,19 @@ def _of_file(bench: Bench, lines: Mapping[int, float]) -> list[tuple[float, Edit
             key = (edit.start, edit.end, edit.new)
             value = place * edit.prior * CROWD**at
             if key not in found or found[key][0] < value:
-                found[key] = (value, edit)
-    return list(found.values())
+                found[key], places[key] = (value, edit), statement
+    return list(_taking_turns(found, places))
+
+
+def _taking_turns(
+    found: Mapping[Key, tuple[float, Edit]], places: Mapping[Key, ast.AST]
+) -> Iterator[tuple[float, Edit]]:
+    """A table of hundreds of words is one statement: others are tried before its last word."""
+    turns: Counter[ast.AST] = Counter()
+    for key in sorted(found, key=lambda key: (-found[key][0], key)):
+        value, edit = found[key]
+        yield value * TURN ** turns[places[key]], edit
+        turns[places[key]] += 1
 
 
 def _floor(edit: Edit) -> float:

@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
+LEAST = 0.1
+
 
 class Clock:
+    """The budget is for a machine with an idle core; time on a crowded one counts for less."""
+
     def __init__(self, budget: float) -> None:
         self.budget = budget
-        self.began = time.monotonic()
+        self.began = self._looked = time.monotonic()
+        self._spent = 0.0
 
     @property
     def spent(self) -> float:
-        return time.monotonic() - self.began
+        now = time.monotonic()
+        self._spent += (now - self._looked) * _share_now()
+        self._looked = now
+        return self._spent
 
     @property
     def left(self) -> float:
         return self.budget - self.spent
 
+    def wall(self, seconds: float) -> float:
+        """How long to wait for what takes so many seconds of an idle core."""
+        return seconds / _share_now()
+
     def say(self, text: str) -> None:
         """One line on the agent's terminal, with the seconds since the start."""
         safe = text.encode("utf-8", "backslashreplace").decode()
-        sys.stdout.write(f"{self.spent:6.1f}s  {safe}\n")
+        sys.stdout.write(f"{time.monotonic() - self.began:6.1f}s  {safe}\n")
         sys.stdout.flush()
+
+
+def _share_now() -> float:
+    return share(os.getloadavg()[0], os.cpu_count() or 1)
+
+
+def share(load: float, cores: int) -> float:
+    """Of a core, what one of so many programs gets."""
+    return max(LEAST, min(1.0, cores / load)) if load > 0 else 1.0

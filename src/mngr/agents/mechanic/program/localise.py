@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mngr.agents.mechanic.program import project
+from mngr.agents.mechanic.program.probe import mechanic_places
 from mngr.agents.mechanic.program.reports import Result
 from mngr.agents.mechanic.program.source import Source
 
@@ -60,11 +61,8 @@ def _lines(path: str) -> Lines:
 
 def frames_in(text: str, root: str) -> list[tuple[str, int]]:
     """Tracebacks that programs printed, as places in the project, outermost first."""
-    found = []
-    for path, line in FRAME.findall(text):
-        if path.startswith(root + os.sep):
-            found.append((os.path.relpath(path, root), int(line)))
-    return found
+    places = [(mechanic_places.place(path, root), int(line)) for path, line in FRAME.findall(text)]
+    return [place for place in places if place[0]]
 
 
 def crash(result: Result, root: str) -> list[tuple[str, int]]:
@@ -73,12 +71,8 @@ def crash(result: Result, root: str) -> list[tuple[str, int]]:
     In our process, or in a program that printed its traceback.
     """
     assert result.failure is not None
-    inside = root + os.sep
-    frames = [
-        (os.path.relpath(path, root), line)
-        for path, line in result.failure.frames
-        if path.startswith(inside)
-    ]
+    named = [(mechanic_places.place(path, root), line) for path, line in result.failure.frames]
+    frames = [frame for frame in named if frame[0]]
     printed = [part for each in result.commands for part in (each.stdout, each.stderr)]
     frames += frames_in("\n".join([result.failure.message, *printed]), root)
     return [frame for frame in frames if not project.is_test(frame[0])]
@@ -97,6 +91,21 @@ def suspicion(
     for depth, place in enumerate(reversed(frames[-6:])):
         scores[place] = max(scores.get(place, 0.3), 0.3) * (2.5 / (1 + 0.3 * depth))
     return scores
+
+
+def preferred(
+    scores: Mapping[tuple[str, int], float], told: Mapping[tuple[str, int], float]
+) -> dict[tuple[str, int], float]:
+    """With the lines first that a comparison of all tests found suspicious, if there was one.
+
+    A line that our test does not run cannot be what it fails for, if it is known what it runs.
+    """
+    mine = {place: score for place, score in told.items() if place in scores or not scores}
+    best = max(mine.values(), default=1.0) or 1.0
+    found = dict(scores)
+    for place, score in mine.items():
+        found[place] = max(found.get(place, 0.0), score / best)
+    return found
 
 
 def spread(source: Source, lines: Mapping[int, float]) -> dict[ast.AST, float]:

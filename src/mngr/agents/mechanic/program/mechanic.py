@@ -45,7 +45,7 @@ class Mechanic:
         self.clock.say(f"tests run with {self.python}")
         lab = self._lab()
         test = self.task.test
-        run = lab.run([test], seconds=FIRST_RUN)
+        run = lab.run([test], seconds=self.clock.wall(FIRST_RUN))
         result = run.results.get(test)
         if result is None:
             return self._without_result(lab, run.timed_out, run.results)
@@ -107,7 +107,7 @@ class Mechanic:
                 return _blocked(
                     "none",
                     f"{test} passes only sometimes",
-                    "somebody who finds out what it depends on",
+                    "a person who understands what it depends on",
                 )
             runs.append(again)
         source = Source(path, lab.read(path))
@@ -169,21 +169,23 @@ class Mechanic:
         repair = Repair(lab, self.task, result, self.clock, self.base)
         found = repair.find(self._more_labs)
         if found.edit is None:
-            return self._gave_up(found, repair.count)
+            return self._gave_up(found, repair)
         return self._repaired(found.edit, repair.sources[found.edit.path])
 
     def _more_labs(self) -> list[Lab]:
         jobs = self.task.jobs or project.idle_cores()
         return [self._lab() for _ in range(min(jobs, 4) - 1)]
 
-    def _gave_up(self, found: Found, count: int) -> work.Done:
-        why = "the time was over" if found.out_of_time else "none of them is right"
-        tried = f"tried {found.tried} of {count} small repairs; {why}"
+    def _gave_up(self, found: Found, repair: Repair) -> work.Done:
+        why = "the time limit was reached" if found.out_of_time else "none of them is right"
+        tried = f"tried {found.tried} of {repair.count} small repairs; {why}"
+        if not repair.count:
+            tried = f"found no candidate repair: {repair.why_nothing()}"
         self.clock.say(tried)
         passed = "".join(f"\n- {each}" for each in found.rejected[:10])
         rejected = f"\nThese made the test pass but are wrong:{passed}" if passed else ""
-        needs = "more time" if found.out_of_time else "somebody who understands the program"
-        return _blocked("fix", f"{self.task.test} fails: {tried}.{rejected}", needs)
+        needs = "more time" if found.out_of_time else "a person who understands the program"
+        return _blocked("none", f"{self.task.test} fails: {tried}.{rejected}", needs)
 
     def _repaired(self, edit: Edit, source: Source) -> work.Done:
         shown = describe(source, edit)

@@ -70,11 +70,14 @@ class Repair:
         frames = localise.crash(self.result, self.lab.root)
         known = self.known
         scores = localise.suspicion(known.test, known.coverage, known.passing, frames)
+        told = {(path, line): score for path, line, score in self.task.suspects}
+        scores = localise.preferred(scores, told)
         return [edit for _, edit in candidates.ranked(self.sources.values(), scores, clues)]
 
     def _read_sources(self) -> None:
         """Files of the project that the test runs and that are no tests."""
         reached = {path for path, _ in self.known.coverage.by_test.get(self.task.test, ())}
+        reached = reached or {path for path, _, _ in self.task.suspects}
         for path in sorted(reached - set(self.sources)):
             if project.is_test(path) or not path.endswith(".py"):
                 continue
@@ -83,12 +86,24 @@ class Repair:
             except (OSError, SyntaxError, ValueError, tokenize.TokenError) as error:
                 self.clock.say(f"cannot read {path}: {error}")
 
+    def why_nothing(self) -> str:
+        """Of a test for which there is no candidate at all."""
+        reached = {path for path, _ in self.known.coverage.by_test.get(self.task.test, ())}
+        if not reached:
+            return "the test does not execute any Python code of this project"
+        code = sorted(path for path in reached if not project.is_test(path))
+        if not code:
+            return "the test executes only test files of this project"
+        if not self.sources:
+            return f"the files that the test executes cannot be read: {', '.join(code[:3])}"
+        return f"no small change is known for the lines of {', '.join(code[:3])} that it executes"
+
     def _learn(self, tests: list[str], seconds: float) -> None:
         """Which of these pass, and which lines each of them runs."""
         if not tests or seconds < 1:
             return
         folder = os.path.join(self.base, f"trace-{len(self.known.unknown)}")
-        run = self.lab.run(tests, seconds=seconds, trace=folder)
+        run = self.lab.run(tests, seconds=self.clock.wall(seconds), trace=folder)
         self.known.learn(run.results, localise.read(folder), self.lab.root)
         known = self.known
         said = f"{len(known.passing)} tests pass, {len(known.failing)} fail"

@@ -47,6 +47,8 @@ class Result:
     seconds: float = 0.0
     failure: Optional[Failure] = None
     commands: list[Command] = field(default_factory=list)
+    ended: bool = False
+    """It ran to the end of its call, or of what went wrong before."""
 
     @property
     def passed(self) -> bool:
@@ -73,7 +75,10 @@ class Run:
 
 
 def read(path: str) -> dict[str, Result]:
-    """The lines that the probe wrote; the last one may be torn when it was killed."""
+    """The lines that the probe wrote; the last one may be torn when it was killed.
+
+    A test that was killed after its set-up has no result: it did not pass.
+    """
     found: dict[str, Result] = {}
     if not os.path.exists(path):
         return found
@@ -83,7 +88,7 @@ def read(path: str) -> dict[str, Result]:
                 _add(found, json.loads(line))
             except ValueError:
                 continue
-    return found
+    return {test: result for test, result in found.items() if result.ended}
 
 
 def _add(found: dict[str, Result], entry: Entry) -> None:
@@ -91,6 +96,7 @@ def _add(found: dict[str, Result], entry: Entry) -> None:
     result = found.setdefault(test, Result(test))
     result.seconds += cast("float", entry["seconds"])
     outcome = str(entry["outcome"])
+    result.ended |= outcome != "passed" or entry["when"] == "call"
     if outcome == "failed" or (outcome == "skipped" and result.passed):
         result.outcome = outcome
     if "failure" in entry and result.failure is None:

@@ -178,7 +178,7 @@ class Search:
         return list(dict.fromkeys([*alike, *mine, *reached, *known.unknown]))
 
     def _time_to_check(self) -> float:
-        return max(self.clock.budget * VERIFY_SHARE - self.clock.spent, 5)
+        return self.clock.wall(max(self.clock.budget * VERIFY_SHARE - self.clock.spent, 5))
 
     def _objection(self, lab: Lab, tests: list[str]) -> str:
         """Why it is not right. A test is asked twice: a loaded machine is not our fault."""
@@ -215,7 +215,7 @@ class Search:
             if edited[path] != source.text:
                 lab.write(path, source.text)
         folder = os.path.join(lab.base, f"before-{len(self.known.failing)}")
-        run = lab.run([test], seconds=30, trace=folder)
+        run = lab.run([test], seconds=self.clock.wall(30), trace=folder)
         for path, text in edited.items():
             if text != self.sources[path].text:
                 lab.write(path, text)

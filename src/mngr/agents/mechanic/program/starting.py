@@ -9,7 +9,14 @@ from mngr.agents.mechanic.program import project, task, work
 from mngr.agents.mechanic.program.clock import Clock
 from mngr.agents.mechanic.program.mechanic import Mechanic
 
-PROBES = ("sitecustomize", "mechanic_trace", "mechanic_probe", "mechanic_frames", "mechanic_runs")
+PROBES = (
+    "sitecustomize",
+    "mechanic_trace",
+    "mechanic_places",
+    "mechanic_probe",
+    "mechanic_frames",
+    "mechanic_runs",
+)
 
 
 def main(argv: list[str]) -> int:

@@ -12,6 +12,10 @@ MODES = ("auto", "fix", "improve")
 IMPROVE = re.compile(r"\b(improve|strengthen)\b", re.IGNORECASE)
 FIX = re.compile(r"\b(fix|repair)\b", re.IGNORECASE)
 
+SUSPECT = re.compile(r"^\s*([01]\.\d+)  (\S.*?):([\d,-]+)  run by ", re.MULTILINE)
+
+LONGEST = 10_000
+
 EXAMPLE = "fix tests/test_x.py::test_y"
 
 
@@ -32,6 +36,8 @@ class Task:
     """Has to run pytest; NODEID in it is replaced by the tests to run."""
     repeat: int = 3
     """How often a test has to pass before it is believed."""
+    suspects: tuple[tuple[str, int, float], ...] = ()
+    """Lines that whoever gave the task found suspicious: path, line, how much."""
     jobs: int = 0
     """Tests at the same time; 0: as many as there are idle cores."""
 
@@ -68,6 +74,7 @@ def from_arguments(args: argparse.Namespace, prompt: str) -> Task:
         test_command=args.test_command,
         repeat=max(1, args.repeat),
         jobs=args.jobs,
+        suspects=suspicious_lines(prompt),
     )
 
 
@@ -75,6 +82,23 @@ def named_test(text: str) -> str:
     """The first node id in a text."""
     found: Optional[re.Match[str]] = NODE_ID.search(text)
     return found.group(0).rstrip(":") if found else ""
+
+
+def suspicious_lines(text: str) -> tuple[tuple[str, int, float], ...]:
+    return tuple(
+        (path, line, float(score))
+        for score, path, lines in SUSPECT.findall(text)
+        for part in lines.split(",")
+        for line in _range(part)
+    )
+
+
+def _range(text: str) -> range:
+    """`7` or `7-9`."""
+    first, _, last = text.partition("-")
+    if not first.isdigit() or not (last or first).isdigit():
+        return range(0)
+    return range(int(first), min(int(last or first), int(first) + LONGEST) + 1)
 
 
 def asked_mode(text: str) -> str:

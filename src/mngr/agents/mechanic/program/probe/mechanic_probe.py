@@ -20,6 +20,7 @@ from collections.abc import Generator
 from typing import IO, Any, Optional
 
 import mechanic_frames  # type: ignore[import-not-found]
+import mechanic_places  # type: ignore[import-not-found]
 import mechanic_runs  # type: ignore[import-not-found]
 import pytest
 
@@ -159,8 +160,7 @@ def _imported(root: str) -> list[str]:
     tests = json.loads(os.environ["MECHANIC_TESTS"])
     found = []
     for module in list(sys.modules.values()):
-        path = getattr(module, "__file__", None) or ""
-        name = os.path.relpath(path, root) if path.startswith(root + os.sep) else ""
+        name = mechanic_places.place(getattr(module, "__file__", None) or "", root)
         if name and not any(name == test or name.startswith(test + "/") for test in tests):
             found.append(name)
     return found

@@ -16,6 +16,8 @@ import time
 from types import FrameType
 from typing import Any, Optional
 
+import mechanic_places  # type: ignore[import-not-found]
+
 _seen: set[tuple[str, int]] = set()
 _file = -1
 _root = ""
@@ -46,7 +48,7 @@ def end() -> None:
 
 def _open(folder: str) -> None:
     global _file, _root
-    _root = os.environ["MECHANIC_ROOT"] + os.sep
+    _root = os.environ["MECHANIC_ROOT"]
     # Names sort by the time of the start; after a fork both processes write to one file.
     name = f"{time.time_ns():020d}-{os.getpid()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -54,7 +56,7 @@ def _open(folder: str) -> None:
 
 
 def _call(frame: FrameType, event: str, arg: Any) -> Optional[Any]:
-    if not frame.f_code.co_filename.startswith(_root):
+    if not mechanic_places.place(frame.f_code.co_filename, _root):
         return None
     return _line(frame, event, arg)
 
@@ -63,7 +65,6 @@ def _line(frame: FrameType, event: str, arg: Any) -> Optional[Any]:
     place = (frame.f_code.co_filename, frame.f_lineno)
     if place not in _seen and _file >= 0:
         _seen.add(place)
-        os.write(
-            _file, f"{place[1]}\t{place[0][len(_root) :]}\n".encode("utf-8", "surrogateescape")
-        )
+        path = mechanic_places.place(place[0], _root)
+        os.write(_file, f"{place[1]}\t{path}\n".encode("utf-8", "surrogateescape"))
     return _line

@@ -1,0 +1,125 @@
+"""Code that runs from a copy or through a link is the project's; and what is said where none is."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from mngr.agents.mechanic.program import reports, task
+from mngr.agents.mechanic.program.clock import share
+from mngr.agents.mechanic.program.localise import preferred
+from mngr.agents.mechanic.program.probe.mechanic_places import place
+from tests.agents.mechanic.garage import Garage
+
+CALC = """\
+def double(number):
+    return number + 3
+
+
+if __name__ == "__main__":
+    print(double(2))
+"""
+# The program is copied, or linked, to a place of the test's own and runs there.
+TEST = """\
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent.parent
+
+
+def test_double(tmp_path):
+    {put}
+    done = subprocess.run([sys.executable, tmp_path / "calc.py"], capture_output=True, text=True)
+    assert done.stdout == "4\\n"
+"""
+COPIED = '(tmp_path / "calc.py").write_text((HERE / "calc.py").read_text())'
+LINKED = '(tmp_path / "calc.py").symlink_to(HERE / "calc.py")'
+SHELL = """\
+import subprocess
+
+
+def test_words():
+    assert subprocess.run(["echo", "one"], capture_output=True, text=True).stdout == "two\\n"
+"""
+
+
+def garage(folder: Path, test: str) -> Garage:
+    root = folder / "project"
+    (root / "tests").mkdir(parents=True)
+    (root / "calc.py").write_text(CALC)
+    (root / "tests/test_calc.py").write_text(test)
+    return Garage(root, folder / "state")
+
+
+@pytest.mark.parametrize("put", [COPIED, LINKED])
+def test_code_that_runs_elsewhere_is_repaired_in_the_project(tmp_path: Path, put: str) -> None:
+    made = garage(tmp_path, TEST.format(put=put))
+    outcome = made.work("fix", "tests/test_calc.py::test_double")
+    assert (outcome.attempted, outcome.blocked) == ("fix", None), made.output
+    assert made.changed() == ["calc.py"]
+
+
+def test_a_test_that_runs_no_code_of_the_project_is_told_so(tmp_path: Path) -> None:
+    made = garage(tmp_path, SHELL)
+    outcome = made.work("fix", "tests/test_calc.py::test_words")
+    assert outcome.attempted == "none" and outcome.blocked is not None
+    assert "found no candidate repair: the test " in outcome.blocked.reason
+    assert "this project" in outcome.blocked.reason and "tried 0" not in made.output
+    assert "published: fix" not in made.output
+
+
+def test_a_file_is_found_by_its_path_its_real_path_or_its_content(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    for name in ("a/one.py", "a/same.py", "b/same.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("same\n" if "same" in name else name)
+    (tmp_path / "link").symlink_to(root)
+    (tmp_path / "one.py").write_text("a/one.py")
+    (tmp_path / "same.py").write_text("same\n")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/one.py").write_text("something else")
+    found = {
+        each: place(str(tmp_path / each), str(root))
+        for each in ("project/a/one.py", "link/a/one.py", "one.py", "same.py", "other/one.py")
+    }
+    assert found == {
+        "project/a/one.py": "a/one.py",
+        "link/a/one.py": "a/one.py",
+        "one.py": "a/one.py",
+        "same.py": "",  # it could be either
+        "other/one.py": "",
+    }
+    assert place("<string>", str(root)) == place(os.__file__, str(root)) == ""
+
+
+def test_a_test_that_was_killed_after_its_set_up_did_not_pass(tmp_path: Path) -> None:
+    stages = [("whole", "setup"), ("whole", "call"), ("whole", "teardown"), ("cut", "setup")]
+    lines = [
+        json.dumps({"test": test, "when": when, "outcome": "passed", "seconds": 0.1})
+        for test, when in stages
+    ]
+    (tmp_path / "report").write_text("\n".join(lines))
+    assert list(reports.read(str(tmp_path / "report"))) == ["whole"]
+
+
+def test_lines_that_the_prompt_calls_suspicious_come_first() -> None:
+    prompt = (
+        "Test: tests/test_x.py::test_y\n\n    0.91  src/a b.py:12-13  run by 19 failing and 2 "
+        "passing tests\n    1.00  c.py:3  run by 2 failing and 0 passing tests\n  3.00  no\n"
+    )
+    args = task.parser().parse_args([])
+    wanted = task.from_arguments(args, prompt)
+    assert wanted.suspects == (("src/a b.py", 12, 0.91), ("src/a b.py", 13, 0.91), ("c.py", 3, 1.0))
+    told = {(path, line): score for path, line, score in wanted.suspects}
+    scores = preferred({("c.py", 3): 0.5, ("c.py", 4): 0.6}, told)
+    assert max(scores, key=lambda each: scores[each]) == ("c.py", 3)
+    assert scores["c.py", 4] == 0.6
+
+
+@pytest.mark.parametrize(("load", "part"), [(0.0, 1.0), (1.0, 1.0), (4.0, 0.5), (400.0, 0.1)])
+def test_time_on_a_crowded_machine_counts_for_less(load: float, part: float) -> None:
+    assert share(load, 2) == part

@@ -1,0 +1,184 @@
+"""Which failures belong together, which lines are suspicious, and how lines are measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mngr_tmr
+from mngr.struct import Json
+from mngr_tmr import chamber, clustering, forecasting, probing, reaching
+from mngr_tmr.clustering import Failure, Lines
+from mngr_tmr.fold import apply
+from mngr_tmr.lines import ranges
+from mngr_tmr.model import Run
+
+
+def lines(*numbers: int) -> Lines:
+    return frozenset(("app.py", number) for number in numbers)
+
+
+def failure(
+    name: str, signature: str = "", run: Lines = frozenset(), seconds: float = 0.0
+) -> Failure:
+    return Failure(name, f"t.py::{name}", signature or name, "AssertionError", seconds, run)
+
+
+def names(*found: Failure) -> list[str]:
+    return [each.id for each in found]
+
+
+def test_one_signature_is_one_cluster_and_so_are_the_cases_of_one_function() -> None:
+    tests = [failure("a", "s"), failure("f[1]"), failure("b", "s"), failure("f[2]"), failure("c")]
+    assert [names(*each) for each in clustering.clusters(tests)] == [
+        ["a", "b"],
+        ["f[1]", "f[2]"],
+        ["c"],
+    ]
+
+
+def test_cases_that_raise_something_else_are_apart() -> None:
+    other = Failure("f[2]", "t.py::f[2]", "x", "KeyError")
+    assert len(clustering.clusters([failure("f[1]"), other])) == 2
+
+
+def test_tests_that_run_a_line_which_few_others_run_are_one_cluster() -> None:
+    """As in a table of 200 tests with 200 messages and one wrong token."""
+    broken = [failure(f"t{n}", run=lines(1, 2, 50, 100 + n)) for n in range(20)]
+    passing = [lines(1, 2, 200 + n) for n in range(30)] + [lines(1, 2, 50)] * 5
+    (cluster,) = clustering.clusters(broken, passing)
+    assert len(cluster) == 20
+    passed = Counter(line for each in passing for line in each)
+    first = clustering.suspects(cluster, passed)[0]
+    assert (first.lines, first.failing, first.passing, first.score) == ("50", 20, 5, 0.894)
+
+
+def test_tests_whose_suspicious_lines_coincide_are_one_cluster_and_others_are_not() -> None:
+    """All of them run code that many passing tests run too."""
+    broken = [failure(f"a{n}", run=lines(1, 10, 11, 12)) for n in range(3)]
+    broken += [failure(f"b{n}", run=lines(1, 20, 21, 22)) for n in range(3)]
+    passing = [lines(1, 10, 11, 12)] * 20 + [lines(1, 20, 21, 22)] * 20
+    assert [names(*each) for each in clustering.clusters(broken, passing)] == [
+        ["a0", "a1", "a2"],
+        ["b0", "b1", "b2"],
+    ]
+
+
+def test_the_canary_is_the_fastest_through_the_fewest_lines() -> None:
+    tests = [
+        failure("slow", "s", lines(1), 3.0),
+        failure("wide", "s", lines(1, 2, 3, 4), 0.01),
+        failure("narrow", "s", lines(1, 2), 0.02),
+    ]
+    assert names(*clustering.clusters(tests)[0]) == ["narrow", "wide", "slow"]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 9),
+            st.integers(0, 3),
+            st.integers(0, 3),
+            st.frozensets(st.integers(1, 9)),
+        )
+    )
+)
+def test_every_failure_is_in_exactly_one_cluster(
+    given_: list[tuple[int, int, int, frozenset[int]]],
+) -> None:
+    tests = [
+        Failure(f"{n}", f"t.py::f{function}[{n}]", f"s{signature}", f"E{kind}", 0.0, lines(*run))
+        for n, (signature, function, kind, run) in enumerate(given_)
+    ]
+    passing = [lines(1, 2), lines(3)]
+    found = [each for cluster in clustering.clusters(tests, passing) for each in cluster]
+    assert sorted(names(*found)) == sorted(names(*tests))
+
+
+@given(st.sets(st.integers(1, 5000)))
+def test_lines_survive_their_short_form(found: set[int]) -> None:
+    assert reaching.decoded({"a.py": ranges(found)}) == {("a.py", line) for line in found}
+
+
+def test_the_forecast_says_how_many_agents_a_cluster_needs() -> None:
+    run = Run(name="r")
+    tasks: list[Json] = [
+        {
+            "task": f"t{n}",
+            "node_id": f"t{n}",
+            "want": "fix",
+            "signature": "s",
+            "canary": "t0" if n else "",
+            "cluster": "t0",
+        }
+        for n in range(195)
+    ]
+    alone: Json = {"task": "x", "node_id": "x", "want": "fix", "signature": "y"}
+    apply(run, {"type": "selected", "tasks": [*tasks, alone]})
+    told = "196 failing tests in 1 cluster and 1 with a cause of their own: probably 2 agents"
+    assert told in forecasting.told(run)
+    assert forecasting.forecast(run, "/nowhere", counted=False).agents == 2
+
+
+# the plugin, in a pytest of its own
+
+PROJECT = {
+    "app.py": "def one():\n    return 1\n\n\ndef two():\n    return 2\n",
+    "test_app.py": (
+        "import app\n\n\ndef test_one():\n    assert app.one() == 1\n\n\n"
+        "def test_two():\n    assert app.two() == 3\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("coverage", [True, False])
+def test_the_lines_of_each_test_are_measured_with_coverage_and_without(
+    tmp_path: Path, coverage: bool
+) -> None:
+    package = Path(mngr_tmr.__file__).parent
+    tools, project = tmp_path / "tools", tmp_path / "project"
+    for folder in (tools, project):
+        folder.mkdir()
+    for name in ("probe", "lines"):
+        shutil.copy(package / f"{name}.py", tools / f"mngr_tmr_{name}.py")
+    if not coverage:
+        (tools / "coverage.py").write_text("raise ImportError\n")
+    for name, text in PROJECT.items():
+        (project / name).write_text(text)
+    env = {**os.environ, "PYTHONPATH": str(tools)}
+    env |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    words = ["-p", "mngr_tmr_probe", "-p", "mngr_tmr_lines", "-p", "no:cacheprovider", "-q"]
+    argv = [sys.executable, "-m", "pytest", *words]
+    orders = chamber.orders("n", [], {})
+    done = subprocess.run(
+        argv, cwd=project, env=env, input=orders, stdout=subprocess.PIPE, check=False
+    )
+    probed = probing.parse(done.stdout, "n")
+    assert {test: run.outcome for test, run in probed.runs.items()} == {
+        "test_app.py::test_one": "passed",
+        "test_app.py::test_two": "failed",
+    }
+    reached = {test: reaching.decoded(files) for test, files in probed.lines.items()}
+    mine = {
+        test: {line for path, line in each if path == "app.py"} for test, each in reached.items()
+    }
+    assert mine["test_app.py::test_one"] - {1} == {2} and mine["test_app.py::test_two"] - {5} == {6}
+
+
+def test_what_the_probe_says_of_lines_is_hostile() -> None:
+    entries: list[dict[str, object]] = [
+        {"ran": "t", "lines": {"a.py": "1-3,9999999999999,x,7-", "b.py": 3}},
+        {"ran": 3, "lines": []},
+    ]
+    told = [json.dumps({"nonce": "n", **each}).encode() for each in entries]
+    probed = probing.parse(b"\n".join(told), "n")
+    assert {line for _, line in reaching.decoded(probed.lines["t"])} >= {1, 2, 3, 7}

@@ -1,0 +1,119 @@
+"""Nothing is launched that was not agreed to, and nothing is left of what was declined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from mngr_tmr import runs
+from tests.support.cli import Cli, until
+from tests.support.robots import Robots
+
+PATIENCE = 300
+
+
+@pytest.fixture
+def robots(local: Cli) -> Iterator[Robots]:
+    robots = Robots(local, seconds=0)
+    yield robots
+    robots.release()
+
+
+def nothing_is_left(robots: Robots) -> bool:
+    cli = robots.cli
+    refs = cli.git("for-each-ref", "refs/mngr/tmr", "refs/heads/tmr")
+    tmr = cli.home / "tmr"
+    return not refs and not robots.agents() and not (tmr.exists() and list(tmr.iterdir()))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["rnu"], "mngr tmr run"),
+        (["resum", "six"], "mngr tmr resume"),
+        (["tests"], "mngr tmr run tests"),
+        (["tests/test_add.py::test_add"], "mngr tmr run tests/test_add.py::test_add"),
+        (["--yes"], "missing"),
+    ],
+)
+def test_an_unknown_verb_is_an_error_with_a_suggestion(
+    robots: Robots, words: list[str], told: str
+) -> None:
+    robots.cli("tmr", *words).fails(2, told)
+    assert nothing_is_left(robots)
+
+
+def test_a_run_that_is_declined_leaves_nothing(robots: Robots) -> None:
+    done = robots.cli(*robots.words, timeout=PATIENCE)
+    done.fails(1, "no agent was launched without your consent", "--yes")
+    assert nothing_is_left(robots)
+
+
+def test_a_run_whose_tests_cannot_be_found_leaves_nothing(robots: Robots) -> None:
+    robots.paths = ("tests/nowhere",)
+    robots.cli(*robots.words, "--yes", timeout=PATIENCE).fails(1, "no tests were collected")
+    assert nothing_is_left(robots)
+
+
+def test_a_program_that_is_missing_is_told_before_any_test_runs(robots: Robots) -> None:
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(robots.folder)}
+    done = robots.cli("tmr", "run", "--type", "codex", "--yes", env=env)
+    assert done.code != 0 and "codex is not installed on localhost" in done.err
+    assert nothing_is_left(robots)
+
+
+def test_what_git_says_of_a_directory_it_refuses_is_passed_on(robots: Robots) -> None:
+    env = {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
+    for words in (["tmr", "run", "--yes"], ["create", "x", "--no-connect", "--", "true"]):
+        done = robots.cli(*words, env=env)
+        assert done.code != 0 and "dubious ownership" in done.err, done.err
+    assert nothing_is_left(robots)
+
+
+def test_integrate_launches_no_agent_and_resume_the_rest(robots: Robots) -> None:
+    robots.hold()
+    running = robots.start("--max-agents", "1")
+    until(robots.launches, PATIENCE, "a first agent")
+    running.kill()
+    running.communicate()
+    before = robots.launches()
+    robots.release()
+    robots.cli("tmr", "integrate", "six", timeout=PATIENCE)
+    assert robots.launches() == before
+    robots.cli("tmr", "resume", "six", timeout=PATIENCE).ok()
+    assert len(robots.launches()) == 7 and len(robots.branch()) == 4
+
+
+def test_a_branch_that_is_not_ours_to_move_stays_and_another_is_made(robots: Robots) -> None:
+    cli = robots.cli
+    robots.paths = ("tests/test_add.py",)
+    words = (*robots.words, "--yes")
+    mine = cli.git("commit-tree", "-m", "mine", "HEAD^{tree}")
+    cli.git("branch", "tmr/six", mine)
+    done = cli(*words, timeout=PATIENCE).ok()
+    assert cli.git("rev-parse", "tmr/six") == mine
+    assert "Branch: tmr/six-2" in done.out
+    assert "The branch is tmr/six-2, because tmr/six was changed by somebody else." in done.out
+    fix = cli.git("rev-parse", "tmr/six-2")
+    cli.git("checkout", "-q", "tmr/six-2")
+    cli("tmr", "integrate", "six", timeout=PATIENCE).ok()
+    cli.git("checkout", "-q", "main")
+    assert cli.git("rev-parse", "tmr/six-2^{tree}") == cli.git("rev-parse", f"{fix}^{{tree}}")
+
+
+def test_a_run_is_removed_and_comes_back_with_its_refs_and_branch(robots: Robots) -> None:
+    cli = robots.cli
+    robots.paths = ("tests/test_add.py",)
+    cli(*robots.words, "--yes", timeout=PATIENCE).ok()
+    refs = cli.git("for-each-ref", "refs/mngr/tmr", "refs/heads/tmr")
+    assert "refs/heads/tmr/six" in refs
+    assert cli("tmr", "rm", "six", "--dry-run", "--format", "json").ok().json()["removed"] is False
+    assert "mngr tmr rm --undo six" in cli("tmr", "rm", "six").ok().out
+    assert not cli.git("for-each-ref", "refs/mngr/tmr", "refs/heads/tmr")
+    assert "No runs found" in cli("tmr", "list").ok().err + cli("tmr", "list").ok().out
+    cli("tmr", "rm", "six").fails(4)
+    cli("tmr", "rm", "--undo", "six").ok()
+    assert cli.git("for-each-ref", "refs/mngr/tmr", "refs/heads/tmr") == refs
+    assert runs.load(robots.run_folder).status == "done"
+    cli("tmr", "rm", "--undo", "six").fails(4, "no run 'six' was removed")
