@@ -147,6 +147,8 @@ def test_in_a_subdirectory_the_agent_starts_there(mngr: Cli) -> None:
         "fresh is not in the work directory"
         in mngr("create", "new", "--", "sleep", "1000", cwd=mngr.repo / "fresh").ok().err
     )
+    mngr("clone", "foo", "twin").ok()
+    until((mngr.work_dir("twin") / "pkg/deep er/here").exists, what="a clone starts there too")
     mngr("stop", "foo").ok()
     (work / "pkg/deep er/here").unlink()
     mngr("start", "foo").ok()

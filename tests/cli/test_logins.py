@@ -55,6 +55,7 @@ def test_a_renewable_login_in_a_second_agent_is_said(mngr: Cli, kind: str) -> No
     [note] = notes(mngr("start", "one").ok().err)
     assert "one shares the renewable login" in note and "with two" in note
     assert notes(mngr("start", "one").ok().err) == []
+    assert "with one" in notes(mngr("restart", "two").ok().err)[0]
     assert "r" not in {*json.dumps(mngr.agent("one")).split('"')}
 
 

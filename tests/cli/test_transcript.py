@@ -61,8 +61,8 @@ def test_long_results_of_tools_are_cut_for_people(local: Cli) -> None:
     entry = {"role": "tool", "text": told + "\x1b[31m", "time": "2026-01-02T03:04:05Z"}
     folder = local.state_dir("foo") / "talk"
     (folder / "talk.jsonl").write_text(json.dumps(entry) + "\n")
-    short = local("transcript", "foo").ok().out
-    assert short.startswith("# tool, 2026-01-02 03:04:05\nline 0\n")
+    short = local("transcript", "foo", env={"TZ": "UTC"}).ok().out
+    assert short.startswith("# tool, 2026-01-02 03:04:05 +0000\nline 0\n")
     assert short.endswith("line 9\n… and 20 more lines\n\n")
     whole = local("transcript", "foo", "-v").ok().out
     assert whole.endswith("line 29\n\n")

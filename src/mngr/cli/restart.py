@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli import targets
-from mngr.cli.start import started
+from mngr.cli.start import login_notes, started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,9 @@ def run(args: argparse.Namespace) -> int:
         return agent if args.dry_run else api.restart(agent)
 
     def describe(before: Agent, after: Agent) -> tuple[Row, str]:
-        would = f"Would restart {before.name} ({before.state})."
-        return after.to_json(), would if args.dry_run else started(after, "Restarted")
+        if args.dry_run:
+            return after.to_json(), f"Would restart {before.name} ({before.state})."
+        notes = login_notes(api, after, before)
+        return after.to_json(), started(after, "Restarted") + notes
 
     return targets.each(args, targets.agents(args, api), restart, describe)
