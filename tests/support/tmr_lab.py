@@ -46,7 +46,7 @@ Files = Mapping[str, str | None]
 
 
 class Lab:
-    def __init__(self, cli: Cli) -> None:
+    def __init__(self, cli: Cli, *, sandbox: bool = True) -> None:
         self.cli, self.folder = cli, cli.base / "lab"
         self.source = kit.source(*SPECS)
         files = {kit.FILE: self.source, FINE: FINE_SOURCE, "NOTES.md": "notes\n"}
@@ -54,7 +54,7 @@ class Lab:
         self.base = kit.write(cli, COMMANDS, files)
         self.repo = local_repository(str(cli.repo))
         config = Config.load(str(cli.home), str(cli.repo), {}, [])
-        self.project = Project(pytest=kit.PYTEST)
+        self.project = Project(pytest=kit.PYTEST, sandbox=sandbox)
         self.options = Options(repeats=1, workers=2)
         self.api = Mngr(config)
         self.bench = Bench(
@@ -141,5 +141,6 @@ class Lab:
         self.cli.close()
 
 
-def lab_in(folder: Path) -> Lab:
-    return Lab(Cli(folder))
+def lab_in(folder: Path, *, sandbox: bool = True) -> Lab:
+    """Without a sandbox, tests can leave marks outside of their checkout."""
+    return Lab(Cli(folder), sandbox=sandbox)
