@@ -143,4 +143,9 @@ class Lab:
 
 def lab_in(folder: Path, *, sandbox: bool = True) -> Lab:
     """Without a sandbox, tests can leave marks outside of their checkout."""
-    return Lab(Cli(folder), sandbox=sandbox)
+    cli = Cli(folder)
+    try:
+        return Lab(cli, sandbox=sandbox)
+    except BaseException:
+        cli.close()
+        raise
