@@ -47,13 +47,13 @@ Files = Mapping[str, str | None]
 
 
 class Lab:
-    def __init__(self, cli: Cli) -> None:
+    def __init__(self, cli: Cli, *, sandbox: bool = True) -> None:
         self.cli, self.folder = cli, cli.base / "lab"
         self.source = kit.source(*SPECS)
         self.base = self._write(cli)
         self.repo = local_repository(str(cli.repo))
         config = Config.load(str(cli.home), str(cli.repo), {}, [])
-        self.project = Project(pytest=kit.PYTEST)
+        self.project = Project(pytest=kit.PYTEST, sandbox=sandbox)
         self.options = Options(repeats=1, workers=2)
         self.api = Mngr(config)
         self.bench = Bench(
@@ -153,5 +153,11 @@ class Lab:
         self.cli.close()
 
 
-def lab_in(folder: Path) -> Lab:
-    return Lab(Cli(folder))
+def lab_in(folder: Path, *, sandbox: bool = True) -> Lab:
+    """Without a sandbox, tests can leave marks outside of their checkout."""
+    cli = Cli(folder)
+    try:
+        return Lab(cli, sandbox=sandbox)
+    except BaseException:
+        cli.close()
+        raise

@@ -151,7 +151,7 @@ def plain(cli: Cli, source: str, settings: str = "") -> None:
 
 
 def test_an_interrupted_baseline_says_nothing_about_any_test(local: Cli) -> None:
-    plain(local, SLOW.format(str(local.base)))
+    plain(local, SLOW.format(str(local.base)), "sandbox = false\n")
     words = ("tmr", "run", "--name", "e", "--type", "command", "--yes", "--repeats", "1")
     running = local.start(*words, "--only", "failing")
     until((local.base / "begun").exists, 60, "the test runs")
@@ -167,9 +167,9 @@ def test_an_interrupted_baseline_says_nothing_about_any_test(local: Cli) -> None
 
 
 def test_a_baseline_that_takes_too_long_is_an_error_and_not_a_result(local: Cli) -> None:
-    plain(local, SLOW.format(str(local.base)), "check_timeout = 12\n")
+    plain(local, SLOW.format(str(local.base)), "sandbox = false\ncheck_timeout = 8\n")
     done = run(local, NONE, "--only", "failing")
-    done.fails(1, "the baseline took longer than 12 s", "check_timeout")
+    done.fails(1, "the baseline took longer than 8 s", "check_timeout")
     assert not runs.load(local.home / "tmr/e").baseline
 
 

@@ -244,7 +244,7 @@ def test_moody():
 @pytest.fixture(scope="module")
 def moody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """With one test more, whose next results stand in the file `moods`."""
-    made = lab_in(tmp_path_factory.mktemp("moody"))
+    made = lab_in(tmp_path_factory.mktemp("moody"), sandbox=False)
     moods = made.folder / "moods"
     moods.write_text("")
     made.base = made.commit({"tests/test_moody.py": MOODY.format(str(moods))})
