@@ -100,6 +100,31 @@ def test_an_exit_of_this_launch_is_done_or_failed_with_its_code() -> None:
     assert verdict(record(), started=started(), exit=exit(137)).reason == "signal SIGKILL"
 
 
+def test_an_exit_beside_a_live_pane_is_not_believed() -> None:
+    """The launcher is about to end, and tmux may not have read its last lines; or it is forged."""
+    seen = verdict(record(), started=started(), exit=exit(0), panes=(pane(),))
+    assert (seen.state, seen.reason) == (State.RUNNING, "process is alive")
+    stop = StopIntent(launch="L1", time=950.0)
+    seen = verdict(record(stop=stop), started=started(), exit=exit(0), panes=(pane(),))
+    assert (seen.state, seen.reason) == (State.RUNNING, "stopping")
+
+
+def test_what_tmux_knows_of_the_end_stands_where_nothing_else_was_written() -> None:
+    dead = pane(dead=True, dead_time=NOW - 1.5)
+    seen = verdict(record(), started=started(), panes=(dead.replace(code=0),))
+    assert (seen.state, seen.exit_code) == (State.DONE, 0)
+    assert seen.reason.startswith("exit code 0; its launcher could not record this")
+    seen = verdict(record(), started=started(), exit=exit(0), panes=(dead.replace(code=3),))
+    assert (seen.state, seen.exit_code) == (State.FAILED, 3)
+    seen = verdict(record(), started=started(), exit=exit(3), panes=(dead.replace(code=3),))
+    assert (seen.reason, seen.since) == ("exit code 3", 960.0)
+
+
+def test_a_forged_start_does_not_hide_the_agents_pane() -> None:
+    forged = Started(launch="L1", pid=99, time=901.0)
+    assert verdict(record(), started=forged, panes=(pane(),)).state is State.RUNNING
+
+
 def test_an_exit_with_a_cause_tells_the_cause() -> None:
     seen = verdict(record(), exit=exit(124, cause="timed out after 5 s"))
     assert (seen.state, seen.reason) == (State.FAILED, "timed out after 5 s")
@@ -184,5 +209,8 @@ def test_every_evidence_has_one_state_with_a_reason_and_a_time(
         assert panes, "nothing runs without a pane"
     if seen.state in (State.DONE, State.FAILED) and seen.exit_code is not None:
         assert seen.state is (State.FAILED if seen.exit_code else State.DONE)
+    mine = Evidence(id="agent-1", rev=1, record=record(), **found).pane  # type: ignore[arg-type]
+    if mine is not None and not mine.dead:
+        assert seen.state in ALIVE, "whatever files say"
     if stop == "L1" and not any(not p.dead for p in panes):  # type: ignore[attr-defined]
         assert seen.state not in ALIVE
