@@ -5,6 +5,7 @@ from __future__ import annotations
 from mngr.api import Mngr
 from mngr.cli import targets
 from mngr.cli.output import confirm, say, warn
+from mngr.cli.spread import spread
 from mngr.errors import MngrError, Refused
 
 TYPE_CHECKING = False
@@ -74,14 +75,10 @@ def run(args: argparse.Namespace) -> int:
 def _agreed(args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent]) -> list[Agent]:
     """Those that may go. Every question is asked before anything is touched."""
     agreed = []
-    for agent in chosen:
-        try:
-            _ = agent.record
-            risk = _risk(args, api, agent)
-        except MngrError as error:  # what cannot be judged stays
-            args.failures.append(error)
-            continue
-        if not risk or _explained(args, agent, risk):
+    for agent, risk in spread(chosen, lambda each: _risk(args, api, each)):
+        if isinstance(risk, MngrError):  # what cannot be judged stays
+            args.failures.append(risk)
+        elif not risk or _explained(args, agent, risk):
             agreed.append(agent)
         else:
             args.failures.append(Refused(f"{agent.name} was kept"))
@@ -91,6 +88,7 @@ def _agreed(args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent]) -> lis
 
 
 def _risk(args: argparse.Namespace, api: Mngr, agent: Agent) -> Risk | None:
+    _ = agent.record  # or an error that says why there is none
     if args.force and not args.dry_run:
         return None
     return api.risk(agent, drop_branch=args.remove_created_branch)
