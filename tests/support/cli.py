@@ -186,10 +186,11 @@ class Cli:
         return Path(self.record(name)["work_dir"])
 
     def record(self, name: str) -> dict[str, Any]:
-        """What is on the host's disk: asking `list` for it costs a process each time."""
+        """What is on the hosts' disks: asking `list` for it costs a process each time."""
         newest: dict[Path, Path] = {}
-        for path in (self.home / "agents").glob("*/agent.*.json"):
-            newest[path.parent] = max(newest.get(path.parent, path), path, key=revision)
+        for home in {self.home, self.controller_home}:
+            for path in home.glob("agents/*/agent.*.json"):
+                newest[path.parent] = max(newest.get(path.parent, path), path, key=revision)
         records = [json.loads(path.read_bytes()) for path in newest.values()]
         found = [record for record in records if record["name"] == name]
         assert len(found) == 1, f"{name}: {found}"
