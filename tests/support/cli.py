@@ -21,7 +21,7 @@ from typing import Any
 from mngr import tmux
 
 ROOT = Path(__file__).parents[2]
-KILL_AT, KILLING = "MNGR_KILL_AT", "tests.support.killing"
+KILL_AT, PAUSE_AT, KILLING = "MNGR_KILL_AT", "MNGR_PAUSE_AT", "tests.support.killing"
 
 
 @dataclass
@@ -144,9 +144,9 @@ class Cli:
         return Result(list(args), done.returncode, out, err)
 
     def environment(self, more: dict[str, str] | None = None) -> dict[str, str]:
-        """What a command is given; the step to be killed at needs the plugin that does it."""
+        """What a command is given; a step to be killed or to wait at needs the plugin for it."""
         env = self.env | (more or {})
-        if KILL_AT in env and "MNGR__PLUGINS__MODULES" not in (more or {}):
+        if {KILL_AT, PAUSE_AT} & env.keys() and "MNGR__PLUGINS__MODULES" not in (more or {}):
             modules = json.loads(env.get("MNGR__PLUGINS__MODULES", "[]"))
             env["MNGR__PLUGINS__MODULES"] = json.dumps([*modules, KILLING])
         return env
