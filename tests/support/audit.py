@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.support.cli import Cli, lives, until
 
+SEED = int(os.environ.get("MNGR_SOAK_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
 NAMES = tuple("abcdef")
 PATIENCE = 300
 CODES = (0, 1, 2, 3, 4)

@@ -186,16 +186,14 @@ class Cli:
         return Path(self.record(name)["work_dir"])
 
     def record(self, name: str) -> dict[str, Any]:
-        """What is on the hosts' disks: asking `list` for it costs a process each time."""
+        """As it is on the hosts' disks: asking `list` costs a process. It is asked about others."""
         newest: dict[Path, Path] = {}
         for home in {self.home, self.controller_home}:
             for path in home.glob("agents/*/agent.*.json"):
                 newest[path.parent] = max(newest.get(path.parent, path), path, key=revision)
-        records = [json.loads(path.read_bytes()) for path in newest.values()]
-        found = [record for record in records if record["name"] == name]
-        assert len(found) == 1, f"{name}: {found}"
-        mine: dict[str, Any] = found[0]
-        return mine
+        records = [read_record(path) for path in newest.values()]
+        found = [record for record in records if record.get("name") == name]
+        return found[0] if len(found) == 1 else self.agent(name)
 
     @property
     def socket(self) -> str:
@@ -243,7 +241,17 @@ class Cli:
 
 
 def revision(record: Path) -> int:
-    return int(record.name.split(".")[1])
+    number = record.name.split(".")[1]
+    return int(number) if number.isdigit() else 0
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Empty if it is none, or was replaced in this moment."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 @cache
