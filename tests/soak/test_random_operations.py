@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import random
-
 import pytest
 
-from tests.support.audit import Audit
+from tests.support.audit import SEED, Audit
 from tests.support.cli import Cli
 
 pytestmark = pytest.mark.soak
-
-SEED = int(os.environ.get("MNGR_SOAK_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
 
 
 @pytest.mark.parametrize("purging", [False, True])

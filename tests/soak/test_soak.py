@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.audit import SEED
 from tests.support.cli import Cli, until
 
 pytestmark = pytest.mark.soak
-
-SEED = int(os.environ.get("MNGR_SOAK_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from typing import Any
 from mngr import tmux
 
 ROOT = Path(__file__).parents[2]
-KILL_AT, KILLING = "MNGR_KILL_AT", "tests.support.killing"
+KILL_AT, PAUSE_AT, KILLING = "MNGR_KILL_AT", "MNGR_PAUSE_AT", "tests.support.killing"
 
 
 @dataclass
@@ -144,9 +144,9 @@ class Cli:
         return Result(list(args), done.returncode, out, err)
 
     def environment(self, more: dict[str, str] | None = None) -> dict[str, str]:
-        """What a command is given; the step to be killed at needs the plugin that does it."""
+        """What a command is given; a step to be killed or to wait at needs the plugin for it."""
         env = self.env | (more or {})
-        if KILL_AT in env and "MNGR__PLUGINS__MODULES" not in (more or {}):
+        if {KILL_AT, PAUSE_AT} & env.keys() and "MNGR__PLUGINS__MODULES" not in (more or {}):
             modules = json.loads(env.get("MNGR__PLUGINS__MODULES", "[]"))
             env["MNGR__PLUGINS__MODULES"] = json.dumps([*modules, KILLING])
         return env
@@ -186,15 +186,14 @@ class Cli:
         return Path(self.record(name)["work_dir"])
 
     def record(self, name: str) -> dict[str, Any]:
-        """What is on the host's disk: asking `list` for it costs a process each time."""
+        """As it is on the hosts' disks: asking `list` costs a process. It is asked about others."""
         newest: dict[Path, Path] = {}
-        for path in (self.home / "agents").glob("*/agent.*.json"):
-            newest[path.parent] = max(newest.get(path.parent, path), path, key=revision)
-        records = [json.loads(path.read_bytes()) for path in newest.values()]
-        found = [record for record in records if record["name"] == name]
-        assert len(found) == 1, f"{name}: {found}"
-        mine: dict[str, Any] = found[0]
-        return mine
+        for home in {self.home, self.controller_home}:
+            for path in home.glob("agents/*/agent.*.json"):
+                newest[path.parent] = max(newest.get(path.parent, path), path, key=revision)
+        records = [read_record(path) for path in newest.values()]
+        found = [record for record in records if record.get("name") == name]
+        return found[0] if len(found) == 1 else self.agent(name)
 
     @property
     def socket(self) -> str:
@@ -242,7 +241,17 @@ class Cli:
 
 
 def revision(record: Path) -> int:
-    return int(record.name.split(".")[1])
+    number = record.name.split(".")[1]
+    return int(number) if number.isdigit() else 0
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Empty if it is none, or was replaced in this moment."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 @cache

@@ -1,0 +1,35 @@
+"""Two commands on one agent, each stopped at a step until the other has got to its own."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.audit import agent_id_of
+from tests.support.cli import PAUSE_AT, Cli, until
+
+
+def paused(mngr: Cli, step: str, gate: Path, *words: str) -> subprocess.Popen[bytes]:
+    """A command that has got to this step and goes on when the gate is there."""
+    running = mngr.start(*words, env=mngr.environment({PAUSE_AT: f"{step}:{gate}"}))
+    until(Path(f"{gate}.there").exists, 60, f"{words} is at {step}")
+    return running
+
+
+@pytest.mark.xfail(strict=True, reason="destroy ends processes only before it moves the agent")
+def test_nothing_runs_of_an_agent_that_was_destroyed_while_it_was_started(
+    mngr: Cli, tmp_path: Path
+) -> None:
+    mngr.create("foo")
+    agent = mngr.record("foo")["id"]
+    mngr("stop", "foo").ok()
+    start = paused(mngr, "launch_recorded", tmp_path / "start", "start", "foo")
+    destroy = paused(mngr, "processes_ended", tmp_path / "destroy", "destroy", "-f", "foo")
+    (tmp_path / "start").touch()
+    start.communicate(timeout=60)
+    (tmp_path / "destroy").touch()
+    destroy.communicate(timeout=60)
+    assert mngr("list", "--format", "json").ok().json()["agents"] == []
+    assert [pid for pid in mngr.processes() if agent_id_of(pid) == agent] == []
