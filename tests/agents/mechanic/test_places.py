@@ -117,7 +117,8 @@ def test_lines_that_the_prompt_calls_suspicious_come_first() -> None:
     told = {(path, line): score for path, line, score in wanted.suspects}
     scores = preferred({("c.py", 3): 0.5, ("c.py", 4): 0.6}, told)
     assert max(scores, key=lambda each: scores[each]) == ("c.py", 3)
-    assert scores["c.py", 4] == 0.6
+    assert scores["c.py", 4] == 0.3
+    assert preferred({("c.py", 4): 0.6}, {}) == {("c.py", 4): 0.6}
 
 
 @pytest.mark.parametrize(("load", "part"), [(0.0, 1.0), (1.0, 1.0), (4.0, 0.5), (400.0, 0.1)])

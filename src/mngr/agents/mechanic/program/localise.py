@@ -16,6 +16,7 @@ from mngr.agents.mechanic.program.source import Source
 
 FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
 Lines = frozenset[tuple[str, int]]  # (path in the project, line)
+OWN = 0.5
 
 
 @dataclass
@@ -99,13 +100,14 @@ def preferred(
     """With the lines first that a comparison of all tests found suspicious, if there was one.
 
     A line that our test does not run cannot be what it fails for, if it is known what it runs.
+    Our own scores compare it with few tests, and count for half.
     """
     mine = {place: score for place, score in told.items() if place in scores or not scores}
-    best = max(mine.values(), default=1.0) or 1.0
-    found = dict(scores)
-    for place, score in mine.items():
-        found[place] = max(found.get(place, 0.0), score / best)
-    return found
+    if not mine:
+        return dict(scores)
+    best = max(mine.values()) or 1.0
+    found = {place: OWN * score for place, score in scores.items()}
+    return {**found, **{at: max(found.get(at, 0.0), mine[at] / best) for at in mine}}
 
 
 def spread(source: Source, lines: Mapping[int, float]) -> dict[ast.AST, float]:
