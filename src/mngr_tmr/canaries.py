@@ -162,7 +162,7 @@ def _ending(task: Task) -> tuple[str, str]:
     current = task.current
     assert current is not None
     assert current.ended is not None
-    if current.verdict is not None and current.verdict.ruling is Ruling.REFUSED:
+    if current.verdict and current.verdict.ruling in (Ruling.REFUSED, Ruling.UNDECIDED):
         return str(current.verdict.ruling), current.verdict.reason
     if current.ended.outcome in ANSWERS:
         return str(Outcome.NO_RESULT), ""

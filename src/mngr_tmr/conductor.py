@@ -28,6 +28,8 @@ from mngr_tmr.throttle import Throttle
 
 REST = 4.0
 """Between two looks, at least so many times as long as one took."""
+PATIENCE = (1.0, 5.0)
+"""Seconds before a verification that failed is tried again."""
 CANCELLED = Ended(Outcome.CANCELLED, "the run was cancelled")
 NUDGE = "The service was overloaded. Go on with your task; end by publishing your outcome."
 
@@ -283,13 +285,21 @@ class Conductor:
 
     def _verify(self, task: Task, each: Try) -> None:
         def work() -> Effect:
-            try:
-                verdict = self.inspector.verify(task, each)
-            except Exception as error:
-                verdict = Verdict(Ruling.REFUSED, f"verification failed: {_told(error)}")
+            verdict = self._verified(task, each)
             return lambda: self._judged(task, each, verdict)
 
         self._background.submit(work, slot=False)
+
+    def _verified(self, task: Task, each: Try) -> Verdict:
+        """A full disk or a checker that dies is nothing the work did: it is tried again."""
+        told = ""
+        for patience in (*PATIENCE, 0.0):
+            try:
+                return self.inspector.verify(task, each)
+            except Exception as error:
+                told = _told(error)
+            self.clock.sleep(patience)
+        return Verdict(Ruling.UNDECIDED, f"verification failed {len(PATIENCE) + 1} times: {told}")
 
     def _judged(self, task: Task, each: Try, verdict: Verdict) -> None:
         self._note_try("verdict", task, each, verdict=to_json(verdict))

@@ -41,6 +41,8 @@ class Ruling(StrEnum):
     ACCEPTED = "accepted"
     UNCHANGED = "unchanged"
     REFUSED = "refused"
+    UNDECIDED = "not verified"
+    """The checks themselves failed, again and again: nothing is known of the work."""
 
 
 @dataclass(frozen=True)

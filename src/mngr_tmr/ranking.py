@@ -107,7 +107,7 @@ WELL = ("unchanged", "skipped", "passes", "fixed", "improved")
 """Endings that ask nothing of anybody."""
 
 
-UNDONE = (*map(str, Outcome), str(Ruling.REFUSED))
+UNDONE = (*map(str, Outcome), str(Ruling.REFUSED), str(Ruling.UNDECIDED))
 """Why a test may get no agent although it still needs one: the reason begins with the word."""
 
 
@@ -135,6 +135,6 @@ def ending_of(task: Task) -> str:
         if verdict.expectation:
             return str(Outcome.EXPECTATION)
         return "fixed" if verdict.implementation or task.want == "fix" else "improved"
-    if verdict is not None and verdict.ruling is Ruling.REFUSED:
-        return "refused"
+    if verdict is not None and verdict.ruling in (Ruling.REFUSED, Ruling.UNDECIDED):
+        return str(verdict.ruling)
     return str(latest.ended.outcome)

@@ -247,7 +247,7 @@ def not_taken(view: View) -> Part:
         _refusal(view, task, each.ended.ref if each.ended else "", each.verdict)
         for task in view.run.tasks.values()
         for each in task.tries
-        if each.verdict is not None and each.verdict.ruling is Ruling.REFUSED
+        if each.verdict and each.verdict.ruling in (Ruling.REFUSED, Ruling.UNDECIDED)
     ]
     evicted = [_eviction(view, each) for each in view.run.evictions]
     rows = [*evicted, *refused]
@@ -258,7 +258,7 @@ def not_taken(view: View) -> Part:
 
 def _refusal(view: View, task: Task, ref: str, verdict: Verdict) -> list[Child]:
     kept = el("code", ref) if ref else ""
-    return [view.test_link(task.node_id), badge("refused"), shortened(verdict.reason, 400), kept]
+    return [view.test_link(task.node_id), badge(str(verdict.ruling)), shortened(verdict.reason, 400), kept]
 
 
 def _eviction(view: View, each: Eviction) -> list[Child]:

@@ -19,6 +19,7 @@ ORDER = (
     "quota",
     "launch failed",
     "refused",
+    "not verified",
     "evicted",
     "fixed",
     "improved",
@@ -44,6 +45,7 @@ MOODS = {
     "expectation changed": "warn",
     "blocked": "warn",
     "refused": "warn",
+    "not verified": "warn",
     "evicted": "warn",
     "flaky": "warn",
 }
