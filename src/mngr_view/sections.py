@@ -258,7 +258,8 @@ def not_taken(view: View) -> Part:
 
 def _refusal(view: View, task: Task, ref: str, verdict: Verdict) -> list[Child]:
     kept = el("code", ref) if ref else ""
-    return [view.test_link(task.node_id), badge(str(verdict.ruling)), shortened(verdict.reason, 400), kept]
+    why = shortened(verdict.reason, 400)
+    return [view.test_link(task.node_id), badge(str(verdict.ruling)), why, kept]
 
 
 def _eviction(view: View, each: Eviction) -> list[Child]:
