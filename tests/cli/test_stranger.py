@@ -202,11 +202,11 @@ def test_a_replaced_repository_is_refused_and_the_other_one_left_alone(mngr: Cli
     for name in ("foo", "bar"):
         dot = mngr.work_dir(name) / ".git"
         dot.rename(dot.with_name("aside"))
-        for replace in (
-            lambda dot=dot: dot.write_text(f"gitdir: {other}/.git\n"),
-            lambda dot=dot: dot.symlink_to(other / ".git"),
-        ):
-            replace()
+        for linked in (False, True):
+            if linked:
+                dot.symlink_to(other / ".git")
+            else:
+                dot.write_text(f"gitdir: {other}/.git\n")
             for words in (["diff"], ["snapshot", "create"], ["push"], ["pull"]):
                 mngr(*words, name).fails(1, ".git was replaced")
             dot.unlink()

@@ -40,8 +40,8 @@ def at_risk(
     work_dir: str,
     transfer: str,
     *,
+    source: str,
     losing_branch: str = "",
-    source: str = "",
     base: str = "",
 ) -> Risk:
     """Files that differ from HEAD, untracked files, and commits no surviving ref reaches."""
