@@ -223,17 +223,23 @@ def test_changes_lists_odd_names_and_both_sides_of_a_rename(base: Path) -> None:
 def test_risk_names_changed_untracked_and_orphaned_work(base: Path) -> None:
     made = make(base)
     work, host = Path(made.work_dir), LocalHost(str(base / "home"))
-    assert not workdir.at_risk(host, made.work_dir, "git-worktree")
+    assert not workdir.at_risk(host, made.work_dir, "git-worktree", source=made.source)
     (work / "new").write_text("x")
-    assert "new" in str(workdir.at_risk(host, made.work_dir, "git-worktree"))
+    assert "new" in str(workdir.at_risk(host, made.work_dir, "git-worktree", source=made.source))
     run_git(work, "add", "-A")
     run_git(work, "commit", "-qm", "precious")
-    assert not workdir.at_risk(host, made.work_dir, "git-worktree"), "its branch keeps it"
-    losing = workdir.at_risk(host, made.work_dir, "git-worktree", losing_branch="mngr/n")
+    assert not workdir.at_risk(host, made.work_dir, "git-worktree", source=made.source), (
+        "its branch keeps it"
+    )
+    losing = workdir.at_risk(
+        host, made.work_dir, "git-worktree", source=made.source, losing_branch="mngr/n"
+    )
     assert "precious" in str(losing)
     run_git(work, "checkout", "-q", "--detach")
     run_git(work, "commit", "-q", "--allow-empty", "-m", "detached")
-    assert "detached" in str(workdir.at_risk(host, made.work_dir, "git-worktree"))
+    assert "detached" in str(
+        workdir.at_risk(host, made.work_dir, "git-worktree", source=made.source)
+    )
 
 
 def test_a_missing_git_is_named(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,8 +40,8 @@ def at_risk(
     work_dir: str,
     transfer: str,
     *,
+    source: str,
     losing_branch: str = "",
-    source: str = "",
     base: str = "",
     copied: str = "",
 ) -> Risk:
