@@ -75,6 +75,7 @@ def teach(real: Stage) -> None:
 def begin(real: Stage) -> subprocess.Popen[bytes]:
     words = [f"--agent-arg={word}" for word in FREE["claude"]]
     limits = ["--agent-timeout", "5m", "--idle", "12s", "--repeats", "1", "--max-agents", "5"]
+    limits += ["--rounds", "1"]  # they would do again what they did
     return real.cli.start(
         *("tmr", "run", "--name", "c", "--type", "claude", "--only", "failing", "--yes"),
         *(*limits, *words),
