@@ -128,6 +128,22 @@ def test_no_program_of_a_repository_runs(mngr: Cli, transfer: str) -> None:
     check(mngr, planter, acts("foo", merge=transfer == "git-mirror"))
 
 
+def test_no_program_runs_when_an_agent_moves(tmp_path: Path) -> None:
+    cli = Cli(tmp_path, provider="bare")
+    cli.env["MNGR__COMMANDS__CREATE__PROVIDER"] = "local"
+    try:
+        submodule(cli)
+        planter = Planter(cli)
+        private = own(cli, agent(cli, "foo", "--transfer", "git-mirror"))
+        planter.config(private / "config", "own")
+        planter.hooks(private / "hooks")
+        check(cli, planter, [["migrate", "foo", "bare"]])
+    finally:
+        cli.close()
+        cli.home = cli.controller_home
+        cli.close()
+
+
 def test_it_is_planted_well(local: Cli) -> None:
     """What git runs by itself shows that the proof above could fail."""
     submodule(local)
