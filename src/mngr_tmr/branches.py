@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import count
 
 from mngr.git import Repo
@@ -39,9 +38,9 @@ def _in_the_way(repo: Repo, run: Run, name: str, now: str, tip: str) -> str:
 
 def checked_out(repo: Repo, name: str) -> str:
     """The work tree that stands on this branch."""
-    listed = os.fsdecode(repo.git("worktree", "list", "--porcelain", "-z"))
-    for entry in listed.split("\0\0"):
-        lines = entry.strip("\0").split("\0")
+    # Without -z, which git knows only since 2.36.
+    for entry in repo.line("worktree", "list", "--porcelain").split("\n\n"):
+        lines = entry.split("\n")
         if f"branch refs/heads/{name}" in lines:
             return lines[0].removeprefix("worktree ")
     return ""

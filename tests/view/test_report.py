@@ -379,7 +379,7 @@ def test_a_report_that_cannot_be_written_does_not_end_the_run(tmp_path: Path) ->
 def test_a_run_at_work_keeps_its_report(tmp_path: Path) -> None:
     story = whole_run(tmp_path, finished=False)
     run = runs.load(story.folder)
-    progress = Progress(Namespace(quiet=True, headless=True), run)
+    progress = Progress(Namespace(quiet=True, headless=True, format="human"), run)
     working._watching(progress, story.folder)(run)
     assert "2 died" in words(story.folder / "report/index.html")
 
