@@ -29,7 +29,7 @@ def work(tmp_path: Path, host: Host) -> Path:
 
 
 def risk(host: Host, work: Path) -> Risk:
-    return at_risk(host, str(work), "rsync", copied=str(work.parent / "copied"))
+    return at_risk(host, str(work), "rsync", source="", copied=str(work.parent / "copied"))
 
 
 def test_looking_and_moving_the_whole_changes_nothing(host: Host, work: Path) -> None:
