@@ -15,6 +15,8 @@ from mngr.git_transfer import is_ancestor
 if TYPE_CHECKING:
     from mngr.git import Completed
 
+PLAINLY = ("--no-ext-diff", "--no-textconv")
+"""No program of the user's sees what an agent committed."""
 PLAIN = ("100644", "100755")
 GONE = "000000"
 ABSENT = "0" * 40
@@ -102,7 +104,9 @@ def picked(repo: Repo, scratch: Path, onto: str, base: str, part: str) -> str | 
     """The tree of `onto` with the change base..part; or the paths where the two conflict."""
     index = scratch / f"index.{os.getpid()}.{os.urandom(4).hex()}"
     with_index = _with_index(repo, index)
-    patch = repo.git("diff-tree", "-p", "--binary", "--full-index", "--no-renames", base, part)
+    patch = repo.git(
+        "diff-tree", *PLAINLY, "-p", "--binary", "--full-index", "--no-renames", base, part
+    )
     try:
         with_index.git("read-tree", onto)
         if patch:
@@ -132,7 +136,7 @@ def commit(repo: Repo, tree: str, parents: Sequence[str], message: str) -> str:
 
 def patch_id(repo: Repo, base: str, head: str) -> str:
     """The same for the same change, wherever it stands in its file."""
-    patch = repo.git("diff-tree", "-p", "--no-renames", base, head)
+    patch = repo.git("diff-tree", *PLAINLY, "-p", "--no-renames", base, head)
     return repo.git("patch-id", "--stable", input=patch).decode().split(" ")[0]
 
 
@@ -169,6 +173,6 @@ def added_lines(repo: Repo, base: str, head: str) -> list[tuple[str, int, str]]:
 
 
 def diff(repo: Repo, base: str, head: str) -> str:
-    return repo.git("diff-tree", "-p", "--no-renames", "--stat", base, head).decode(
+    return repo.git("diff-tree", *PLAINLY, "-p", "--no-renames", "--stat", base, head).decode(
         "utf-8", "replace"
     )

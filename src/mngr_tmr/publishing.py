@@ -95,7 +95,8 @@ def write_report(args: argparse.Namespace, folder: Path) -> str:
 
 def pull_request(repo: Repo, folder: Path, run: Run) -> None:
     """With gh, as the user; agents never see what it uses."""
-    pushed = repo.attempt("push", "-u", "origin", run.result_branch)
+    # As the user would: with their hooks, of which git-lfs needs one.
+    pushed = repo.replace(flags=()).attempt("push", "-u", "origin", run.result_branch)
     if pushed.code:
         raise MngrError(f"{run.result_branch} could not be pushed: {pushed.complaint}")
     title, _ = messages.pull_request(run)
