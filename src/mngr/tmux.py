@@ -113,6 +113,10 @@ def set_name(socket: str, session: str, name: str) -> list[str]:
     return command(socket, "set-option", "-q", "-t", f"={session}:", "@mngr_name", name)
 
 
+def list_sessions(socket: str) -> list[str]:
+    return command(socket, "list-sessions", "-F", "#{session_name}")
+
+
 def kill_session(socket: str, session: str) -> list[str]:
     return command(socket, "kill-session", "-t", f"={session}")
 

@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-NOT_INSTALLED = 69
-"""What LAUNCH exits with when there is no tmux."""
+NOT_INSTALLED, GONE = 69, 75
+"""What LAUNCH exits with when there is no tmux, and when the agent was destroyed meanwhile."""
 
 CLEAN = r"""
 clean() {
@@ -198,6 +198,11 @@ LAUNCH = (
     r"""
 home=$1 socket=$2 id=$3 grace=$4 patterns=$5; shift 5
 dir=$home/agents/$id spared= leaders= ttys=
+# Destroyed since its launch was recorded: what is here was put here for this launch.
+for record in "$dir"/agent.[0-9]*.json; do
+  [ -e "$record" ] || { rm -rf "$dir"; exit 75; }
+  break
+done
 """
     + PROCESSES
     + CLEAN

@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from tests.support.audit import agent_id_of
 from tests.support.cli import PAUSE_AT, Cli, until
 
@@ -18,7 +16,6 @@ def paused(mngr: Cli, step: str, gate: Path, *words: str) -> subprocess.Popen[by
     return running
 
 
-@pytest.mark.xfail(strict=True, reason="destroy ends processes only before it moves the agent")
 def test_nothing_runs_of_an_agent_that_was_destroyed_while_it_was_started(
     mngr: Cli, tmp_path: Path
 ) -> None:
@@ -33,3 +30,17 @@ def test_nothing_runs_of_an_agent_that_was_destroyed_while_it_was_started(
     destroy.communicate(timeout=60)
     assert mngr("list", "--format", "json").ok().json()["agents"] == []
     assert [pid for pid in mngr.processes() if agent_id_of(pid) == agent] == []
+
+
+def test_a_start_that_comes_after_the_destroy_starts_nothing(mngr: Cli, tmp_path: Path) -> None:
+    mngr.create("foo")
+    agent = mngr.record("foo")["id"]
+    mngr("stop", "foo").ok()
+    start = paused(mngr, "launch_recorded", tmp_path / "start", "start", "foo")
+    mngr("destroy", "-f", "foo").ok()
+    (tmp_path / "start").touch()
+    _, told = start.communicate(timeout=60)
+    assert start.returncode == 4 and b"foo was destroyed meanwhile" in told
+    assert [pid for pid in mngr.processes() if agent_id_of(pid) == agent] == []
+    mngr("restore", "foo").ok()
+    assert mngr.state("foo") == "STOPPED"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 
+from mngr import tmux
 from mngr.errors import MngrError, NotFound
 from mngr.hosts.processes import this_process
 from mngr.ops import workdir
@@ -84,6 +85,7 @@ def _destroy_on(
     outcomes = {**{each: _unrecorded(error) for each, error in unrecorded.items()}, **outcomes}
     read |= late
     outcomes |= bury(world, host, {each: read[each] for each in read if each not in outcomes})
+    _end_late(world, host, [each for each in outcomes if isinstance(outcomes[each], Destroyed)])
     for agent in mine:
         if isinstance(outcomes[agent.id], Destroyed):
             world.emit("agent_destroyed", host, agent.record)
@@ -140,6 +142,14 @@ def _end(world: World, host: Host, ids: Sequence[str]) -> dict[str, Outcome]:
             return {ids[0]: error}
         return {key: each for one in ids for key, each in _end(world, host, [one]).items()}
     return {}
+
+
+def _end_late(world: World, host: Host, ids: Sequence[str]) -> None:
+    """A start at the same time may have launched it between the ending and the move."""
+    sessions = host.run(tmux.list_sessions(host.socket), timeout=20).stdout.decode().split()
+    late = dict.fromkeys(set(ids) & set(sessions), "")
+    if late:
+        end_processes(world, host, late)
 
 
 def discard(world: World, host: Host, record: AgentRecord) -> None:

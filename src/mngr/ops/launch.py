@@ -12,7 +12,7 @@ import time
 
 from mngr import agent_files, events, tmux, tmux_scripts
 from mngr.agents.base import LaunchContext
-from mngr.errors import MissingProgram, MngrError
+from mngr.errors import MissingProgram, MngrError, NotFound
 from mngr.ops import publishing, sandboxing, watcher
 from mngr.quoting import join, quote
 from mngr.records import AgentRecord, agent_dir
@@ -219,6 +219,8 @@ def launch(host: Host, record: AgentRecord, event_type: str, grace: float = 1.0)
     if done.code:
         if done.code == tmux_scripts.NOT_INSTALLED:
             raise MissingProgram("tmux is not installed", "install tmux 3.2 or newer")
+        if done.code == tmux_scripts.GONE:
+            raise NotFound(f"{record.name} was destroyed meanwhile", "see `mngr restore --list`")
         raise MngrError(f"{record.name} could not be launched: {done.complaint}")
 
 
