@@ -62,8 +62,10 @@ def _write(path: str, text: str) -> None:
 
 
 def _begin(told: str) -> None:
+    """pytest removes what the fourth-last session left in its folder: each gets one of its own."""
     global current
     current = told
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = tempfile.mkdtemp()
     os.setpgid(0, 0)
 
 
