@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mngr.api import Agent, CreateRequest, Mngr, State
+from mngr.api import Agent, CreateRequest, Mngr, State, local_repository
 from mngr.cli.create_options import request
 from mngr.cli.main import parsed
 from mngr.cli.output import clean, say, warn
 from mngr.errors import MngrError, TimedOut, UsageError
+from mngr.git import checkout
 from mngr.ops.message import normalise
 from mngr.state import ALIVE, ENDED
 
@@ -60,7 +61,10 @@ def asked(
 ) -> CreateRequest:
     """The agent as `mngr create` would make it here, with its settings and ours on top."""
     name = f"tutorial-{args.verb}-{secrets.token_hex(2)}"
-    words = [name, "--from", str(root), "--label", f"tutorial={args.verb}"]
+    # The prompt names the project's folder as seen from the top of its repository.
+    found = checkout(local_repository(str(root)))
+    words = [name, "--from", found.top if found else str(root)]
+    words += ["--label", f"tutorial={args.verb}"]
     words += ["--label", f"prompt={args.verb}-{version}"]
     words += ["--type", args.type] if args.type else []
     given = parsed(args.registry, args.config, "create", [*words, "--", *args.agent_arg])

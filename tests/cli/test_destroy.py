@@ -193,8 +193,9 @@ def test_a_work_directory_mngr_did_not_make_stays_where_it_is(mngr: Cli) -> None
 def test_a_copied_directory_comes_back_too(mngr: Cli) -> None:
     mngr.create("foo", "--transfer", "rsync")
     work = mngr.work_dir("foo")
+    (work / "README").write_text("changed")
     before = snapshot(work)
-    mngr("destroy", "foo").fails(1, "files", "--force")
+    mngr("destroy", "foo").fails(1, "README", "--force")
     mngr("destroy", "--session", mngr.agent("foo")["id"], "-f").ok()
     assert not work.exists()
     mngr("restore", "foo").ok()

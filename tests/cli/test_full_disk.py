@@ -62,7 +62,7 @@ def test_a_program_that_ends_on_a_full_disk_ended_as_it_did(small: Cli) -> None:
     fill(small.home)
     for name in ("good", "bad"):
         (small.base / name).write_text("go\n")
-    small("wait", "good", "bad", "--timeout", "30").ok()
+    small("wait", "good", "bad", "--timeout", "30").fails(1, "bad is FAILED (exit code 3)")
     assert (small.agent("good")["state"], small.agent("good")["state_reason"]) == (
         "DONE",
         "exit code 0",

@@ -132,8 +132,9 @@ def test_an_unreadable_record_is_one_line_and_hides_nothing(mngr: Cli) -> None:
     assert found.err == human.err
     assert [error["agent_id"] for error in found.json()["errors"]] == bad
     assert [agent["name"] for agent in found.json()["agents"]] == [*bad, "fine"]
-    for command in (["stop"], ["start"], ["label", "a=b"], ["destroy", "-f"]):
+    for command in (["start"], ["label", "a=b"], ["destroy", "-f"]):
         mngr(*command, bad[0]).fails(1, bad[0], "unreadable record", "mngr doctor")
+    assert "is already LOST (unreadable record" in mngr("stop", bad[0]).ok().err
 
 
 def test_hosts_can_be_listed(mngr: Cli) -> None:

@@ -103,7 +103,7 @@ def test_a_forged_exit_beside_a_live_process_makes_it_neither_done_nor_unstoppab
 def test_what_tmux_saw_counts_more_than_what_the_agent_wrote(mngr: Cli) -> None:
     script = 'echo $PPID; mkdir "$MNGR_AGENT_STATE_DIR/exit"; exit 3'
     mngr.create("foo", *NONE, "--", "sh", "-c", script)
-    mngr("wait", "foo", "--timeout", "30").ok()
+    mngr("wait", "foo", "--timeout", "30").fails(1, "foo is FAILED")
     agent = mngr.agent("foo")
     assert (agent["state"], agent["exit_code"]) == ("FAILED", 3)
     assert agent["state_reason"].startswith("exit code 3; its launcher could not record this")

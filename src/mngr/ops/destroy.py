@@ -82,7 +82,9 @@ def _destroy_on(
     outcomes |= _end(world, host, [agent.id for agent in mine if agent.id not in outcomes])
     step("processes_ended")
     late, unrecorded = _record(host, [a for a in mine if a.id in failed], drop_branch)
-    outcomes = {**{each: _unrecorded(error) for each, error in unrecorded.items()}, **outcomes}
+    names = {agent.id: agent.name for agent in mine}
+    failures = {each: _unrecorded(names[each], error) for each, error in unrecorded.items()}
+    outcomes = {**failures, **outcomes}
     read |= late
     outcomes |= bury(world, host, {each: read[each] for each in read if each not in outcomes})
     _end_late(world, host, [each for each in outcomes if isinstance(outcomes[each], Destroyed)])
@@ -109,9 +111,10 @@ def _record(
     return read, failed
 
 
-def _unrecorded(error: MngrError) -> MngrError:
+def _unrecorded(name: str, error: MngrError) -> MngrError:
+    why = error.message
     return MngrError(
-        f"its processes have ended, but the destruction could not be recorded: {error.message}",
+        f"the processes of {name} have ended, but its destruction could not be recorded: {why}",
         "nothing was moved; destroy it again when there is room",
     )
 
