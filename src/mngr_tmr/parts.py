@@ -98,15 +98,19 @@ class Parts:
         return (each for each in self.users(path) if not self._plainly_test(each))
 
     def _shipped(self, path: str) -> bool:
-        """Whether the project's packaging names the package, or says nothing at all."""
-        parts = PurePosixPath(path).parts
-        words = self._words()
-        top = parts[1] if parts[0] == "src" and len(parts) > 1 else parts[0]
-        return parts[0] == "src" or not words or _plain(top.removesuffix(".py")) in words
+        """Whether the project's packaging names its package, or names none that is here."""
+        named = self._words()
+        return path.startswith("src/") or not named or _top(path) in named
 
     def _metadata(self) -> frozenset[str]:
+        """Packages and modules at the top of the project that its packaging names.
+
+        A distribution is often called otherwise than what it installs: then there are none.
+        """
         texts = [show(self._repo, self._commit, name) or "" for name in METADATA]
-        return frozenset(_plain(word) for text in texts for word in re.findall(r"[\w-]+", text))
+        words = {_plain(word) for text in texts for word in re.findall(r"[\w-]+", text)}
+        tops = {_top(path) for path in self._files if path.endswith(".py")}
+        return frozenset(words & tops - {"src", "setup"})
 
     def _users(self, path: str) -> tuple[str, ...]:
         """Files that import the module, or name the file or at least its folder."""
@@ -150,6 +154,10 @@ class Parts:
             if self._plainly_test(user):
                 found |= self.test_files(user, depth - 1)
         return found
+
+
+def _top(path: str) -> str:
+    return _plain(PurePosixPath(path).parts[0].removesuffix(".py"))
 
 
 def _plain(word: str) -> str:

@@ -26,7 +26,7 @@ def test_every_step_in_the_source_is_killed_here() -> None:
     from tests.faults.test_killed_work import WORK_STEPS
 
     source = "".join(path.read_text() for path in (ROOT / "src/mngr").rglob("*.py"))
-    named = set(re.findall(r'\bstep\("(\w+)"\)', source))
+    named = set(re.findall(r'\b(?:step\(|recorded=)"(\w+)"', source))
     known = {
         *CREATE,
         *DESTROY,

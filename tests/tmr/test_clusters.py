@@ -154,7 +154,8 @@ def test_the_lines_of_each_test_are_measured_with_coverage_and_without(
         (tools / "coverage.py").write_text("raise ImportError\n")
     for name, text in PROJECT.items():
         (project / name).write_text(text)
-    env = {**os.environ, "PYTHONPATH": str(tools)}
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    env = {**ours, "PYTHONPATH": str(tools)}
     env |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     words = ["-p", "mngr_tmr_probe", "-p", "mngr_tmr_lines", "-p", "no:cacheprovider", "-q"]
     argv = [sys.executable, "-m", "pytest", *words]

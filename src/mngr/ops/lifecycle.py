@@ -63,7 +63,7 @@ def stop_many(world: World, chosen: Sequence[Agent]) -> dict[str, str]:
     alive = [agent for agent in chosen if agent.state in ALIVE]
     for host in {agent.host.ref.id: agent.host for agent in alive}.values():
         mine = [agent for agent in alive if agent.host.ref == host.ref]
-        unrecorded |= end(world, host, mine, _stop_intent, "intent", "agent_stopped")
+        unrecorded |= end(world, host, mine, _stop_intent, recorded="intent", event="agent_stopped")
         for agent in mine:
             world.emit("agent_stopped", host, agent.record)
     _end_remains(world, chosen)
