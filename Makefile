@@ -1,9 +1,9 @@
 # `make demo` and `make test` set up what they need on a fresh machine; see scripts/bootstrap.sh.
 .DEFAULT_GOAL := help
-.PHONY: help demo tour test lint bench docs soak self-test clean setup setup-dev
+.PHONY: help demo tour test lint bench docs soak self-test modal-check clean setup setup-dev setup-soak
 .NOTPARALLEL:
 
-JOBS ?= 3
+JOBS ?= 4
 PYTEST_ARGS ?=
 SOAK_ARGS ?= -n 0 --durations=5
 BENCH_ARGS ?=
@@ -23,7 +23,7 @@ demo: setup ## the whole pipeline on the example: branch, report and summary
 tour: setup ## a first look at agents, with nothing but tmux, git and Python
 	@./scripts/tour.sh
 
-test: lint ## every check and test (JOBS=4, PYTEST_ARGS='-k name')
+test: lint ## every check and test (JOBS=2, PYTEST_ARGS='-k name')
 	@$(BIN)/pytest -n $(JOBS) $(PYTEST_ARGS)
 	@$(BIN)/mngr tutorial check $(if $(PYTEST_ARGS),--no-results)
 
@@ -33,16 +33,20 @@ lint: setup-dev ## style, types, import layers, fresh man pages
 bench: setup-dev ## how fast it is here
 	@$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
-docs: setup-dev ## write the man pages anew
+docs: setup-dev ## write the man pages and the README's recording anew
 	@$(BIN)/python -m mngr.cli.manual --write man
+	@$(BIN)/python scripts/record_day.py docs/day.svg
 
-soak: setup-dev ## the tests that take minutes, and properties on many more examples
+soak: setup-soak ## the tests that take minutes, and properties on many more examples
 	@$(BIN)/pytest -m soak $(SOAK_ARGS) tests
 	@$(BIN)/pytest -m 'hypothesis and not soak' --hypothesis-profile=soak -n $(JOBS) tests
 
 self-test: setup-dev ## the pipeline on mngr's own end-to-end tests: the failing, and ten more
 	@$(BIN)/mngr tmr run tests/e2e --type mechanic --only failing --sample 10 --seed $(SEED) \
 		--agent-arg=--budget=300 --yes
+
+modal-check: setup-dev ## an agent's whole life on Modal itself, and what differs from the tests' service
+	@$(BIN)/python scripts/modal_check.py
 
 clean: ## remove all that make made
 	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
@@ -53,3 +57,6 @@ setup:
 
 setup-dev:
 	@./scripts/bootstrap.sh dev
+
+setup-soak:
+	@./scripts/bootstrap.sh soak

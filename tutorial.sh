@@ -87,7 +87,7 @@ mngr create maybe --dry-run -- sleep 1000
 # label it, as often as you like, to find it again
 mngr create lint --no-connect --label team=core --label ticket=431 -- true
 
-# say which project it counts to; without this, it is the directory's name
+# say which project it belongs to; the default is the directory's name
 mngr create home --no-connect --project website -- true
 
 # end it after a while, whatever it does
@@ -103,7 +103,7 @@ mngr create near@localhost --no-connect -- sleep 1000
 # a script wants the result as JSON
 mngr create told --no-connect --format json -- true
 
-# or wants no words at all
+# or wants the id and no other words
 mngr create hush --no-connect --quiet -- true
 
 # === What agents start with ===
@@ -199,11 +199,23 @@ mngr exec fix 'echo "$MNGR_AGENT_NAME works in $MNGR_AGENT_WORK_DIR"'
 
 # === Listing ===
 
+# each agent's state, how long it has been in it, its commits and the lines they changed
+mngr list fix server
+
 # ls is short for list; choose the columns you want
 mngr ls --fields name,state,state_reason,labels.team
 
+# everything about one agent: why it is in its state, its work, its screen, what to type next
+mngr show fix
+
+# where its work is
+ls "$(mngr path fix)"
+
 # for a script: one JSON document
 mngr list --format json
+
+# what such a document holds, as a JSON schema
+mngr list --schema
 
 # or one object per line
 mngr list --format jsonl
@@ -222,6 +234,9 @@ mngr list --running
 # those that ended badly or that you stopped: state flags add up
 mngr list --failed --stopped
 
+# by type, those that are done and those whose program is gone
+mngr list --type command --done --lost
+
 # those that are still alive, in whatever way
 mngr list --active
 
@@ -232,7 +247,7 @@ mngr list --label ticket
 # by project
 mngr list --project website
 
-# by an expression over the fields, in CEL
+# by an expression over the fields
 mngr list --include 'state == "FAILED" && exit_code == 3'
 
 # and without those where another one holds
@@ -314,6 +329,10 @@ mngr capture site --window log
 # what it showed last, although it has ended
 mngr capture greet
 
+# everything it has printed since it was created; -f follows it until it ends
+mngr logs greet
+mngr logs greet -f
+
 # attach to it; C-b d detaches, and it runs on
 mngr connect clerk
 
@@ -322,6 +341,9 @@ mngr connect clerk --read-only --no-start
 
 # attach in a way of your own, in a new window for instance; this only prints the command
 mngr connect clerk --connect-command 'echo "$MNGR_CONNECT_ARGV"'
+
+# the agents' tmux has settings of its own: this changes its prefix key to C-a
+echo 'set -g prefix C-a' > ~/.mngr/tmux.user.conf
 
 # === Running commands beside agents ===
 
@@ -333,6 +355,9 @@ mngr x fix -- echo 'no $SHELL here'
 
 # the exit code is the command's own
 mngr exec fix 'exit 7' || echo "exit code $?"
+
+# hand it your standard input
+echo 'print(6 * 7)' | mngr exec -i fix python3
 
 # in a directory below its own
 mngr exec fix 'mkdir -p docs'
@@ -451,6 +476,10 @@ mngr wait server RUNNING --timeout 1m
 # stop it and start it again: a new process with the same command and directory
 mngr restart server
 
+# end its program at once, without the time it would get to finish
+mngr kill server
+mngr start server
+
 # say what would be stopped
 mngr stop --all --dry-run
 
@@ -480,7 +509,7 @@ mngr list --running --ids | mngr label - seen=yes
 
 # === Destroying and restoring ===
 
-# work that exists nowhere else is not destroyed unasked: with nobody to ask, mngr refuses
+# mngr asks before it destroys work that exists nowhere else; without a terminal it refuses
 mngr exec web 'echo precious > found.txt'
 mngr destroy web --headless || echo "exit code $?"
 
@@ -496,6 +525,9 @@ mngr exec web2 'cat found.txt'
 
 # remove the branch that mngr made as well
 mngr destroy web2 --force --remove-created-branch
+
+# a no from a pipe counts: an agent that runs is kept
+echo n | mngr destroy fix || echo "exit code $?"
 
 # rm is short for destroy; destroy all that are done
 mngr list --include 'state == "DONE"' --ids | mngr rm - --force --quiet
@@ -633,11 +665,24 @@ mngr -S trash.keep=2h config get trash.keep
 # a setting that does not exist is an error
 mngr config set trash.kep 1d || echo "exit code $?"
 
+# a slip in a file or a variable stops nothing; doctor shows them all
+MNGR__TRASH__KEP=1d mngr list
+MNGR__TRASH__KEP=1d mngr doctor || echo "exit code $?"
+
+# never ask anything, as --headless does: in this shell, or from now on
+export MNGR_HEADLESS=1
+mngr config set headless true
+
+# settings of this project: once it has a folder .mngr, config set writes there
+mkdir .mngr
+mngr config set trash.keep 30d
+mngr create keeper -- sleep 1000
+
 # give an option a default: from now on, create does not attach
 mngr config set commands.create.connect false
 
 # where are the files? yours, the project's, and yours for this project
-mngr config path
+mngr config path --scope user
 mngr config path --scope project
 mngr config path --scope local
 
@@ -690,8 +735,8 @@ printf '%s\n' 'from shop import total' '' 'def test_total():' \
 (cd ~/shop && git config user.name Me && git config user.email me@example.com)
 (cd ~/shop && git commit -qm 'Open the shop')
 
-# what would a run do there? nothing is launched yet
-(cd ~/shop && mngr tmr run --name plan --dry-run)
+# which agents would a run launch there? this runs the tests, and launches none
+(cd ~/shop && mngr tmr run --type mechanic --only failing --dry-run)
 
 # one agent for each failing test (mechanic is built in and needs no account), then one branch
 (cd ~/shop && mngr tmr run --name shop --type mechanic --only failing --yes)

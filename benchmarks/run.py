@@ -22,7 +22,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import e2e, snapshot, tmr, transfer, view
+from benchmarks import e2e, modal, remote, snapshot, tmr, transfer, view
 from benchmarks.measure import HEADER, Row, as_json, interleaved, line, once, percentile, ratio
 from mngr import tmux
 
@@ -113,6 +113,21 @@ class Bench:
         folder = Path(self.env["MNGR_HOST_DIR"], "agents")
         return len(list(folder.iterdir())) if folder.exists() else 0
 
+    def end_all(self) -> tuple[float, float]:
+        """The time to stop all agents that run, and to destroy as many that run."""
+        stopped = self.mngr("stop", "--all")
+        names = [f"gone-{number}" for number in range(self.agents)]
+        self.mngr("destroy", "--force", *self.names)
+        self.batch(len(names), "gone")
+        return stopped, self.mngr("destroy", "--force", *names)
+
+    @property
+    def names(self) -> list[str]:
+        listed = subprocess.run(
+            [*MNGR, "list", "--ids"], env=self.env, capture_output=True, text=True, check=True
+        )
+        return listed.stdout.split()
+
     def fill(self, total: int) -> None:
         """More agents until there are `total`."""
         if self.agents < total:
@@ -190,6 +205,9 @@ def measure(bench: Bench, quick: bool) -> Iterator[Row]:
         bench.fill(300)
         yield listing(bench, 8)
     yield from peer(bench)
+    count = bench.agents
+    stopped, destroyed = bench.end_all()
+    yield ratio(f"destroy of {count} agents / stop of them", destroyed, stopped, 2)
 
 
 def listing(bench: Bench, limit: float) -> Row:
@@ -251,6 +269,8 @@ def main() -> int:
     parts: dict[str, Callable[[Bench], Iterable[Row]]] = {
         "single": single,
         "transfer": transfer.rows,
+        "remote": remote.rows,
+        "modal": modal.rows,
         "snapshot": snapshot.rows,
         "e2e": e2e.rows,
         "view": view.rows,

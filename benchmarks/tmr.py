@@ -17,7 +17,8 @@ from mngr_tmr.codec import to_json
 from mngr_tmr.conductor import Conductor
 from mngr_tmr.fold import apply, fold
 from mngr_tmr.journal import Journal, read
-from mngr_tmr.model import Options, Run
+from mngr_tmr.model import Run
+from mngr_tmr.options import Options
 from tests.support.simulated import (
     Inline,
     SimulatedClock,
@@ -61,7 +62,7 @@ def sleepers(repo: str, env: dict[str, str], many: int, slots: int) -> tuple[flo
     with subprocess.Popen(
         command(slots), cwd=repo, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as running:
-        memory = _most_memory(running)
+        memory = most_memory(running)
     if running.returncode:
         raise RuntimeError(f"the run of {many} agents exited {running.returncode}")
     run = runs.load(Path(env["MNGR_HOST_DIR"], "tmr", "many"))
@@ -90,7 +91,7 @@ def command(slots: int, seconds: float = SLEEP) -> list[str]:
     ]
 
 
-def _most_memory(running: subprocess.Popen[bytes]) -> float:
+def most_memory(running: subprocess.Popen[bytes]) -> float:
     """Read while it lives: afterwards nobody can tell it from that of its children."""
     most = 0.0
     while running.poll() is None:

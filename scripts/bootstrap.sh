@@ -2,10 +2,14 @@
 # Set up everything the Makefile's targets need; quick when there is nothing to do.
 #   scripts/bootstrap.sh run   what mngr itself needs: tmux, git, .venv with the package
 #   scripts/bootstrap.sh dev   and what its checks and tests need
+#   scripts/bootstrap.sh soak  and what the tests that take minutes need
 # PYTHON=/path/to/python chooses the interpreter.
 set -eu
 
 stage=${1:-run}
+lab='ip ssh nsenter setpriv debootstrap zstd dockerd iptables slurmctld munged'
+# The servers of a Kubernetes cluster are built from source.
+[ "$stage" != soak ] || { stage=dev lab="$lab kubectl etcd go dpkg-source openssl"; }
 cd "$(dirname "$0")/.."
 root=$(pwd -P)
 venv=$root/.venv
@@ -16,10 +20,13 @@ case $stage in
     run) needed='tmux git' wanted='' ;;
     # Without the wanted ones some tests are skipped, which only CI calls a failure.
     dev) needed='tmux git make bash ps' wanted='asciinema rsync zsh fish bats npm chromium' ;;
-    *) echo "mngr: unknown stage '$stage'; use run or dev" >&2; exit 2 ;;
+    *) echo "mngr: unknown stage '$stage'; use run, dev or soak" >&2; exit 2 ;;
 esac
 # Sandboxes are bubblewrap's, which only Linux has.
 [ "$stage-$(uname)" != dev-Linux ] || wanted="$wanted bwrap"
+# Test hosts are namespaces with roots, engines and clusters of their own, which only root can make.
+# Without root the tests that need them are skipped, each with its reason.
+[ "$stage-$(uname)-$(id -u)" != dev-Linux-0 ] || [ ! -e /etc/debian_version ] || wanted="$wanted $lab"
 
 say() { printf 'mngr: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
@@ -58,6 +65,16 @@ packages() {
         case $(package_tool)/$program in
             */ps) program=procps ;;
             */bwrap) program=bubblewrap ;;
+            */ip) program=iproute2 ;;
+            */ssh) program=openssh-client ;;
+            */nsenter | */setpriv) program=util-linux ;;
+            */dockerd) program=docker.io ;;
+            */slurmctld) program=slurm-wlm ;;
+            */munged) program=munge ;;
+            */kubectl) program=kubernetes-client ;;
+            */etcd) program=etcd-server ;;
+            */go) program=golang-go ;;
+            */dpkg-source) program=dpkg-dev ;;
             apt-get/npm) program='nodejs npm' ;;
             brew/npm) program=node ;;
             brew/bats) program=bats-core ;;
@@ -181,6 +198,8 @@ venv_is_ours() {
 ensure_venv() {
     ! venv_is_ours || return 0
     ensure_python
+    # To make it anew would empty the directory that the link names, which is somebody else's.
+    [ ! -h "$venv" ] || die ".venv is a link; remove it and run this again"
     say "making .venv with $("$python" --version)"
     "$python" -m venv --clear "$venv" >"$log" 2>&1 || failed 'making .venv'
 }

@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 
     from mngr.agents.base import Receipt, Turn
     from mngr.git import Repo
-    from mngr.hosts.base import Host
+    from mngr.hosts.base import Host, HostRequest, Lease
+    from mngr.ops.audit import Finding
     from mngr.ops.create import Created, CreateRequest
     from mngr.ops.execute import ExecResult
+    from mngr.ops.hosting import Standing
+    from mngr.ops.leftover import Leftover
     from mngr.ops.replies import Reply
     from mngr.ops.types import Derived
     from mngr.ops.usage import Usage
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from mngr.ops.workdir import Plan
     from mngr.struct import Json
 
-__all__ = ["Agent", "CreateRequest", "Created", "Mngr", "State"]
+__all__ = ["Agent", "CreateRequest", "Created", "HostRequest", "Leftover", "Mngr", "State"]
 
 
 def __getattr__(name: str) -> object:
@@ -44,6 +47,14 @@ def __getattr__(name: str) -> object:
         from mngr.ops import create
 
         return getattr(create, name)
+    if name == "HostRequest":
+        from mngr.hosts.base import HostRequest
+
+        return HostRequest
+    if name == "Leftover":
+        from mngr.ops import leftover
+
+        return leftover.Leftover
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -77,6 +88,18 @@ class Mngr(Work):
         from mngr.ops import capture
 
         return capture.capture(self.get(target), window=window, full=full, ansi=ansi)
+
+    def printed(self, target: str | Agent) -> bytes:
+        """What its program wrote to its terminal, as far as the log goes back."""
+        from mngr.ops import printed
+
+        return printed.past(self.get(target))
+
+    def follow_printed(self, target: str | Agent) -> Iterator[bytes]:
+        """As `printed`, then what comes, until the agent has ended."""
+        from mngr.ops import printed
+
+        return printed.follow(self.world, self.get(target))
 
     def events(self, target: str | Agent, *, follow: bool = False) -> Iterator[dict[str, Json]]:
         from mngr.ops import logs
@@ -122,6 +145,99 @@ class Mngr(Work):
 
         return answering.require_question(self.get(target))
 
+    # hosts
+
+    def host(self, name: str) -> Host:
+        from mngr.ops import hosting
+
+        return hosting.find(self.world, name)
+
+    def makes_hosts(self, provider: str) -> bool:
+        from mngr.ops import hosting
+
+        return hosting.capabilities(self.world, provider).new_hosts
+
+    def host_cost(self, host: Host) -> float | None:
+        """Dollars so far; None if it is free or has no price."""
+        from mngr.ops import hosting
+
+        return hosting.cost(self.world, host)
+
+    def host_rate(self, provider: str, build: Mapping[str, str]) -> float | None:
+        """Dollars per second of a host that a provider makes; None if no price is known."""
+        from mngr.ops import hosting
+
+        return hosting.engine(self.world, provider).rate(build)
+
+    def made_hosts(self, provider: str) -> Mapping[str, float]:
+        """The hosts that this home made with a provider, and when."""
+        from mngr.hosts import ledger
+
+        notes = ledger.known(self.world.home, provider)
+        return {note.name: note.time for note in notes if note.handle}
+
+    def discard_host(self, provider: str, name: str) -> None:
+        """End a host whose creation was cut short, and forget it."""
+        from mngr.ops import hosting
+
+        hosting.engine(self.world, provider).destroy(name)
+
+    def create_host(self, provider: str, request: HostRequest) -> Host:
+        from mngr.ops import hosting
+
+        return hosting.create(self.world, provider, request)
+
+    def stop_host(self, name: str) -> None:
+        from mngr.ops import hosting
+
+        hosting.stop(self.world, hosting.find(self.world, name))
+
+    def start_host(self, name: str) -> Sequence[Agent]:
+        """The agents that were started with it."""
+        from mngr.ops import hosting
+
+        return hosting.start(self.world, hosting.find(self.world, name))
+
+    def snapshot_host(self, name: str, label: str = "") -> str:
+        """The image that its file system was kept as."""
+        from mngr.ops import hosting
+
+        return hosting.snapshot(self.world, hosting.find(self.world, name), label)
+
+    def destroy_host(self, name: str, *, force: bool = False, keep: bool = True) -> str:
+        """The image that it was kept as, if it had agents and its provider can."""
+        from mngr.ops import hosting
+
+        host = hosting.find(self.world, name)
+        return hosting.destroy(self.world, host, force=force, keep=keep)
+
+    def agents_of_host(self, name: str) -> Sequence[Agent]:
+        from mngr.ops import hosting
+
+        return hosting.agents_of(self.world, hosting.find(self.world, name))
+
+    def providers(self) -> Sequence[Standing]:
+        from mngr.ops import hosting
+
+        return hosting.providers(self.world)
+
+    def leases(self) -> Mapping[str, Sequence[Lease]]:
+        """By provider, what it has of ours."""
+        from mngr.ops import audit
+
+        return audit.leases(self.world)
+
+    def audit_hosts(self, provider: str = "") -> Sequence[Finding]:
+        from mngr.ops import audit
+
+        return audit.audit(self.world, provider)
+
+    def settle_host(self, finding: Finding) -> None:
+        """End over there what should not be, and forget here what is not."""
+        from mngr.ops import audit
+
+        audit.settle(self.world, finding)
+
     def observe(self, *, discovery_only: bool = False) -> Iterator[dict[str, Json]]:
         from mngr.ops import watch
 
@@ -135,7 +251,10 @@ class Mngr(Work):
         any_one: bool = False,
         timeout: float | None = None,
     ) -> Sequence[Agent]:
-        """Until all (or any) are in one of `states`, by default ended or waiting for somebody."""
+        """Until all (or any) are in one of `states`, by default ended or waiting for somebody.
+
+        An agent that has ended in another state is returned too.
+        """
         from mngr.ops import watch
 
         agents = [self._agent(target) for target in targets]
@@ -157,7 +276,9 @@ class Mngr(Work):
         world = self.world
         if type:
             return types.derive(world.config, world.registry, type)
-        return types.default(world, world.host(provider=provider))[0]
+        # A host that has yet to be made cannot be asked what is installed there.
+        there = "" if provider and self.makes_hosts(provider) else provider
+        return types.default(world, world.host(provider=there))[0]
 
     def preflight(self, type: str, env: Mapping[str, str]) -> None:
         """Raise if agents of this type could not work on this machine."""
@@ -177,7 +298,7 @@ class Mngr(Work):
         """With a type, where none was asked for, and a remark on that choice."""
         from mngr.ops import create, types
 
-        host, _ = create.place(self.world, request)
+        host, _ = create.place(self.world, request, make=False)
         return types.settled(self.world, host, request)
 
     def preview(self, request: CreateRequest) -> tuple[str, Host, Plan | None]:
@@ -233,24 +354,26 @@ class Mngr(Work):
         argv = ["sh", "-c", command] if isinstance(command, str) else command
         return execute.execute(self.get(target), argv, cwd=cwd, timeout=timeout, input=input)
 
-    def start(self, target: str | Agent) -> Agent:
+    def start(self, target: str | Agent, *, fresh: bool = False) -> Agent:
+        """`fresh` says that the agent has just been read."""
         from mngr.ops import lifecycle
 
-        return lifecycle.start(self.world, self._agent(target))
+        return lifecycle.start(self.world, self._agent(target), fresh=fresh)
 
     def stop(self, target: str | Agent) -> Agent:
         from mngr.ops import lifecycle
 
         return lifecycle.stop(self.world, self._agent(target))
 
-    def stop_many(self, agents: Sequence[Agent]) -> dict[str, str]:
+    def stop_many(self, agents: Sequence[Agent], *, force: bool = False) -> dict[str, str]:
         """One visit per host however many they are; look at them again to see how it went.
 
-        Returned is, by agent id, why a stop could not be recorded.
+        With `force` programs get a second, not `stop.grace`. Returned is, by agent id, why a stop
+        could not be recorded.
         """
         from mngr.ops import lifecycle
 
-        return lifecycle.stop_many(self.world, agents)
+        return lifecycle.stop_many(self.world, agents, force=force)
 
     def check_stopped(self, agent: Agent, unrecorded: Mapping[str, str]) -> None:
         """Raise unless it has ended and its record says so."""

@@ -148,11 +148,11 @@ class Work:
         agent = self.get(target)
         return create.create(self.world, clone.request(self.world, agent, address, changes))
 
-    def migrate(self, target: str | Agent, host: Host) -> Migrated:
+    def migrate(self, target: str | Agent, host: Host, *, pass_login: bool = False) -> Migrated:
         """Clone there, prove the work equal, destroy here; the trash holds the original."""
         from mngr.ops import clone
 
-        return clone.migrate(self.world, self.get(target), host)
+        return clone.migrate(self.world, self.get(target), host, pass_login=pass_login)
 
     # remove, and undo
 
@@ -204,9 +204,14 @@ class Work:
         """What `gc` would remove; call `.remove()` on each to do it."""
         from mngr.ops import gc
 
-        return gc.plan(self.world, provider)
+        found = gc.plan(self.world, provider)
+        if provider in ("", "local"):
+            more = self.world.registry.collected(self.world.config)
+            found += [each for each in more if isinstance(each, gc.Leftover)]
+        return found
 
-    def doctor(self) -> Sequence[Finding]:
-        from mngr.ops import doctor
+    def doctor(self, host: str = "") -> Sequence[Finding]:
+        """Checks of this machine, or of the host named."""
+        from mngr.ops import checkup, doctor
 
-        return doctor.examine(self.world)
+        return checkup.of(self.world, host) if host else doctor.examine(self.world)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from mngr.errors import UsageError
-from mngr.settings import check, check_one, defaults, kind_of, lookup, merge, nest, split_key
+from mngr.errors import UnknownSetting, UsageError
+from mngr.settings import check, check_one, defaults, kind_of, lookup, merge, nest, sift, split_key
 from mngr.settings_file import parse_value, read_settings
 from mngr.struct import Struct
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from mngr.struct import Json
 
 _PREFIX = "MNGR__"
+ALIASES = {"MNGR_HEADLESS": ("headless",), "MNGR_PREFIX": ("prefix",)}
+"""Variables that set one setting each; `MNGR__HEADLESS` and the like win over them."""
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 _FILE = "settings.toml"
 _LOCAL_FILE = "settings.local.toml"
 
@@ -36,11 +39,13 @@ class Config:
         project: str,
         layers: Sequence[Layer],
         problems: Sequence[UsageError] = (),
+        unknown: Sequence[UsageError] = (),
     ) -> None:
         self.home = home
         self.project = project  # the project's `.mngr`, or "" outside any
         self.layers = tuple(layers)
         self.problems = tuple(problems)  # only when loaded with strict=False
+        self.unknown = tuple(unknown)  # keys and variables that were left out: a warning each
         self.values: dict[str, Json] = {}
         for layer in layers:
             self.values = merge(self.values, layer.values)
@@ -59,15 +64,23 @@ class Config:
         project = find_project(cwd, home, env)
         layers = [Layer(origin="default", values=defaults())]
         problems: list[UsageError] = []
+        unknown: list[UsageError] = []
         for name, text in _sources(home, project, env):
             try:
-                layers += _file(name) if text is None else [_variable(name, text)]
+                layers += _file(name, unknown) if text is None else [_variable(name, text)]
+            except UnknownSetting as problem:
+                unknown.append(problem)
             except UsageError as problem:
                 problems.append(problem)
         if strict and problems:
             raise problems[0]
         layers += [_setting(text) for text in settings]
-        return cls(home, project, layers, problems)
+        return cls(home, project, layers, problems, unknown)
+
+    @property
+    def faults(self) -> tuple[UsageError, ...]:
+        """Everything that is wrong with the settings."""
+        return (*self.problems, *self.unknown)
 
     def get(self, key: str, default: Json = None) -> Json:
         """The value at a dotted key; `default` if no layer has one."""
@@ -173,26 +186,31 @@ def _trusted(folder: str, cwd: str) -> bool:
 
 
 def _sources(home: str, project: str, env: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
-    """Files, without a text, then variables with theirs."""
+    """Yield (path, None) for files, then (name, value) for variables."""
     for path in settings_files(home, project).values():
         yield path, None
+    for name in ALIASES:
+        if name in env:
+            yield name, env[name]
     for name in sorted(env):
         if name.startswith(_PREFIX):
             yield name, env[name]
 
 
-def _file(path: str) -> list[Layer]:
+def _file(path: str, unknown: list[UsageError]) -> list[Layer]:
     values = read_settings(path)
     if values is None:
         return []
+    values, left_out = sift(values, path)
+    unknown += left_out
     check(values, path)
     return [Layer(origin=path, values=values)]
 
 
 def _variable(name: str, text: str) -> Layer:
-    parts = tuple(name.removeprefix(_PREFIX).lower().split("__"))
+    parts = ALIASES.get(name) or tuple(name.removeprefix(_PREFIX).lower().split("__"))
     if not all(parts):
-        raise UsageError(f"bad variable name {name}", "write it like MNGR__TRASH__KEEP")
+        raise UnknownSetting(f"bad variable name {name}", "write it like MNGR__TRASH__KEEP")
     return _single(name, parts, text)
 
 
@@ -213,5 +231,7 @@ def read_value(parts: tuple[str, ...], text: str) -> Json:
     """TOML if it is, else the text; a setting that is text stays text even if it looks like 3."""
     value = parse_value(text)
     kind = kind_of(parts)
+    if kind == "flag" and text.lower() in _YES + _NO:
+        return text.lower() in _YES
     as_text = kind == "text" or (kind == "words" and not isinstance(value, list))
     return text if as_text and not isinstance(value, str) else value

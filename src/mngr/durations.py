@@ -9,8 +9,7 @@ from mngr.errors import UsageError
 _UNITS = {"w": 604_800.0, "d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
 # Largest unit first and each at most once, so that a slip such as `30h1` is an error.
-_WRITTEN = re.compile(r"\s*".join(rf"(?:{_NUMBER}\s*{unit})?" for unit in _UNITS))
-_BARE = re.compile(_NUMBER)
+_WRITTEN = r"\s*".join(rf"(?:{_NUMBER}\s*{unit})?" for unit in _UNITS)
 # Sums far below what select() and timestamps overflow at; nobody waits longer.
 _LONGEST = 100 * 365 * 86_400.0
 
@@ -18,9 +17,13 @@ _LONGEST = 100 * 365 * 86_400.0
 def parse_duration(text: str) -> float:
     """Seconds. A bare number is seconds; UsageError for anything else than the forms above."""
     trimmed = text.strip()
-    if _BARE.fullmatch(trimmed):
+    # One plain `10s` is what `stop` and `start` read: compiling the expression takes longer.
+    number, unit = trimmed[:-1], _UNITS.get(trimmed[-1:])
+    if unit and number.isascii() and number.isdigit():
+        return _bounded(float(number) * unit, text)
+    if re.fullmatch(_NUMBER, trimmed):
         return _bounded(float(trimmed), text)
-    match = _WRITTEN.fullmatch(trimmed)
+    match = re.fullmatch(_WRITTEN, trimmed)
     if not trimmed or match is None:
         raise UsageError(f"bad duration {text!r}", "write it like 14d, 1h30m, 90s or 250ms")
     amounts = zip(match.groups(), _UNITS.values(), strict=True)
@@ -31,3 +34,14 @@ def _bounded(seconds: float, text: str) -> float:
     if seconds > _LONGEST:
         raise UsageError(f"the duration {text[:40]!r} is longer than 100 years")
     return seconds
+
+
+def written(seconds: float, units: int = 2) -> str:
+    """The largest units of a span, as people write them: `1h 30m`, `45s`; of one unit `2d`."""
+    parts: list[str] = []
+    rest = max(0, int(seconds))
+    for unit in ("d", "h", "m", "s"):
+        count, rest = divmod(rest, int(_UNITS[unit]))
+        if count or parts or unit == "s":
+            parts.append(f"{count}{unit}")
+    return " ".join(parts[:units])

@@ -2,6 +2,7 @@
 
 MngrError                 1    something failed
 ├── UsageError            2    the command line or a setting is wrong
+│   └── UnknownSetting    2    no setting has that name
 ├── PartialFailure        3    some targets failed, others are done
 ├── NotFound              4    nothing has that name
 │   └── Ambiguous         4    more than one thing has that name
@@ -35,6 +36,10 @@ class UsageError(MngrError):
     """The command line or a setting is wrong."""
 
     exit_code = 2
+
+
+class UnknownSetting(UsageError):
+    """No setting has that name; in a file or a variable it is left out with a warning."""
 
 
 class PartialFailure(MngrError):

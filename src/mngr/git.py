@@ -86,10 +86,13 @@ class Repo(Struct):
         return self.run(words, input=input, timeout=self.timeout)
 
     def where(self) -> Completed:
-        """Top level, common directory, commit and branch, as far as there are any."""
+        """Top level, common directory, commit and branch, as far as there are any.
+
+        It succeeds where the commit has submodules.
+        """
         return self.attempt(
             *("rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir"),
-            *("HEAD", "--symbolic-full-name", "HEAD"),
+            *("HEAD", "--symbolic-full-name", "HEAD", "HEAD:.gitmodules"),
         )
 
     def status(self, *options: str) -> Completed:
@@ -113,6 +116,8 @@ class Checkout(Struct):
     """The commit, or nothing where there is none yet."""
     branch: str
     """The branch's short name, or nothing when HEAD is detached."""
+    modules: bool = True
+    """Whether the commit may have submodules."""
 
 
 def checkout(repo: Repo) -> Checkout | None:
@@ -129,7 +134,8 @@ def checkout(repo: Repo) -> Checkout | None:
             branch = extra.removeprefix("refs/heads/")
         elif len(extra) in (40, 64):
             head = extra
-    return Checkout(top=top, common_dir=common, head=head, branch=branch)
+    modules = done.code == 0
+    return Checkout(top=top, common_dir=common, head=head, branch=branch, modules=modules)
 
 
 def _raise_if_refused(repo: Repo, done: Completed) -> None:
@@ -160,6 +166,12 @@ def changes(repo: Repo, *, ignored: bool = False) -> list[Change]:
     return [change for change in found if change.code != "  "]
 
 
+def uncommitted(repo: Repo) -> list[Change]:
+    """What differs from HEAD, without the settings files that mngr itself writes."""
+    own = tuple(f"/.mngr/{name}" for name in ("settings.toml", "settings.local.toml", ".gitignore"))
+    return [change for change in changes(repo) if not f"/{change.path}".endswith(own)]
+
+
 def branch_exists(repo: Repo, branch: str) -> bool:
     return repo.ask("rev-parse", "--verify", "-q", f"refs/heads/{branch}") is not None
 
@@ -177,17 +189,24 @@ def valid_branch(repo: Repo, branch: str) -> bool:
     return repo.attempt("check-ref-format", "--branch", branch).code == 0
 
 
-def add_worktree(repo: Repo, path: str, *, commit: str, new_branch: str, branch: str) -> None:
-    """Locked, so that a `git worktree prune` by anyone leaves it alone."""
-    words = ["worktree", "add", "-q", "--lock"]
-    if not new_branch:
-        repo.git(*words, path, branch or commit)
-        return
-    try:
-        repo.git(*words, "--no-track", "-b", new_branch, path, commit)
-    except MngrError:  # a full disk, say: git removes the worktree and forgets the branch
-        repo.attempt("update-ref", "-d", f"refs/heads/{new_branch}", commit)
-        raise
+def make_branch(repo: Repo, branch: str, commit: str) -> bool:
+    """False where it cannot be made, for instance because it is there already."""
+    none = "0" * len(commit)
+    return repo.attempt("update-ref", f"refs/heads/{branch}", commit, none).code == 0
+
+
+def drop_branch(repo: Repo, branch: str, commit: str) -> None:
+    """Unless it has moved on."""
+    repo.attempt("update-ref", "-d", f"refs/heads/{branch}", commit)
+
+
+def add_worktree(repo: Repo, path: str, branch: str) -> None:
+    """Locked, so that a `git worktree prune` by anyone leaves it alone.
+
+    Without files first and `git checkout -f -b` then would take one process less, and longer. A
+    file that somebody stages there in between would be removed.
+    """
+    repo.git("worktree", "add", "-q", "--lock", path, branch)
 
 
 def worktree_of_branch(repo: Repo, branch: str) -> str | None:
@@ -199,11 +218,6 @@ def worktree_of_branch(repo: Repo, branch: str) -> str | None:
         elif line == f"branch refs/heads/{branch}":
             return path
     return None
-
-
-def remove_worktree(repo: Repo, path: str) -> None:
-    """Twice forced: it is locked, and whatever it holds was already judged."""
-    repo.git("worktree", "remove", "--force", "--force", path)
 
 
 def unreachable_commits(repo: Repo, commit: str, *, without: str = "") -> list[str]:

@@ -23,7 +23,7 @@ FILTER = re.compile(r"fatal: (.*): (?:clean|smudge) filter '(.*)' failed")
 # The answer to what git.checkout asks. The common directory is spelled as git itself would.
 WHERE = r"""
 printf '%s\n%s\n' "$top" "$(physical "$common")"
-theirs rev-parse HEAD --symbolic-full-name HEAD 2>/dev/null
+theirs rev-parse HEAD --symbolic-full-name HEAD HEAD:.gitmodules 2>/dev/null
 """
 STATUS = (
     NESTED

@@ -10,9 +10,9 @@ from mngr.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from mngr.git import Run
+    from mngr.git import Repo, Run
 
 # Worktrees of one repository share its door. One that has settings of its own gets its own, and so
 # does every other repository. Each answer ends with a NUL; in it a line says how far ahead and
@@ -21,7 +21,7 @@ LOOK = (
     DOOR
     + NESTED
     + r"""
-source=$1 asked=$2 upstream= end='\n'; shift 2
+source=$1 asked=$2 upstream=$3 end='\n'; shift 3
 count() { [ -z "$1" ] || theirs rev-list --count "$2" -- 2>/dev/null; }
 source_kind() { [ ! -d "$source/refs" ] || [ -e "$source/.git" ] && echo none || echo bare; }
 look() {
@@ -38,7 +38,8 @@ look() {
 # looked into here, only before something is removed.
 has_modules() { [ -e "$top/.gitmodules" ] || [ -d "$gitdir/modules" ]; }
 private= ahead= behind=
-case $asked$2 in
+case $source+$asked$2 in
+  +*) ;;
   *behind* | *git-worktree)
     # In a shell of its own first, because a source that is gone ends it.
     kind=$(source_kind)
@@ -73,11 +74,20 @@ class Asked(Struct):
 
 
 def look(
-    run: Run, home: str, source: str, names: Sequence[str], work: Sequence[Asked]
+    run: Run,
+    home: str,
+    source: str,
+    names: Sequence[str],
+    work: Sequence[Asked],
+    upstream: str = "",
 ) -> list[Looked]:
-    """An answer for each of several work directories that came from one source."""
+    """An answer for each of several work directories that came from one source.
+
+    Where the source is not on that host, `upstream` is the commit it is at.
+    """
     words = [word for each in work for word in (each.path, each.kind, each.base)]
-    done = run(["sh", "-c", LOOK, "mngr", home, source, ",".join(names), *words], timeout=600)
+    given = [home, source, ",".join(names), upstream]
+    done = run(["sh", "-c", LOOK, "mngr", *given, *words], timeout=600)
     answers = done.stdout.decode("utf-8", "replace").split("\0")[:-1]
     found = [_looked(each, "dirty" in names) for each in answers]
     return found + [Looked()] * (len(work) - len(found))
@@ -94,3 +104,44 @@ def _looked(answer: str, dirty: bool) -> Looked:
 
 def _number(text: str) -> int | None:
     return int(text) if text.isdigit() else None
+
+
+def distances(repo: Repo, base: str, tips: Sequence[str]) -> dict[str, tuple[int, int, int]]:
+    """By tip: the commits since `base`, and the lines added and removed. Two processes."""
+    listed = repo.git("rev-list", "--parents", *tips, f"^{base}", "--").decode("ascii")
+    parents = {words[0]: words[1:] for words in map(str.split, listed.splitlines())}
+    lines = "".join(f"{tip} {base}\n" for tip in tips).encode()
+    shown = repo.git(
+        *("diff-tree", "--stdin", "-r", "-M", "--shortstat", "--no-ext-diff", "--no-textconv"),
+        input=lines,
+    ).decode("ascii", "replace")
+    changed = _shortstats(shown)
+    return {tip: (_ancestors(tip, parents), *changed.get(tip, (0, 0))) for tip in tips}
+
+
+def _ancestors(tip: str, parents: Mapping[str, Sequence[str]]) -> int:
+    """How many of the commits in `parents` a tip reaches, with itself."""
+    seen: set[str] = set()
+    waiting = [tip]
+    while waiting:
+        commit = waiting.pop()
+        if commit in parents and commit not in seen:
+            seen.add(commit)
+            waiting += parents[commit]
+    return len(seen)
+
+
+def _shortstats(shown: str) -> dict[str, tuple[int, int]]:
+    """Lines added and removed, by the commit on the line above."""
+    found: dict[str, tuple[int, int]] = {}
+    commit = ""
+    for line in shown.splitlines():
+        if line[:1] != " ":
+            commit = line
+            continue
+        counts = {"insertion": 0, "deletion": 0}
+        for part in line.split(","):
+            number, word = part.split()[:2]
+            counts[word.partition("(")[0].removesuffix("s")] = int(number)
+        found[commit] = (counts["insertion"], counts["deletion"])
+    return found

@@ -193,8 +193,11 @@ def clone_borrowing(
 
 
 def check_out(work: Repo, commit: str, branch: str) -> None:
-    """The files of `commit`, on the new branch, or on none."""
-    where = ["--no-track", "-b", branch] if branch else ["--detach"]
+    """The files of `commit`, on the branch, or on none.
+
+    Depending on `init.defaultBranch`, git has made a branch of that name in the fresh clone.
+    """
+    where = ["--no-track", "-B", branch] if branch else ["--detach"]
     done = work.replace(timeout=LONG).attempt(*QUIET, *NO_LFS, "checkout", "-q", *where, commit)
     if done.code:
         raise GitError(f"{commit[:12]} could not be checked out in {work.path}: {done.complaint}")

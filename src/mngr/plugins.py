@@ -65,7 +65,9 @@ class Registry:
         self.commands: dict[str, Command] = {}
         self.problems: list[str] = []
         self._targets: dict[str, dict[str, str]] = {"agent type": {}, "provider": {}}
+        self.noted: set[str] = set()
         self._handlers: list[tuple[str, str]] = []
+        self._collectors: list[str] = []
         self._words: dict[str, str] = {}
 
     # What a plugin calls.
@@ -74,8 +76,12 @@ class Registry:
         """`target` is `module:object`, as everywhere here."""
         self._claim("agent type", name, target)
 
-    def provider(self, name: str, target: str) -> None:
+    def provider(self, name: str, target: str, *, noted: bool = False) -> None:
+        """`noted` says that its hosts are in the settings or noted in $MNGR_HOST_DIR/hosts/<name>,
+        so that it need not be loaded where there is neither."""
         self._claim("provider", name, target)
+        if noted:
+            self.noted.add(name)
 
     def command(
         self,
@@ -96,7 +102,20 @@ class Registry:
             raise UsageError(f"unknown event {event!r}", _did_you_mean(event, EVENTS))
         self._handlers.append((event, target))
 
+    def leftovers(self, target: str) -> None:
+        """Have `mngr gc` remove also what `target(config)` yields, as mngr.api.Leftover."""
+        self._collectors.append(target)
+
     # What mngr calls.
+
+    def collected(self, config: Config) -> list[object]:
+        found: list[object] = []
+        for target in self._collectors:
+            with _Blamed(self.problems, f"leftovers {target!r}"):
+                collector = _object(target, "leftovers")
+                assert callable(collector), "it is not callable"
+                found += collector(config)
+        return found
 
     def names(self, kind: str) -> list[str]:
         """Every name of a kind: `agent_type`, `provider` or `command`, in order of registration."""
@@ -185,7 +204,9 @@ class Registry:
         for command in part.commands.values():
             with _Blamed(problems, part.blame, part.remedy):
                 self._add_command(command)
+        self.noted |= part.noted
         self._handlers += part._handlers
+        self._collectors += part._collectors
 
     def _claim(self, kind: str, name: str, target: str) -> None:
         if name in self._targets[kind]:
@@ -215,8 +236,17 @@ def load_registry(config: Config | None) -> Registry:
             registry.plugins.append(Plugin(point=point, enabled=False))
         else:
             registry.add_plugin(point)
+    _add_templates(registry, config)
     registry.leave_out(others)
     return registry
+
+
+def _add_templates(registry: Registry, config: Config) -> None:
+    """A provider for every table of templates in the settings."""
+    for name, table in config.table("providers").items():
+        if isinstance(table, dict) and "exec" in table:
+            with _Blamed(registry.problems, f"providers.{name}"):
+                registry.provider(name, f"mngr.hosts.command:{name}", noted=True)
 
 
 def find_plugins(config: Config) -> list[EntryPoint]:

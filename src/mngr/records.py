@@ -7,6 +7,7 @@ $MNGR_HOST_DIR/
               limits prices limit.sh watcher     where it has limits
               transcript status                  links to what the program itself writes down
   names/<name>.<rev>.json        who claimed a name
+  logs/<id>  logs/<id>.1         what its program printed, newest and before
   sandboxes/<id>                 the script that runs a command inside its sandbox
   worktrees/<name>-<8 hex>       work directories mngr made
   trash/<id>/{agent,work,trash.json}
@@ -105,6 +106,8 @@ class AgentRecord(Struct):
     headless: bool = False
     login: str = ""
     """The file of the renewable login it uses, which other clients use too."""
+    pass_login: bool = False
+    """Whether the user's login was to be copied to a host that does not share their files."""
     recorded: bool = False
     sandbox: str = ""
     """offline or open, where it runs in a sandbox; `sandboxes/<id>` on its host is what decides."""

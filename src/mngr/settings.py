@@ -5,7 +5,7 @@ A `*` in a key stands for a name the user chooses.
 
 from __future__ import annotations
 
-from mngr.errors import UsageError, nearest
+from mngr.errors import UnknownSetting, UsageError, nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +21,11 @@ SETTINGS: dict[str, tuple[str, Json, str]] = {
     "agent_types.*.parent_type": ("text", None, "the type it is derived from"),
     "commands.*.*": ("anything", None, "the default of an option: commands.COMMAND.OPTION"),
     "create_templates.*.*": ("anything", None, "an option of create, for `create --template`"),
+    "headless": ("flag", False, "never prompt; fail where an answer is required"),
+    "hosts.timeout": ("duration", "15s", "how long a look at a host may take"),
     "plugins.disabled": ("texts", [], "plugins to leave out, by name or module"),
     "plugins.modules": ("texts", [], "Python modules to load as plugins"),
+    "prefix": ("prefix", "mngr-", "what the names of containers, pods and jobs begin with"),
     "prices.*.cache_read": ("price", None, "of a million input tokens that were cached"),
     "prices.*.cache_write": ("price", None, "of a million input tokens put into the cache"),
     "prices.*.input": ("price", None, "dollars for a million input tokens of models named so"),
@@ -144,6 +147,26 @@ def check(value: Json, where: str, parts: tuple[str, ...] = ()) -> None:
             check(inner, where, (*parts, name))
 
 
+def sift(
+    tree: dict[str, Json], where: str, above: tuple[str, ...] = ()
+) -> tuple[dict[str, Json], list[UsageError]]:
+    """Return the tree without unknown keys, and an error for each key left out."""
+    kept: dict[str, Json] = {}
+    unknown: list[UsageError] = []
+    for name, value in tree.items():
+        parts = (*above, name)
+        try:
+            check_known(parts, where)
+        except UnknownSetting as error:
+            unknown.append(error)
+            continue
+        if isinstance(value, dict) and kind_of(parts) == "table":
+            value, more = sift(value, where, parts)
+            unknown += more
+        kept[name] = value
+    return kept, unknown
+
+
 def check_one(parts: tuple[str, ...], value: Json, where: str = "") -> None:
     """As `check`, for a single setting: an unknown one is named in full."""
     check_known(parts, where)
@@ -155,7 +178,7 @@ def check_known(parts: tuple[str, ...], where: str = "") -> None:
     if kind_of(parts) is None:
         near = _nearest_key(parts)
         hint = f"did you mean {near!r}?" if near else "options go under commands.COMMAND"
-        raise UsageError(f"unknown setting {join_key(parts)!r}{_in(where)}", hint)
+        raise UnknownSetting(f"unknown setting {join_key(parts)!r}{_in(where)}", hint)
 
 
 def _in(where: str) -> str:
@@ -202,6 +225,13 @@ def _is_duration(value: Json) -> bool:
     return True
 
 
+def _is_prefix(value: Json) -> bool:
+    """Whether every engine takes names that begin like this."""
+    if not isinstance(value, str) or not value.isascii() or len(value) > 30:
+        return False
+    return value[:1].isalpha() and value == value.lower() and value.replace("-", "a").isalnum()
+
+
 _KINDS: dict[str, tuple[str, Callable[[Json], bool]]] = {
     "anything": ("anything", lambda value: True),
     "count": (
@@ -209,6 +239,8 @@ _KINDS: dict[str, tuple[str, Callable[[Json], bool]]] = {
         lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
     ),
     "duration": ("a duration such as 14d, 1h30m or 90s", _is_duration),
+    "flag": ("true or false", lambda value: isinstance(value, bool)),
+    "prefix": ("up to 30 lower-case letters, digits and '-', a letter first", _is_prefix),
     "price": (
         "a number of dollars, 0 or more",
         lambda value: (

@@ -12,9 +12,16 @@ STARTING = "starting"
 
 KILLED_GRACE = 1.0
 """A pane can be seen dead an instant before its `exit` file; after this long none is coming."""
+UNREAPED_GRACE = 5.0
+"""The same where tmux has not told when the pane died: it has yet to collect the process's status,
+which takes a moment on a busy machine, or is older than 3.3 and never tells."""
 
 
 BEING_DESTROYED = "being destroyed; if that was interrupted, destroy it again or run gc"
+
+
+DULL = ("process is alive", "stopped")
+"""Reasons that say no more than the state."""
 
 
 class State(StrEnum):
@@ -203,8 +210,8 @@ def _judge_answered(
     if started is None:
         return _not_started(record, pane, worker_alive)
     if pane is not None:
-        since = pane.dead_time or started.time
-        if now - since <= KILLED_GRACE:
+        since = pane.dead_time or max(started.time, pane.activity)
+        if now - since <= (KILLED_GRACE if pane.dead_time else UNREAPED_GRACE):
             return Verdict(state=State.RUNNING, reason="ending", since=since)
         return Verdict(state=State.FAILED, reason="killed before it could report", since=since)
     return Verdict(

@@ -16,7 +16,7 @@ from mngr.errors import BadRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Self, TypeAlias, dataclass_transform
 
     Json: TypeAlias = (
@@ -36,6 +36,8 @@ class Struct:
 
     _fields: dict[str, str] = {}
     _defaults: dict[str, object] = {}
+    _mutable: tuple[str, ...] = ()
+    """Fields whose default is a dict or a list, which every struct gets a copy of."""
     _decoders: list[tuple[str, Decoder]] = []
 
     def __init_subclass__(cls) -> None:
@@ -45,6 +47,8 @@ class Struct:
             **cls._defaults,
             **{n: cls.__dict__[n] for n in names if n in cls.__dict__},
         }
+        defaults = cls._defaults.items()
+        cls._mutable = tuple(name for name, value in defaults if isinstance(value, (dict, list)))
 
     def __init__(self, **values: object) -> None:
         cls = type(self)
@@ -52,6 +56,9 @@ class Struct:
         if made.keys() != cls._fields.keys():
             missing, unknown = cls._fields.keys() - made.keys(), made.keys() - cls._fields.keys()
             raise TypeError(f"{cls.__name__}: missing {sorted(missing)}, unknown {sorted(unknown)}")
+        for name in cls._mutable:
+            if name not in values:
+                made[name] = cls._fresh(name)
         self.__dict__.update(made)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -68,7 +75,11 @@ class Struct:
         return f"{type(self).__name__}({inside})"
 
     def replace(self, **changes: object) -> Self:
-        """A copy with some fields changed."""
+        """Return a copy with some fields changed. scripts/mypy_struct.py checks their types."""
+        return self.updated(changes)
+
+    def updated(self, changes: Mapping[str, object]) -> Self:
+        """Like `replace`, for fields that are known only at run time; types are not checked."""
         return type(self)(**{**self.__dict__, **changes})
 
     def to_json(self) -> dict[str, Json]:
@@ -82,6 +93,8 @@ class Struct:
         made = cls.__new__(cls)
         known = made.__dict__
         known.update(cls._defaults)
+        for name in cls._mutable:
+            known[name] = cls._fresh(name)
         name = ""
         try:
             for name, decode in cls._field_decoders():
@@ -93,6 +106,11 @@ class Struct:
             if name not in known:
                 raise BadRecord(f"{cls.__name__}.{name} is missing")
         return made
+
+    @classmethod
+    def _fresh(cls, name: str) -> object:
+        default = cls._defaults[name]
+        return default.copy() if isinstance(default, (dict, list)) else default
 
     @classmethod
     def _field_decoders(cls) -> list[tuple[str, Decoder]]:

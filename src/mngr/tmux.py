@@ -22,18 +22,24 @@ set -g update-environment ""
 set -g remain-on-exit on
 set -gq remain-on-exit-format ""
 set -g default-terminal "screen-256color"
+# tmux takes 24-bit colours and reduces them for a terminal that has fewer.
+set-environment -g COLORTERM truecolor
 set -g history-limit {history}
 # With `latest`, a new agent takes the size of whatever client looks at another one; `manual`
 # crashes tmux 3.3a.
 set -g default-size {width}x{height}
 set -g window-size smallest
 set -g focus-events on
+set -g mouse on
 set -g escape-time 10
 set -g set-titles on
 set -g set-titles-string "#{{?@mngr_name,#{{@mngr_name}},#S}}"
 set -g status-left-length 64
 set -g status-left "[#{{?@mngr_name,#{{@mngr_name}},#S}}] "
-set -g status-right "detach: C-b d"
+set -g status-right-length 60
+# A tmux around this one says so when asked for its type, and may take the prefix for itself.
+set -g status-right "detach: #{{prefix}} d\
+#{{?#{{m:tmux*,#{{client_termtype}}}}, (#{{prefix}} #{{prefix}} d if your tmux uses #{{prefix}}),}}"
 source-file -q "{home}/tmux.user.conf"
 """
 
@@ -97,8 +103,12 @@ def capture(socket: str, pane: str, *, full: bool, ansi: bool) -> list[str]:
     return command(socket, "capture-pane", "-p", "-J", *options, "-t", pane)
 
 
-def attach(socket: str, session: str, *, read_only: bool = False) -> list[str]:
-    return command(socket, "attach-session", *(["-r"] if read_only else []), "-t", f"={session}")
+def attach(
+    socket: str, session: str, *, read_only: bool = False, true_colour: bool = False
+) -> list[str]:
+    """`true_colour`: the terminal shows 24-bit colours, which tmux cannot tell by its name."""
+    words = command(socket, "attach-session", *(["-r"] if read_only else []), "-t", f"={session}")
+    return [words[0], "-T", "RGB", *words[1:]] if true_colour else words
 
 
 def list_clients(socket: str, session: str) -> list[str]:

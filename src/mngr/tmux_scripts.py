@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 NOT_INSTALLED, GONE = 69, 75
 """What LAUNCH exits with when there is no tmux, and when the agent was destroyed meanwhile."""
 
+# With direct=exec, in a subshell, a process less.
 CLEAN = r"""
+direct=
 clean() {
-  env -i HOME="${HOME:-/}" PATH="$PATH" SHELL="${SHELL:-/bin/sh}" LANG="${LANG:-C.UTF-8}" \
+  $direct env -i HOME="${HOME:-/}" PATH="$PATH" SHELL="${SHELL:-/bin/sh}" LANG="${LANG:-C.UTF-8}" \
     ${USER+"USER=$USER"} ${LOGNAME+"LOGNAME=$LOGNAME"} ${TZ+"TZ=$TZ"} \
     ${TMPDIR+"TMPDIR=$TMPDIR"} "$@"
 }
@@ -134,10 +136,11 @@ signal_and_wait() {
   find_others "$leaders"
   [ -n "$found" ] || return 0
   kill "-$1" $found 2>/dev/null
-  naps=$(($2 * 80))
+  # Most end within some milliseconds: the first nap is short.
+  naps=0 nap=0.003
   while still_there; do
-    [ "$naps" -gt 0 ] || return 1
-    naps=$((naps - 1)); sleep 0.01
+    [ "$naps" -lt $(($2 * 80)) ] || return 1
+    naps=$((naps + 1)); sleep "$nap"; nap=0.01
   done
   find_others ""
   [ -z "$found" ]
@@ -156,19 +159,31 @@ end_processes() {
 RESTORE = "home=$1 socket=$2\n" + FUNCTIONS + "restore_socket\n"
 
 # Save the screens, end every process of these agents, then their sessions. Words: each id, and the
-# event that says so where there is one. The screens go where no agent can have put a pipe.
+# event that says so where there is one. The screens go where no agent can have put a pipe. tmux
+# reads its commands from a pipe: as words, those for a hundred agents would be too long for it.
 STOP = (
     "home=$1 socket=$2 grace=$3 patterns=$4; shift 4; ids= spared= leaders= ttys= sessions=\n"
     + PROCESSES
     + agent_files.FUNCTIONS
     + r"""
-ours() { tmux -u -S "$socket" "$@" 2>/dev/null; }
+told() { tmux -u -S "$socket" source-file - 2>/dev/null; }
+look() {
+  echo "list-panes -a -F '#{pane_pid} #{pane_tty} #{session_name}'"
+  for id in $ids; do
+    screen=.screen.$id.$$
+    echo "capture-pane -e -J -S - -b $screen -t =$id:agent" \
+      "; save-buffer -b $screen $screen ; delete-buffer -b $screen"
+  done
+}
+leave() { for id in $sessions; do echo "kill-session -t =$id"; done; }
+cd "$home" || exit 1
 for word in "$@"; do case $word in agent-*) ids="$ids $word" ;; esac; done
 # Not by a here-document, which some shells keep on a disk that may be full.
+panes=$(look | told)
 IFS='
 '
 set -f
-for line in $(ours list-panes -a -F '#{pane_pid} #{pane_tty} #{session_name}'); do
+for line in $panes; do
   pid=${line%% *} line=${line#* } session=${line#* }
   case "$ids " in *" $session "*)
     leaders="$leaders $pid" ttys="$ttys ${line%% *}"
@@ -178,15 +193,15 @@ done
 set +f
 unset IFS
 for id in $sessions; do
-  ours capture-pane -p -e -J -S - -t "=$id:agent" > "$home/.screen.$id.$$" &&
-    [ ! -d "$home/agents/$id/screen.txt" ] &&
-    mv -f "$home/.screen.$id.$$" "$home/agents/$id/screen.txt" || rm -f "$home/.screen.$id.$$"
+  screen=.screen.$id.$$
+  [ -s "$screen" ] || { rm -f "$screen"; continue; }
+  [ ! -d "agents/$id/screen.txt" ] && mv -f "$screen" "agents/$id/screen.txt" || rm -f "$screen"
 done 2>/dev/null
 end_processes "$grace"; ended=$?
-for id in $sessions; do ours kill-session -t "=$id"; done
+[ -z "$sessions" ] || leave | told
 [ "$ended" -eq 0 ] || exit "$ended"
 for word in "$@"; do
-  case $word in agent-*) id=$word ;; ?*) note "$home/agents/$id/events.jsonl" "$word" ;; esac
+  case $word in agent-*) id=$word ;; ?*) note "agents/$id/events.jsonl" "$word" ;; esac
 done
 exit 0
 """
@@ -220,9 +235,9 @@ if [ -n "$patterns" ]; then
 fi
 plain "$dir/env" || { echo "$dir/env is not a regular file" >&2; exit 1; }
 for file in "$dir/started" "$dir/exit"; do
-  if [ -e "$file" ] || [ -h "$file" ]; then rm -rf "$file" || exit 1; fi
+  if [ -e "$file" ] || [ -h "$file" ]; then rm -rf "$dir/started" "$dir/exit" || exit 1; fi
 done
-pid=$(ours "$@") || exit 1
+pid=$(direct=exec; ours "$@") || exit 1
 server=
 [ -f "$home/tmux.json" ] && IFS= read -r server < "$home/tmux.json"
 case $server in
@@ -230,12 +245,12 @@ case $server in
   *) printf '{"pid":%s,"start":"%s"}\n' "$pid" "$(process_start "$pid")" > "$home/.tmux.json.$$" &&
      mv -f "$home/.tmux.json.$$" "$home/tmux.json" ;;
 esac
-# Either was removed above: what is there now comes from this launch.
-tries=0
+# Either was removed above: what is there now comes from this launch. It takes some milliseconds.
+tries=0 nap=0.003
 until [ -e "$dir/started" ] || [ -e "$dir/exit" ]; do
   tries=$((tries + 1))
   [ "$tries" -lt 1500 ] || { echo "the launcher did not report within 15 s" >&2; exit 1; }
-  sleep 0.01
+  sleep "$nap"; nap=0.01
 done
 """
 )

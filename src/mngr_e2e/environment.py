@@ -30,11 +30,12 @@ def environment(
         "E2E_CASTS": places["artifacts"],
     }
     for name, value in settings.env.items():
-        env[name] = _filled(value, places)
+        env[name] = filled(value, places)
     return env
 
 
-def _filled(value: str, places: Mapping[str, str]) -> str:
+def filled(value: str, places: Mapping[str, str]) -> str:
+    """The text with every `{home}` and the like replaced by its place."""
     for name, place in places.items():
         value = value.replace(f"{{{name}}}", place)
     return value

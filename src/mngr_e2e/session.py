@@ -12,10 +12,11 @@ from pathlib import Path
 from mngr_e2e import artifacts, recording, tree
 from mngr_e2e.artifacts import CommandRecord, ResultFile, TestRecord
 from mngr_e2e.background import Background, Idle, Recorder
+from mngr_e2e.environment import filled
 from mngr_e2e.process import STDERR, STDOUT, Process, Start
 from mngr_e2e.redaction import Redactor
 from mngr_e2e.results import CommandResult
-from mngr_e2e.settings import Settings
+from mngr_e2e.settings import PLACES, Settings
 from mngr_e2e.transcript import Stretch, Transcript
 
 
@@ -243,7 +244,9 @@ class E2eSession:
     def _hook(self, name: str, command: str) -> None:
         if not command:
             return
-        process = Process(self._start(command, None, None, None, False), lambda chunk: None)
+        places = {place: str(getattr(self, place)) for place in PLACES}
+        start = self._start(filled(command, places), None, None, None, False)
+        process = Process(start, lambda chunk: None)
         process.finish(self.settings.timeout)
         if process.exit_code:
             said = (process.output(STDOUT) + process.output(STDERR)).decode("utf-8", "replace")

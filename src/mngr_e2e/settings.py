@@ -7,6 +7,9 @@ import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+PLACES = ("root", "home", "work", "artifacts")
+"""Placeholders in `env`, `setup` and `teardown`, written `{home}`."""
+
 
 class SettingsError(Exception):
     """The table says something that cannot be meant."""
@@ -15,11 +18,11 @@ class SettingsError(Exception):
 @dataclass(frozen=True)
 class Settings:
     setup: str = ""
-    """A shell command, run in the work directory before each test."""
+    """A shell command, run in the work directory before each test; has the placeholders too."""
     teardown: str = ""
     """A shell command, run there after each test, before what is left is ended."""
     env: dict[str, str] = field(default_factory=dict)
-    """Added to the environment of every command; `{home}`, `{work}` and `{root}` are filled in."""
+    """Added to the environment of every command; each of PLACES is filled in."""
     pass_env: list[str] = field(default_factory=list)
     """Variables that commands get as they are outside; others they do not see."""
     redactions: list[str] = field(default_factory=list)
@@ -71,6 +74,18 @@ def _check(path: Path, key: str, value: object) -> None:
         raise SettingsError(f"{path}: '{key}' in [tool.mngr_e2e] must look like {default!r}")
     if key == "redactions" and isinstance(members, list):
         _compile(path, members)
+    if key in ("setup", "teardown", "env"):
+        _check_places(path, key, members if isinstance(members, list) else [str(value)])
+
+
+def _check_places(path: Path, key: str, texts: list[str]) -> None:
+    """SettingsError for a placeholder that nothing fills in; quoted ones are a program's own."""
+    for text in texts:
+        for name in re.findall(r"(?<!\$)\{([a-z_]+)\}", re.sub(r"'[^']*'", "", text)):
+            if name not in PLACES:
+                known = ", ".join(f"{{{place}}}" for place in PLACES)
+                unknown = f"unknown placeholder '{{{name}}}' in '{key}' of [tool.mngr_e2e]"
+                raise SettingsError(f"{path}: {unknown}; there are {known}")
 
 
 def _compile(path: Path, patterns: list[str]) -> None:

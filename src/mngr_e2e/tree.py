@@ -119,11 +119,17 @@ def descendants(root: int, ignore: Collection[str] = ()) -> set[int]:
 
 
 def send(pids: Collection[int], number: signal.Signals) -> None:
-    for pid in pids:
+    """Signal parents before their children: a shell reports a child that was ended before it."""
+    for pid in sorted(pids, key=_started):
         try:
             os.kill(pid, number)
         except (ProcessLookupError, PermissionError):
             pass
+
+
+def _started(pid: int) -> tuple[int, int]:
+    stat = _stat(str(pid))
+    return (int(stat[19]) if len(stat) > 19 else 0, pid)
 
 
 def end(find: Callable[[], set[int]], grace: float, meanwhile: Callable[[float], None]) -> None:

@@ -16,5 +16,6 @@ def register(registry: Registry) -> None:
     registry.command(
         "tmr", "mngr_tmr.command", "point an agent at every test, get one branch", group=GROUP
     )
+    registry.leftovers("mngr_tmr.removing:leftovers")
     registry.command("view", "mngr_view.command", "look at the report of a run", group=GROUP)
     registry.command("demo", "mngr_tmr.demo", "the whole pipeline on an example", group=GROUP)

@@ -10,10 +10,10 @@ import os
 import queue
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -22,12 +22,14 @@ from mngr.api import Agent, CreateRequest, Mngr, local_repository
 from mngr.errors import MngrError, TimedOut
 from mngr_tmr import chamber, judges, probing
 from mngr_tmr.chamber import Interpreter, Place, Room
-from mngr_tmr.checks import TIMED_OUT, Check, Checked
+from mngr_tmr.checks import TIMED_OUT, Check, Checked, shards
 from mngr_tmr.fleet import ARTIFACTS, unpack
-from mngr_tmr.model import Options, Proof
+from mngr_tmr.model import Proof
+from mngr_tmr.options import Options
 from mngr_tmr.settings import Project, pytest_command
 
 __all__ = ["TIMED_OUT", "Bench", "Check", "Checked"]
+NOOP = "MNGR_E2E_NOOP"
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,24 @@ class Worker:
 
     agent: Agent
     place: Place
+    commits: set[str] = field(default_factory=set)
+    """That are known to be there. Code in a sandbox cannot remove any."""
 
 
 class Bench:
     """A pool of bare agents. `check` may be called from many threads."""
 
     def __init__(
-        self, api: Mngr, repository: str, run: str, folder: Path, project: Project, options: Options
+        self,
+        api: Mngr,
+        repository: str,
+        run: str,
+        folder: Path,
+        project: Project,
+        options: Options,
+        address: Callable[[str], str] = str,
     ) -> None:
+        self._address = address
         self._api, self._repository, self._run = api, repository, run
         self._folder, self._project, self._options = folder, project, options
         self._pytest = pytest_command(project, repository, options.provider)
@@ -84,7 +96,7 @@ class Bench:
     def _make(self, number: int, commit: str) -> Worker:
         name = f"tmr-{self._run}-bench-{number}"
         request = CreateRequest(
-            address=name,
+            address=self._address(name),
             provider=self._options.provider,
             type="command",
             args=("tail", "-f", "/dev/null"),
@@ -156,7 +168,9 @@ class Bench:
     def check(self, check: Check) -> Checked:
         """One that gives no verdict is tried again, in another clone."""
         with self._worker(check.commit) as worker:
-            self._api.deliver(worker.agent, check.commit, cwd=self._repository)
+            if worker.place.bare or check.commit not in worker.commits:
+                self._api.deliver(worker.agent, check.commit, cwd=self._repository)
+                worker.commits.add(check.commit)
             checked = self._checked(worker, check)
             return self._checked(worker, check) if checked.infrastructure else checked
 
@@ -170,8 +184,8 @@ class Bench:
         traced: bool = False,
     ) -> list[Checked]:
         """The same, spread over the workers, whole files together."""
-        shards = _shards(tests, max(1, self._options.workers))
-        checks = [Check(what, commit, shard, noop, traced=traced) for shard in shards]
+        parts = shards(tests, max(1, self._options.workers))
+        checks = [Check(what, commit, shard, noop, traced=traced) for shard in parts]
         with ThreadPoolExecutor(max_workers=max(1, len(checks))) as pool:
             try:
                 return list(pool.map(self.check, checks))
@@ -191,7 +205,7 @@ class Bench:
                 agent,
                 ["sh", "-c", chamber.CHECK, "mngr", *words],
                 timeout=float(self._project.check_timeout),
-                input=chamber.orders(nonce, check.tests, self._switches(check)),
+                input=chamber.orders(nonce, check.tests, {NOOP: "1"} if check.noop else {}),
             )
             over = not check.keep
             self._refuse_broken(check, done.exit_code, done.stderr)
@@ -216,8 +230,6 @@ class Bench:
             files[f"{own}/plug/mngr_tmr_touch.py"] = (_source("touch.py"), 0o600)
         if self._measures(check):
             files[f"{own}/plug/mngr_tmr_lines.py"] = (_source("lines.py"), 0o600)
-        if check.reach:
-            files[f"{own}/plug/mngr_tmr_reach.py"] = (_source("reach.py"), 0o600)
         if check.mutants:
             files[f"{own}/plug/mngr_tmr_mutate.py"] = (_source("mutate.py"), 0o600)
             files[f"{own}/plug/mutants.json"] = (json.dumps(check.mutants).encode(), 0o600)
@@ -231,13 +243,8 @@ class Bench:
 
     def _measures(self, check: Check) -> bool:
         """Whether the lines that each test runs are wanted: that costs time."""
-        return check.traced and self._options.coverage
-
-    def _switches(self, check: Check) -> dict[str, str]:
-        switches = {"MNGR_E2E_NOOP": "1"} if check.noop else {}
-        if self._measures(check) or (check.traced and self._options.only == "changed"):
-            switches["MNGR_E2E_COVERAGE"] = "1"
-        return switches
+        wanted = self._options.coverage or self._options.only == "changed"
+        return check.reach or (check.traced and wanted)
 
     def _refuse_broken(self, check: Check, code: int, log: bytes) -> None:
         told = log.decode("utf-8", "replace").strip()
@@ -269,7 +276,6 @@ class Bench:
         arguments = [*self._options.pytest_args]
         arguments += ["-p", "mngr_tmr_touch"] if check.traced else []
         arguments += ["-p", "mngr_tmr_lines"] if self._measures(check) else []
-        arguments += ["-p", "mngr_tmr_reach"] if check.reach else []
         arguments += ["-p", "mngr_tmr_mutate"] if check.mutants else []
         arguments += ["--collect-only"] if check.collect_only else []
         files = dict.fromkeys(each.partition("::")[0] for each in check.tests)
@@ -290,7 +296,7 @@ class Bench:
         problem = ""
         if code != TIMED_OUT:
             problem = probing.incomplete(probed, code, collect_only=check.collect_only)
-        noop = "MNGR_E2E_NOOP=1 " if check.noop else ""
+        noop = f"{NOOP}=1 " if check.noop else ""
         command = f"{noop}pytest {' '.join(arguments)}"[:2000]
         bare = worker.place.bare
         return Checked(
@@ -299,7 +305,6 @@ class Bench:
             errors=() if problem else tuple(probed.errors),
             touched=probed.touched,
             lines=probed.lines,
-            reached=probed.reached,
             mutants=probed.mutants,
             proof=Proof(check.what, command, code, check.commit, name, not bare),
             told=log[-4000:].decode("utf-8", "replace"),
@@ -329,18 +334,3 @@ def _own(agent: Agent) -> str:
 
 def _temporary(agent: Agent) -> str:
     return f"tmr-{agent.id[-8:]}-"
-
-
-def _shards(tests: Sequence[str], count: int) -> list[tuple[str, ...]]:
-    """As even as whole files allow; a single file is cut."""
-    files: dict[str, list[str]] = {}
-    for each in tests:
-        files.setdefault(each.partition("::")[0], []).append(each)
-    groups = list(files.values())
-    if len(groups) < count:
-        size = max(1, -(-len(tests) // count))
-        return [tuple(tests[at : at + size]) for at in range(0, len(tests), size)]
-    shards: list[list[str]] = [[] for _ in range(count)]
-    for group in sorted(groups, key=len, reverse=True):
-        min(shards, key=len).extend(group)
-    return [tuple(shard) for shard in shards if shard]

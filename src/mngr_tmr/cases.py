@@ -24,6 +24,13 @@ class Case:
     proofs: list[Proof] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     artifacts: str = ""
+    companions: tuple[str, ...] = ()
+    """The tests of its file, its own among them, where that passes only after others."""
+
+    @property
+    def session(self) -> tuple[str, ...]:
+        """What runs when its own test does."""
+        return self.companions or (self.own,)
 
     @property
     def base(self) -> str:

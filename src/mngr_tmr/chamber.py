@@ -33,6 +33,7 @@ fresh() {
   git init -q --template= --object-format="$hash" -- "$1" || return 1
   cat "$own/gitconfig" >> "$1/.git/config" || return 1
   printf '%s\n' "$2" > "$1/.git/objects/info/alternates" || return 1
+  mkdir "$1/.git/info" && echo __pycache__/ > "$1/.git/info/exclude" || return 1
   [ ! -f "$2/../shallow" ] || cp "$2/../shallow" "$1/.git/shallow" || return 1
   git -C "$1" checkout -q --detach --force "$3" || return 1
   [ ! -f "$1/.gitmodules" ] || submodules "$1" "$4"
@@ -82,7 +83,7 @@ fi
 run='plug=$1 pytest=$2; shift 2
 unset MNGR_AGENT_NAME MNGR_AGENT_ID MNGR_AGENT_STATE_DIR MNGR_AGENT_WORK_DIR
 unset MNGR_HOST_DIR MNGR_GIT_BASE
-export PYTHONPATH="$plug:$PWD/src:$PWD" PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH="$plug:$PWD/src:$PWD"; unset PYTHONDONTWRITEBYTECODE
 eval "$pytest"'"' -p mngr_tmr_probe -p no:cacheprovider -q \"\$@\"'"
 exec 3>&1
 code=$({ {

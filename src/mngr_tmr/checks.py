@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mngr_tmr.model import Proof, Test, TestRun
@@ -22,7 +22,7 @@ class Check:
     traced: bool = False
     """Tell also which files each test needs."""
     reach: bool = False
-    """Tell also which lines each test reaches."""
+    """Tell also which lines each test runs."""
     mutants: tuple[tuple[str, str, float], ...] = ()
     """Tell also how the tests go with each of these: path, text, seconds."""
     keep: str = ""
@@ -38,8 +38,6 @@ class Checked:
     touched: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict, compare=False)
     lines: Mapping[str, Mapping[str, str]] = field(default_factory=dict, compare=False)
     """The lines each test runs, by file, as 1-3,7."""
-    reached: Mapping[str, Mapping[str, frozenset[int]]] = field(default_factory=dict, compare=False)
-    """Test -> file -> lines."""
     mutants: Mapping[int, Mapping[str, str]] = field(default_factory=dict, compare=False)
     """Mutant -> test -> outcome; none of a mutant with which pytest does not come to its end."""
     told: str = field(default="", compare=False)
@@ -61,3 +59,18 @@ class Checked:
 
     def outcome(self, node_id: str) -> str:
         return self.runs[node_id].outcome if node_id in self.runs else "missing"
+
+
+def shards(tests: Sequence[str], count: int) -> list[tuple[str, ...]]:
+    """As even as whole files allow; a single file is cut."""
+    files: dict[str, list[str]] = {}
+    for each in tests:
+        files.setdefault(each.partition("::")[0], []).append(each)
+    groups = list(files.values())
+    if len(groups) < count:
+        size = max(1, -(-len(tests) // count))
+        return [tuple(tests[at : at + size]) for at in range(0, len(tests), size)]
+    found: list[list[str]] = [[] for _ in range(count)]
+    for group in sorted(groups, key=len, reverse=True):
+        min(found, key=len).extend(group)
+    return [tuple(shard) for shard in found if shard]

@@ -1,8 +1,8 @@
 """Failing tests that probably have one cause, and the lines that probably hold it. Pure.
 
 Alike are failures with one signature, the cases of one parametrised test that raise the same
-exception, tests that run a line which more failing than passing tests run, and tests whose most
-suspicious lines are mostly the same.
+exception, tests that run a line which hardly any passing test runs, and tests whose most suspicious
+lines are mostly the same.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ TOP = 15
 """Entries of suspicious lines that an agent is told of."""
 FIRST, SAME = 10, 0.6
 """So many of the first suspicious lines are compared, and this share of them has to be the same."""
+MOSTLY = 2
+"""A line joins tests if more than so many times as many failing as passing tests run it."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def _coinciding(groups: list[list[Failure]], passed: Counter[Line]) -> list[list
     """Groups whose suspicious lines are mostly the same, as far as the shorter list goes."""
     found: list[tuple[set[Line], list[Failure]]] = []
     for group in groups:
-        mine = {line for line, *_ in _scored(group, passed)[:FIRST]}
+        mine = _most_suspicious(group, passed)
         known = next((each for each in found if _overlap(each[0], mine)), None)
         if known is None:
             found.append((mine, [*group]))
@@ -106,17 +108,25 @@ def _coinciding(groups: list[list[Failure]], passed: Counter[Line]) -> list[list
     return [group for _, group in found]
 
 
+def _most_suspicious(group: Sequence[Failure], passed: Counter[Line]) -> set[Line]:
+    """Without those that are so much less suspicious that they say nothing beside the first."""
+    scored = _scored(group, passed)[:FIRST]
+    return {line for line, score, *_ in scored if 2 * score >= scored[0][1]}
+
+
 def _overlap(one: set[Line], two: set[Line]) -> bool:
     shorter = min(len(one), len(two))
     return bool(shorter) and len(one & two) >= SAME * shorter
 
 
 def _joining(groups: Sequence[Sequence[Failure]], passed: Counter[Line]) -> Line | None:
-    """The most suspicious line, if more failing than passing tests run it, and several groups."""
+    """The most suspicious line of those that mostly failing tests run, and several groups."""
     members = [failure for group in groups for failure in group]
     failed = Counter(line for failure in members for line in failure.lines)
     several = Counter(line for group in groups for line in _of(group))
-    fitting = [line for line, n in failed.items() if n > passed[line] and several[line] > 1]
+    fitting = [
+        line for line, n in failed.items() if n > MOSTLY * passed[line] and several[line] > 1
+    ]
     return max(
         fitting,
         key=lambda line: (ochiai(failed[line], passed[line], len(members)), line),

@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable
 
 from mngr.cli.create_options import count
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Pairs, Parser
 from mngr.durations import parse_duration
 from mngr.errors import UsageError, nearest
 from mngr.quoting import quote
-from mngr_tmr import removing, steering, viewing, working
+from mngr_tmr import removing, runs, steering, viewing, working
 from mngr_tmr.manual import DESCRIPTION, EXAMPLES, EXIT_STATUS, NOTES
 from mngr_tmr.selecting import CHOICES
 
@@ -32,6 +32,15 @@ VERBS: dict[str, Verb] = {
     "rm": removing.rm,
 }
 
+USES: dict[str, tuple[str, ...]] = {
+    "resume": ("yes", "pr"),
+    "integrate": ("pr",),
+    "report": ("out",),
+    "retune": (*steering.TUNABLE, *steering.BUDGETS),
+    "rm": ("undo",),
+}
+"""The options of each verb besides --name and the common ones; `run` has all that are left."""
+
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
@@ -39,12 +48,21 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-create", "mngr-tutorial", "mngr-usage"]
     parser.rest_name = "PYTEST_ARG"
     help = f"{', '.join(VERBS)}; then paths to tests for `run`, or a run's name"
-    parser.add_argument("words", nargs="+", metavar="WORD", help=help)
+    words = parser.add_argument("words", nargs="+", metavar="WORD", help=help)
+    parser.completes(words, "mngr_tmr.command:completed")
     _what(parser)
     _agents(parser)
     _limits(parser)
     _end(parser)
     parser.add_dry_run()
+
+
+def completed(home: str, words: list[str]) -> list[str]:
+    """For the shell: a verb, then the names of runs."""
+    given = [word for word in words[:-1] if not word.startswith("-")]
+    if not given:
+        return list(VERBS)
+    return [] if given[0] in ("run", "list") else runs.names(home)
 
 
 def _what(parser: Parser) -> None:
@@ -75,6 +93,12 @@ def _agents(parser: Parser) -> None:
     help = "one more word for the agents' command line; repeatable"
     add("--agent-arg", action="append", default=[], metavar="WORD", help=help)
     add("--provider", default="", metavar="PROVIDER", help="where they run (default: here)")
+    help = "agents on each host, where the provider makes hosts (default %(default)s)"
+    add("--agents-per-host", type=count, default=4, metavar="N", help=help)
+    help = "an argument for building the hosts, such as image=NAME; repeatable"
+    add("-b", "--build-arg", action=Pairs, default={}, metavar="K=V", help=help)
+    help = "an argument for starting the hosts, passed on as it is; repeatable"
+    add("-s", "--start-arg", action="append", default=[], metavar="ARG", help=help)
     # Those that `retune` takes have no default here: it must see which of them were given.
     help = "how many at once (default 4)"
     add("--max-agents", type=count, metavar="N", help=help)
@@ -103,7 +127,7 @@ def _limits(parser: Parser) -> None:
 
 def _end(parser: Parser) -> None:
     add = parser.add_argument_group("On the way and at the end").add_argument
-    add("--yes", action="store_true", help="launch without asking")
+    add("-y", "--yes", action="store_true", help="launch without asking")
     help = "say so when this many agents end the same way (default 5)"
     add("--alert-after", type=count, metavar="N", help=help)
     help = "run CMD on each alert, with its text in $MNGR_TMR_ALERT"
@@ -132,7 +156,24 @@ def run(args: argparse.Namespace) -> int:
     if verb not in VERBS:
         raise UsageError(f"unknown command: mngr tmr {verb}", _suggestion(verb))
     args.verb = verb
+    _refuse_options(args, verb)
     return VERBS[verb](args)
+
+
+def _refuse_options(args: argparse.Namespace, verb: str) -> None:
+    for option in args.parser.given(args):
+        if not _takes(verb, option.dest):
+            takers = [f"`mngr tmr {each}`" for each in VERBS if _takes(each, option.dest)]
+            told = f"`mngr tmr {verb}` does not take {option.option_strings[-1]}"
+            raise UsageError(told, f"it is an option of {' and '.join(takers)}")
+    if args.rest and verb != "run":
+        raise UsageError(f"`mngr tmr {verb}` takes no arguments for pytest", "`mngr tmr run` does")
+
+
+def _takes(verb: str, option: str) -> bool:
+    if verb == "run":
+        return option not in (*USES["report"], *USES["rm"])
+    return option == "name" or option in USES.get(verb, ())
 
 
 def _suggestion(verb: str) -> str:

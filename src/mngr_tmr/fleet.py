@@ -10,13 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from mngr.api import Agent, CreateRequest, Mngr
-from mngr.errors import BadRecord, MngrError, Taken
+from mngr.errors import BadRecord, MngrError, Taken, Unreachable
 from mngr.git import Repo
 from mngr.outcome import Outcome as Published
 from mngr.outcome import cleaned, parse_outcome
-from mngr.state import ALIVE
+from mngr.state import ALIVE, State
+from mngr_tmr.costs import Spending
 from mngr_tmr.judging import Sighting
-from mngr_tmr.model import Ended, Outcome, Run, Spending, Task, Try
+from mngr_tmr.model import Ended, Outcome, Run, Task, Try
+from mngr_tmr.pool import Pool
 from mngr_tmr.roles import Order
 from mngr_tmr.stopping import Stopper
 
@@ -39,8 +41,15 @@ ARTIFACTS = ARTIFACTS.replace("TOTAL", str(TOTAL_LIMIT))
 
 class RealFleet:
     def __init__(
-        self, api: Mngr, run: Run, folder: Path, repo: Repo, prompt: Callable[[Order], str]
+        self,
+        api: Mngr,
+        run: Run,
+        folder: Path,
+        repo: Repo,
+        prompt: Callable[[Order], str],
+        pool: Pool | None = None,
     ) -> None:
+        self._pool = pool or Pool(api, run)
         self._api, self._run, self._folder, self._repo = api, run, folder, repo
         self._prompt = prompt
         self._seen: dict[str, Agent] = {}
@@ -58,10 +67,13 @@ class RealFleet:
         try:
             return self._api.create(self._request(order)).agent.id
         except MngrError as error:
+            if isinstance(error, Unreachable):
+                self._pool.lose(order.agent_name)
             existing = self._settled(order.agent_name)
             # Made by an earlier process (what that left half-made, create clears itself), or
             # just now, before something else went wrong: not to be forgotten while it works.
             if existing is None or not (isinstance(error, Taken) or existing.state in ALIVE):
+                self._pool.leave(order.agent_name)
                 raise
             return existing.id
 
@@ -91,7 +103,7 @@ class RealFleet:
         minutes = limits.minutes
         timeout = min(options.agent_timeout, minutes * 60 if minutes else options.agent_timeout)
         return CreateRequest(
-            address=order.agent_name,
+            address=self._pool.address(order.agent_name),
             provider=options.provider,
             type=options.agent_type,
             args=options.agent_args,
@@ -186,6 +198,9 @@ class RealFleet:
         except MngrError as error:  # its work is here all the same
             told = f"{ended.reason}; it could not be stopped: {error.message}"
             ended = _replaced(ended, reason=told.strip("; "))
+        if agent.host_stopped or agent.state is State.UNREACHABLE:
+            self._pool.lose(each.agent_name)
+        self._pool.leave(each.agent_name)
         seconds = max(0.0, time.time() - (each.launched or each.intended))
         return _replaced(ended, artifacts=folder, spent=spent, seconds=round(seconds, 1))
 

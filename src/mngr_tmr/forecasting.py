@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from mngr_tmr import runs
-from mngr_tmr.model import Ended, Forecast, Run, Spending
+from mngr_tmr.costs import Forecast, Spending
+from mngr_tmr.model import Ended, Run
 
 FEWEST, MOST = 20_000, 50_000
 """Tokens that an agent needs for its context alone, where nothing better is known."""
 NOT_KNOWN = "not known"
 
 
-def forecast(run: Run, home: str, *, counted: bool) -> Forecast:
+def forecast(run: Run, home: str, *, counted: bool, host_rate: float | None = None) -> Forecast:
     """By the mean of earlier agents of this type, else by a rule of thumb."""
     agents = sum(1 for task in run.tasks.values() if not task.canary)
     known = _earlier(run, home)
     if not known:
-        return Forecast(agents, agents * FEWEST, agents * MOST, counted=counted)
+        fewest, most = agents * FEWEST, agents * MOST
+        return Forecast(agents, fewest, most, counted=counted, host_rate=host_rate)
     share = agents / len(known)
     spent = sum((each.spent for each in known), Spending())
     tokens = round(spent.tokens * share)
@@ -27,6 +29,7 @@ def forecast(run: Run, home: str, *, counted: bool) -> Forecast:
         minutes=round(sum(each.seconds for each in known) * share / 60, 2),
         known=len(known),
         counted=counted,
+        host_rate=host_rate,
     )
 
 
@@ -51,9 +54,10 @@ def told(run: Run) -> str:
     kinds = f"{fixes} to fix, {agents - fixes} to improve"
     minutes = f"{options.agent_timeout / 60:g} min"
     lines = [
-        f"{len(run.tests)} tests collected, {agents} selected: {kinds}.",
+        f"{counted(len(run.tests), 'test')} collected, {agents} selected: {kinds}.",
         *_clusters(run),
         _expected(run.forecast or Forecast(agents)),
+        *_hosts(run),
         f"At most {options.max_agents} at once, each up to {minutes}.",
         f"Type: {options.agent_type}, on {options.provider or 'this machine'}.",
         "Agents get a clone of the repository, its prompt, and the variables their type declares.",
@@ -69,13 +73,32 @@ def _clusters(run: Run) -> list[str]:
     failing = [task for task in run.tasks.values() if task.signature]
     shared = len({task.cluster for task in failing if task.cluster})
     alone = sum(1 for task in failing if not task.cluster)
-    causes = _counted(shared, "cluster")
+    causes = counted(shared, "cluster")
     causes += f" and {alone} with a cause of their own" if alone else ""
     agents = _agents(shared + alone)
     return [f"{len(failing)} failing tests in {causes}: probably {agents}, not {len(failing)}."]
 
 
-def _counted(number: int, noun: str) -> str:
+def _hosts(run: Run) -> list[str]:
+    """What hosts cost, if they have a price."""
+    made = run.forecast
+    if made is None or not made.host_rate:
+        return []
+    hourly = f"Each host costs ${made.host_rate * 3600:.2f} per hour"
+    return [
+        f"{hourly}; about {_money(_for_hosts(run, made))} in all." if made.minutes else hourly + "."
+    ]
+
+
+def _for_hosts(run: Run, made: Forecast) -> float | None:
+    """Dollars for the hosts that agents work on for so long."""
+    if made.minutes is None or made.host_rate is None:
+        return None
+    return made.minutes * 60 * made.host_rate / max(1, run.options.agents_per_host)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 test`, `2 tests`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
@@ -131,11 +154,16 @@ def compared(run: Run) -> list[tuple[str, str, str]]:
     )
     figures = zip(_figures(made), _figures(spent), strict=True)
     agents = ("agents", _agents(made.agents), _agents(run.tries))
-    return [agents, *((what, before, after) for (what, before), (_, after) in figures)]
+    rows = [agents, *((what, before, after) for (what, before), (_, after) in figures)]
+    costs = [host.cost for host in run.hosts.values() if host.cost is not None]
+    if made.host_rate:
+        before = f"{_money(_for_hosts(run, made))} for hosts"
+        rows.append(("hosts", before, f"${sum(costs):.2f} for hosts"))
+    return rows
 
 
 def _agents(number: int) -> str:
-    return _counted(number, "agent")
+    return counted(number, "agent")
 
 
 def in_words(run: Run) -> list[str]:

@@ -66,7 +66,7 @@ class Gate:
     def _again(
         self, commit: str, failing: Sequence[str], claimed: set[str], proofs: list[Proof]
     ) -> list[str]:
-        """Those that fail every time, and only with the candidate: a moody test evicts nobody."""
+        """Return the tests that fail every time, and only with the candidate."""
         second = self._looked("gate, once more", commit, failing)
         proofs += second.proofs
         # What the branch claims is its own doing: the base says nothing about that.

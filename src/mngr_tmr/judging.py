@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 from mngr.errors import BadRecord
 from mngr.outcome import parse_outcome
-from mngr_tmr.model import Options, Outcome, Spending, Try
+from mngr_tmr.costs import Spending
+from mngr_tmr.model import Outcome, Try
+from mngr_tmr.options import Options
 
 OVERLOAD = re.compile(r"\b(429|529|overload|rate.?limit)", re.IGNORECASE)
 

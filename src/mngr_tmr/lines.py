@@ -1,32 +1,115 @@
 """A pytest plugin that tells which lines of the project each test runs, as the probe's JSON lines.
 
-It travels like the probe. coverage.py measures where the project's Python has it, else a tracer of
-our own, which is slower. Of what a test starts, mngr_e2e may have measured the lines.
+It travels like the probe, as `mngr_tmr_lines.py`. coverage.py measures where the project's Python
+has it, else a tracer of our own, which is slower. Pythons that a test starts are followed too: they
+find a `sitecustomize.py` of ours first, and write their lines to a folder of the test's own.
 """
 
+# What programs are started with is anything.
+# mypy: disallow-any-explicit=false
 from __future__ import annotations
 
-import contextlib
 import os
-import sqlite3
 import sys
-
-import pytest
+import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
-    from types import FrameType
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+    from types import CodeType, FrameType
 
     import coverage
+    import pytest
 
     Lines = dict[str, set[int]]
+    Trace = Callable[[FrameType, str, object], object]
+    Note = Callable[[str, int], None]
 
 ROOM = 12 << 20
 """Bytes for all that is told: it shares its way with the results."""
-RAN = "select file.path, line_bits.numbits from line_bits join file on file.id = line_bits.file_id"
-ARCS = "select file.path, arc.tono from arc join file on file.id = arc.file_id where arc.tono > 0"
 OUTSIDE = (f"{os.sep}site-packages{os.sep}", f"{os.sep}.venv{os.sep}", f"{os.sep}.mngr-e2e{os.sep}")
+OWN = os.path.dirname(os.path.abspath(__file__))
+FOLDER = "LINES_REACHED_BY_TEST"
+ENV = 10
+"""The place of `env` among the arguments of subprocess.Popen."""
+
+# Ours lies over another one of that name, which Python would have run.
+START = """import os, sys
+import mngr_tmr_lines
+mngr_tmr_lines.follow()
+ours = sys.modules.pop("sitecustomize")
+sys.path[:] = [each for each in sys.path if each != os.path.dirname(__file__)]
+try:
+    import sitecustomize
+except ImportError:
+    pass
+finally:
+    sys.modules.setdefault("sitecustomize", ours)
+"""
+
+
+# measuring
+
+
+class Tracer:
+    """Notes each line below a folder once. A function whose lines are all known costs little."""
+
+    def __init__(self, root: str, note: Note) -> None:
+        self._root, self._note = root + os.sep, note
+        self._inside: dict[str, str] = {}
+        self._left: dict[CodeType, set[int]] = {}
+
+    def start(self) -> None:
+        threading.settrace(self._call)  # type: ignore[arg-type]
+        sys.settrace(self._call)  # type: ignore[arg-type]
+
+    def stop(self) -> None:
+        sys.settrace(None)
+        threading.settrace(None)
+
+    def _call(self, frame: FrameType, event: str, argument: object) -> Trace | None:
+        code = frame.f_code
+        if code not in self._left:
+            lines = {line for *_, line in code.co_lines() if line} if self._path(code) else set()
+            self._left[code] = lines
+        return self._line(frame, event, argument) if self._left[code] else None
+
+    def _line(self, frame: FrameType, event: str, argument: object) -> Trace:
+        left, line = self._left[frame.f_code], frame.f_lineno
+        if line in left:
+            left.discard(line)
+            self._note(self._path(frame.f_code), line)
+        return self._line
+
+    def _path(self, code: CodeType) -> str:
+        """Relative to the folder; nothing for what is not the project's."""
+        name = code.co_filename
+        if name not in self._inside:
+            path = os.path.realpath(name)
+            mine = path.startswith(self._root) and not any(part in path for part in OUTSIDE)
+            self._inside[name] = path[len(self._root) :] if mine else ""
+        return self._inside[name]
+
+
+class ByTrace:
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._seen: Lines = {}
+
+    def begin(self, test: str) -> None:
+        self._seen = {}
+        self._tracer = Tracer(self._root, self._note)
+        self._tracer.start()
+
+    def _note(self, path: str, line: int) -> None:
+        self._seen.setdefault(path, set()).add(line)
+
+    def end(self) -> Lines:
+        self._tracer.stop()
+        return self._seen
+
+    def close(self) -> dict[str, Lines]:
+        return {}
 
 
 class ByCoverage:
@@ -34,8 +117,9 @@ class ByCoverage:
         import coverage
 
         omit = [f"*{part}*" for part in OUTSIDE]
+        self._root = root + os.sep
         self._coverage: coverage.Coverage = coverage.Coverage(
-            data_file=None, config_file=False, include=[f"{root}*"], omit=omit, messages=False
+            data_file=None, config_file=False, include=[f"{self._root}*"], omit=omit, messages=False
         )
         self._coverage.start()
 
@@ -53,90 +137,79 @@ class ByCoverage:
         for path in data.measured_files():
             for line, tests in data.contexts_by_lineno(path).items():
                 for test in filter(None, tests):
-                    found.setdefault(test, {}).setdefault(path, set()).add(line)
+                    inside = path[len(self._root) :] if path.startswith(self._root) else ""
+                    found.setdefault(test, {}).setdefault(inside, set()).add(line)
         return found
 
 
-class ByTrace:
-    def __init__(self, root: str) -> None:
-        self._root = root
-        self._seen: Lines = {}
-
-    def begin(self, test: str) -> None:
-        import threading
-
-        self._seen = {}
-        threading.settrace(self._call)  # type: ignore[arg-type]
-        sys.settrace(self._call)  # type: ignore[arg-type]
-
-    def end(self) -> Lines:
-        import threading
-
-        sys.settrace(None)
-        threading.settrace(None)
-        return self._seen
-
-    def close(self) -> dict[str, Lines]:
-        return {}
-
-    def _call(self, frame: FrameType, event: str, arg: object) -> object:
-        path = os.path.realpath(frame.f_code.co_filename)
-        if not path.startswith(self._root) or any(part in path for part in OUTSIDE):
-            return None
-        lines = self._seen.setdefault(path, set())
-
-        def line(frame: FrameType, event: str, arg: object) -> object:
-            lines.add(frame.f_lineno)
-            return line
-
-        return line(frame, event, arg)
+# programs that a test starts
 
 
-class Reach:
-    def __init__(self, config: pytest.Config) -> None:
-        self._root = os.path.realpath(config.rootpath) + os.sep
-        self._room = ROOM
-        self._started = ""
-        self._measure: ByCoverage | ByTrace
-        try:
-            self._measure = ByCoverage(self._root)
-        except Exception:  # not installed, too old, or somebody else measures in its way
-            self._measure = ByTrace(self._root)
+def follow() -> None:
+    """In a Python that a test started. Written at once: a process may be killed."""
+    folder = os.environ.get(FOLDER, "")
+    if not os.path.isdir(folder):
+        return
+    with open(os.path.join(folder, "root"), encoding="utf-8") as given:
+        root = given.read()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    file = os.open(os.path.join(folder, str(os.getpid())), flags, 0o600)
 
-    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, None, None]:
-        self._started = ""
-        self._measure.begin(item.nodeid)
-        try:
-            yield
-        finally:
-            lines = self._measure.end()
-        for path, more in _of_programs(self._started):
-            lines.setdefault(os.path.realpath(path), set()).update(more)
-        if lines:
-            self._tell(item.nodeid, lines)
+    def note(path: str, line: int) -> None:
+        os.write(file, f"{line}\t{path}\n".encode("utf-8", "surrogateescape"))
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_teardown(self, item: pytest.Item) -> None:
-        folder = getattr(getattr(item, "funcargs", {}).get("e2e"), "artifacts", None)
-        self._started = os.path.join(folder, "coverage") if folder is not None else ""
+    Tracer(root, note).start()
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self) -> None:
-        for test, lines in self._measure.close().items():
-            self._tell(test, lines)
 
-    def _tell(self, test: str, lines: Lines) -> None:
-        inside = {
-            path[len(self._root) :]: ranges(found)
-            for path, found in lines.items()
-            if path.startswith(self._root)
-        }
-        self._room -= len(test) + sum(len(path) + len(each) + 8 for path, each in inside.items())
-        if inside and self._room > 0:
-            import mngr_tmr_probe  # type: ignore[import-not-found]
+class Follower:
+    """Every program that one test starts gets our variables, whatever environment it is given."""
 
-            mngr_tmr_probe.tell({"ran": test, "lines": inside})
+    def __init__(self, scratch: str, root: str) -> None:
+        import subprocess
+
+        self._start = os.path.join(scratch, "start")
+        self.folder = os.path.join(scratch, f"test-{os.urandom(6).hex()}")
+        os.makedirs(self.folder)
+        with open(os.path.join(self.folder, "root"), "w", encoding="utf-8") as file:
+            file.write(root)
+        self._begin: Callable[..., None] = subprocess.Popen.__init__
+        subprocess.Popen.__init__ = self._started()  # type: ignore[method-assign]
+
+    def _started(self) -> Callable[..., None]:
+        begin, variables = self._begin, self._variables
+
+        def started(self: object, *args: object, **given: object) -> None:
+            env = given.get("env")
+            if len(args) <= ENV and (env is None or isinstance(env, dict)):
+                given["env"] = variables(os.environ if env is None else env)
+            begin(self, *args, **given)
+
+        return started
+
+    def _variables(self, env: Mapping[str, str]) -> dict[str, str]:
+        path = filter(None, [self._start, OWN, env.get("PYTHONPATH", "")])
+        return {**env, FOLDER: self.folder, "PYTHONPATH": os.pathsep.join(path)}
+
+    def close(self) -> Lines:
+        import subprocess
+
+        subprocess.Popen.__init__ = self._begin  # type: ignore[method-assign]
+        found: Lines = {}
+        for line, path in _noted(self.folder):
+            found.setdefault(path, set()).add(line)
+        return found
+
+
+def _noted(folder: str) -> Iterator[tuple[int, str]]:
+    for name in filter(str.isdigit, os.listdir(folder)):
+        with open(os.path.join(folder, name), errors="surrogateescape") as file:
+            for entry in file:
+                line, tab, path = entry.rstrip("\n").partition("\t")
+                if tab and line.isdigit():
+                    yield int(line), path
+
+
+# telling
 
 
 def ranges(lines: Iterable[int]) -> str:
@@ -150,19 +223,59 @@ def ranges(lines: Iterable[int]) -> str:
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in found)
 
 
-def _of_programs(path: str) -> Iterator[tuple[str, set[int]]]:
-    """What coverage.py measured in the programs that the test started."""
-    if not path or not os.path.isfile(path):
-        return
-    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as data:
-        for name, bits in data.execute(RAN):
-            yield (
-                str(name),
-                {at * 8 + n for at, b in enumerate(bits) for n in range(8) if b >> n & 1},
-            )
-        for name, line in data.execute(ARCS):
-            yield str(name), {int(line)}
+class Reach:
+    def __init__(self, config: pytest.Config) -> None:
+        import tempfile
+
+        self._root = os.path.realpath(config.rootpath)
+        self._room = ROOM
+        self._scratch = tempfile.mkdtemp()
+        os.makedirs(os.path.join(self._scratch, "start"))
+        with open(os.path.join(self._scratch, "start", "sitecustomize.py"), "w") as file:
+            file.write(START)
+        self._measure: ByCoverage | ByTrace
+        try:
+            self._measure = ByCoverage(self._root)
+        except Exception:  # not installed, too old, or somebody else measures in its way
+            self._measure = ByTrace(self._root)
+
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, None, None]:
+        follower = Follower(self._scratch, self._root)
+        self._measure.begin(item.nodeid)
+        try:
+            yield
+        finally:
+            lines = self._measure.end()
+            of_programs = follower.close()
+        for path, more in of_programs.items():
+            lines.setdefault(path, set()).update(more)
+        started[item.nodeid] = [os.path.join(self._root, path) for path in of_programs]
+        self._tell(item.nodeid, lines)
+
+    def pytest_sessionfinish(self) -> None:
+        import shutil
+
+        for test, lines in self._measure.close().items():
+            self._tell(test, lines)
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _tell(self, test: str, lines: Lines) -> None:
+        inside = {path: ranges(found) for path, found in lines.items() if path}
+        self._room -= len(test) + sum(len(path) + len(each) + 8 for path, each in inside.items())
+        if inside and self._room > 0:
+            import mngr_tmr_probe  # type: ignore[import-not-found]
+
+            mngr_tmr_probe.tell({"ran": test, "lines": inside})
+
+
+started: dict[str, list[str]] = {}
+"""The files of the project that ran in programs which a test started."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Marked only here: the Pythons that are followed may have no pytest."""
+    import pytest
+
+    pytest.hookimpl(hookwrapper=True, trylast=True)(Reach.pytest_runtest_protocol)
+    pytest.hookimpl(tryfirst=True)(Reach.pytest_sessionfinish)
     config.pluginmanager.register(Reach(config), "mngr_tmr_each_line")

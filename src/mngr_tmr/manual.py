@@ -24,22 +24,23 @@ no fix, another test of the cluster is tried, --canaries in all. Tests that stil
 branch get another agent there, up to --rounds rounds; a round without a new commit is the last.
 
 Nothing is launched before you have seen a forecast and agreed; --yes agrees, and without a \
-terminal it is needed. Nothing is left of a run that you decline. Agents work in clones of their \
-own and never see credentials for pushing. What they publish is not believed: it is run again by \
-bare agents.
+terminal it is needed. --dry-run collects and runs the tests, shows which of them would get an \
+agent, and launches none. Nothing is left of a run that you decline. Agents work in clones of \
+their own and never see credentials for pushing. What they publish is not believed: it is run \
+again by bare agents.
 
 A project says under [tool.mngr_tmr] in pyproject.toml what is implementation (globs), which \
 paths are forbidden, how a fresh checkout is set up and how pytest is run."""
 
 EXAMPLES = [
-    ("see what it would do", "mngr tmr run --dry-run"),
+    ("see which agents it would launch", "mngr tmr run --only failing --dry-run"),
     ("repair what fails, four agents at a time", "mngr tmr run --only failing --max-agents 4"),
     ("one folder, with limits", "mngr tmr run tests/e2e --max-cost 20 --agent-max-tokens 200000"),
     ("continue an interrupted run", "mngr tmr resume"),
     ("look at it while it runs", "mngr tmr watch"),
     ("slow down", "mngr tmr retune --max-agents 2"),
     ("give it more", "mngr tmr retune --max-cost 40 --max-time 3h"),
-    ("remove a run", "mngr tmr rm 1116-1"),
+    ("remove a run", "mngr tmr rm failing-3f2a"),
     ("the pages", "mngr tmr report --out /tmp/report"),
 ]
 

@@ -48,6 +48,11 @@ class Goal:
     killers: frozenset[str] = frozenset()
     """Tests that have to kill one."""
 
+    @property
+    def compares(self) -> bool:
+        """Whether mutants that no old test kills matter."""
+        return self.more or bool(self.killers)
+
 
 @dataclass
 class Measured:
@@ -61,6 +66,8 @@ class Measured:
     """New tests that killed at least one."""
     survivor: str = ""
     """A mutant that an old test killed and its new form does not."""
+    compared: bool = True
+    """The new tests ran also with mutants that no old test killed."""
 
     def count(self, mutant: Mutant, old: Failing, new: Failing) -> None:
         noticing = {test for test, asserted in new.items() if asserted}
@@ -74,8 +81,12 @@ class Measured:
 
     @property
     def told(self) -> str:
+        if not self.tried:
+            return ""
         counted = f"of {self.tried} mutants the old tests killed {self.old}"
-        return f"{counted}, the new ones {self.more} more (seed {self.seed})" if self.tried else ""
+        new = f"{self.more} more" if self.compared else "not all of them"
+        new = "these too" if not self.compared and not self.survivor else new
+        return f"{counted}, the new ones {new} (seed {self.seed})"
 
 
 def sample_size(budget: float, seconds: float) -> int:
@@ -94,15 +105,15 @@ class Measure:
     ) -> Measured:
         texts = {path: patches.show(self._repo, sides.new, path) or "" for path in lines}
         made = mutants(texts, lines, seed, count)
-        found = Measured(seed)
+        found = Measured(seed, compared=goal.compares)
         for look in self._looked(sides, goal, made):
             found.count(*look)
         return found
 
     def _looked(self, sides: Sides, goal: Goal, made: Sequence[Mutant]) -> Iterator[Look]:
-        """Both sides at once; the few that only the old tests kill once more."""
+        """The few that only the old tests kill once more."""
         asked = sides.before if goal.keeps or goal.more else ()
-        old, new = self._both(sides, made, asked)
+        old, new = self._both(sides, made, asked) if goal.compares else self._kept(sides, made)
         known = [mutant for mutant in made if mutant in old and mutant in new]
         lost = [mutant for mutant in known if old[mutant].keys() - new[mutant].keys()]
         still, again = self._both(sides, lost, asked) if lost else ({}, {})
@@ -115,9 +126,17 @@ class Measure:
                 after = {**after, **again.get(mutant, {})}
             yield mutant, before, after
 
+    def _kept(self, sides: Sides, made: Sequence[Mutant]) -> tuple[Killers, Killers]:
+        """The new tests only with what the old ones kill."""
+        old = self._killers(sides.old, made, sides.before, sides.limit)
+        killed = [mutant for mutant in made if old.get(mutant)]
+        new = self._killers(sides.new, killed, sides.after, sides.limit)
+        return old, {**{mutant: {} for mutant in made if mutant not in killed}, **new}
+
     def _both(
         self, sides: Sides, made: Sequence[Mutant], asked: tuple[str, ...]
     ) -> tuple[Killers, Killers]:
+        """At once."""
         with ThreadPoolExecutor(max_workers=2) as pool:
             old = pool.submit(self._killers, sides.old, made, asked, sides.limit)
             new = pool.submit(self._killers, sides.new, made, sides.after, sides.limit)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from mngr.outcome import cleaned
 from mngr_tmr import ranking
+from mngr_tmr.forecasting import counted
 from mngr_tmr.model import Run, Task
 from mngr_tmr.ranking import Repair
 
@@ -98,8 +99,8 @@ def expectation(run: Run, task: Task, shaky: Sequence[str] = ()) -> tuple[str, s
 
 def _evidence(task: Task) -> list[str]:
     verdict = task.verdict
-    proofs = verdict.proofs if verdict else ()
-    lines = [f"- {proof.what}: exit code {proof.exit_code}" for proof in proofs]
+    proofs = sorted(verdict.proofs if verdict else (), key=lambda each: "before" not in each.what)
+    lines = [f"- {proof.what}: {proof.in_words}" for proof in proofs]
     lines += [f"- {verdict.mutants}"] if verdict and verdict.mutants else []
     return [f"Evidence, for {task.node_id}:", *dict.fromkeys(lines), ""]
 
@@ -150,8 +151,9 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _scored(each: Repair) -> str:
-    counted = f"{len(each.turned_green)} tests, {len(each.tasks)} agents"
-    return f"Score: {each.score:g} ({counted}, {each.lines} lines in {each.files} files)"
+    found = f"{counted(len(each.turned_green), 'test')}, {counted(len(each.tasks), 'agent')}"
+    size = f"{counted(each.lines, 'line')} in {counted(each.files, 'file')}"
+    return f"Score: {each.score:g} ({found}, {size})"
 
 
 def _subject(why: str) -> str:
@@ -239,11 +241,22 @@ def _not_taken(run: Run) -> list[str]:
     blocked = [task for task in run.tasks.values() if ranking.ending_of(task) == "blocked"]
     if blocked:
         lines += ["", "## Blocked", ""]
-        lines += [f"- {_quoted(task.node_id)}: {_quoted(_reason(task))}" for task in blocked]
+        lines += _folded(blocked)
     if run.evictions:
         lines += ["", "## Left out", ""]
         lines += [f"- {each.task} ({each.part}): {_quoted(each.reason)}" for each in run.evictions]
     return lines
+
+
+def _folded(tasks: Iterable[Task]) -> Iterator[str]:
+    """One entry for each cluster, with the words of a member that had an agent."""
+    clusters: dict[str, list[Task]] = {}
+    for task in tasks:
+        clusters.setdefault(task.cluster or task.id, []).append(task)
+    for members in clusters.values():
+        first, *others = sorted(members, key=lambda task: task.latest is None)
+        more = f" and {len(others)} more of its cluster" if others else ""
+        yield f"- {_quoted(first.node_id)}{more}: {_quoted(_reason(first))}"
 
 
 def _quoted(text: str) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from mngr.struct import Json
+from mngr_tmr.costs import Forecast, HostTime, Spending
+from mngr_tmr.options import Options
 
 Event = Mapping[str, Json]
 
@@ -98,53 +100,6 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class Spending:
-    """What agents cost; `cost` is None where a price is not known."""
-
-    tokens: int = 0
-    cost: float | None = 0.0
-    guarded: float = 0.0
-    """What counts against a limit: with the dearest price of its vendor for an unknown model."""
-    unpriced: tuple[str, ...] = ()
-    """Models whose price is not known."""
-
-    def __add__(self, other: Spending) -> Spending:
-        unknown = self.cost is None or other.cost is None
-        cost = None if unknown else (self.cost or 0.0) + (other.cost or 0.0)
-        names = tuple(sorted({*self.unpriced, *other.unpriced}))
-        guarded = self.guarded + other.guarded
-        return Spending(self.tokens + other.tokens, cost, guarded, names)
-
-    def __sub__(self, other: Spending) -> Spending:
-        cost = None if other.cost is None else -other.cost
-        return self + Spending(-other.tokens, cost, -other.guarded)
-
-    @property
-    def counted(self) -> float:
-        """Journals of earlier versions know only what was priced."""
-        return max(self.guarded, self.cost or 0.0)
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """What a run will probably use, as it was said before its first agent."""
-
-    agents: int = 0
-    """That will probably be launched: of a cluster one."""
-    fewest: int = 0
-    most: int = 0
-    """Tokens."""
-    cost: float | None = None
-    """None where no earlier run tells."""
-    minutes: float | None = None
-    """Of all agents together, however many work at once; None where no earlier run tells."""
-    known: int = 0
-    """How many agents of earlier runs it is the mean of."""
-    counted: bool = True
-    """Whether agents of this type tell what they use."""
-
-
-@dataclass(frozen=True)
 class Ended:
     """How a try ended, and what it left."""
 
@@ -176,6 +131,10 @@ class Proof:
     log: str = ""
     """Relative to the run's folder."""
     sandboxed: bool = False
+
+    @property
+    def in_words(self) -> str:
+        return f"failed (exit code {self.exit_code})" if self.exit_code else "passed"
 
 
 @dataclass(frozen=True)
@@ -308,54 +267,6 @@ class Eviction:
     """The branch does what it was for without it."""
 
 
-@dataclass(frozen=True)
-class Budget:
-    """Limits; None is none. Of a run, and of each agent."""
-
-    cost: float | None = None
-    tokens: int | None = None
-    minutes: float | None = None
-    agents: int | None = None
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a run is to be done. `retune` changes some of these while it goes on."""
-
-    agent_type: str = ""
-    agent_args: tuple[str, ...] = ()
-    agent_env: tuple[tuple[str, str], ...] = ()
-    provider: str = ""
-    max_agents: int = 4
-    stagger: float = 0.0
-    """Seconds between two launches."""
-    repeats: int = 2
-    """How often baseline and verification run a test."""
-    retries: int = 1
-    """Further tries after an infrastructure failure."""
-    only: str = "all"
-    sample: int = 0
-    """So many tests more than selected, chosen by `seed`."""
-    seed: int = 0
-    agent_timeout: float = 1800.0
-    idle: float = 60.0
-    """Seconds an agent may wait without an outcome before it is reminded, and then given up."""
-    agent_budget: Budget = field(default_factory=Budget)
-    run_budget: Budget = field(default_factory=Budget)
-    canaries: int = 3
-    """How many tests of a cluster may get an agent, one after the other, before it is given up."""
-    coverage: bool = True
-    """Measure in the first baseline run which lines each test runs."""
-    rounds: int = 3
-    """How often tests that still fail at the tip of the branch get another agent."""
-    alert_after: int = 5
-    on_alert: str = ""
-    pytest_args: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
-    workers: int = 2
-    """Bare agents for baseline, verification and gates."""
-
-
 @dataclass
 class Run:
     """Everything the journal says."""
@@ -424,3 +335,5 @@ class Run:
     forecast: Forecast | None = None
     spent: Spending = field(default_factory=Spending)
     tries: int = 0
+    hosts: dict[str, HostTime] = field(default_factory=dict)
+    """Those that were made for this run and have been ended."""

@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import signal
+import sys
 import tempfile
 import time
 
@@ -66,6 +67,8 @@ def _begin(told: str) -> None:
     global current
     current = told
     os.environ["PYTEST_DEBUG_TEMPROOT"] = tempfile.mkdtemp()
+    # A copy of a mutant may have the size and the second of another mutant's copy.
+    os.environ["PYTHONDONTWRITEBYTECODE"], sys.dont_write_bytecode = "1", True
     os.setpgid(0, 0)
 
 

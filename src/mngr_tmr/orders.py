@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mngr.struct import Json
-from mngr_tmr.fold import retuned
 from mngr_tmr.model import Run
+from mngr_tmr.options import retuned
 from mngr_tmr.roles import Inbox, Note
 
 

@@ -77,8 +77,9 @@ class Parts:
         return False
 
     def only_tests_use(self, path: str) -> bool:
+        """Whether nobody else seems to; what users of a library import first is for them."""
         users = self.users(path)
-        return bool(users) and all(self._plainly_test(each) for each in users)
+        return bool(users) and not _front(path) and all(map(self._plainly_test, users))
 
     def _among_tests(self, path: str) -> bool:
         """It lies in a folder with tests and no implementation."""
@@ -154,6 +155,12 @@ class Parts:
             if self._plainly_test(user):
                 found |= self.test_files(user, depth - 1)
         return found
+
+
+def _front(path: str) -> bool:
+    """A module, or the first file of a package, at the top of the project or of its src."""
+    parts = PurePosixPath(path.removeprefix("src/")).parts
+    return path.endswith(".py") and (len(parts) == 1 or parts[1:] == ("__init__.py",))
 
 
 def _top(path: str) -> str:

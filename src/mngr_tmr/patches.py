@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -146,28 +146,34 @@ def show(repo: Repo, commit: str, path: str) -> str | None:
     return None if done.code else done.stdout.decode("utf-8", "replace")
 
 
+def replaced_lines(repo: Repo, base: str, head: str) -> dict[str, set[int]]:
+    """The lines of each file that a change replaces, or puts something beside."""
+    found: dict[str, set[int]] = {}
+    for path, text in _hunks(repo, base, head):
+        for first, count in re.findall(r"^@@ -(\d+)(?:,(\d+))? ", text, re.MULTILINE):
+            start, length = int(first), int(count or 1)
+            lines = range(start, start + length) if length else range(start, start + 2)
+            found.setdefault(path, set()).update(lines)
+    return found
+
+
+def _hunks(repo: Repo, base: str, head: str) -> Iterator[tuple[str, str]]:
+    for each in changes(repo, base, head):
+        words = ("diff-tree", "-p", "-U0", "--no-renames", "--no-prefix", base, head)
+        yield each.path, repo.git(*words, "--", each.path).decode("utf-8", "replace")
+
+
 def added_lines(repo: Repo, base: str, head: str) -> list[tuple[str, int, str]]:
     """Path, line number and text of every line that a change adds."""
     found: list[tuple[str, int, str]] = []
-    for each in changes(repo, base, head):
-        words = (
-            "diff-tree",
-            "-p",
-            "-U0",
-            "--no-renames",
-            "--no-prefix",
-            base,
-            head,
-            "--",
-            each.path,
-        )
+    for path, text in _hunks(repo, base, head):
         number = 0
-        for line in repo.git(*words).decode("utf-8", "replace").split("\n"):
+        for line in text.split("\n"):
             hunk = re.match(r"@@ -\S+ \+(\d+)", line)
             if hunk:
                 number = int(hunk[1])
             elif number and line.startswith("+"):
-                found.append((each.path, number, line[1:]))
+                found.append((path, number, line[1:]))
                 number += 1
     return found
 

@@ -14,25 +14,25 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mngr.api import Mngr
-from mngr.errors import MngrError
 from mngr.git import Repo
 from mngr.struct import Json
 from mngr_tmr import (
     branches,
     clustering,
+    finishing,
     forecasting,
     messages,
     orders,
     patches,
     prompting,
-    ranking,
     reaching,
     retrying,
     rounds,
     selecting,
     touching,
 )
-from mngr_tmr.bench import Bench, Check
+from mngr_tmr.baselining import Baselining
+from mngr_tmr.bench import Bench
 from mngr_tmr.clustering import Lines
 from mngr_tmr.codec import to_json
 from mngr_tmr.conductor import Conductor
@@ -40,8 +40,9 @@ from mngr_tmr.fleet import RealFleet
 from mngr_tmr.fold import apply, fold
 from mngr_tmr.integrate import Integration
 from mngr_tmr.journal import Journal, read
-from mngr_tmr.model import Ruling, Run, TestRun
+from mngr_tmr.model import Run, TestRun
 from mngr_tmr.patches import show
+from mngr_tmr.pool import Pool
 from mngr_tmr.resolving import Resolver
 from mngr_tmr.roles import Inbox, Order
 from mngr_tmr.settings import Project
@@ -90,11 +91,15 @@ class Pipeline:
         self._repo, self._project = repo, project
         self._watch, self._inbox = watch, inbox
         self._lock = threading.Lock()
-        self._touched: dict[str, tuple[str, ...] | None] = {}
-        self._lines: dict[str, Mapping[str, str]] = {}
         self._sources: dict[tuple[str, str], str] = {}
+        options = self.run.options
+        self._pool = Pool(api, self.run)
         self._bench = Bench(
-            api, self.run.repository, self.run.name, folder, project, self.run.options
+            *(api, self.run.repository, self.run.name, folder, project, options),
+            self._pool.address,
+        )
+        self._baselining = Baselining(
+            self.run, self._bench, folder, self.note, float(project.check_timeout)
         )
 
     def note(self, type: str, fields: Mapping[str, Json]) -> None:
@@ -105,7 +110,8 @@ class Pipeline:
         """To the end, or to where `confirm` says no, once it is known what will be launched."""
         try:
             self._bench.sweep()
-            for stage in (self._collect, self._baseline, self._weigh):
+            before = self._baselining
+            for stage in (before.collect, before.measure, before.weigh):
                 self._minding(stage)
             self._select()
             self._foresee()
@@ -114,14 +120,20 @@ class Pipeline:
                 return self.run
             if not self.run.consent:
                 self.note("agreed", {})
-                touching.keep(self._api.world.home, self.run, self._touched)
+                touching.keep(self._api.world.home, self.run, self._baselining.touched)
             self._rounds()
             self._finish()
         except Cancelled:
             self.note("run_ended", {"status": "cancelled", "branch": ""})
         finally:
-            self._bench.close()
+            self._close()
         return self.run
+
+    def _close(self) -> None:
+        """Hosts stay while the run can be resumed: its agents go on working there."""
+        self._bench.close()
+        if self.run.status or not self.run.consent:
+            self._pool.close(self.note)
 
     def integrate_again(self) -> Run:
         """The branch anew; agents that a human helped and that published since are taken in."""
@@ -133,7 +145,7 @@ class Pipeline:
             self._at_the_tip()
             self._finish(again=True)
         finally:
-            self._bench.close()
+            self._close()
         return self.run
 
     def _minding(self, stage: Callable[[], None]) -> None:
@@ -184,59 +196,9 @@ class Pipeline:
                 self.note("try_ended", {**told, "ended": to_json(ended)})
 
     def _fleet(self) -> RealFleet:
-        return RealFleet(self._api, self.run, self._folder, self._repo, self._prompt)
+        return RealFleet(self._api, self.run, self._folder, self._repo, self._prompt, self._pool)
 
     # before any agent
-
-    def _collect(self) -> None:
-        if self.run.collected:
-            return
-        checked = self._bench.check(Check("collect", self.run.base, collect_only=True))
-        if not checked.tests:
-            told = checked.errors[0] if checked.errors else checked.told.strip()[-300:]
-            raise MngrError(f"no tests were collected: {told or 'pytest found none'}")
-        if checked.bare:
-            told = f"baseline, verification and gates run without a sandbox: {checked.bare}"
-            self.note("alert", {"text": told})
-        tests: list[Json] = [to_json(test) for test in checked.tests.values()]
-        self.note("collected", {"tests": tests, "errors": [*checked.errors]})
-
-    def _baseline(self) -> None:
-        while self.run.rounds < max(1, self.run.options.repeats):
-            first = self.run.rounds == 0
-            results = self._round(traced=first)
-            if first:
-                reaching.keep(self._folder, self._lines)
-            missing = {n: to_json(TestRun("missing")) for n in self.run.tests if n not in results}
-            self.note("baseline", {"results": {**results, **missing}})
-
-    def _round(self, *, traced: bool) -> dict[str, Json]:
-        """Each test once. What comes after one that ends pytest itself is run without it."""
-        results: dict[str, Json] = {}
-        left = [*self.run.tests]
-        while left:
-            checks = self._bench.check_all("baseline", self.run.base, left, traced=traced)
-            if any(checked.timed_out for checked in checks):
-                told = f"the baseline took longer than {self._project.check_timeout} s"
-                raise MngrError(told, "raise check_timeout under [tool.mngr_tmr]")
-            for checked in checks:
-                results |= {node: to_json(run) for node, run in checked.runs.items()}
-                self._touched.update(checked.touched)
-                self._lines |= checked.lines
-            cut_short = not all(checked.finished for checked in checks)
-            some = any(checked.runs for checked in checks)
-            left = [each for each in left if each not in results] if cut_short and some else []
-        return results
-
-    def _weigh(self) -> None:
-        """Once more with commands that do nothing: what still passes proves nothing."""
-        if self.run.weighed or self.run.options.only not in ("weak", "needy"):
-            return
-        passing = [n for n, each in self.run.baseline.items() if each.standing == "passed"]
-        weak: list[Json] = []
-        for checked in self._bench.check_all("no-op", self.run.base, passing, noop=True):
-            weak += [node for node, run in checked.runs.items() if run.outcome == "passed"]
-        self.note("weighed", {"weak": weak})
 
     def _select(self) -> None:
         if self.run.selected:
@@ -259,9 +221,18 @@ class Pipeline:
         if not self.run.tasks or self.run.tries:
             return
         metered = bool(self._api.world.agent_type(self.run.options.agent_type).meter())
-        forecast = forecasting.forecast(self.run, self._api.world.home, counted=metered)
+        rate = self._pool_rate()
+        home = self._api.world.home
+        forecast = forecasting.forecast(self.run, home, counted=metered, host_rate=rate)
         if forecast != self.run.forecast:
             self.note("forecast", {"forecast": to_json(forecast)})
+
+    def _pool_rate(self) -> float | None:
+        """Dollars per second of each host that the run makes."""
+        options = self.run.options
+        if not options.provider or not self._api.makes_hosts(options.provider):
+            return None
+        return self._api.host_rate(options.provider, dict(options.build))
 
     # agents
 
@@ -317,7 +288,9 @@ class Pipeline:
         scratch = self._folder / "scratch"
         known = touching.load(self._api.world.home, self.run.repository)
         needs = {test: files for test, (commit, files) in known.items() if commit == self.run.base}
-        inspector = RealInspector(self.run, self._repo, self._bench, self._project, scratch, needs)
+        inspector = RealInspector(
+            self.run, self._repo, self._bench, self._project, scratch, needs, self._reached()
+        )
         with (
             ThreadPoolExecutor(max_workers=THREADS) as executor,
             self._ending_checks(executor),
@@ -349,7 +322,7 @@ class Pipeline:
             return
         scratch = self._folder / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
-        resolver = Resolver(self._api, self.run, self._repo, self._project, scratch)
+        resolver = Resolver(self._api, self.run, self._repo, self._project, scratch, self._pool)
         integration = Integration(
             self.run, self._repo, self._bench, scratch, self._note_and_obey, resolver.resolve
         )
@@ -363,36 +336,7 @@ class Pipeline:
         branch = branches.publish(self._repo, self.run, tip, self.note)
         title, body = messages.pull_request(self.run)
         (self._folder / "pull-request.md").write_text(f"# {title}\n\n{body}", encoding="utf-8")
-        self._tidy()
-        self.note("run_ended", {"status": status(self.run), "branch": branch})
+        if not self._pool.active:  # hosts of the run's own go with all their agents
+            finishing.tidy(self._api, self.run)
+        self.note("run_ended", {"status": finishing.status(self.run), "branch": branch})
         self._watch(self.run)
-
-    def _tidy(self) -> None:
-        """Agents whose work is on the branch, or was not needed, go; others wait for a human."""
-        settled = (Ruling.ACCEPTED, Ruling.UNCHANGED)
-        evicted = {each.task for each in self.run.evictions}
-        done = {
-            each.agent_name
-            for task in self.run.tasks.values()
-            for each in task.tries
-            if each.verdict is not None
-            and each.verdict.ruling in settled
-            and task.id not in evicted
-        }
-        mine = [agent for agent in self._api.list() if agent.name in done]
-        if mine:
-            bury = self._api.destroy_many(mine, drop_branch=True)
-            for agent in mine:
-                bury(agent)
-
-
-def status(run: Run) -> str:
-    """Said by counting: a run in which everything failed has failed."""
-    counts = ranking.counts(run)
-    if run.cancelled:
-        return "cancelled"
-    if run.picks:
-        return "done"
-    if not run.tasks or all(word in ranking.WELL for word in counts):
-        return "nothing to do"
-    return "failed"

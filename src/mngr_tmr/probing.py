@@ -31,8 +31,6 @@ class Probed:
     """The files each test needed; None where that cannot be told."""
     lines: dict[str, dict[str, str]] = field(default_factory=dict)
     """The lines each test runs, by file."""
-    reached: dict[str, dict[str, frozenset[int]]] = field(default_factory=dict)
-    """The lines each test reached, by file."""
     mutants: dict[int, dict[str, str]] = field(default_factory=dict)
     """How the tests went with each mutant that tells something."""
     finished: int | None = None
@@ -60,15 +58,12 @@ def parse(data: bytes, nonce: str) -> Probed:
             _note(probed, entry)
         elif "touched" in entry:
             probed.touched[_text(entry, "touched")] = _files(entry)
-        elif "reached" in entry:
-            files = probed.reached.setdefault(_text(entry, "reached"), {})
-            files[_text(entry, "file")] = _lines(entry)
         elif "mutant" in entry:
             number, outcomes = entry.get("mutant"), entry.get("outcomes")
             if type(number) is int and isinstance(outcomes, dict):
                 probed.mutants[number] = {node: str(each) for node, each in outcomes.items()}
         elif "ran" in entry:
-            probed.lines[_text(entry, "ran")] = _ran(entry)
+            _join(probed.lines.setdefault(_text(entry, "ran"), {}), entry)
         elif "finished" in entry:
             code = entry.get("finished")
             probed.finished = code if isinstance(code, int) else None
@@ -134,19 +129,12 @@ def _files(entry: Mapping[str, Json]) -> tuple[str, ...] | None:
     return tuple(each for each in files if isinstance(each, str))
 
 
-def _lines(entry: Mapping[str, Json]) -> frozenset[int]:
+def _join(files: dict[str, str], entry: Mapping[str, Json]) -> None:
+    """What ran in the test's own process and what ran in others comes apart."""
     lines = entry.get("lines")
-    return (
-        frozenset(each for each in lines if type(each) is int)
-        if isinstance(lines, list)
-        else frozenset()
-    )
-
-
-def _ran(entry: Mapping[str, Json]) -> dict[str, str]:
-    lines = entry.get("lines")
-    found = lines.items() if isinstance(lines, dict) else ()
-    return {path: text for path, text in found if isinstance(text, str)}
+    for path, text in lines.items() if isinstance(lines, dict) else ():
+        if isinstance(text, str):
+            files[path] = f"{files[path]},{text}" if path in files else text
 
 
 def _entries(data: bytes) -> Iterator[Mapping[str, Json]]:

@@ -17,6 +17,7 @@ from types import TracebackType
 
 from mngr.cli.output import clean
 from mngr_tmr import ranking
+from mngr_tmr.forecasting import counted
 from mngr_tmr.model import Run
 
 PAUSE = 0.2
@@ -125,11 +126,12 @@ def state(run: Run) -> dict[str, object]:
 def told(run: Run) -> str:
     """One line for a log."""
     now = state(run)
-    counted = f"{now['ended']} of {now['tasks']} tests ended, {now['running']} agents at work"
+    ended = f"{now['ended']} of {counted(len(run.tasks), 'test')} ended"
+    agents = f"{counted(int(str(now['running'])), 'agent')} at work"
     parts = [
         f"{run.name}: {now['stage']}",
-        counted if run.tasks else "",
-        f"{now['commits']} commits" if now["commits"] else "",
+        f"{ended}, {agents}" if run.consent else "",
+        counted(len(run.picks), "commit") if run.picks else "",
         run.paused or run.waiting,
     ]
     return clean("; ".join(part for part in parts if part))
@@ -144,6 +146,8 @@ def stage(run: Run) -> str:
         return f"baseline, round {run.rounds + 1}"
     if not run.selected:
         return "selecting"
+    if not run.consent:
+        return "ready to launch"
     if any(ranking.ending_of(task) == "unfinished" for task in run.tasks.values()):
         return "agents at work" if run.round == 1 else f"agents at work, round {run.round}"
     return "building the branch"

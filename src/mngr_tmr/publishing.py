@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from mngr.api import local_repository
 from mngr.cli.output import warn
 from mngr.errors import MissingProgram, MngrError
 from mngr.git import Repo
@@ -62,10 +63,19 @@ def closing_words(run: Run, report: str) -> str:
         lines.append(f"The branch is {run.result_branch}, because {run.branch_reason}.")
     if run.picks:
         lines.append(f"Branch: {run.result_branch}")
-        lines.append(f"To publish it: git push -u origin {run.result_branch}")
+        lines.append(_next_step(run))
     if report:
         lines.append(f"Report: {report}")
     return "\n".join(lines)
+
+
+def _next_step(run: Run) -> str:
+    """What to type to publish the branch, or to merge it where there is nowhere to push to."""
+    found = local_repository(run.repository).attempt("remote").stdout.decode().split()
+    if not found:
+        return f"To merge it: git merge {run.result_branch}"
+    remote = "origin" if "origin" in found else found[0]
+    return f"To publish it: git push -u {remote} {run.result_branch}"
 
 
 def alike(tasks: Iterable[Task]) -> list[list[Task]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 from mngr_tmr.clustering import Lines
 
 NAME = "lines.json"
 RANGES = re.compile(r"\d{1,7}(?:-\d{1,7})?")
-LONGEST = 100_000
+MOST = 1_000_000
+"""Lines of one test that are believed: code under test may claim any number of them."""
 
 Reached = Mapping[str, Mapping[str, str]]
 """test -> path -> its lines, as 1-3,7"""
@@ -33,10 +35,18 @@ def load(folder: Path) -> dict[str, Lines]:
 
 
 def decoded(files: Mapping[str, str]) -> Lines:
-    return frozenset((path, line) for path, text in files.items() for line in _numbers(text))
+    return frozenset(islice(_lines(files), MOST))
 
 
-def _numbers(text: str) -> Iterator[int]:
-    for part in RANGES.findall(text):
-        first, _, last = part.partition("-")
-        yield from range(int(first), min(int(last or first), int(first) + LONGEST) + 1)
+def by_file(files: Mapping[str, str]) -> dict[str, frozenset[int]]:
+    found: dict[str, set[int]] = {path: set() for path in files}
+    for path, line in islice(_lines(files), MOST):
+        found[path].add(line)
+    return {path: frozenset(lines) for path, lines in found.items()}
+
+
+def _lines(files: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+    for path, text in files.items():
+        for part in RANGES.findall(text):
+            first, _, last = part.partition("-")
+            yield from ((path, line) for line in range(int(first), int(last or first) + 1))

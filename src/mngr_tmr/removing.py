@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
-from mngr.api import Mngr, local_repository
+from mngr.api import Leftover, Mngr, local_repository
 from mngr.cli.output import one
+from mngr.config import Config
 from mngr.errors import NotFound, Refused, Taken, UsageError
 from mngr.git import Repo
 from mngr.struct import Json
@@ -71,6 +74,25 @@ def _undo(args: argparse.Namespace, name: str) -> int:
     row: dict[str, Json] = {"run": name, "refs": len(moves), "restored": not args.dry_run}
     one(args, row, f"{done} run {name} and {len(moves)} refs.")
     return 0
+
+
+def leftovers(config: Config) -> Iterator[Leftover]:
+    """For `mngr gc`: runs that have been in the trash for longer than `trash.keep`."""
+    keep = config.seconds("trash.keep")
+    for folder in sorted(runs.trash(config.home).glob("*.*"), key=_stamp):
+        days = (time.time() - _stamp(folder) / 1e9) / 86400
+        if days * 86400 >= keep:
+            why = f"removed {days:.0f} days ago"
+            yield Leftover(kind="run", what=folder.name, why=why, remove=partial(_purge, folder))
+
+
+def _purge(folder: Path) -> None:
+    """Its refs first: without its journal nobody knows whose they are."""
+    repo = _repository(runs.load(folder))
+    refs = _listed(repo, _trash(folder.name)) if repo else []
+    if repo:
+        _update(repo, (f"delete {ref}" for ref in refs))
+    shutil.rmtree(folder)
 
 
 def _stamp(path: Path) -> int:

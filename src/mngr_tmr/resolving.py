@@ -12,13 +12,23 @@ from mngr.outcome import parse_outcome
 from mngr.state import ENDED
 from mngr_tmr import assertions, patches, prompting
 from mngr_tmr.model import Run
+from mngr_tmr.pool import Pool
 from mngr_tmr.settings import Project
 
 TICK = 0.5
 
 
 class Resolver:
-    def __init__(self, api: Mngr, run: Run, repo: Repo, project: Project, scratch: Path) -> None:
+    def __init__(
+        self,
+        api: Mngr,
+        run: Run,
+        repo: Repo,
+        project: Project,
+        scratch: Path,
+        pool: Pool | None = None,
+    ) -> None:
+        self._pool = pool or Pool(api, run)
         self._api, self._run, self._repo = api, run, repo
         self._project, self._scratch = project, scratch
 
@@ -59,7 +69,7 @@ class Resolver:
         prompt = prompting.integrator(self._run, self._project, part, ", ".join(paths), tests)
         options = self._run.options
         request = CreateRequest(
-            address=name,
+            address=self._pool.address(name),
             provider=options.provider,
             type=options.agent_type,
             args=options.agent_args,
@@ -85,6 +95,7 @@ class Resolver:
             return head
         finally:
             self._api.destroy(self._api.get(agent), drop_branch=True)
+            self._pool.leave(name)
 
     def _published(self, agent_id: str, timeout: float) -> str:
         import time

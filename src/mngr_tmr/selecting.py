@@ -152,9 +152,14 @@ def _task(run: Run, node_id: str) -> Task:
 def task_id(node_id: str) -> str:
     """Short, plain and unique: agents, branches and folders are named by it."""
     last = node_id.rpartition("::")[2].removeprefix("test_")
-    plain = re.sub(r"[^a-z0-9]+", "-", last.lower()).strip("-")[:20].strip("-")
+    plain = plain_word(last, 20)
     mark = hashlib.sha256(node_id.encode("utf-8", "replace")).hexdigest()[:6]
     return f"{plain}-{mark}" if plain else mark
+
+
+def plain_word(text: str, length: int) -> str:
+    """The small letters and digits of a text, with dashes for everything else."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:length].strip("-")
 
 
 def run_name_problem(name: str) -> str:

@@ -47,7 +47,14 @@ ALWAYS = (
     "**/pytest.ini",
     "**/.pytest.ini",
     *("**/sitecustomize.*", "**/sitecustomize/**", "**/usercustomize.*", "**/usercustomize/**"),
-    *("**/*.pth", "**/*.dist-info", "**/*.dist-info/**", "**/*.egg-info", "**/*.egg-info/**"),
+    *(
+        "**/*.pyc",
+        "**/*.pth",
+        "**/*.dist-info",
+        "**/*.dist-info/**",
+        "**/*.egg-info",
+        "**/*.egg-info/**",
+    ),
 )
 """Whatever a project says: what git, mngr, pytest and Python obey without being told to."""
 
@@ -98,7 +105,7 @@ def pytest_command(project: Project, repository: str, provider: str) -> str:
     beside = os.path.join(repository, ".venv", "bin", "python")
     if project.python:
         python = project.python
-    elif os.path.exists(beside):
+    elif provider in ("", "local") and os.path.exists(beside):
         python = beside
     elif provider in ("", "local") and find_spec("pytest") is not None:
         python = sys.executable

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from mngr.git import Repo
-from mngr_tmr import assertions, measuring, patches
+from mngr_tmr import assertions, measuring, patches, reaching
 from mngr_tmr.bench import Check, Checked
 from mngr_tmr.cases import Case, Refusal, failure, function, outcome
 from mngr_tmr.measuring import Goal, Measure, Measured, Sides
@@ -187,12 +187,12 @@ class TestJudge:
         )
         if goal == Goal():
             return Measured()
-        reached = [files for node, files in seen.old.reached.items() if function(node) in before]
+        reached = [*_reached(seen.old, before)]
         if goal.more or goal.killers:
             traced = case.check(
                 Check("lines that it reaches", change.both, tuple(after), reach=True)
             )
-            reached += [files for node, files in traced.reached.items() if function(node) in after]
+            reached += _reached(traced, after)
         lines = {
             path: lines
             for path, lines in measuring.union(reached).items()
@@ -281,6 +281,12 @@ class TestJudge:
         if not read:
             counted = f" and none of {measured.tried} planted defects" if measured.tried else ""
             raise Refusal(f"not an improvement: it notices no no-op{counted} more than before")
+
+
+def _reached(checked: Checked, tests: Collection[str]) -> Iterator[Mapping[str, frozenset[int]]]:
+    for node, files in checked.lines.items():
+        if function(node) in tests:
+            yield reaching.by_file(files)
 
 
 def _passing(checked: Checked) -> set[str]:

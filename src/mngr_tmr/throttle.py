@@ -75,8 +75,18 @@ def over_budget(run: Run, now: float) -> str:
         return f"the run's {limits.agents} agents are used up"
     if limits.tokens is not None and spent.tokens >= limits.tokens:
         return f"the run's {limits.tokens} tokens are used up"
-    if limits.cost is not None and spent.counted >= limits.cost:
+    if limits.cost is not None and spent.counted + host_cost(run, now) >= limits.cost:
         return f"the run's ${limits.cost:.2f} are spent"
     if limits.minutes is not None and minutes >= limits.minutes:
         return f"the run's {limits.minutes:g} minutes are over"
     return ""
+
+
+def host_cost(run: Run, now: float) -> float:
+    """Dollars for the hosts of a run so far, by the time of their agents; 0 without a price."""
+    rate = run.forecast.host_rate if run.forecast else None
+    if not rate:
+        return 0.0
+    tries = [each for task in run.tasks.values() for each in task.tries if each.launched]
+    seconds = sum((each.ended_at or now) - each.launched for each in tries)
+    return rate * seconds / max(1, run.options.agents_per_host)

@@ -2,15 +2,13 @@
 
 It travels like the probe. A test needs what its module imports, directly or through others, every
 conftest.py, pytest's own settings, and all that it opened. What it needs is unknown as soon as it
-starts a program, `alone` is false then, unless mngr_e2e measured what was run there.
+starts a program, `alone` is false then, unless the lines that ran there were measured.
 """
 
 from __future__ import annotations
 
 import ast
-import contextlib
 import os
-import sqlite3
 import sys
 
 import pytest
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from types import ModuleType
 
-RAN = """select path from file where id in (select file_id from line_bits)
-or id in (select file_id from arc)"""
 STARTS = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.exec", "os.system")
 
 
@@ -31,8 +27,6 @@ class Touched:
     def __init__(self) -> None:
         self.opened: set[str] = set()
         self.alone = True
-        self.measured = ""
-        """The coverage file of all that it ran, if there is one."""
 
 
 current: Touched | None = None
@@ -62,7 +56,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, None, None]:
     root = str(item.config.rootpath) + os.sep
     loaded = {name: path for name, path in _loaded() if path.startswith(root)}
     found = {os.path.abspath(path) for path in touched.opened} | _needed(item, loaded)
-    measured = _measured(touched.measured)
+    measured = _measured(item.nodeid)
     found |= measured
     found |= {str(item.config.inipath), str(item.path)}
     found |= {each for each in loaded.values() if os.path.basename(each) == "conftest.py"}
@@ -74,23 +68,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, None, None]:
         probe.tell(entry)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_teardown(item: pytest.Item) -> None:
-    session = getattr(item, "funcargs", {}).get("e2e")
-    folder = getattr(session, "artifacts", None)
-    if current is not None and folder is not None:
-        current.measured = os.path.join(folder, "coverage")
-
-
-def _measured(path: str) -> set[str]:
-    """coverage.py keeps a database, with all files of the project; of some, something ran."""
-    if not os.path.isfile(path):
-        return set()
-    try:
-        with contextlib.closing(sqlite3.connect(path)) as database:
-            return {str(row[0]) for row in database.execute(RAN)}
-    except sqlite3.Error:
-        return set()
+def _measured(test: str) -> set[str]:
+    """Files of which something ran in a program that the test started."""
+    lines = sys.modules.get("mngr_tmr_lines")
+    return set(lines.started.get(test, ())) if lines is not None else set()
 
 
 def _loaded() -> Iterator[tuple[str, str]]:

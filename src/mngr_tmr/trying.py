@@ -7,7 +7,8 @@ from pathlib import Path
 
 from mngr.git import Repo
 from mngr_tmr import patches
-from mngr_tmr.bench import Bench
+from mngr_tmr.bench import Bench, Check
+from mngr_tmr.companions import fails_otherwise, of_files
 from mngr_tmr.model import Run, TestRun
 from mngr_tmr.roles import Fix
 
@@ -20,10 +21,15 @@ class RealTrials:
         return self.results("with the accepted fixes", self._combined(fixes), tests)
 
     def results(self, what: str, commit: str, tests: Sequence[str]) -> dict[str, TestRun]:
-        """Each test in one run; none of them twice."""
+        """Each test once; with all tests of its file where it fails otherwise than before."""
         found: dict[str, TestRun] = {}
         for checked in self._bench.check_all(what, commit, tests):
-            found |= {node: run for node, run in checked.runs.items() if node in set(tests)}
+            found |= {node: now for node, now in checked.runs.items() if node in set(tests)}
+        strange = [n for n, now in found.items() if fails_otherwise(self._run, n, now)]
+        if strange:  # in one session, which is not spread over the workers
+            files = of_files(self._run, strange)
+            again = self._bench.check(Check(f"{what}, whole files", commit, files))
+            found |= {n: again.runs[n] for n in strange if again.outcome(n) == "passed"}
         return found
 
     def _combined(self, fixes: Sequence[Fix]) -> str:

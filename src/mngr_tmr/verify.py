@@ -17,8 +17,10 @@ from pathlib import Path
 from mngr.git import Repo
 from mngr.outcome import cleaned
 from mngr_tmr import assertions, patches
-from mngr_tmr.bench import Bench, Check
+from mngr_tmr.bench import Bench, Check, Checked
 from mngr_tmr.cases import Case, Refusal, failure, function, outcome
+from mngr_tmr.clustering import Lines
+from mngr_tmr.companions import fails_otherwise, of_files
 from mngr_tmr.flags import Added, expected, flags
 from mngr_tmr.measuring import Measure
 from mngr_tmr.model import Baseline, Ruling, Run, Task, Try, Verdict
@@ -33,7 +35,7 @@ CONCERNED = 60.0
 FLAKY = 3
 """A test that passes sometimes has to pass so many times as often."""
 FIX = "with its fix, the tests as they were"
-OTHERS = "what else it turns green"
+OTHERS = "other tests with its fix"
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,12 @@ class RealInspector:
         project: Project,
         folder: Path,
         needs: Mapping[str, frozenset[str]] | None = None,
+        reached: Mapping[str, Lines] | None = None,
     ) -> None:
-        """`needs` are the files that each test is known to need."""
+        """`needs` are the files that each test is known to need, `reached` the lines it ran."""
         self._run, self._repo, self._bench = run, repo, bench
         self._project, self._folder = project, folder
-        self._needs = needs or {}
+        self._needs, self._reached = needs or {}, reached or {}
 
     @cached_property
     def _parts(self) -> Parts:
@@ -191,30 +194,43 @@ class RealInspector:
         if not implementation:
             return Fix()
         try:
-            self._refuse_broken(case, implementation, self._with_fix(case, implementation))
+            self._must_pass(case, implementation)
             red = self._red(case)
+            if case.own not in red:
+                return Fix(why="its implementation changes are not needed by its test")
+            green = self._others(case, implementation, red)
         except Refusal as refusal:
             return Fix(why=str(refusal))
-        if case.own not in red:
-            return Fix(why="its implementation changes are not needed by its test")
-        others = tuple(each for each in red if each != case.own)
-        if not others:
-            return Fix(implementation, (case.own,))
-        after = case.check(Check(OTHERS, implementation, others))
-        green = [each for each in others if outcome(after, each) == "passed"]
         return Fix(implementation, (case.own, *green))
 
-    def _with_fix(self, case: Case, implementation: str) -> list[str]:
-        """Tests that passed and do not with the fix; a Refusal if its own does not pass."""
-        others = self._concerned(case, implementation)
-        check = Check(FIX, implementation, (case.own, *others), keep=self._keep(case))
-        broken: set[str] = set()
+    def _must_pass(self, case: Case, implementation: str) -> None:
         for _ in range(self._repeats(case)):
-            checked = case.check(check)
+            checked = self._with_fix(case, implementation)
             if outcome(checked, case.own) != "passed":
                 raise Refusal(failure(checked, case.own, FIX))
-            broken |= {each for each in others if outcome(checked, each) != "passed"}
-        return sorted(broken)
+
+    def _with_fix(self, case: Case, implementation: str) -> Checked:
+        """Its test by itself, or with the tests of its file if it needs one of them."""
+        check = Check(FIX, implementation, case.session, keep=self._keep(case))
+        checked = case.check(check)
+        if case.companions or not fails_otherwise(self._run, case.own, checked.runs.get(case.own)):
+            return checked
+        case.companions = of_files(self._run, [case.own])
+        together = case.check(replace(check, what=f"{FIX}, all of its file", tests=case.companions))
+        if outcome(together, case.own) == "passed":
+            case.remarks.append("its test passes only after other tests of its file")
+        return together
+
+    def _others(self, case: Case, implementation: str, red: list[str]) -> list[str]:
+        """Other tests that it turns green, in the session that tells what it breaks."""
+        concerned = self._concerned(case, implementation)
+        failing = [each for each in red if each != case.own]
+        if not concerned and not failing:
+            return []
+        after = case.check(Check(OTHERS, implementation, (*failing, *concerned)))
+        broken = [each for each in concerned if outcome(after, each) != "passed"]
+        self._refuse_broken(case, implementation, broken)
+        return [each for each in failing if outcome(after, each) == "passed"]
 
     def _repeats(self, case: Case) -> int:
         repeats = max(1, self._run.options.repeats)
@@ -227,7 +243,7 @@ class RealInspector:
         """Its test and all others that are red at the base, with the evidence for its own."""
         known = [n for n, each in self._run.baseline.items() if each.standing == "failed"]
         elsewhere = case.base != self._run.base
-        tests = dict.fromkeys([case.own, *(known if elsewhere else ())])
+        tests = dict.fromkeys([*case.session, *(known if elsewhere else ())])
         before = case.check(Check("before the fix", case.base, tuple(tests)), collects=False)
         flaky = not elsewhere and self._standing(case.own) == "flaky"
         own = [case.own] if flaky or outcome(before, case.own) != "passed" else []
@@ -235,23 +251,34 @@ class RealInspector:
         return list(dict.fromkeys([*own, *rest]))
 
     def _concerned(self, case: Case, implementation: str) -> list[str]:
-        """Tests that passed and need a changed file; the gate runs all others."""
+        """Tests that passed and run what is changed; the gate runs all others."""
         paths = {each.path for each in patches.changes(self._repo, case.base, implementation)}
+        lines = self._known_lines(case, implementation)
         found: list[str] = []
         left = CONCERNED
         for test, files in sorted(self._needs.items()):
             baseline = self._run.baseline.get(test, Baseline())
             seconds = max((run.seconds for run in baseline.runs), default=0.0)
-            if paths & files and baseline.standing == "passed" and seconds <= left:
+            needs = paths & files and not (lines and lines.isdisjoint(self._reached.get(test, ())))
+            if needs and baseline.standing == "passed" and seconds <= left:
                 found.append(test)
                 left -= seconds
         return found
+
+    def _known_lines(self, case: Case, implementation: str) -> Lines:
+        """The changed lines; none where it was not measured which tests run one of the files'."""
+        if case.base != self._run.base:
+            return frozenset()
+        replaced = patches.replaced_lines(self._repo, case.base, implementation)
+        lines = frozenset((path, line) for path, each in replaced.items() for line in each)
+        ran = {path for reached in self._reached.values() for path, _ in reached & lines}
+        return lines if ran == replaced.keys() else frozenset()
 
     def _refuse_broken(self, case: Case, implementation: str, broken: list[str]) -> None:
         """Only what fails twice with the fix, and passes without it."""
         if not broken:
             return
-        again = case.check(Check(f"{FIX}, once more", implementation, tuple(broken)))
+        again = case.check(Check(f"{OTHERS}, once more", implementation, tuple(broken)))
         still = [each for each in broken if outcome(again, each) != "passed"]
         if still:
             base = case.check(Check("what it breaks, at the base", case.base, tuple(still)))

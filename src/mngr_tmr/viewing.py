@@ -10,16 +10,19 @@ from mngr.errors import UsageError
 from mngr.events import iso
 from mngr.struct import Json
 from mngr_tmr import forecasting, publishing, ranking, runs
+from mngr_tmr.forecasting import counted
 from mngr_tmr.journal import is_at_work
 from mngr_tmr.model import Run, Task
 from mngr_tmr.progress import Progress
+
+COLUMNS = ["task", "want", "ending", "reason", "test", "agent", "tries"]
 
 
 def list_runs(args: argparse.Namespace) -> int:
     found = [runs.load(runs.root(args.config.home) / name) for name in runs.names(args.config.home)]
     table: list[dict[str, Json]] = [_row(args, run) for run in found]
     columns = ["run", "status", "tests", "tasks", "commits", "tokens", "begun"]
-    rows(args, table, columns, empty="No runs found", fields=columns)
+    rows(args, table, columns, "runs", empty="No runs found", fields=columns)
     return 0
 
 
@@ -48,14 +51,29 @@ def show(args: argparse.Namespace) -> int:
         tasks: list[Json] = [_task_row(task) for task in run.tasks.values()]
         one(args, {**publishing.summary(run, folder), "tasks": tasks}, "")
         return 0
-    fold = args.format == "human"
-    table = _folded(run) if fold else [_task_row(task) for task in run.tasks.values()]
-    columns = ["task", "want", "ending", "reason", "test"]
-    rows(args, table, columns, empty="No tests were selected", fields=columns)
-    told = forecasting.in_words(run)
-    if args.format == "human" and told:
-        one(args, {}, "\n".join(told))
+    if args.format == "human":
+        _print_run(args, run)
+    else:
+        rows(args, [_task_row(task) for task in run.tasks.values()], [], fields=COLUMNS)
     return 0
+
+
+def _print_run(args: argparse.Namespace, run: Run) -> None:
+    """The verdict, each test and how it ended, and what the run used."""
+    one(args, {}, verdict(run, _status(args, run)))
+    rows(args, _folded(run), ["ending", "test", "reason"], empty="No tests were selected")
+    told = forecasting.in_words(run)
+    if run.picks:
+        told.append(f"Branch: {run.result_branch} ({counted(len(run.picks), 'commit')})")
+    if told:
+        one(args, {}, "\n".join(told))
+
+
+def verdict(run: Run, status: str) -> str:
+    """One sentence: what became of the run, and how many tests ended how."""
+    became = publishing.in_words(run) if run.status else f"is {status}"
+    endings = ", ".join(f"{number} {word}" for word, number in ranking.counts(run).items())
+    return f"The run {run.name} {became}" + (f" ({endings})." if endings else ".")
 
 
 def _folded(run: Run) -> list[dict[str, Json]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import shutil
 import signal
 import time
@@ -15,10 +16,11 @@ from pathlib import Path
 from mngr.api import Mngr, local_repository
 from mngr.cli.output import confirm, one, say
 from mngr.errors import MngrError, NotFound, Refused, UsageError
-from mngr.git import Repo, changes, checkout
+from mngr.git import Repo, checkout, uncommitted
 from mngr.struct import Json
 from mngr_tmr import (
     forecasting,
+    foreseeing,
     orders,
     publishing,
     removing,
@@ -28,9 +30,10 @@ from mngr_tmr import (
     touching,
 )
 from mngr_tmr.codec import to_json
-from mngr_tmr.fold import apply, retuned
+from mngr_tmr.fold import apply
 from mngr_tmr.journal import Journal, is_at_work
-from mngr_tmr.model import Options, Run
+from mngr_tmr.model import Run
+from mngr_tmr.options import Options, retuned
 from mngr_tmr.patches import show
 from mngr_tmr.pipeline import Pipeline
 from mngr_tmr.progress import Progress
@@ -41,10 +44,12 @@ def run(args: argparse.Namespace) -> int:
     """Begin a run, or finish what is missing of the one of that name."""
     repo = _repository(os.getcwd())
     folder = _folder(args, repo)
-    if args.dry_run:
-        return _foreseen(args, repo, folder)
-    started = None if runs.load(folder).name else _started(args, repo, folder)
-    with _leaving_nothing(folder), Journal(folder, time.time) as journal:
+    begun = runs.load(folder).name
+    if args.dry_run and begun:
+        one(args, {"run": begun}, f"Would continue the run {begun}; see `mngr tmr show {begun}`.")
+        return 0
+    started = None if begun else _started(args, repo, folder)
+    with _leaving_nothing(args, folder), Journal(folder, time.time) as journal:
         if started is not None:
             journal.append("run_started", started)
             if args.only == "changed" and not touching.load(args.config.home, repo.path):
@@ -54,28 +59,31 @@ def run(args: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _leaving_nothing(folder: Path) -> Iterator[None]:
+def _leaving_nothing(args: argparse.Namespace, folder: Path) -> Iterator[None]:
     """A run that was declined, or that could not begin, is not a run."""
     try:
         yield
     except (MngrError, OSError):
         _drop_unless_agreed(folder)
         raise
-    _drop_unless_agreed(folder)
+    if _drop_unless_agreed(folder):
+        say(args, "No agent was launched, and nothing is left of the run.")
 
 
-def _drop_unless_agreed(folder: Path) -> None:
+def _drop_unless_agreed(folder: Path) -> bool:
     run = runs.load(folder)
-    if not run.consent and not run.status and not is_at_work(folder):
-        if run.repository and os.path.isdir(run.repository):
-            removing.delete_refs(local_repository(run.repository), run)
-        shutil.rmtree(folder, ignore_errors=True)
+    if run.consent or run.status or is_at_work(folder):
+        return False
+    if run.repository and os.path.isdir(run.repository):
+        removing.delete_refs(local_repository(run.repository), run)
+    shutil.rmtree(folder, ignore_errors=True)
+    return True
 
 
 def resume(args: argparse.Namespace) -> int:
     folder = runs.find(args.config.home, _one_word(args))
     _require_begun(folder)
-    with _leaving_nothing(folder), Journal(folder, time.time) as journal:
+    with _leaving_nothing(args, folder), Journal(folder, time.time) as journal:
         _lift_pause(folder, journal)
         return _work(args, folder, journal)
 
@@ -127,17 +135,23 @@ def _repository(cwd: str) -> Repo:
 
 
 def _folder(args: argparse.Namespace, repo: Repo) -> Path:
-    name = args.name or _fresh_name(args.config.home)
+    name = args.name or _fresh_name(args)
     problem = selecting.run_name_problem(name)
     if problem:
         raise UsageError(f"{name!r}: {problem}")
     return runs.root(args.config.home) / name
 
 
-def _fresh_name(home: str) -> str:
-    day = time.strftime("%m%d", time.gmtime())
-    taken = set(runs.names(home))
-    return next(f"{day}-{n}" for n in range(1, 10_000) if f"{day}-{n}" not in taken)
+def _fresh_name(args: argparse.Namespace) -> str:
+    """What is run, and four digits: `failing-3f2a`, or `e2e-90c1` for all tests of a folder."""
+    word = str(args.only)
+    if word == "all" and len(args.words) == 1:
+        word = selecting.plain_word(Path(args.words[0].partition("::")[0]).stem, 15) or word
+    taken = set(runs.names(args.config.home))
+    while True:
+        name = f"{word}-{secrets.token_hex(2)}"
+        if name not in taken:
+            return name
 
 
 def options(args: argparse.Namespace) -> Options:
@@ -145,6 +159,9 @@ def options(args: argparse.Namespace) -> Options:
         agent_type=args.type,
         agent_args=tuple(args.agent_arg),
         provider=args.provider,
+        agents_per_host=args.agents_per_host,
+        build=tuple(sorted(args.build_arg.items())),
+        start_args=tuple(args.start_arg),
         repeats=args.repeats,
         only=args.only,
         sample=args.sample,
@@ -164,7 +181,7 @@ def _started(args: argparse.Namespace, repo: Repo, folder: Path) -> dict[str, Js
     base = repo.ask("rev-parse", "--verify", f"{args.base or 'HEAD'}^{{commit}}")
     if base is None:
         raise UsageError(f"{args.base!r} is not a commit in {repo.path}")
-    dirty = [] if args.base else changes(repo)
+    dirty = [] if args.base else uncommitted(repo)
     if dirty:  # later nobody's edits disturb it: a run has its base
         told = f"{repo.path} has uncommitted changes, which no agent would see: {dirty[0].path}"
         raise Refused(told, "commit them first")
@@ -244,6 +261,10 @@ def _watching(progress: Progress, folder: Path) -> Callable[[Run], None]:
 
 def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run) -> bool:
     """Asked once, before the first agent; a run that was begun was agreed to."""
+    if args.dry_run:
+        progress.clear()
+        one(args, foreseeing.row(run), foreseeing.in_words(run))
+        return False
     if run.consent or not run.tasks:
         return True
     if not args.quiet:
@@ -256,23 +277,9 @@ def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run
         raise Refused("no agent was launched without your consent", "use --yes") from None
 
 
-def _foreseen(args: argparse.Namespace, repo: Repo, folder: Path) -> int:
-    chosen = options(args)
-    row: dict[str, Json] = {
-        "run": folder.name,
-        "repository": repo.path,
-        "branch": f"tmr/{folder.name}",
-        "options": to_json(chosen),
-    }
-    text = f"Would collect the tests of {repo.path}, run them {chosen.repeats} times, and ask."
-    one(args, row, text)
-    return 0
-
-
 def _told(args: argparse.Namespace, folder: Path, run: Run, repo: Repo) -> int:
     if not run.status:
-        say(args, "No agent was launched, and nothing is left of the run.")
-        return 1
+        return 0 if args.dry_run else 1
     report = publishing.write_report(args, folder)
     if args.pr and run.picks:
         publishing.pull_request(repo, folder, run)

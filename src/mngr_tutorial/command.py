@@ -133,7 +133,14 @@ def _scaffold(args: argparse.Namespace, project: Project) -> int:
         for test in tests
     ]
     columns: list[Column] = ["path", "test", ("line", "TUTORIAL LINE")]
-    rows(args, found, columns, empty="Every block has a test", fields=["path", "test", "line"])
+    rows(
+        args,
+        found,
+        columns,
+        "tests",
+        empty="Every block has a test",
+        fields=["path", "test", "line"],
+    )
     if tests:
         word = "Would add" if args.dry_run else "Added"
         say(args, f"{word} {plural(len(tests), 'test')}.")

@@ -158,7 +158,7 @@ def _report(
         told = [spot.to_json() for spot in spots]
         one(args, {"proposals": [dict(row) for row in table], "confusing": [*told]}, "")
     else:
-        rows(args, table, FIELDS[:3], empty="Nothing was proposed", fields=FIELDS)
+        rows(args, table, FIELDS[:3], "proposals", empty="Nothing was proposed", fields=FIELDS)
     if not args.yes_if_passing and not can_ask(args) and judged:
         warn("nobody could be asked, so nothing was kept; --yes-if-passing keeps what passes")
         return 1

@@ -70,8 +70,7 @@ def asked(
     given = parsed(args.registry, args.config, "create", [*words, "--", *args.agent_arg])
     made, remarks = api.settled(request(given))
     if not made.args and made.type in INCAPABLE:
-        hint = "name its type with --type, or set commands.create.type"
-        raise UsageError("no agent is chosen that could do this", hint)
+        raise _cannot(args, made.type)
     for remark in remarks:
         say(args, f"Note: {remark}")
     return made.replace(
@@ -79,6 +78,20 @@ def asked(
         timeout=args.timeout + BACKSTOP,
         reuse=False,
         headless=False,
+    )
+
+
+def _cannot(args: argparse.Namespace, chosen: str) -> UsageError:
+    """The error for a type that cannot read a prompt, whether it was asked for or not."""
+    if args.type:
+        what = "mends failing tests only" if chosen == "mechanic" else "only runs a command"
+        return UsageError(
+            f"`tutorial {args.verb}` requires a coding agent, and --type {args.type} {what}",
+            "use --type claude, codex or opencode",
+        )
+    return UsageError(
+        f"`tutorial {args.verb}` requires a coding agent, and none is installed or configured",
+        "name one with --type, or set commands.create.type",
     )
 
 

@@ -123,7 +123,7 @@ def _report(
         found_rows = [dict(row) for row in table]
         one(args, {**told, "blocks": [*found_rows], "confusing": [*spots]}, "")
     else:
-        rows(args, table, FIELDS, fields=FIELDS)
+        rows(args, table, FIELDS, "blocks", fields=FIELDS)
     good = sum(each.good for each in found)
     name = job.name
     if good == len(found):

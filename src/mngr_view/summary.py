@@ -101,6 +101,13 @@ def _spending(run: Run) -> Html:
     ]
     if run.ended:
         said.append(f"{lasting(run.ended - run.started)} in all")
+    if run.hosts:
+        hosts = sorted(run.hosts.items())
+        each = ", ".join(f"{name} {lasting(host.seconds)}" for name, host in hosts)
+        total = lasting(sum(host.seconds for host in run.hosts.values()))
+        said.append(f"{total} of {counted(len(hosts), 'host')} ({each})")
+        costs = [host.cost for host in run.hosts.values() if host.cost is not None]
+        said += [f"${sum(costs):.2f} for hosts"] if costs else []
     forecast = [before for _, before, _ in forecasting.compared(run)]
     told = el("p", f"Forecast: {', '.join(forecast)}", class_="meta") if forecast else ""
     return join((el("p", join(said, " · ")), told))
@@ -129,7 +136,7 @@ def _sections(view: View) -> list[Section]:
         ("clusters", "Failures before any agent", *clusters(view)),
         ("repairs", "Repairs of the implementation, best first", *repairs(view)),
         ("expectations", "Expectations changed, for you to decide", *expectations(view)),
-        ("changes", "Changes of tests and documents", *changes(view)),
+        ("changes", "Test and documentation changes", *changes(view)),
         ("needy", "Agents that need you", *needy(view)),
         ("left", "Work that was not taken", *not_taken(view)),
         ("confusing", "Confusing spots", *confusing(view)),

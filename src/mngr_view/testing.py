@@ -199,7 +199,7 @@ def _parts(verdict: Verdict | None) -> list[tuple[str, str]]:
         return []
     return [
         ("Changes of the implementation", verdict.implementation),
-        ("Changes of tests and documents", verdict.other),
+        ("Test and documentation changes", verdict.other),
         ("The changed expectation", verdict.expectation),
     ]
 

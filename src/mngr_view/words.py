@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 from mngr_tmr import ranking
-from mngr_tmr.model import Run, Spending, Task
+from mngr_tmr.costs import Spending
+from mngr_tmr.model import Run, Task
 from mngr_view.markup import Html, el, shortened
 
 ORDER = (

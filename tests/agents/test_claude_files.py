@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mngr.agents import claude_delivery, claude_log
 from mngr.agents.base import Tokens
-from mngr.agents.claude import ClaudeAgent
+from mngr.agents.claude import delivery, log
+from mngr.agents.claude.agent import ClaudeAgent
 
 RECORDED = Path(__file__).parent / "recorded" / "claude"
 PROJECT = "claude/projects/-home-u-repo"
@@ -32,13 +32,13 @@ def files() -> dict[str, bytes]:
         f"{PROJECT}/{TALK}.jsonl": recorded("talk"),
         f"{PROJECT}/{NESTED}.jsonl": recorded("nested"),
         f"{PROJECT}/{TALK}/subagents/agent-a59cb5252e9713fc0.jsonl": recorded("subagent"),
-        claude_log.HISTORY: b'{"display":"nest now"}\n',
-        claude_log.LAUNCH: json.dumps({"input": {"session_id": TALK}}).encode(),
+        log.HISTORY: b'{"display":"nest now"}\n',
+        log.LAUNCH: json.dumps({"input": {"session_id": TALK}}).encode(),
     }
 
 
 def test_the_transcript_is_what_was_said_between_person_and_agent(files: dict[str, bytes]) -> None:
-    turns = claude_log.transcript(files)
+    turns = log.transcript(files)
     said = [(turn.type, turn.text) for turn in turns if turn.type != "tool_result" and turn.text]
     assert said == [
         ("user_message", "nest now"),
@@ -60,31 +60,31 @@ def test_the_transcript_is_what_was_said_between_person_and_agent(files: dict[st
 
 def test_what_a_fork_repeats_is_told_once(files: dict[str, bytes]) -> None:
     forked = {**files, f"{PROJECT}/{OTHER}.jsonl": recorded("talk")}
-    assert claude_log.transcript(forked) == claude_log.transcript(files)
+    assert log.transcript(forked) == log.transcript(files)
 
 
 def test_commands_are_told_as_they_were_typed() -> None:
-    turns = claude_log.transcript({f"{PROJECT}/{NESTED}.jsonl": recorded("commands")})
+    turns = log.transcript({f"{PROJECT}/{NESTED}.jsonl": recorded("commands")})
     said = [turn.text for turn in turns if turn.type == "user_message"]
     assert said == ["/clear", "/compact", "big again", "/compact"]
 
 
 def test_usage_counts_each_answer_once_whoever_asked(files: dict[str, bytes]) -> None:
-    assert claude_log.usage(files) == {
+    assert log.usage(files) == {
         "claude-opus-5-5": Tokens(input=8361, output=85, cache_read=16668, cache_write=70)
     }
     repeated = {**files, f"{PROJECT}/{OTHER}.jsonl": recorded("talk")}
-    assert claude_log.usage(repeated) == claude_log.usage(files)
+    assert log.usage(repeated) == log.usage(files)
     # What its original was answered is not the clone's.
-    cloned = {**files, claude_log.PARENT: recorded("talk")}
-    assert claude_log.usage(cloned)["claude-opus-5-5"].output == 15
+    cloned = {**files, log.PARENT: recorded("talk")}
+    assert log.usage(cloned)["claude-opus-5-5"].output == 15
 
 
 def test_errors_are_neither_said_nor_paid_for() -> None:
     files = {f"{PROJECT}/{TALK}.jsonl": recorded("errors")}
-    said = [each.text for each in claude_log.transcript(files) if each.type == "assistant_message"]
+    said = [each.text for each in log.transcript(files) if each.type == "assistant_message"]
     assert not any("API Error" in text for text in said)
-    assert set(claude_log.usage(files)) == {"claude-opus-5-5"}
+    assert set(log.usage(files)) == {"claude-opus-5-5"}
 
 
 @pytest.mark.parametrize("parent", [False, True])
@@ -106,7 +106,7 @@ def test_the_meter_reads_the_same_with_posix_tools(
     tricky = json.dumps(entry, separators=(",", ":")).encode()
     files |= {f"{PROJECT}/{OTHER}.jsonl": tricky}
     if parent:
-        files |= {claude_log.PARENT: recorded("talk")}
+        files |= {log.PARENT: recorded("talk")}
     for path, data in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(data)
@@ -119,7 +119,7 @@ def test_the_meter_reads_the_same_with_posix_tools(
         read[model] = [int(each) for each in counts]
     expected = {
         model: [used.input, used.output, used.cache_read, used.cache_write]
-        for model, used in claude_log.usage(files).items()
+        for model, used in log.usage(files).items()
     }
     assert read == expected and not done.stderr
 
@@ -140,9 +140,7 @@ def added(*entries: object) -> dict[str, bytes]:
 
 
 def history(*shown: str) -> dict[str, bytes]:
-    return {
-        claude_log.HISTORY: b"".join(json.dumps({"display": x}).encode() + b"\n" for x in shown)
-    }
+    return {log.HISTORY: b"".join(json.dumps({"display": x}).encode() + b"\n" for x in shown)}
 
 
 def user(content: object, **more: object) -> dict[str, object]:
@@ -180,14 +178,14 @@ LATER = {
 def test_a_message_was_taken_when_the_files_say_so(
     text: str, new: dict[str, bytes], expected: str
 ) -> None:
-    assert claude_delivery.seen(text, new) == expected
+    assert delivery.seen(text, new) == expected
 
 
 def test_only_what_was_added_since_is_looked_at() -> None:
     before = {"a": b"one\n", "b": b"two\n"}
     now = {"a": b"one\nmore\n", "b": b"two\n", "c": b"new\n"}
-    assert claude_delivery.fresh(before, now) == {"a": b"more\n", "c": b"new\n"}
-    assert claude_delivery.fresh({"a": b"one\n"}, {"a": b"other"}) == {"a": b"other"}
+    assert delivery.fresh(before, now) == {"a": b"more\n", "c": b"new\n"}
+    assert delivery.fresh({"a": b"one\n"}, {"a": b"other"}) == {"a": b"other"}
 
 
 # whatever stands in the files
@@ -213,18 +211,18 @@ def test_no_file_can_break_what_reads_it(
 ) -> None:
     lines = [json.dumps(entry | {"type": kind}, separators=(",", ":")) for entry, kind in entries]
     data = noise + b"\n" + "\n".join(lines).encode("utf-8", "surrogatepass") + noise
-    files = {f"{PROJECT}/{TALK}.jsonl": data, claude_log.HISTORY: data, claude_log.LAUNCH: data}
-    for turn in claude_log.transcript(files):
+    files = {f"{PROJECT}/{TALK}.jsonl": data, log.HISTORY: data, log.LAUNCH: data}
+    for turn in log.transcript(files):
         assert turn.type in ("user_message", "assistant_message", "tool_result")
-    for model, tokens in claude_log.usage(files).items():
+    for model, tokens in log.usage(files).items():
         assert model and tokens.total >= 0
-    assert claude_delivery.seen("do it", files) in ("", "delivered", "sent", "refused")
+    assert delivery.seen("do it", files) in ("", "delivered", "sent", "refused")
 
 
 @given(st.integers(min_value=0), st.integers(min_value=0))
 def test_a_torn_file_tells_what_is_whole_in_it(start: int, end: int) -> None:
     data = recorded("talk")
-    whole = {turn.id: turn for turn in claude_log.transcript({f"{PROJECT}/{TALK}.jsonl": data})}
+    whole = {turn.id: turn for turn in log.transcript({f"{PROJECT}/{TALK}.jsonl": data})}
     torn = data[start % len(data) : end % len(data)]
-    for turn in claude_log.transcript({f"{PROJECT}/{TALK}.jsonl": torn}):
+    for turn in log.transcript({f"{PROJECT}/{TALK}.jsonl": torn}):
         assert turn.text in whole[turn.id].text

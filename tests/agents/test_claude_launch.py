@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mngr.agents.base import Launch, LaunchContext
-from mngr.agents.claude import ClaudeAgent
-from mngr.agents.claude_launch import LINKS, session_of
+from mngr.agents.claude.agent import ClaudeAgent
+from mngr.agents.claude.launch import LINKS, session_of
 from mngr.records import AgentRecord, Worker
 from mngr.state import Evidence
 
@@ -46,7 +46,7 @@ def record(*argv: str, **changes: object) -> AgentRecord:
         launch_time=1.0,
         worker=Worker(machine="m", pid=1, start="s"),
     )
-    return base.replace(**changes)
+    return base.updated(changes)
 
 
 def first(*argv: str, prompt: str = "", **context: object) -> Launch:
@@ -253,8 +253,9 @@ def test_on_this_machine_it_has_what_the_user_has(settled: Path) -> None:
     assert "claude/.credentials.json" not in launch.files
 
 
-def test_to_another_machine_goes_the_login_but_no_other_secret(settled: Path) -> None:
-    launch = first(local=False)
+def test_to_another_machine_goes_the_login_if_asked_but_no_other_secret(settled: Path) -> None:
+    assert "claude/.credentials.json" not in first(local=False).files
+    launch = first(local=False, record=record(pass_login=True))
     login = (settled / ".credentials.json").read_bytes()
     assert launch.files.pop("claude/.credentials.json") == (login, 0o600)
     assert "CLAUDE_SECURESTORAGE_CONFIG_DIR" not in launch.env
@@ -262,7 +263,7 @@ def test_to_another_machine_goes_the_login_but_no_other_secret(settled: Path) ->
     assert b"secret" not in everything and b"beep" not in everything
     assert written(launch, "settings.json")["permissions"] == SETTINGS["permissions"]
     # With a key of its own it needs no login.
-    keyed = first(local=False, env={"ANTHROPIC_API_KEY": "k"})
+    keyed = first(local=False, record=record(pass_login=True), env={"ANTHROPIC_API_KEY": "k"})
     assert "claude/.credentials.json" not in keyed.files
 
 

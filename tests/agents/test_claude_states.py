@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.agents.base import Delivery
-from mngr.agents.claude import ClaudeAgent
+from mngr.agents.claude.agent import ClaudeAgent
 from mngr.events import iso
 from mngr.records import AgentRecord, Started, Worker
 from mngr.state import Evidence
@@ -286,7 +286,7 @@ SIGNAL = st.fixed_dictionaries(
 def test_no_signal_can_break_a_listing(
     said: dict[str, object], word: str, noise: bytes, status: object
 ) -> None:
-    found = evidence(word, tail=noise).replace(signals=said)
+    found = evidence(word, tail=noise).updated({"signals": said})
     odd = json.dumps({"status": word, "startedAt": 1 << 52, "statusUpdatedAt": status}).encode()
     for each in (found, found.replace(status=odd), found.replace(status=noise)):
         assert iso(CLAUDE.signals(each).since)

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.agents import codex_home, codex_rollout
 from mngr.agents.base import LaunchContext, Tokens
-from mngr.agents.codex import CodexAgent, options
+from mngr.agents.codex import home as codex_home
+from mngr.agents.codex import rollout as codex_rollout
+from mngr.agents.codex.agent import CodexAgent, options
 from mngr.errors import UsageError
 from mngr.records import AgentRecord
 from mngr.state import Evidence
@@ -441,12 +442,13 @@ def test_a_profile_of_the_users_own_is_refused(home: Path) -> None:
             CODEX.prepare(context(argv=words))
 
 
-def test_the_login_is_linked_here_and_copied_elsewhere(home: Path) -> None:
+def test_the_login_is_linked_here_and_copied_elsewhere_if_asked(home: Path) -> None:
     (home / "auth.json").write_text("{}")
     here = CODEX.prepare(context())
     assert here.links["codex/auth.json"] == str(home / "auth.json")
     assert "codex/auth.json" not in here.files and "signals/Login.json" not in here.files
-    there = CODEX.prepare(context().replace(local=False))
+    assert "codex/auth.json" not in CODEX.prepare(context().replace(local=False)).files
+    there = CODEX.prepare(context(pass_login=True).replace(local=False))
     assert there.files["codex/auth.json"] == (b"{}", 0o600)
     assert "codex/auth.json" not in there.links
 

@@ -181,6 +181,7 @@ def test_the_real_codex_does_what_the_script_says(local: Cli, server: ModelServe
     assert told["cached_input_tokens"] == served.cache_read
 
 
+@pytest.mark.soak
 def test_the_real_opencode_does_what_the_script_says(local: Cli, server: ModelServer) -> None:
     spare_the_plugins(local.user_home / ".config" / "opencode")
     poem = {"filePath": str(local.repo / "poem"), "content": "roses are red\n"}

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.agents import opencode_talk as talk
 from mngr.agents.base import Delivery, LaunchContext, Tokens
-from mngr.agents.opencode import OpenCodeAgent, options
+from mngr.agents.opencode import talk
+from mngr.agents.opencode.agent import OpenCodeAgent, options
 from mngr.errors import UsageError
 from mngr.records import AgentRecord, Started
 from mngr.state import Evidence
@@ -283,7 +283,9 @@ def test_elsewhere_the_users_login_and_settings_come_along(
         monkeypatch.setenv(variable, str(tmp_path))
         (tmp_path / "opencode").mkdir(exist_ok=True)
         (tmp_path / "opencode" / name).write_text(f"of {name}")
-    here, there = OPENCODE.prepare(context()), OPENCODE.prepare(context().replace(local=False))
+    here, away = OPENCODE.prepare(context()), context(pass_login=True).replace(local=False)
+    assert OPENCODE.prepare(context().replace(local=False)).env == here.env
+    there = OPENCODE.prepare(away)
     assert there.env == {**here.env, "OPENCODE_AUTH_CONTENT": "of auth.json"}
     assert there.files["opencode/opencode.jsonc"] == (b"of opencode.jsonc", 0o600)
     assert "opencode/opencode.jsonc" not in here.files

@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 from typing import TypeAlias
 
-from mngr.agents import opencode_talk as talk
 from mngr.agents.base import Tokens
-from mngr.agents.opencode_plugin import plugin
+from mngr.agents.opencode import talk
+from mngr.agents.opencode.plugin import plugin
 from mngr.struct import Json
 
 DRIVER = """

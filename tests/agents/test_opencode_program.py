@@ -16,6 +16,7 @@ def opencode(local: Cli) -> Iterator[Stage]:
         yield ready
 
 
+@pytest.mark.soak
 def test_one_run_without_a_screen(opencode: Stage) -> None:
     server, cli = opencode.server, opencode.cli
     server.on("once:", say="Looking.", run="echo made > made").then(say="It is made.")

@@ -43,5 +43,5 @@ def test_each_message_to_a_busy_agent_arrives_once_and_in_order(claude: Stage) -
         assert heard == [f"{name}-{number:02d}" for number in range(EACH)]
         for result in results[name]:
             result.ok()
-    queued = [each for sent in results.values() for each in sent if "queued" in each.err]
+    queued = [each for sent in results.values() for each in sent if "queued" in each.out]
     assert len(queued) > EACH * len(AGENTS) / 2, "they were not busy"

@@ -16,7 +16,7 @@ def test_a_question_is_shown_and_answered_both_ways(mngr: Cli) -> None:
     scribe(mngr, "foo", *NONE, "-m", "ask to run \x27rm -rf x\x27")
     assert mngr.agent("foo")["state_reason"] == "permission: to run 'rm -rf x'"
     assert mngr("answer", "foo").ok().out == "to run 'rm -rf x'\n"
-    (row,) = mngr("answer", "--all-pending", "--format", "json").ok().json()
+    (row,) = mngr("answer", "--all-pending", "--format", "json").ok().json()["agents"]
     assert (row["name"], row["question"]) == ("foo", "to run 'rm -rf x'")
     mngr("message", "foo", "-m", "y").fails(1, "waits for an answer", "mngr answer foo")
     assert mngr("answer", "foo", "--allow", "--dry-run").ok().out == "to run 'rm -rf x'\n"
@@ -27,7 +27,7 @@ def test_a_question_is_shown_and_answered_both_ways(mngr: Cli) -> None:
     asking = mngr("message", "foo", "-m", "ask again", "--wait")
     asking.fails(1, "foo waits (permission: again)", "mngr answer foo")
     assert asking.out == ""
-    assert mngr("answer", "foo", "no").ok().err.startswith("foo: denied; it is ")
+    assert mngr("answer", "foo", "no").ok().out.startswith("Denied foo; it is ")
     until(lambda: mngr.agent("foo")["state_reason"] == "end_of_turn", timeout=30)
     said = mngr("transcript", "foo", "--role", "tool", "--format", "{text}").ok().out
     assert said == "to run 'rm -rf x': allowed\nagain: denied\n"

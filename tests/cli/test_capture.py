@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.support.cli import Cli, until
+from tests.support.cli import Cli, has_looked, until
 
 
 def test_the_screen_in_all_its_forms(mngr: Cli) -> None:
@@ -16,7 +16,12 @@ def test_the_screen_in_all_its_forms(mngr: Cli) -> None:
     assert "\x1b[31mred" in mngr("capture", "foo", "--full", "--ansi").ok().out
     until(lambda: "from the side" in mngr("capture", "foo", "--window", "side").out)
     row = mngr("capture", "foo", "--format", "json").ok().json()
-    assert row == {"agent": "foo", "window": "agent", "screen": screen}
+    assert row == {
+        "id": mngr.agent("foo")["id"],
+        "name": "foo",
+        "window": "agent",
+        "screen": screen,
+    }
     mngr("stop", "foo").ok()
     assert mngr("capture", "foo").ok().out.endswith("100\nend\n")
     assert mngr("capture", "foo", "--full").ok().out == full
@@ -29,3 +34,16 @@ def test_wrong_use_is_named(local: Cli) -> None:
     local("capture", "foo", "--window", "sid").fails(4, "no window 'sid'", "'side'")
     local("capture", "foo", "bar").fails(2, "unexpected argument 'bar'")
     local("capture", "foo:x").fails(2, "names a path")
+
+
+def test_the_last_lines_of_a_program_that_has_ended_are_there(local: Cli) -> None:
+    """Its `exit` comes first, then tmux reads what is left: here that waits for us."""
+    ended = 's/"pid":[0-9]*/"code":0/; s/}/,"cause":""}/'
+    write = f"cd \"$MNGR_AGENT_STATE_DIR\"; sed '{ended}' started > .e && mv .e exit"
+    rest = "until [ -e go ]; do sleep 0.02; done; echo last"
+    local.create("foo", "--", "sh", "-c", f"echo first; {write}; {rest}")
+    until((local.state_dir("foo") / "exit").exists)
+    capturing = local.start("capture", "foo")
+    until(lambda: capturing.poll() is not None or has_looked(capturing, faults=1500))
+    (local.state_dir("foo") / "go").touch()
+    assert capturing.communicate(timeout=30)[0] == b"first\nlast\n"

@@ -31,11 +31,11 @@ def test_a_clone_has_the_same_work_program_labels_and_variables(mngr: Cli) -> No
         ),
     )
     done = mngr("clone", "foo", "bar", "--label", "attempt=2").ok()
-    assert done.err.splitlines()[-1].startswith("Cloned foo as bar: ")
+    assert done.out == "Cloned foo as bar; it is RUNNING.\n"
     made, copy = mngr.agent("bar"), mngr.work_dir("bar")
     assert work_of(copy) == work_of(work)
     assert mngr.git("rev-parse", "HEAD", cwd=copy) == mngr.git("rev-parse", "HEAD", cwd=work)
-    assert made["labels"] == {"team": "web", "attempt": "2"} and made["project"] == "p"
+    assert made["labels"] == {"project": "p", "team": "web", "attempt": "2"}
     assert made["command"] == mngr.agent("foo")["command"]
     assert mngr.git("branch", "--show-current", cwd=copy) == "mngr/bar"
     until((mngr.state_dir("bar") / "odd").exists)
@@ -46,11 +46,12 @@ def test_a_clone_has_the_same_work_program_labels_and_variables(mngr: Cli) -> No
     assert not (work / "only here").exists()
 
 
+@pytest.mark.dear
 def test_options_of_create_change_what_the_clone_is(mngr: Cli) -> None:
     busy(mngr)
     mngr("clone", "foo", "bar", "--branch", ":side", "--", "sleep", "2000").ok()
     made = mngr.agent("bar")
-    assert made["command"] == ["sleep", "2000"] and made["initial_branch"] == "side"
+    assert made["argv"] == ["sleep", "2000"] and made["initial_branch"] == "side"
     row = mngr("clone", "foo", "--format", "json").ok().json()
     assert row["name"] == "foo-2" and row["clone_of"] == mngr.agent("foo")["id"]
     planned = mngr("clone", "foo-2", "--dry-run").ok().out
@@ -124,17 +125,17 @@ def test_migrating_moves_the_work_and_the_original_can_come_back(both: Cli, tran
         work = busy(both, "foo", "--transfer", transfer, "--label", "a=b")
         then, tip = work_of(work), both.git("rev-parse", "HEAD", cwd=work)
         original = both.agent("foo")["id"]
-        assert "Would move foo to bare." in both("migrate", "foo", "bare", "--dry-run").ok().err
+        assert "Would move foo to bare." in both("migrate", "foo", "bare", "--dry-run").ok().out
         done = both("migrate", "foo", "bare").ok()
-        assert "Moved foo to bare" in done.err
+        assert "Moved foo to bare" in done.out
         assert hosts(both) == {"foo": "bare"}
         made = both.agent("foo")
-        assert made["state"] == "RUNNING" and made["labels"] == {"a": "b"}
+        assert made["state"] == "RUNNING" and made["labels"]["a"] == "b"
         there = both.work_dir("foo")
         assert str(there).startswith(str(both.base / "bare"))
         assert work_of(there) == then and both.git("rev-parse", "HEAD", cwd=there) == tip
         assert not work.exists()
-        assert "foo is on bare already" in both("migrate", "foo", "bare").ok().err
+        assert "foo is on bare already" in both("migrate", "foo", "bare").ok().out
         both("restore", original, "--as", "back").ok()
         assert work_of(both.work_dir("back")) == then
     finally:

@@ -32,6 +32,10 @@ def furnished(tmp_path: Path) -> str:
         folder = Path(agent_dir(str(world), f"agent-{number:032x}"))
         folder.mkdir(parents=True)
         (folder / "agent.1.json").write_bytes(encode(record(f"agent-{number:032x}", name)))
+    (world / "trash" / f"agent-{9:032x}").mkdir(parents=True)
+    (world / "trash" / f"agent-{9:032x}" / "trash.json").write_text('{"name": "gone"}')
+    (world / "tmr" / "nightly").mkdir(parents=True)
+    (world / "tmr" / "nightly" / "journal.jsonl").write_text("")
     (world / "settings.toml").write_text("[create_templates.tall]\nheight = 90\n")
     program = tmp_path / "bin" / "mngr"
     program.parent.mkdir()
@@ -95,6 +99,16 @@ def candidates(home: str, *words: str) -> list[str]:
         ("completion z", ["zsh"]),
         ("help comp", ["completion"]),
         ("help list ", []),
+        ("list --fields name,host.na", ["name,host.name"]),
+        ("list --sort=exit", ["--sort=exit_code"]),
+        ("list --type com", ["command"]),
+        ("create -t t", ["tall"]),
+        ("restore g", ["gone"]),
+        ("plugin disable tut", ["tutorial"]),
+        ("tmr unp", ["unpause"]),
+        ("tmr show n", ["nightly"]),
+        ("tmr run n", []),
+        ("stop --agent bet", ["beta"]),
     ],
 )
 def test_candidates_fit_where_the_cursor_is(home: str, line: str, expected: list[str]) -> None:
@@ -105,6 +119,14 @@ def test_every_command_is_a_candidate_with_its_help(home: str) -> None:
     out = mngr(home, "__complete", "--", "").stdout
     assert "list\tshow every agent, everywhere\n" in out
     assert "kite\tfly a kite\n" in out
+
+
+def test_descriptions_are_sentences_and_not_templates(home: str) -> None:
+    for command in ("tmr", "create", "list", "tutorial"):
+        out = mngr(home, "__complete", "--", command, "--").stdout
+        assert "%(" not in out and "('" not in out, out
+    only = mngr(home, "__complete", "--", "tmr", "--only").stdout
+    assert only.startswith("--only\twhich tests get an agent: all, ")
 
 
 def test_file_names_are_left_to_the_shell(home: str) -> None:
@@ -224,6 +246,9 @@ def shell(
         ("mngr kite be", "mngr kite beta "),
         ("mngr kite -t t", "mngr kite -t tall "),
         ("mngr config get tra", "mngr config get trash.keep "),
+        ("mngr list --fields name,host.na", "mngr list --fields name,host.name "),
+        ("mngr tmr show nig", "mngr tmr show nightly "),
+        ("mngr restore go", "mngr restore gone "),
         ("mngr -S tra", "mngr -S trash.keep="),
         ("mngr kite --plan pla", "mngr kite --plan plans.txt "),
         ("mngr kite beta -- pla", "mngr kite beta -- plans.txt "),
@@ -245,7 +270,7 @@ def test_tab_lists_what_is_possible_in_a_real_shell(shell: Shell) -> None:
     ("typed", "expected"),
     [
         ("mngr cre", ["create\tmake an agent: its work directory, its launch, and attach"]),
-        ("mngr kite --wi", ["--wind\tfrom where"]),
+        ("mngr kite --wi", ["--wind\tfrom where (north, north-east, south)"]),
         ("mngr kite --wind n", ["north", "north-east"]),
         ("mngr kite --wind=so", ["--wind=south"]),
         ("mngr kite alp", ["alpha", "alphabet"]),
@@ -254,6 +279,9 @@ def test_tab_lists_what_is_possible_in_a_real_shell(shell: Shell) -> None:
         ("mngr config get tra", ["trash.keep\thow long a destroyed agent can be restored"]),
         ("mngr kite --plan pla", ["plans.txt"]),
         ("mngr completion ", ["bash", "fish", "zsh"]),
+        ("mngr list --fields name,host.na", ["name,host.name"]),
+        ("mngr tmr show n", ["nightly"]),
+        ("mngr restore g", ["gone"]),
     ],
 )
 def test_fish_completes(home: str, typed: str, expected: list[str]) -> None:

@@ -122,8 +122,8 @@ def test_get_tells_an_unset_key_from_an_unknown_one(mngr: Shell) -> None:
 
 def test_set_creates_a_private_file_and_get_reads_it_back(mngr: Shell) -> None:
     done = mngr("set", "trash.keep", "30d")
-    assert done.stdout == ""
-    assert done.stderr == f"set trash.keep in {mngr.user_file}\n"
+    assert done.stderr == ""
+    assert done.stdout == f"set trash.keep in {mngr.user_file}\n"
     assert mngr.ok("get", "trash.keep") == "30d\n"
     assert mngr.user_file.stat().st_mode & 0o777 == 0o600
     assert mngr.user_file.parent.stat().st_mode & 0o777 == 0o700
@@ -190,7 +190,20 @@ def test_unset_goes_back_to_the_default(mngr: Shell) -> None:
 
 def test_unset_of_a_value_from_elsewhere_names_that_place(mngr: Shell) -> None:
     mngr.ok("set", "--scope", "project", "tmux.width", "90")
-    assert f"it comes from {mngr.project_file}" in mngr.fails(4, "unset", "tmux.width")
+    told = mngr.fails(4, "unset", "--scope", "user", "tmux.width")
+    assert f"it comes from {mngr.project_file}" in told
+
+
+def test_in_a_project_with_a_folder_of_its_own_settings_go_there(mngr: Shell) -> None:
+    assert mngr("set", "tmux.width", "90").stdout == f"set tmux.width in {mngr.user_file}\n"
+    mngr.project_file.parent.mkdir()
+    assert mngr("set", "tmux.width", "91").stdout == f"set tmux.width in {mngr.project_file}\n"
+    assert mngr.ok("path") == f"{mngr.project_file}\n"
+    token = ("providers.box.api_token", "hunter2")
+    assert mngr("set", *token).stdout == f"set {token[0]} in {mngr.user_file}\n"
+    for file in (mngr.project_file, mngr.user_file):
+        assert mngr("unset", "tmux.width").stdout == f"unset tmux.width in {file}\n"
+    assert mngr.ok("get", "tmux.width") == "200\n"
 
 
 def test_unset_takes_out_a_key_that_is_unknown(mngr: Shell) -> None:
@@ -202,7 +215,7 @@ def test_unset_takes_out_a_key_that_is_unknown(mngr: Shell) -> None:
 
 def test_a_dry_run_changes_nothing(mngr: Shell) -> None:
     done = mngr("set", "trash.keep", "1d", "--dry-run")
-    assert done.stderr == f"would set trash.keep in {mngr.user_file}\n"
+    assert done.stdout == f"would set trash.keep in {mngr.user_file}\n"
     assert not mngr.user_file.parent.exists()
     mngr.ok("set", "trash.keep", "1d")
     mngr.ok("unset", "trash.keep", "--dry-run")

@@ -53,13 +53,26 @@ def test_without_a_name_one_chooses_from_a_list(local: Cli) -> None:
             screen.keys("C-b", "d")
             screen.shows("[detached")
             screen.type("clear")
-        wrong = {"9": "no number 9", "baz": "did you mean 'bar'?", "": "none chosen"}
-        for answer, told in wrong.items():
-            screen.mngr("connect")
-            screen.shows("Which one?")
+        local.create("bare", "--", "cat")
+        screen.mngr("connect")
+        mistakes = {
+            "9": "there is no number 9",
+            "baz": "did you mean 'bar'?",
+            "b": "'b' is the start of bar, bare; type more of the name",
+        }
+        for asked, (answer, told) in enumerate(mistakes.items(), start=1):
+            until(lambda asked=asked: screen.text().count("Which one?") == asked)  # type: ignore[misc]
             screen.type(answer)
             screen.shows(told)
-            screen.type("clear")
+        screen.type("f")
+        screen.shows("I am foo", "[foo]")
+        screen.keys("C-b", "d")
+        screen.shows("[detached")
+        screen.type("clear")
+        screen.mngr("connect")
+        screen.shows("Which one?")
+        screen.type("")
+        screen.shows("no agent was chosen")
 
 
 def test_inside_an_agent_the_terminal_switches_to_the_other(mngr: Cli) -> None:
@@ -84,6 +97,52 @@ def test_a_connect_command_needs_no_terminal(mngr: Cli) -> None:
     assert name == "foo"
     assert f"attach-session -r -t '={mngr.agent('foo')['id']}'" in argv
     mngr("connect", "foo", "--connect-command", "exit 3").fails(1, "exit code 3")
+
+
+def test_a_connect_command_knows_the_session_and_runs_for_a_living_agent_only(mngr: Cli) -> None:
+    mngr.create("foo")
+    command = 'tmux -S "$MNGR_TMUX_SOCKET" has-session -t "=$MNGR_SESSION_NAME" && echo there'
+    assert mngr("connect", "foo", "--connect-command", command).ok().out == "there\n"
+    mngr("stop", "foo").ok()
+    stopped = mngr("connect", "foo", "--no-start", "--connect-command", "echo ran")
+    stopped.fails(1, "foo is STOPPED", "mngr start foo")
+    assert stopped.out == ""
+
+
+def test_a_configured_connect_command_may_call_connect(local: Cli) -> None:
+    local.create("foo", "--", "sh", "-c", "echo I am foo; exec cat")
+    calls = local.base / "calls"
+    connect = shlex.join(local.argv("connect"))
+    command = f'echo "$MNGR_AGENT_NAME" >> {calls}; {connect} "$MNGR_AGENT_NAME"'
+    local("config", "set", "--scope", "user", "commands.connect.connect_command", command).ok()
+    with Screen(local) as screen:
+        screen.mngr("connect", "foo")
+        screen.shows("I am foo", "[foo]")
+    assert calls.read_text() == "foo\n"
+
+
+def test_the_hint_knows_of_a_tmux_around_ours(local: Cli) -> None:
+    local.create("foo", "--", "cat")
+    with Screen(local) as screen:
+        screen.mngr("connect", "foo")
+        screen.shows("detach: C-b d (C-b C-b d if your tmux uses C-b)")
+    status = ("display-message", "-p", "#{E:status-right}")
+    assert local.tmux(*status) == "detach: C-b d\n"
+    local.tmux("set-option", "-g", "prefix", "C-a")
+    assert local.tmux(*status) == "detach: C-a d\n"
+
+
+def test_colours_and_mouse_work_and_the_users_tmux_settings_win(local: Cli) -> None:
+    local.controller_home.mkdir()
+    (local.controller_home / "tmux.user.conf").write_text("set -g prefix C-a\n")
+    red = r"printf '\033[38;2;250;1;2m%s\033[0m\n' \"$COLORTERM\""
+    local.create("foo", "--", "sh", "-c", f"{red}; exec cat")
+    assert local.tmux("show-options", "-gv", "mouse") == "on\n"
+    assert local.tmux("show-options", "-gv", "prefix") == "C-a\n"
+    with Screen(local, {"COLORTERM": "truecolor"}) as screen:
+        screen.mngr("connect", "foo")
+        screen.shows("truecolor", "detach: C-a d")
+        assert "38;2;250;1;2m" in screen.tmux("capture-pane", "-p", "-e")
 
 
 def test_wrong_use_is_named(local: Cli) -> None:

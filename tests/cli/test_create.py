@@ -40,14 +40,24 @@ def test_an_agent_runs_in_a_worktree_on_a_branch_of_its_own(mngr: Cli) -> None:
     done = mngr("create", "foo", "--format", "json", "--", "sleep", "1000").ok()
     agent = mngr.agent("foo")
     assert done.json() == {
+        "id": agent["id"],
+        "name": "foo",
         "agent_id": agent["id"],
         "agent_name": "foo",
         "host_id": agent["host"]["id"],
         "host_name": agent["host"]["name"],
         "state": "RUNNING",
     }
-    assert done.err.splitlines() == ["foo is RUNNING (process is alive)", "Done."]
+    assert done.err == ""
     work = Path(agent["work_dir"])
+    said = mngr("create", "bar", "--", "sleep", "1000").ok()
+    assert said.out == "Created bar; it is RUNNING.\n"
+    assert said.err.splitlines() == [
+        "branch  mngr/bar",
+        f"path    {mngr.work_dir('bar')}",
+        "next    mngr connect bar",
+    ]
+    assert mngr("destroy", "bar", "-q").ok().out.startswith("agent-")
     assert mngr.git("branch", "--show-current", cwd=work) == "mngr/foo"
     assert mngr.git("rev-parse", "HEAD", cwd=work) == mngr.git("rev-parse", "HEAD")
     assert work.parent == mngr.home / "worktrees"
@@ -59,8 +69,7 @@ def test_how_a_fast_command_ends_is_not_a_failure_of_create(mngr: Cli) -> None:
     for code, state in ((0, "DONE"), (3, "FAILED")):
         name = f"end-{code}"
         done = mngr("create", name, "--", "sh", "-c", f"exit {code}").ok()
-        assert done.err.splitlines()[-1] == "Done."
-        assert done.err.startswith(f"{name} is ")
+        assert done.out.startswith(f"Created {name}; it is ")
         until(lambda name=name, state=state: mngr.state(name) == state)  # type: ignore[misc]
         assert mngr.agent(name)["exit_code"] == code
 
@@ -78,7 +87,7 @@ def test_a_missing_program_is_refused_before_anything_is_made(mngr: Cli, program
     failed.fails(
         1, f"command not found: {program}", str(mngr.provider).replace("local", "localhost")
     )
-    assert (failed.out, "Done." in failed.err) == ("", False)
+    assert failed.out == ""
     assert left(mngr) == ("", [], [], "")
     mngr("create", "foo", "--foreground", "--", program).fails(127, "command not found")
     mngr.create("foo")
@@ -124,6 +133,7 @@ def test_a_program_missing_from_the_work_directory_leaves_nothing_that_holds_the
     assert mngr.agent("foo")["initial_branch"] == "mngr/foo"
 
 
+@pytest.mark.dear
 def test_in_a_subdirectory_the_agent_starts_there(mngr: Cli) -> None:
     sub = mngr.write("pkg/deep er/x", "x").parent
     mngr.commit("a package")
@@ -184,6 +194,7 @@ def test_the_environment_is_what_was_promised_and_nothing_else(mngr: Cli) -> Non
     }
     assert {key: found[key] for key in own} == own
     basics = {"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TERM", "TZ", "TMPDIR", "PWD"}
+    basics |= {"COLORTERM"}
     allowed = basics | own.keys() | given.keys() | HOSTILE.keys() | {"E"}
     extra = {key for key in found if key not in allowed and not key.startswith("LC_")}
     assert extra <= {"SHLVL", "_"}  # where sh is bash
@@ -196,13 +207,25 @@ def test_the_environment_is_what_was_promised_and_nothing_else(mngr: Cli) -> Non
     assert (mngr.state_dir("foo") / "env").stat().st_mode & 0o77 == 0
 
 
+def test_a_clean_tree_has_no_changes_to_carry_to_another_base(local: Cli) -> None:
+    first = local.git("rev-parse", "HEAD")
+    local.git("checkout", "-q", "-b", "other")
+    local.write("more", "more\n")
+    local.commit("second")
+    local.create("foo", "--no-ensure-clean", "--branch", "main:mngr/*")
+    assert local.git("rev-parse", "HEAD", cwd=local.work_dir("foo")) == first
+    local.write("notes", "mine\n")
+    refused = local("create", "bar", "--no-ensure-clean", "--branch", "main:mngr/*", "--", "cat")
+    refused.fails(2, "uncommitted changes need the current commit", "drop BASE")
+
+
 def test_arguments_reach_the_program_byte_for_byte(mngr: Cli) -> None:
     words = [*HOSTILE.values(), "-", "--", "*", "~", "!!"]
     mngr.create("foo", "--", "sh", "-c", 'printf "%s\\0" "$@" > .out; mv .out out', "sh", *words)
     until((mngr.work_dir("foo") / "out").exists)
     found = (mngr.work_dir("foo") / "out").read_bytes().split(b"\0")[:-1]
     assert found == [os.fsencode(word) for word in words]
-    assert mngr.agent("foo")["command"][4:] == words
+    assert mngr.agent("foo")["argv"][4:] == words
 
 
 def test_nothing_of_the_user_is_touched(local: Cli) -> None:
@@ -238,7 +261,7 @@ def test_an_agent_can_be_given_windows_files_and_preparations(mngr: Cli) -> None
     assert os.access(work / "bin/tool", os.X_OK)
     windows = mngr.tmux("list-windows", "-t", agent["id"], "-F", "#W #{window_width}")
     assert windows.splitlines() == ["agent 91", "one 91", "two 91"]
-    assert (agent["labels"], agent["project"]) == ({"k": "v=w"}, "p")
+    assert (agent["labels"], agent["project"]) == ({"project": "p", "k": "v=w"}, "p")
     failing = mngr("create", "bar", "--provision-command", "exit 4", "--", "true")
     failing.fails(1, "provisioning failed", "exit 4")
     assert [each["name"] for each in mngr("list", "--format", "json").json()["agents"]] == ["foo"]
@@ -286,13 +309,14 @@ def test_reuse_starts_what_has_ended_and_leaves_alone_what_runs(mngr: Cli) -> No
     until(lambda: runs.exists() and runs.read_text() == "x\n")
     same = ("--", "sh", "-c", "echo x >> runs; exec cat")
     again = mngr("create", "foo", "--reuse", "-m", "hello", *same).ok()
-    assert "Reusing foo." in again.err
+    assert "Reused foo; it is RUNNING" in again.out
     until(lambda: "hello" in mngr("capture", "foo").out)
     mngr("stop", "foo").ok()
     mngr("create", "foo", "--reuse").ok()
     until(lambda: runs.read_text() == "x\nx\n")
 
 
+@pytest.mark.dear
 def test_reuse_refuses_an_agent_that_is_not_what_was_asked_for(mngr: Cli) -> None:
     other = mngr.base / "other"
     other.mkdir()
@@ -351,7 +375,7 @@ def test_templates_stack_below_the_options_and_above_the_settings(local: Cli) ->
     local.create("both", "-t", "base", "-t", "top", "--label", "c=3", "--env", "X=flag")
     both = local.agent("both")
     assert both["project"] == "base"
-    assert both["labels"] == {"a": "1", "b": "2", "c": "3"}
+    assert both["labels"] == {"project": "base", "a": "1", "b": "2", "c": "3"}
     assert "export X='flag'" in (local.state_dir("both") / "env").read_text()
     local.create("over", "-t", "base", "--project", "flag")
     assert local.agent("over")["project"] == "flag"
@@ -383,7 +407,7 @@ def test_types_can_be_derived_from_others_in_the_settings(local: Cli) -> None:
         """
     )
     local("create", "foo", "child", "--env", "FROM=flag", "--no-connect", "--", "last").ok()
-    assert local.agent("foo")["command"] == ["printf", "%s|", "a b", "c", "d e", "last"]
+    assert local.agent("foo")["argv"] == ["printf", "%s|", "a b", "c", "d e", "last"]
     until(lambda: "a b|c|d e|last|" in local("capture", "foo").out)
     env = (local.state_dir("foo") / "env").read_text()
     assert "export FROM='flag'" in env
@@ -393,6 +417,9 @@ def test_types_can_be_derived_from_others_in_the_settings(local: Cli) -> None:
     local("create", "bar", "round").fails(2, "derived from itself")
     local("create", "bar", "orphan").fails(2, "'comand' (parent of 'orphan')", "'command'")
     local("create", "bar", "printer", "--type", "child").fails(2, "disagree")
+    settings = {"MNGR__COMMANDS__CREATE__TYPE": "child"}
+    chosen = local("create", "bar", "printer", "--dry-run", "--format", "json", env=settings).ok()
+    assert chosen.json()["argv"] == ["printf", "%s|", "a b"]
 
 
 def test_a_connect_command_runs_without_a_terminal_and_learns_what_to_do(mngr: Cli) -> None:
@@ -451,7 +478,7 @@ def test_a_dry_run_says_what_would_be_and_changes_nothing(mngr: Cli) -> None:
     assert "mngr/bar" in said.out
     assert "make 'a b'" in said.out
     row = mngr("create", "bar", "--dry-run", "--format", "json", "--", "true").ok().json()
-    assert (row["agent_name"], row["branch"], row["command"]) == ("bar", "mngr/bar", ["true"])
+    assert (row["agent_name"], row["branch"], row["argv"]) == ("bar", "mngr/bar", ["true"])
     mngr("create", "foo", "--dry-run", "--", "true").fails(1, "'foo' is taken")
     assert "Would reuse foo" in mngr("create", "foo", "--dry-run", "--reuse").ok().out
     assert "mngr/bar" not in mngr.git("branch", "--list", "mngr/*")
@@ -478,7 +505,7 @@ def test_on_a_terminal_it_attaches_and_the_message_may_be_written_meanwhile(loca
         screen.keys("C-b", "d")
         screen.shows("[detached")
         screen.mngr("create", "bar", "--no-connect", "--", "cat")
-        screen.shows("bar is RUNNING (process is alive)", "Done.")
+        screen.shows("Created bar; it is RUNNING", "next    mngr connect bar")
         screen.mngr("create", "quick", "--", "no-such-program")
         screen.shows("command not found: no-such-program")
         editor.write_text("#!/bin/sh\nexit 3\n")

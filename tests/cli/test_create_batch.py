@@ -71,8 +71,8 @@ def test_each_line_is_an_agent_and_a_bad_line_stops_no_other(mngr: Cli) -> None:
         assert words in errors[number], errors[number]
     assert "taken" in errors[17 if 1 in good else 1]
     agents = {agent["name"]: agent for agent in mngr("list", "--format", "json").json()["agents"]}
-    assert agents["two"]["labels"] == {"all": "1", "x": "2"}
-    assert agents["two"]["command"] == ["cat"]
+    assert agents["two"]["labels"] == {"project": "repo", "all": "1", "x": "2"}
+    assert agents["two"]["argv"] == ["cat"]
     assert rows[3]["agent_id"] == agents["two"]["id"]
     until(lambda: "hi two\nhi two" in mngr("capture", "two").out)
     until(lambda: "again" in mngr("capture", "fix-the-flaky-test-please-again").out)
@@ -109,7 +109,7 @@ def test_a_line_may_name_templates_and_a_dry_run_makes_nothing(local: Cli) -> No
     rows = results(local(*words, "--", "cat", input=lines))
     assert "unknown template 'nope'" in str(rows[2]["error"])
     assert local.agent("a")["project"] == "from-t"
-    assert local.agent("a")["labels"] == {"t": "1", "c": "1"}
+    assert local.agent("a")["labels"] == {"project": "from-t", "t": "1", "c": "1"}
 
 
 def test_ctrl_c_begins_nothing_more_and_leaves_whole_agents(local: Cli) -> None:

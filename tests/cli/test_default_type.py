@@ -54,7 +54,9 @@ def test_the_best_known_of_those_installed_is_used(local: Cli, path: Path) -> No
 
 
 def test_doctor_says_which_are_usable_and_what_to_type(local: Cli, path: Path) -> None:
-    nobody = {row["check"]: row for row in local("doctor", "--format", "json").ok().json()}
+    nobody = {
+        row["check"]: row for row in local("doctor", "--format", "json").ok().json()["checks"]
+    }
     assert nobody["agents"]["status"] == "warning"
     assert "mngr create NAME mechanic" in nobody["agents"]["remedy"]
     assert nobody["agent claude"]["status"] == "absent"
@@ -62,7 +64,8 @@ def test_doctor_says_which_are_usable_and_what_to_type(local: Cli, path: Path) -
     assert nobody["agent scribe"]["remedy"] == "get a pen"
     assert nobody["agent mechanic"]["status"] == "absent"
     install(path, "claude")
-    some = {row["check"]: row for row in local("doctor", "--format", "json").ok().json()}
+    found = local("doctor", "--format", "json").ok().json()["checks"]
+    some = {row["check"]: row for row in found}
     assert (some["agent claude"]["status"], some["agent claude"]["remedy"]) == ("ok", "")
     assert some["agent codex"]["status"] == "absent"
     assert "agents" not in some

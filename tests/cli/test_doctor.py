@@ -14,7 +14,7 @@ NONE = ("--transfer", "none")
 
 
 def found(result: Result) -> dict[str, dict[str, str]]:
-    return {row["check"]: row for row in json.loads(result.out)}
+    return {row["check"]: row for row in json.loads(result.out)["checks"]}
 
 
 def test_a_healthy_world_has_no_problems(mngr: Cli) -> None:
@@ -46,11 +46,60 @@ def test_missing_programs_are_named(local: Cli, tmp_path: Path) -> None:
         os.symlink(str(shutil.which(program)), few / program)
     checks = found(local("doctor", "--format", "json", env={"PATH": str(few)}))
     assert (checks["tmux"]["status"], checks["git"]["status"]) == ("problem", "ok")
-    assert "install tmux 3.2 or newer" in checks["tmux"]["remedy"]
+    assert "install tmux 3.2 or newer" in checks["tmux"]["remedy"], "no package manager here"
     (few / "tmux").write_text("#!/bin/sh\necho tmux 2.9\n")
     (few / "tmux").chmod(0o755)
     old = found(local("doctor", "--format", "json", env={"PATH": str(few)}))["tmux"]
     assert (old["status"], old["detail"]) == ("problem", "tmux 2.9")
+
+
+def test_fixing_installs_what_is_missing(local: Cli, tmp_path: Path) -> None:
+    """The package manager is a script: it links the real program to where PATH has it."""
+    few = tmp_path / "bin"
+    few.mkdir()
+    for program in ("sh", "cat", "env", "find", "git", "ln", "rsync", "asciinema", "test"):
+        os.symlink(str(shutil.which(program) or "/bin/true"), few / program)
+    manager = few / "apt-get"
+    manager.write_text(f"""#!/bin/sh
+echo "$DEBIAN_FRONTEND $*" >> {tmp_path}/asked
+[ "$1" = update ] && exec ln -s x {tmp_path}/lists
+[ -h {tmp_path}/lists ] || {{ echo no lists >&2; exit 100; }}
+for package; do :; done
+ln -s {Path(str(shutil.which("tmux"))).parent}/$package {few}/$package
+""")
+    (few / "sudo").write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    for script in (manager, few / "sudo"):
+        script.chmod(0o755)
+    env = {"PATH": str(few)}
+    before = found(local("doctor", "--format", "json", env=env))["tmux"]
+    assert before["status"] == "problem" and before["fixable"]
+    assert before["remedy"].endswith("apt-get install -y tmux")
+    assert not (tmp_path / "asked").exists()
+    done = local("doctor", "--fix", "--format", "json", env=env).ok()
+    assert found(done)["tmux"]["status"] == "ok"
+    assert (tmp_path / "asked").read_text().splitlines() == [
+        "noninteractive install -y tmux",
+        "noninteractive update",
+        "noninteractive install -y tmux",
+    ]
+
+
+def test_fixing_lets_the_shell_complete_mngr(local: Cli) -> None:
+    for shell, place in (
+        ("bash", ".local/share/bash-completion/completions/mngr"),
+        ("fish", ".config/fish/completions/mngr.fish"),
+    ):
+        env = {"SHELL": f"/bin/{shell}"}
+        row = found(local("doctor", "--format", "json", env=env).ok())["completion"]
+        assert row["status"] == "absent" and f"mngr completion {shell}" in row["remedy"]
+        local("doctor", "--fix", env=env).ok()
+        script = (local.user_home / place).read_text()
+        assert script == local("completion", shell).ok().out
+        row = found(local("doctor", "--format", "json", env=env).ok())["completion"]
+        assert row["status"] == "ok"
+    (local.user_home / ".zshrc").write_text("source <(mngr completion zsh)\n")
+    rows = found(local("doctor", "--format", "json", env={"SHELL": "/bin/zsh"}).ok())
+    assert rows["completion"]["status"] == "ok"
 
 
 def test_fixing_mends_what_it_says(mngr: Cli) -> None:

@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 from tests.support.cli import Cli, first_line, until
+from tests.support.screen import Screen
 
 
 def pid_in(path: Path) -> int:
@@ -122,5 +123,25 @@ def test_wrong_use_is_named(local: Cli) -> None:
     local("exec", "foo", "--timeout", "x", "true").fails(2, "bad duration")
     local("exec", "foo", "--timout", "1", "true").fails(2, "'--timout'", "'--timeout'")
     said = local("exec", "foo", "--dry-run", "touch mark").ok()
-    assert "foo: would run sh -c 'touch mark'" in said.err
+    assert "foo: would run sh -c 'touch mark'" in said.out
     assert not (local.work_dir("foo") / "mark").exists()
+
+
+def test_standard_input_reaches_the_command_when_asked_for(mngr: Cli) -> None:
+    mngr.create("foo", "--transfer", "none", "--", "true")
+    data = bytes(range(256)) * 300
+    done = mngr("exec", "-i", "foo", "cksum; exit 7", input=data)
+    assert (done.code, done.out.split()[1]) == (7, str(len(data)))
+    assert mngr("exec", "foo", "cat", input="ignored").ok().out == ""
+    mngr("exec", "-t", "foo", "true").fails(2, "-t needs a terminal")
+    mngr("exec", "-i", "foo", "true", "--timeout", "3s").fails(2, "--timeout")
+    mngr("exec", "-i", "-", "true", input="foo\n").fails(2, "-i")
+
+
+def test_a_command_can_have_the_terminal(mngr: Cli) -> None:
+    mngr.create("foo", "--transfer", "none", "--", "true")
+    with Screen(mngr) as screen:
+        screen.mngr("exec", "-it", "foo", "tty && read line && echo in $MNGR_AGENT_NAME: $line")
+        screen.shows("/dev/")
+        screen.type("hello")
+        screen.shows("in foo: hello")

@@ -43,7 +43,7 @@ def test_processes_end_though_nothing_can_be_recorded_and_that_is_said(small: Cl
     small("stop", "foo").fails(1, "foo: its processes have ended", "No space left", "listed as")
     assert [lives(pid) for pid in pids] == [False, True, True]
     some = small("stop", "foo", "bar")
-    assert "is already FAILED" in some.err and "could not be recorded" in some.err
+    assert "is already FAILED" in some.out and "could not be recorded" in some.err
     small("destroy", "--force", "baz").fails(
         1, "baz have ended", "No space left", "nothing was moved"
     )

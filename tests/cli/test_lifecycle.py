@@ -28,21 +28,22 @@ def test_stop_and_start_do_what_they_say_and_say_what_is(mngr: Cli) -> None:
     mngr.create("foo", *NONE)
     mngr.create("bar", *NONE)
     pid = mngr.agent("foo")["pid"]
-    assert mngr("stop", "foo", "--dry-run").ok().err == "Would stop foo (RUNNING).\n"
+    assert mngr("stop", "foo", "--dry-run").ok().out == "Would stop foo (RUNNING).\n"
     assert lives(pid)
-    assert mngr("stop", "foo").ok().err == "Stopped foo.\n"
+    assert mngr("stop", "foo").ok().out == "Stopped foo.\n"
     assert not lives(pid)
     assert mngr.tmux("list-sessions", "-F", "#S").split() == [mngr.agent("bar")["id"]]
-    assert mngr("s", "foo").ok().err == "foo is already STOPPED.\n"
+    assert mngr("s", "foo").ok().out == "foo is already STOPPED.\n"
     done = mngr("start", "foo", "bar").ok()
-    assert (done.out, done.err) == ("", "Started foo.\nbar is already RUNNING.\n")
+    assert (done.out, done.err) == ("Started foo.\nbar is already RUNNING.\n", "")
     assert (launches(mngr, "foo"), launches(mngr, "bar")) == (2, 1)
-    again = mngr("restart", "foo", "--format", "json").ok().json()
+    again = mngr("restart", "foo", "--format", "json").ok().json()["agents"]
     assert [(agent["name"], agent["state"]) for agent in again] == [("foo", "RUNNING")]
     assert launches(mngr, "foo") == 3
-    assert mngr("stop", "--all", "-q").ok().err == ""
+    quiet = mngr("stop", "--all", "-q").ok()
+    assert (quiet.err, len(quiet.out.split())) == ("", 2)
     assert (mngr.state("foo"), mngr.state("bar")) == ("STOPPED", "STOPPED")
-    assert mngr("stop", "--all").ok().err == ""
+    assert mngr("stop", "--all").ok().out == ""
 
 
 def test_each_target_stands_for_itself(local: Cli) -> None:
@@ -53,9 +54,8 @@ def test_each_target_stands_for_itself(local: Cli) -> None:
     assert some.err.splitlines() == [
         "mngr: no agent 'fooo'; did you mean 'foo'?",
         "mngr: no agent 'nosuch'; see `mngr list`",
-        "Stopped foo.",
-        "Stopped bar.",
     ]
+    assert some.out == "Stopped foo.\nStopped bar.\n"
     local("start", "fooo").fails(4, "fooo", "did you mean 'foo'?")
     none = local("start", "x1", "x2")
     assert (none.code, none.err.count("no agent")) == (4, 2)
@@ -90,7 +90,7 @@ def test_stopping_what_has_finished_records_nothing(mngr: Cli) -> None:
     mngr.create("foo", *NONE, "--", "sh", "-c", "exit 3")
     mngr("wait", "foo", "FAILED").ok()
     before = records(mngr, "foo"), mngr("event", "foo").ok().out
-    assert mngr("stop", "foo").ok().err == "foo is already FAILED (exit code 3).\n"
+    assert mngr("stop", "foo").ok().out == "foo is already FAILED (exit code 3).\n"
     assert (records(mngr, "foo"), mngr("event", "foo").ok().out) == before
     assert mngr.state("foo") == "FAILED"
 
@@ -167,10 +167,10 @@ def test_an_agent_can_stop_itself(local: Cli) -> None:
 
 def test_archive_puts_aside_and_start_brings_back(local: Cli) -> None:
     local.create("foo", *NONE)
-    assert local("archive", "foo", "--dry-run").ok().err == "Would archive foo.\n"
+    assert local("archive", "foo", "--dry-run").ok().out == "Would archive foo.\n"
     assert local.state("foo") == "RUNNING"
-    assert local("archive", "foo").ok().err == "Archived foo.\n"
-    assert local("archive", "foo").ok().err == "foo is already archived.\n"
+    assert local("archive", "foo").ok().out == "Archived foo.\n"
+    assert local("archive", "foo").ok().out == "foo is already archived.\n"
     assert local("list").ok().out == "No agents found\n"
     [aside] = local("list", "--archived", "--format", "json").ok().json()["agents"]
     assert (aside["state"], aside["archived"]) == ("STOPPED", True)
@@ -196,37 +196,41 @@ def test_start_connects_by_the_configured_command(local: Cli, tmp_path: Path) ->
     assert not seen.exists()
 
 
+@pytest.mark.dear
 def test_rename_changes_the_name_and_nothing_else(mngr: Cli) -> None:
     mngr.create("foo")
     mngr.create("other", *NONE)
     before = mngr.agent("foo")
-    assert mngr("rename", "foo", "bar", "--dry-run").ok().err == "Would rename foo to bar.\n"
+    assert mngr("rename", "foo", "bar", "--dry-run").ok().out == "Would rename foo to bar.\n"
     assert mngr.agent("foo")["id"] == before["id"]
-    assert mngr("mv", "foo", "bar").ok().err == "Renamed foo to bar.\n"
+    assert mngr("mv", "foo", "bar").ok().out == "Renamed foo to bar.\n"
     after = mngr.agent("bar")
     kept = ("id", "work_dir", "initial_branch", "pid", "start_time", "state")
     assert {key: after[key] for key in kept} == {key: before[key] for key in kept}
     assert mngr.tmux("show-options", "-v", "-t", f"={after['id']}:", "@mngr_name") == "bar\n"
-    assert mngr("rename", "bar", "bar").ok().err == "bar has that name already.\n"
+    assert mngr("rename", "bar", "bar").ok().out == "bar has that name already.\n"
     mngr("rename", "bar", "other").fails(1, "other", "taken")
     mngr("rename", "bar", "a b").fails(2, "a b")
     mngr("rename", "foo", "baz").fails(4, "foo")
     mngr("rename", "bar").fails(2, "NEW")
     mngr.create("foo", *NONE)
-    assert mngr("rename", "bar", "third", "--format", "json").ok().json()[0]["old_name"] == "bar"
+    assert (
+        mngr("rename", "bar", "third", "--format", "json").ok().json()["agents"][0]["old_name"]
+        == "bar"
+    )
 
 
 def test_labels_are_set_removed_and_printed(local: Cli) -> None:
     local.create("foo", *NONE, "--label", "a=1", "--", "true")
     local.create("bar", *NONE, "--", "true")
     assert local("label", "bar").ok().out == "No labels found\n"
-    assert local("label", "foo", "b=x y", "--dry-run").ok().err == "Would label foo: a=1 b=x y.\n"
-    assert local.agent("foo")["labels"] == {"a": "1"}
+    assert local("label", "foo", "b=x y", "--dry-run").ok().out == "Would label foo: a=1 b=x y.\n"
+    assert local.agent("foo")["labels"] == {"project": "repo", "a": "1"}
     local("label", "foo", "bar", "b=x=y", "c=").ok()
-    assert local.agent("foo")["labels"] == {"a": "1", "b": "x=y", "c": ""}
-    assert local.agent("bar")["labels"] == {"b": "x=y", "c": ""}
+    assert local.agent("foo")["labels"] == {"project": "repo", "a": "1", "b": "x=y", "c": ""}
+    assert local.agent("bar")["labels"] == {"project": "repo", "b": "x=y", "c": ""}
     local("label", "foo", "a=2", "--remove", "b", "--remove", "never").ok()
-    assert local.agent("foo")["labels"] == {"a": "2", "c": ""}
+    assert local.agent("foo")["labels"] == {"project": "repo", "a": "2", "c": ""}
     assert local("label", "foo").ok().out.split() == [
         "NAME",
         "LABEL",
@@ -237,18 +241,25 @@ def test_labels_are_set_removed_and_printed(local: Cli) -> None:
         "foo",
         "c",
     ]
-    assert local("label", "foo", "--format", "json").ok().json()[0]["labels"] == {"a": "2", "c": ""}
+    assert local("label", "foo", "--format", "json").ok().json()["agents"][0]["labels"] == {
+        "a": "2",
+        "c": "",
+    }
     local("label", "foo", "=x").fails(2, "=x")
     local("label", "foo", "a b=x").fails(2, "a b")
     local("label", "foo", "k=two\nlines").fails(2, "k", "printable")
     local("label", "k=v").fails(2, "name an agent")
 
 
+@pytest.mark.dear
 def test_fifty_labels_set_at_once_are_all_kept(mngr: Cli) -> None:
     mngr.create("foo", *NONE, "--", "true")
     count = 50 if mngr.provider == "local" else 12
     running = [mngr.start("label", "foo", f"k{number}={number}") for number in range(count)]
     ended = [process.communicate(timeout=120)[1] or process.returncode for process in running]
     assert all(process.returncode == 0 for process in running), ended
-    assert mngr.agent("foo")["labels"] == {f"k{number}": str(number) for number in range(count)}
+    assert mngr.agent("foo")["labels"] == {
+        "project": "repo",
+        **{f"k{number}": str(number) for number in range(count)},
+    }
     assert len(records(mngr, "foo")) == 1

@@ -36,7 +36,7 @@ def test_over_its_tokens_it_ends_and_goes_on_when_it_may(mngr: Cli) -> None:
     spend(mngr, "foo", "gpt-5", 100, 10, 200, 2)
     assert ended(mngr, "foo") == "over its limit of 20000 tokens (20312 used)"
     assert (work / "draft").read_text() == "precious"
-    assert mngr("limit", "foo", "--max-tokens", "1M", "--format", "json").ok().json() == [
+    assert mngr("limit", "foo", "--max-tokens", "1M", "--format", "json").ok().json()["agents"] == [
         {
             "id": mngr.agent("foo")["id"],
             "name": "foo",
@@ -49,7 +49,7 @@ def test_over_its_tokens_it_ends_and_goes_on_when_it_may(mngr: Cli) -> None:
     until(lambda: mngr.state("foo") == "WAITING", timeout=30)
     # A new limit is a new watcher, and the old one leaves.
     done = mngr("limit", "foo", "--max-cost", "0.5").ok()
-    assert done.err == "foo: 1000000 tokens -> $0.5, 1000000 tokens\n"
+    assert done.out == "foo: 1000000 tokens -> $0.5, 1000000 tokens\n"
     until(lambda: watcher(mngr, "foo") != first, timeout=30)
     until(lambda: not Path(f"/proc/{first}").exists(), timeout=30)
     spend(mngr, "foo", "gpt-5", 0, 60_000, 0, 0)
@@ -67,7 +67,7 @@ def test_a_limit_can_come_change_and_go_while_it_runs(mngr: Cli) -> None:
     until(lambda: not Path(f"/proc/{gone}").exists(), timeout=30)
     assert mngr("limit", "foo", "--format", "{timeout} {max_cost}").ok().out == "3600.0 \n"
     assert mngr("limit", "bar", "--format", "{timeout}").ok().out == "\n"
-    assert "foo: 3600 s -> 1.5 s" in mngr("limit", "foo", "--timeout", "1.5s").ok().err
+    assert "foo: 3600 s -> 1.5 s" in mngr("limit", "foo", "--timeout", "1.5s").ok().out
     assert ended(mngr, "foo") == "timed out after 1.5 s"
     assert mngr.state("bar") == "RUNNING"
 
@@ -93,7 +93,7 @@ def test_limits_come_from_templates_and_batches_and_go_to_clones(local: Cli) -> 
     local("clone", "foo", "bar", "--max-tokens", "1k").ok()
     shown = local("limit", "foo", "bar", "--format", "{name} {max_cost} {max_tokens}").ok().out
     assert shown == "foo 2.5 90000\nbar 2.5 1000\n"
-    dry = local("limit", "foo", "--timeout", "5m", "--dry-run").ok().err
+    dry = local("limit", "foo", "--timeout", "5m", "--dry-run").ok().out
     assert dry == "foo: $2.5, 90000 tokens -> 300 s, $2.5, 90000 tokens (dry run)\n"
     assert "\nfoo            2.5       90000\n" in local("limit", "foo", "bar").ok().out
 

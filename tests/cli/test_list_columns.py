@@ -6,6 +6,8 @@ import os
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.support.cli import Cli
 
 
@@ -34,6 +36,7 @@ def test_they_count_commits_and_changed_files(mngr: Cli) -> None:
     assert numbers(mngr)["busy"][1] == 0
 
 
+@pytest.mark.dear
 def test_filters_orders_and_templates_ask_for_them_too(mngr: Cli) -> None:
     mngr.create("clean")
     mngr.create("dirty-one")

@@ -43,6 +43,7 @@ def notes(err: str) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", sorted(FILES))
+@pytest.mark.dear
 def test_a_renewable_login_in_a_second_agent_is_said(mngr: Cli, kind: str) -> None:
     path = write(mngr, *FILES[kind])
     none = ("--no-connect", "--transfer", "none")
@@ -68,7 +69,7 @@ def test_a_long_lived_token_or_a_key_is_nothing_to_remark(local: Cli) -> None:
 
 
 def login(cli: Cli, kind: str = "claude", **env: str) -> tuple[str, str, str]:
-    rows: list[dict[str, Any]] = cli("doctor", "--format", "json", env=env).ok().json()
+    rows: list[dict[str, Any]] = cli("doctor", "--format", "json", env=env).ok().json()["checks"]
     found = {row["check"]: row for row in rows}.get(f"login {kind}", {})
     return found.get("status", ""), found.get("detail", ""), found.get("remedy", "")
 

@@ -54,7 +54,7 @@ def test_without_a_command_the_commands_are_listed(home: str, argv: list[str]) -
 def test_help_in_other_formats(home: str) -> None:
     assert "\nlist\n" in mngr(home, "help", "--format", "{name}").stdout
     commands = json.loads(mngr(home, "--format", "json", "help").stdout)
-    assert {"name": "list", "aliases": ["ls"]}.items() <= commands[1].items()
+    assert {"name": "list", "aliases": ["ls", "ps"]}.items() <= commands["commands"][1].items()
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_wrong_default_in_settings_is_named_with_its_file(home: str) -> None:
     assert done.stderr == (
         f"mngr: {path}: commands.kite: 'mngr kite' has no option 'heigth'; did you mean 'height'?\n"
     )
-    assert done.returncode == 2
+    assert done.returncode == 0, "an unknown option is left out"
     settings(home, '[commands.kite]\nheight = "tall"\n')
     assert (
         f"{path}: commands.kite: height: invalid int value: 'tall'"
@@ -278,7 +278,7 @@ def test_a_question_that_nobody_can_answer_is_refused(home: str) -> None:
     assert done.stdout == ""
     assert done.stderr.splitlines() == [
         "about to fall",
-        "mngr: nobody to ask: Let it fall?; pass --force to do it anyway",
+        "mngr: a terminal is needed to ask: Let it fall?; use --force to do it anyway",
     ]
     assert done.returncode == 1
 
@@ -322,7 +322,7 @@ def test_a_question_on_a_terminal_is_asked(home: str) -> None:
 
 def test_headless_asks_nothing_even_on_a_terminal(home: str) -> None:
     shown, code = on_terminal(home, b"y\n", "kite", "a", "--fate", "ask", "--headless")
-    assert "nobody to ask" in shown
+    assert "a terminal is needed to ask" in shown
     assert code == 1
 
 

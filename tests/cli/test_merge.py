@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.cli import Cli
 
 
@@ -29,16 +31,17 @@ def settled(cli: Cli) -> bool:
     return cli.git("for-each-ref", "refs/worktree") == ""
 
 
+@pytest.mark.dear
 def test_commits_of_several_agents_come_together(mngr: Cli) -> None:
     worker(mngr, "one", a="1")
     worker(mngr, "two", b="2")
     copy = worker(mngr, "copy", "--transfer", "rsync", c="3")
     done = mngr("merge", "one", "two", "copy").ok()
-    assert done.err.splitlines()[0].startswith("Merged 1 commit of one (")
+    assert done.out.splitlines()[0].startswith("Merged 1 commit of one (")
     assert [(mngr.repo / name).read_text() for name in "abc"] == ["1", "2", "3"]
     assert subjects(mngr)[0] == "Merge agent copy"
     assert mngr.git("branch", "--show-current") == "main" and settled(mngr)
-    assert "one: nothing to merge." in mngr("merge", "one").ok().err
+    assert "Merged 0 commits of one: nothing to merge." in mngr("merge", "one").ok().out
     assert copy.exists()
 
 
@@ -50,6 +53,7 @@ def test_what_is_not_committed_is_named_and_stays(mngr: Cli) -> None:
     assert not (mngr.repo / "later").exists() and (work / "later").exists()
 
 
+@pytest.mark.dear
 def test_a_conflict_leaves_gits_ordinary_state_and_says_how_to_go_on(mngr: Cli) -> None:
     worker(mngr, "one", README="one\n")
     worker(mngr, "two", README="two\n")
@@ -71,6 +75,7 @@ def test_a_conflict_leaves_gits_ordinary_state_and_says_how_to_go_on(mngr: Cli) 
     assert settled(mngr)
 
 
+@pytest.mark.dear
 def test_a_check_that_fails_takes_its_merge_back_and_the_next_has_its_turn(mngr: Cli) -> None:
     worker(mngr, "bad", bad="1")
     worker(mngr, "good", good="2")
@@ -80,7 +85,7 @@ def test_a_check_that_fails_takes_its_merge_back_and_the_next_has_its_turn(mngr:
     check = 'echo "checking $PWD"; test ! -e bad'
     done = mngr("merge", "bad", "good", "--check", check)
     assert done.code == 3
-    assert f"checking {mngr.repo}" in done.err and done.out == ""
+    assert f"checking {mngr.repo}" in done.err and done.out.startswith("Merged 1 commit of good")
     assert "bad: the check failed with exit code 1; the merge was taken back" in done.err
     assert (mngr.repo / "good").exists() and not (mngr.repo / "bad").exists()
     assert mngr.git("status", "--porcelain") == "M README\n?? new"
@@ -88,7 +93,7 @@ def test_a_check_that_fails_takes_its_merge_back_and_the_next_has_its_turn(mngr:
     assert mngr.git("rev-parse", "HEAD^") == before
     only = mngr("merge", "bad", "--check", check, "--format", "json")
     assert only.code == 1
-    (row,) = only.json()
+    (row,) = only.json()["agents"]
     assert row["merged"] is False and row["before"] == row["after"]
     assert settled(mngr)
 
@@ -99,7 +104,7 @@ def test_squashing_makes_one_commit_that_names_the_others(mngr: Cli) -> None:
     mngr.commit("second", cwd=work)
     before = head(mngr)
     done = mngr("merge", "foo", "--squash", "--check", "test -e a -a -e b").ok()
-    assert "Merged 2 commits of foo" in done.err
+    assert "Merged 2 commits of foo" in done.out
     assert mngr.git("rev-parse", "HEAD^") == before
     message = mngr.git("log", "-1", "--format=%B")
     assert message.startswith("Squash agent foo (mngr/foo)") and "second" in message
@@ -143,7 +148,7 @@ def test_a_check_that_spoils_the_tree_is_not_undone_by_force(local: Cli) -> None
 def test_a_dry_run_changes_nothing(mngr: Cli) -> None:
     worker(mngr, "foo", a="1")
     before = head(mngr)
-    assert "Would merge 1 commit of foo." in mngr("merge", "foo", "--dry-run").ok().err
+    assert "Would merge 1 commit of foo." in mngr("merge", "foo", "--dry-run").ok().out
     assert head(mngr) == before and not (mngr.repo / "a").exists()
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.cli import Cli
 
+pytestmark = pytest.mark.dear
+
 MIRROR = ("--transfer", "git-mirror")
 KINDS = ("local", "bare", "apart")
 
@@ -52,6 +54,13 @@ def test_a_clone_stands_on_its_branch_and_knows_only_the_mirror(mngr: Cli) -> No
     assert mngr.git("branch", "--list", "mngr/*") == "", "nothing is added to the source"
     objects = [path for path in (work / ".git/objects").rglob("*") if path.is_file()]
     assert [path.name for path in objects] == ["alternates"], "all objects are borrowed"
+
+
+def test_a_clone_may_be_on_the_branch_that_is_checked_out_here(mngr: Cli) -> None:
+    mngr.create("foo", *MIRROR, "--branch", "main")
+    work = mngr.work_dir("foo")
+    assert mngr.git("branch", "--show-current", cwd=work) == "main"
+    assert mngr.git("rev-parse", "HEAD", cwd=work) == mngr.git("rev-parse", "HEAD")
 
 
 def test_twenty_at_once_cost_one_upload_and_a_new_commit_another(mngr: Cli) -> None:
@@ -176,7 +185,7 @@ def test_submodules_come_along_and_what_is_missing_is_told(mngr: Cli) -> None:
     assert status(mngr, work) == ""
     listed = mngr.git("submodule", "status", cwd=work).splitlines()
     assert [line.lstrip()[0] == "-" for line in listed] == [False, True]
-    assert "Would destroy" in mngr("destroy", "foo", "--dry-run").ok().err
+    assert "Would destroy" in mngr("destroy", "foo", "--dry-run").ok().out
     (work / "sub/lib/f").write_text("changed")
     mngr.commit("deep inside", cwd=work / "sub/lib")
     mngr.commit("outside", cwd=work)
@@ -353,7 +362,7 @@ def test_a_large_copy_says_how_far_it_is_on_a_terminal_only(tmp_path: Path) -> N
                 shown += piece
             os.close(leader)
             assert made.wait(30) == 0
-            assert b" files copied" in shown and shown.rstrip().endswith(b"Done.")
+            assert b" files copied" in shown and b"next    mngr " in shown
             assert len(list(cli.work_dir("seen").iterdir())) == 300
         finally:
             cli.close()

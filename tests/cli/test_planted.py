@@ -6,7 +6,11 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.support.cli import Cli, Result
+
+pytestmark = pytest.mark.dear
 
 NONE = ("--transfer", "none")
 NAMES = (
@@ -72,11 +76,11 @@ def test_every_command_returns_whatever_an_agent_put_in_the_place_of_its_files(m
     ):
         returns(mngr, *words, code=None)
     returns(mngr, "label", *PLANTS, "a=b")
-    assert mngr.agent("pipe")["labels"] == {"a": "b"}
+    assert mngr.agent("pipe")["labels"]["a"] == "b"
     returns(mngr, "rename", "pipe", "fifo")
     returns(mngr, "rename", "fifo", "pipe")
     stopped = returns(mngr, "stop", *PLANTS)
-    assert stopped.err.splitlines() == [f"Stopped {kind}." for kind in PLANTS]
+    assert stopped.out.splitlines() == [f"Stopped {kind}." for kind in PLANTS]
     for kind in ("pipe", "folder"):
         if not (folders[kind] / "screen.txt").is_dir():
             plant(kind, folders[kind] / "screen.txt")

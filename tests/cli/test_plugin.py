@@ -112,13 +112,13 @@ def test_an_entry_point_may_name_a_function_and_settings_a_module(local: Cli, si
 
 def test_a_disabled_plugin_is_not_even_imported(local: Cli, kite: Path, site: Path) -> None:
     done = local("plugin", "disable", "kite").ok()
-    assert (done.out, done.err) == ("", "kite is disabled\n")
+    assert (done.out, done.err) == ("kite is disabled\n", "")
     (site / "kite.py").write_text("raise SystemExit('must not be imported')")
     assert local("kite").fails(2, "unknown command 'kite'").err.count("\n") == 1
     row = plugins(local)["kite"]
     assert (row["enabled"], row["registers"], row["problem"]) == (False, {}, "")
     (site / "kite.py").write_text(KITE)
-    assert local("plugin", "enable", "kite").ok().err == "kite is enabled\n"
+    assert local("plugin", "enable", "kite").ok().out == "kite is enabled\n"
     assert local("kite").ok().out == "up\n"
 
 
@@ -160,7 +160,7 @@ def test_disabling_what_a_variable_enables_is_no_success(local: Cli, kite: Path)
 
 def test_a_dry_run_changes_nothing(local: Cli, kite: Path) -> None:
     done = local("plugin", "disable", "kite", "--dry-run").ok()
-    assert done.err.startswith("would disable kite in ")
+    assert done.out.startswith("would disable kite in ")
     row = local("plugin", "disable", "kite", "--dry-run", "--format", "json").ok().json()
     assert row == {"name": "kite", "enabled": False, "done": False}
     assert plugins(local)["kite"]["enabled"] is True
@@ -332,6 +332,7 @@ class Environment:
         return subprocess.run(argv, env=env, cwd=cli.repo, capture_output=True, text=True)
 
 
+@pytest.mark.soak
 def test_the_example_plugin_passes_its_own_tests_where_pip_installed_it(tmp_path: Path) -> None:
     environment = Environment(tmp_path)
     environment.install("-e", str(environment.source))

@@ -8,7 +8,11 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from tests.support.cli import Cli, Result
+
+pytestmark = pytest.mark.dear
 
 MIRROR = ("--transfer", "git-mirror")
 
@@ -36,16 +40,15 @@ def test_commits_arrive_under_the_same_name_and_head_does_not_move(mngr: Cli) ->
     one, two = committed(mngr, work), committed(mngr, work, "2")
     mngr("stop", "foo").ok()
     would = mngr("pull", "foo", "--dry-run").ok()
-    assert "Would fetch 2 commits" in would.err
+    assert "Would fetch 2 commits" in would.out
     assert mngr.git("branch", "--list", "mngr/*") == ""
     done = mngr("pull", "foo").ok()
-    assert f"Fetched 2 commits of foo into mngr/foo, now at {two[:12]}." in done.err
-    assert done.out == ""
+    assert f"Fetched 2 commits of foo into mngr/foo, now at {two[:12]}." in done.out
     assert (tip(mngr, "mngr/foo"), tip(mngr, "mngr/foo~")) == (two, one)
     after = (mngr.git("symbolic-ref", "HEAD"), tip(mngr, "HEAD"), mngr.git("status", "-s"))
     assert before == after
     assert not (mngr.repo / ".git/FETCH_HEAD").exists()
-    assert "there already" in mngr("pull", "foo").ok().err
+    assert "there already" in mngr("pull", "foo").ok().out
     three = committed(mngr, work, "3")
     row = mngr("pull", "foo", "--format", "json").ok().json()
     assert (row["commits"], row["commit"], row["branch"]) == (1, three, "mngr/foo")
@@ -54,7 +57,7 @@ def test_commits_arrive_under_the_same_name_and_head_does_not_move(mngr: Cli) ->
 def test_a_worktree_agent_has_its_branch_here_already(mngr: Cli) -> None:
     work = working(mngr, "foo", "--transfer", "worktree")
     made = committed(mngr, work)
-    assert f"mngr/foo is there already, at {made[:12]}" in mngr("pull", "foo").ok().err
+    assert f"mngr/foo is there already, at {made[:12]}" in mngr("pull", "foo").ok().out
     mngr("pull", "foo", "--branch", "review").ok()
     assert tip(mngr, "review") == made
 
@@ -72,7 +75,7 @@ def test_diverged_work_is_left_alone_and_with_force_its_tip_is_kept(mngr: Cli) -
     mngr("pull", "foo").ok()
     mine = mngr.git("commit-tree", "-p", "mngr/foo", "-m", "mine", "mngr/foo^{tree}")
     mngr.git("update-ref", "refs/heads/mngr/foo", mine)
-    assert "there already" in mngr("pull", "foo").ok().err, "it has all of the agent's"
+    assert "there already" in mngr("pull", "foo").ok().out, "it has all of the agent's"
     theirs = committed(mngr, work, "2")
     refused = mngr("pull", "foo").fails(1, "1 commits that foo lacks", "--force", "--branch")
     assert refused.out == ""
@@ -81,7 +84,7 @@ def test_diverged_work_is_left_alone_and_with_force_its_tip_is_kept(mngr: Cli) -
     mngr("pull", "foo", "--branch", "other").ok()
     assert (tip(mngr, "other"), tip(mngr, "mngr/foo")) == (theirs, mine)
     done = mngr("pull", "foo", "--force").ok()
-    assert "refs/mngr/replaced/1/mngr/foo" in done.err
+    assert "refs/mngr/replaced/1/mngr/foo" in done.out
     assert tip(mngr, "mngr/foo") == theirs
     assert tip(mngr, "refs/mngr/replaced/1/mngr/foo") == mine
 
@@ -176,7 +179,7 @@ def filled(mngr: Cli) -> Path:
 
 def test_a_directory_comes_to_the_same_place_with_modes_and_links(mngr: Cli) -> None:
     filled(mngr)
-    assert "Would have copied 4 files" in mngr("pull", "foo", "out", "--dry-run").ok().err
+    assert "Would have copied 4 files" in mngr("pull", "foo", "out", "--dry-run").ok().out
     assert not (mngr.repo / "out").exists()
     mngr("pull", "foo", "out").ok()
     out = mngr.repo / "out"

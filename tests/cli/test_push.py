@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.cli import Cli
 
+pytestmark = pytest.mark.dear
+
 MODES = ("git-worktree", "git-mirror", "rsync")
 
 
@@ -21,10 +23,10 @@ def test_the_current_commit_arrives_with_its_files(mngr: Cli, mode: str) -> None
     mngr.write("new", "2")
     two = mngr.commit("two")
     mngr("stop", "foo").ok()
-    assert "Would bring 2 commits" in mngr("push", "foo", "--dry-run").ok().err
+    assert "Would push 2 commits" in mngr("push", "foo", "--dry-run").ok().out
     assert not (work / "new").exists()
     done = mngr("push", "foo").ok()
-    assert f"Brought 2 commits to foo: {branch(mngr, work)} is now at {two[:12]}." in done.err
+    assert f"Pushed 2 commits to foo: {branch(mngr, work)} is now at {two[:12]}." in done.out
     assert (work / "new").read_text() == "2"
     assert mngr.git("status", "--porcelain", cwd=work) == ""
     row = mngr("push", "foo", "--format", "json").ok().json()
@@ -41,7 +43,7 @@ def test_an_agent_with_commits_of_its_own_is_left_alone(mngr: Cli, mode: str) ->
     work = mngr.work_dir("foo")
     (work / "mine").write_text("")
     theirs = mngr.commit("theirs", cwd=work)
-    assert "has it already" in mngr("push", "foo").ok().err, "it is ahead"
+    assert "has it already" in mngr("push", "foo").ok().out, "it is ahead"
     mngr.commit("ours")
     for words in ([], ["--dry-run"]):
         mngr("push", "foo", *words).fails(1, "foo has commits", "mngr pull foo")
@@ -98,7 +100,7 @@ def test_files_arrive_with_modes_and_links(mngr: Cli) -> None:
     mngr.write("data/run", "#!").chmod(0o755)
     (mngr.repo / "data/link").symlink_to("nowhere")
     (mngr.repo / "data/empty").mkdir()
-    assert "Would have copied 3 files" in mngr("push", "foo", "data", "--dry-run").ok().err
+    assert "Would have copied 3 files" in mngr("push", "foo", "data", "--dry-run").ok().out
     assert not (work / "data").exists()
     mngr("push", "foo", "data").ok()
     assert (work / "data/deep/-odd\n name").read_bytes() == b"\0\xff"

@@ -12,7 +12,9 @@ def test_the_answer_to_this_message_comes_back(mngr: Cli) -> None:
     scribe(mngr, "foo", *NONE, "-m", "one")
     done = mngr("message", "foo", "-m", "one", "--wait").ok()
     assert (done.out, done.err) == ("You said: one\n", "foo: delivered\n")
-    (row,) = mngr("message", "foo", "-m", "two", "--wait", "--format", "json").ok().json()
+    (row,) = (
+        mngr("message", "foo", "-m", "two", "--wait", "--format", "json").ok().json()["results"]
+    )
     assert (row["outcome"], row["reply"]) == ("delivered", "You said: two")
     scribe(mngr, "bar", *NONE)
     both = mngr("message", "foo", "bar", "-m", "three", "--wait").ok().out

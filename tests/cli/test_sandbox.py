@@ -18,7 +18,10 @@ from mngr import sandbox
 from mngr.agents import hooks
 from tests.support.cli import Cli, until
 
-pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
+pytestmark = [
+    pytest.mark.dear,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap"),
+]
 
 
 @pytest.fixture

@@ -68,7 +68,10 @@ def test_flags_lists_and_tables_are_defaults_too(local: Cli) -> None:
     words = ("--label", "by=me", "--env", "B=2")
     local("create", "ann", *words, "--", "sh", "-c", "echo $A$B; sleep 1000").ok()
     agent = local.agent("ann")
-    assert (agent["project"], agent["labels"]) == ("web", {"team": "core", "by": "me"})
+    assert (agent["project"], agent["labels"]) == (
+        "web",
+        {"project": "web", "team": "core", "by": "me"},
+    )
     assert "12" in local("capture", "ann").ok().out
 
 

@@ -9,6 +9,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ from mngr.ops import rewind
 from mngr.plugins import load_registry
 from tests.support.cli import Cli
 from tests.support.properties import examples
+
+pytestmark = pytest.mark.dear
 
 Tree = dict[str, tuple[str, bytes]]
 
@@ -82,11 +85,11 @@ def test_taking_one_disturbs_nothing_and_says_what_it_leaves_out(mngr: Cli) -> N
     status = mngr.git("--no-optional-locks", "status", "--porcelain", cwd=work)
     head = mngr.git("rev-parse", "HEAD", cwd=work)
     done = mngr("snapshot", "create", "foo", "--name", "early").ok()
-    assert "without 2 ignored paths: a.o, build/" in done.err
+    assert "without 2 ignored paths: a.o, build/" in done.out
     assert traces(work) == before
     assert mngr.git("--no-optional-locks", "status", "--porcelain", cwd=work) == status
     assert mngr.git("rev-parse", "HEAD", cwd=work) == head
-    (row,) = mngr("snapshot", "list", "foo", "--format", "json").ok().json()
+    (row,) = mngr("snapshot", "list", "foo", "--format", "json").ok().json()["snapshots"]
     assert row["name"] == "early" and row["parent"] == head and row["branch"] == "mngr/foo"
     files = mngr.git("ls-tree", "-r", "--name-only", "-z", row["commit"], cwd=work).split("\0")
     held = {".gitignore", "README", "committed", "link", "run", "staged", "un\ntracked $(x) é", ""}
@@ -115,7 +118,7 @@ def test_restoring_brings_back_every_file_and_keeps_what_would_be_lost(mngr: Cli
     again = mngr("snapshot", "restore", "foo", "2").ok()
     assert "kept" not in again.err, "its state is snapshot 1 already"
     assert tree(work) == now
-    assert "Nothing differs" in mngr("snapshot", "restore", "foo", "2").ok().err
+    assert "Nothing differs" in mngr("snapshot", "restore", "foo", "2").ok().out
 
 
 def test_a_file_ignored_only_today_is_kept_before_it_is_overwritten(local: Cli) -> None:
@@ -145,7 +148,7 @@ def test_a_change_in_the_same_moment_as_the_index_is_seen(local: Cli) -> None:
     for path in (work / "README", index):
         os.utime(path, ns=(moment, moment))
     local("snapshot", "create", "foo").ok()
-    (row,) = local("snapshot", "list", "--format", "json").ok().json()
+    (row,) = local("snapshot", "list", "--format", "json").ok().json()["snapshots"]
     assert local.git("show", f"{row['commit']}:README") == "bbbbb"
 
 
@@ -176,7 +179,7 @@ def test_what_git_cannot_hold_is_an_error_and_never_half_a_snapshot(mngr: Cli) -
     mngr("snapshot", "create", "foo", "--dry-run").fails(1, "dir/inner")
     assert mngr("snapshot", "list").ok().out == "No snapshots found\n"
     (work / ".gitignore").write_text("inner\n")
-    assert "1 ignored path: dir/." in mngr("snapshot", "create", "foo").ok().err
+    assert "1 ignored path: dir/." in mngr("snapshot", "create", "foo").ok().out
     assert list(mngr.state_dir("foo").glob(".index*")) == []
 
 
@@ -231,7 +234,7 @@ def test_many_at_once_get_numbers_of_their_own(local: Cli) -> None:
             pool.map(lambda n: local("snapshot", "create", "foo", "--name", f"n{n}"), "abcdefgh")
         )
     assert [each.code for each in done] == [0] * 8
-    rows = local("snapshot", "list", "foo", "--format", "json").ok().json()
+    rows = local("snapshot", "list", "foo", "--format", "json").ok().json()["snapshots"]
     assert sorted(row["number"] for row in rows) == list(range(1, 9))
     assert {row["name"] for row in rows} == {f"n{n}" for n in "abcdefgh"}
 
@@ -248,14 +251,14 @@ def test_listing_limits_and_formats(mngr: Cli) -> None:
     assert mngr("snapshot", "list", "bar").ok().out.splitlines()[0].startswith("AGENT  NUMBER")
     several = mngr("snapshot", "create", "foo", "nosuch")
     assert several.code == 3 and "nosuch" in several.err
-    assert mngr("snapshot", "create", "-", input="bar\n").ok().err.startswith("Snapshot bar/2")
+    assert mngr("snapshot", "create", "-", input="bar\n").ok().out.startswith("Snapshot bar/2")
 
 
 def test_destroying_forgets_what_is_named_and_nothing_else(mngr: Cli) -> None:
     mngr.create("foo")
     for name in ("a", "b", "c"):
         mngr("snapshot", "create", "foo", "--name", name).ok()
-    assert "Would destroy foo/a" in mngr("snapshot", "destroy", "foo", "1", "--dry-run").ok().err
+    assert "Would destroy foo/a" in mngr("snapshot", "destroy", "foo", "1", "--dry-run").ok().out
     mngr("snapshot", "destroy", "foo", "a", "2").ok()
     left = mngr("snapshot", "list", "--format", "{name}").ok().out
     assert left == "c\n"
@@ -288,7 +291,7 @@ def test_wrong_words_are_refused(local: Cli) -> None:
         (["destroy", "foo", "1", "--all-snapshots"], 2, "--all-snapshots"),
     ]:
         local("snapshot", *words).fails(code, told)
-    assert len(local("snapshot", "list", "--format", "json").ok().json()) == 1
+    assert len(local("snapshot", "list", "--format", "json").ok().json()["snapshots"]) == 1
 
 
 def test_what_the_agent_writes_into_a_ref_of_ours_does_not_break_the_list(local: Cli) -> None:
@@ -298,7 +301,7 @@ def test_what_the_agent_writes_into_a_ref_of_ours_does_not_break_the_list(local:
     local.git("update-ref", f"refs/mngr/snapshots/{agent}/5", blob)
     local.git("update-ref", f"refs/mngr/snapshots/{agent}/odd", "HEAD")
     local("snapshot", "create", "foo").ok()
-    rows = local("snapshot", "list", "--format", "json").ok().json()
+    rows = local("snapshot", "list", "--format", "json").ok().json()["snapshots"]
     assert [row["agent"] for row in rows] == ["foo"]
 
 

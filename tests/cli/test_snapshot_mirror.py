@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_snapshot import busy, traces, tree
 from tests.support.cli import Cli
+
+pytestmark = pytest.mark.dear
 
 MIRROR = ("--transfer", "git-mirror")
 
@@ -24,9 +28,9 @@ def test_they_are_taken_restored_and_forgotten_in_the_clone_alone(mngr: Cli) -> 
     work = busy(mngr, "foo", *MIRROR)
     then, before, head = tree(work), traces(work), mngr.git("rev-parse", "HEAD", cwd=work)
     done = mngr("snapshot", "create", "foo", "--name", "early").ok()
-    assert "without 2 ignored paths: a.o, build/" in done.err
+    assert "without 2 ignored paths: a.o, build/" in done.out
     assert traces(work) == before, "nobody is disturbed"
-    (row,) = mngr("snapshot", "list", "foo", "--format", "json").ok().json()
+    (row,) = mngr("snapshot", "list", "foo", "--format", "json").ok().json()["snapshots"]
     assert row["parent"] == head and row["branch"] == "mngr/foo"
 
     (work / "README").write_text("later\n")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.cli import Cli
+
+pytestmark = pytest.mark.dear
 
 
 def taken(cli: Cli, word: str) -> str:
     """The id of the agent that a snapshot was taken of."""
-    (row,) = cli("snapshot", "create", word, "--format", "json").ok().json()
+    (row,) = cli("snapshot", "create", word, "--format", "json").ok().json()["agents"]
     return str(row["agent_id"])
 
 
@@ -46,3 +50,17 @@ def test_a_lost_claim_does_not_hide_an_agent(local: Cli) -> None:
     for claim in (local.home / "names").iterdir():
         claim.unlink()
     assert taken(local, "foo") == local.agent("foo")["id"]
+
+
+def test_snapshots_of_an_agent_are_completed(local: Cli) -> None:
+    local.create("foo")
+    local("snapshot", "create", "foo", "--name", "early").ok()
+    local("snapshot", "create", "foo").ok()
+
+    def completed(*words: str) -> list[str]:
+        out = local("__complete", "--", "snapshot", *words).ok().out
+        return [line.partition("\t")[0] for line in out.splitlines()]
+
+    assert sorted(completed("restore", "foo", "")) == ["2", "early"]
+    assert completed("destroy", "foo", "ea") == ["early"]
+    assert completed("restore", "f") == ["foo"]

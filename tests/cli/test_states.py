@@ -96,7 +96,7 @@ def test_a_forged_exit_beside_a_live_process_makes_it_neither_done_nor_unstoppab
         assert reason(mngr, "foo") == ("RUNNING", "process is alive")
     (folder / "started").write_text(json.dumps({"launch": launch, "pid": 1, "time": 1.0}))
     assert reason(mngr, "foo") == ("RUNNING", "process is alive")
-    assert mngr("stop", "foo").ok().err == "Stopped foo.\n"
+    assert mngr("stop", "foo").ok().out == "Stopped foo.\n"
     assert not lives(pid)
 
 

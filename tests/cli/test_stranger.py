@@ -10,6 +10,8 @@ import pytest
 from tests.support.cli import Cli
 from tests.support.planted import MISSING, Planter, signed
 
+pytestmark = pytest.mark.dear
+
 
 def agent(cli: Cli, name: str, *args: str) -> Path:
     """An agent with commits, one of them signed, a submodule, and uncommitted files."""
@@ -202,7 +204,7 @@ def test_filters_of_the_user_and_of_git_lfs_go_on_working(local: Cli) -> None:
     (work / ".gitattributes").write_text("*.loud filter=loud\n*.bin filter=lfs\n")
     (work / "a.loud").write_text("quiet\n")
     (work / "a.bin").write_text("content\n")
-    (kept,) = local("snapshot", "create", "foo", "--format", "json").ok().json()
+    (kept,) = local("snapshot", "create", "foo", "--format", "json").ok().json()["agents"]
     commit = kept["commit"]
     assert local.git("show", f"{commit}:a.loud") == "QUIET"
     assert local.git("show", f"{commit}:a.bin") == "pointer"

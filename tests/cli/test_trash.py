@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -18,6 +19,8 @@ from mngr.errors import MngrError, NotFound, Refused
 from mngr.plugins import load_registry
 from tests.support.cli import Cli
 from tests.support.screen import Screen
+
+pytestmark = pytest.mark.dear
 
 NONE = ("--transfer", "none")
 AT_ONCE = {"MNGR__TRASH__KEEP": "0s"}
@@ -75,6 +78,33 @@ def test_a_plan_of_gc_does_not_harm_an_agent_restored_since(mngr: Cli) -> None:
     assert branch(mngr, work) == "mngr/keep"
 
 
+def again(mngr: Cli, name: str) -> str:
+    """Destroy an agent once more, with something in its directory that is nowhere else."""
+    (mngr.work_dir(name) / "mine").write_text("precious")
+    mngr("destroy", "-f", name).ok()
+    return f"{name} was destroyed again"
+
+
+def test_a_plan_of_gc_does_not_harm_an_agent_destroyed_again_since(mngr: Cli) -> None:
+    mngr.create("keep")
+    mngr("destroy", "-f", "keep").ok()
+    (old,) = api(mngr).leftovers()
+    mngr("restore", "keep").ok()
+    told = again(mngr, "keep")
+    with pytest.raises(MngrError, match=told):
+        old.remove()
+    # Its note is left, and the agent is restored but for that.
+    assert mngr("restore", "keep", env={"MNGR_KILL_AT": "state_restored"}).code == -9
+    (restored,) = api(mngr).leftovers()
+    assert restored.why == "its agent is restored"
+    mngr("restore", "keep").ok()
+    told = again(mngr, "keep")
+    with pytest.raises(MngrError, match=told):
+        restored.remove()
+    mngr("restore", "keep").ok()
+    assert (mngr.work_dir("keep") / "mine").read_text() == "precious"
+
+
 def test_a_restore_on_a_list_that_is_old_says_so(local: Cli) -> None:
     local.create("foo", *NONE, "--", "true")
     local("destroy", "foo").ok()
@@ -116,7 +146,7 @@ def test_the_branch_mngr_made_comes_back_where_it_was_though_another_was_checked
     other = mngr.commit("elsewhere", cwd=work)
     mngr("destroy", "-f", "-b", "foo").ok()
     assert mngr.git("branch", "--list", "--format=%(refname:short)") == "main\nother"
-    assert ", branch other;" in mngr("restore", "foo").ok().err
+    assert "on branch other;" in mngr("restore", "foo").ok().out
     assert mngr.git("rev-parse", "mngr/foo", "other").split() == [made, other]
     assert branch(mngr, work) == "other"
 
@@ -135,7 +165,7 @@ def test_of_two_destroys_the_second_finds_it_gone(local: Cli) -> None:
         screen.shows("x is gone: it was destroyed meanwhile; see `mngr restore --list`")
     assert local("list").ok().out == "No agents found\n"
     assert local("gc").ok().err == "Nothing to remove.\n"
-    assert "branch mngr/x" in local("restore", "x").ok().err
+    assert "branch mngr/x" in local("restore", "x").ok().out
     assert (work / "more").read_text() == "precious too" and branch(local, work) == "mngr/x"
 
 
@@ -195,8 +225,8 @@ def test_an_edited_record_does_not_move_a_foreign_directory(mngr: Cli, precious:
     mngr.create("foo")
     work = mngr.work_dir("foo")
     edit(record_in(mngr.state_dir("foo")), work_dir=str(precious))
-    said = mngr("destroy", "--force", "-b", "foo").ok().err
-    assert f"{precious} was left alone" in said and "Destroyed foo" in said
+    done = mngr("destroy", "--force", "-b", "foo").ok()
+    assert f"{precious} was left alone" in done.err and "Destroyed foo" in done.out
     assert untouched(mngr, precious) and work.exists()
     mngr("gc", env=AT_ONCE).ok()
     assert untouched(mngr, precious) and not list((mngr.home / "trash").iterdir())
@@ -275,13 +305,13 @@ def test_what_is_said_is_so(mngr: Cli) -> None:
     mngr.commit("work", cwd=work)
     mngr("destroy", "foo").ok()
     mngr.git("branch", "-f", "mngr/foo", "main")
-    said = mngr("restore", "foo").ok().err
-    assert "HEAD is detached" in said and "mngr/foo has moved" in said
-    assert f"Restored foo: {work}; it is STOPPED.\n" in said
+    done = mngr("restore", "foo").ok()
+    assert "HEAD is detached" in done.err and "mngr/foo has moved" in done.err
+    assert done.out == "Restored foo; it is STOPPED.\n"
     shutil.rmtree(work)
     said = mngr("destroy", "--force", "foo").ok().err
     assert f"its work directory {work} did not exist" in said
-    said = mngr("restore", "foo").ok().err
+    said = mngr("restore", "foo").ok().out
     assert f"Restored foo without its work directory {work}" in said
 
 
@@ -370,7 +400,7 @@ def test_one_that_cannot_be_destroyed_does_not_hold_up_the_others(local: Cli) ->
     path = {"PATH": f"{stub.parent}:{local.env['PATH']}"}
     done = local("destroy", "foo", "bar", "baz", env=path)
     assert done.code == 3 and "bar could not be moved to the trash: mv: stuck" in done.err
-    assert "Destroyed foo" in done.err and "Destroyed baz" in done.err
+    assert "Destroyed foo" in done.out and "Destroyed baz" in done.out
     assert "being destroyed" in local.agent("bar")["state_reason"] and stuck.exists()
     local("destroy", "bar").ok()
     assert not stuck.exists()
@@ -500,3 +530,18 @@ def test_gc_removes_mirrors_and_pins_that_nothing_uses(mngr: Cli) -> None:
     assert mngr("gc").ok().out == f"mirror {mirror}: no agent uses it\n"
     assert not mirror.exists()
     mngr.create("again", "--transfer", "git-mirror")
+
+
+def test_what_another_gc_removed_meanwhile_is_no_failure(
+    local: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mngr.cli.gc import collect
+
+    local.create("foo", *NONE, "--", "true")
+    local("destroy", "foo").ok()
+    leftovers = api(local).leftovers()
+    assert leftovers
+    local("gc", env=AT_ONCE).ok()
+    args = argparse.Namespace(dry_run=False, format="json", fields=None, quiet=False)
+    assert collect(args, leftovers) == 0
+    assert "foo" not in capsys.readouterr().out

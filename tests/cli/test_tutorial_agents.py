@@ -131,6 +131,7 @@ SPOT = {"command": "ls --paint", "tried": "colours", "happened": "no such option
 # fill
 
 
+@pytest.mark.dear
 def test_what_passes_is_written_below_its_comment_and_what_fails_is_told(anywhere: Stage) -> None:
     stage = anywhere
     done = stage("fill", proposing(SHOUT, LIST, WRONG, confusing=(SPOT,)), "--yes-if-passing")
@@ -344,7 +345,8 @@ def test_a_dry_run_prints_the_prompt_and_starts_nobody(stage: Stage) -> None:
 
 def test_wrong_words_cost_nothing(stage: Stage) -> None:
     run = stage.cli
-    run("tutorial", "fill", "--type", "command").fails(2, "no agent is chosen", "--type")
+    run("tutorial", "fill", "--type", "command").fails(2, "--type command only runs a command")
+    run("tutorial", "fill", "--type", "mechanic").fails(2, "--type mechanic mends failing tests")
     run("tutorial", "sync", "--type", "command").ok()  # there is nothing to do
     run("tutorial", "fill", "--type", "scrib").fails(2, "did you mean 'scribe'?")
     run("tutorial", "check", "--type", "scribe").fails(2, "--type goes with `mngr tutorial fill")
@@ -402,6 +404,7 @@ def found(done: Result) -> list[tuple[bool, list[str]]]:
     return [(each["verified"], each["problems"]) for each in blocks]
 
 
+@pytest.mark.dear
 def test_tests_that_hold_are_left_on_a_branch_to_be_merged(anywhere: Stage) -> None:
     stage = anywhere
     uncovered(stage, CAPITALS)

@@ -8,9 +8,11 @@ import re
 import signal
 import subprocess
 import time
-from pathlib import Path
 
-from tests.support.cli import Cli, first_line, until
+import pytest
+
+from tests.support.cli import Cli, first_line, has_looked, until
+from tests.support.screen import Screen
 
 NONE = ("--transfer", "none")
 
@@ -36,7 +38,10 @@ def test_events_tell_what_happened(mngr: Cli) -> None:
         lines = mngr("events", "bar", "--format", machine).ok().out.splitlines()
         assert all({"event_id", "timestamp", "source", "type"} <= set(json.loads(x)) for x in lines)
         assert len(lines) == 5
-    human = mngr("event", "bar", env={"TZ": "UTC-5:30"}).ok().out.splitlines()
+    with Screen(mngr, {"TZ": "UTC-5:30"}) as screen:
+        screen.mngr("event", "bar")
+        screen.shows(f"{every[-1]}  ")
+        human = [line for line in screen.text().splitlines() if "  agent_" in line]
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0530", human[1].split("  ")[0])
     shown = datetime.datetime.fromisoformat(human[1].split("  ")[0])
     stamp = mngr("event", "bar", "--format", "{timestamp}").ok().out.splitlines()[1]
@@ -54,7 +59,9 @@ def test_torn_and_hostile_events_are_skipped_or_cleaned(local: Cli) -> None:
     with open(local.state_dir("foo") / "events.jsonl", "ab") as file:
         file.write(b'{"event_id":"1","type":"a\\u001b[31m","n":"\\u001b]0;x\\u0007y"}\n[]\n{"event')
     local("wait", "foo").ok()
-    assert local("event", "foo", "--include", 'event_id == "1"').ok().out.strip() == "a  n=y"
+    one = ("--include", 'event_id == "1"', "--format", "{type}  n={n}")
+    assert local("event", "foo", *one).ok().out == "a  n=y\n"
+    assert "\x1b" not in local("event", "foo").ok().out
 
 
 def test_following_prints_what_comes_and_ends_quietly(local: Cli) -> None:
@@ -69,6 +76,7 @@ def test_following_prints_what_comes_and_ends_quietly(local: Cli) -> None:
     assert (follower.wait(10), follower.communicate()[1]) == (0, b"")
 
 
+@pytest.mark.dear
 def test_observing_says_who_is_there_and_what_becomes_of_them(mngr: Cli) -> None:
     mngr.create("foo", *NONE)
     observer = mngr.start("observe")
@@ -109,6 +117,7 @@ def test_observing_ends_with_its_reader(local: Cli) -> None:
     assert (done.stdout, done.stderr) == ("foo\n", "")
 
 
+@pytest.mark.dear
 def test_waiting_returns_the_state_reached(mngr: Cli) -> None:
     mngr.create("good", *NONE, "--", "true")
     mngr.create("bad", *NONE, "--", "sh", "-c", "exit 3")
@@ -117,8 +126,13 @@ def test_waiting_returns_the_state_reached(mngr: Cli) -> None:
     assert some.out == "good DONE exit code 0\nbad FAILED exit code 3\n"
     mngr("wait", "bad", "live", "--any").fails(1, "mngr: bad is FAILED (exit code 3)")
     assert mngr("wait", "bad", "FAILED").ok().err == ""
+    told = mngr("wait", "bad", "good", "DONE", "RUNNING").fails(1)
+    assert told.err == "mngr: bad is FAILED (exit code 3); not DONE or RUNNING\n"
+    assert sorted(told.out.splitlines()) == ["bad FAILED exit code 3", "good DONE exit code 0"]
+    mngr("wait", "bad", "good", "--any", "STOPPED").fails(1, "bad is FAILED", "good is DONE")
     found = mngr("wait", "good", "FAILED", "bad", "DONE", "--format", "json").ok()
-    assert [(a["name"], a["exit_code"]) for a in json.loads(found.out)] == [("good", 0), ("bad", 3)]
+    ends = [(a["name"], a["exit_code"]) for a in found.json()["agents"]]
+    assert ends == [("good", 0), ("bad", 3)]
     assert mngr("wait", "live", "RUNNING").ok().out.startswith("live RUNNING")
     assert mngr("wait", "live", "good", "--any").ok().out == "good DONE exit code 0\n"
     late = mngr("wait", "live", "--state", "done", "--timeout", "0.1s").fails(
@@ -133,18 +147,12 @@ def test_waiting_returns_the_state_reached(mngr: Cli) -> None:
     mngr("wait", "DONE").fails(2, "name an agent")
 
 
-def looked(waiting: subprocess.Popen[bytes]) -> bool:
-    """Whether it has read the state of agents: then a child of it has come and gone."""
-    after_name = Path(f"/proc/{waiting.pid}/stat").read_text().rpartition(")")[2].split()
-    return int(after_name[8]) > 0  # minor faults of children that were waited for
-
-
 def test_an_agent_that_vanishes_ends_the_waiting(local: Cli) -> None:
     local.create("foo", *NONE)
     local.create("bar", *NONE)
     alone = local.start("wait", "foo", "DONE")
     both = local.start("wait", "foo", "bar", "DONE", "STOPPED", "--state", "FAILED")
-    until(lambda: looked(alone) and looked(both))
+    until(lambda: has_looked(alone) and has_looked(both))
     local("destroy", "-f", "foo").ok()
     out, err = alone.communicate(timeout=15)
     assert (alone.returncode, out, b"foo vanished" in err) == (4, b"", True)
@@ -156,7 +164,7 @@ def test_an_agent_that_vanishes_ends_the_waiting(local: Cli) -> None:
 def test_waiting_notices_the_end_at_once(local: Cli) -> None:
     local.create("foo", "--", "sh", "-c", "until [ -e go ]; do sleep 0.02; done; exit 7")
     waiting = local.start("wait", "foo")
-    until(lambda: looked(waiting))
+    until(lambda: has_looked(waiting))
     (local.work_dir("foo") / "go").touch()
     out, _ = waiting.communicate(timeout=15)
     ended = time.time()

@@ -32,15 +32,22 @@ def test_a_project_with_a_bug_and_a_test_that_found_it(e2e: E2eSession) -> None:
     expect(found.stdout).to_contain("tests/test_shop.py")
 
 
-def test_a_dry_run_launches_nothing(e2e: E2eSession) -> None:
+def test_a_dry_run_shows_what_it_would_launch(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what would a run do there? nothing is launched yet
-    (cd ~/shop && mngr tmr run --name plan --dry-run)
+    # which agents would a run launch there? this runs the tests, and launches none
+    (cd ~/shop && mngr tmr run --type mechanic --only failing --dry-run)
     """)
     e2e.run(PROJECT)
-    told = e2e.run("(cd ~/shop && mngr tmr run --name plan --dry-run)", comment="what would it do?")
+    told = e2e.run(
+        "(cd ~/shop && mngr tmr run --type mechanic --only failing --dry-run)",
+        comment="which agents would a run launch there?",
+    )
     expect(told).to_succeed()
-    expect(told.stdout).to_match(r"Would collect the tests of \S+/shop")
+    expect(told.stdout).to_contain(
+        "Would launch 1 agent of type mechanic:\n  fix  tests/test_shop.py::test_total\n"
+    )
+    expect(told.stdout).to_match(r"Branch: tmr/failing-[0-9a-f]{4}\n$")
+    expect(told.stderr).to_match(r"failing-[0-9a-f]{4}: ready to launch\n")
     expect(e2e.run("mngr list", comment="nobody is there").stdout).to_equal("No agents found\n")
     expect(e2e.run("mngr tmr list").stdout).to_equal("No runs found\n")
 
@@ -62,9 +69,15 @@ def test_the_failing_test_gets_an_agent_and_the_repair_a_commit(e2e: E2eSession)
     expect(run).to_succeed()
     expect(run.stdout).to_contain("The run shop is done.")
     shown = e2e.run("mngr tmr show shop", comment="how did each test end?")
-    expect(shown.stdout).to_match(r"fix\s+fixed\s+verified\s+tests/test_shop.py::test_total")
+    expect(shown.stdout).to_match(r"\AThe run shop is done \(1 fixed\)\.\n")
+    expect(shown.stdout).to_match(r"\nfixed\s+tests/test_shop.py::test_total\s+verified\n")
+    expect(run.stdout).to_contain("To merge it: git merge tmr/shop\n")
+    expect(run.stderr).not_to_contain('{"')
     log = e2e.run("git -C ~/shop log --oneline main..tmr/shop", comment="the branch")
     expect(log.stdout).to_have_line_count(1)
+    body = e2e.run("git -C ~/shop log -1 --format=%B tmr/shop", comment="the evidence, in words")
+    expect(body.stdout).to_contain("- before the fix: failed (exit code 1)\n")
+    expect(body.stdout).to_match(r"\n- with its fix, .*: passed\n")
     patch = e2e.run("git -C ~/shop diff main tmr/shop", comment="the repair itself")
     expect(patch.stdout).to_contain("+        amount += price")
     report = e2e.run("mngr tmr report shop --out ~/report", comment="the report")

@@ -40,6 +40,22 @@ def test_state_flags_add_up(e2e: E2eSession) -> None:
     expect(result.stdout).not_to_contain("fix")
 
 
+def test_types_and_ends_select(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # by type, those that are done and those whose program is gone
+    mngr list --type command --done --lost
+    """)
+    ended(e2e, "lint")
+    given(e2e, "fix")
+    result = e2e.run(
+        "mngr list --type command --done --lost",
+        comment="by type, those that are done and those whose program is gone",
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_match(r"^lint +DONE ")
+    expect(result.stdout).not_to_contain("fix")
+
+
 def test_only_those_that_are_alive(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
     # those that are still alive, in whatever way
@@ -79,20 +95,20 @@ def test_a_project_selects(e2e: E2eSession) -> None:
     given(e2e, "fix")
     result = e2e.run("mngr list --project website", comment="by project")
     expect(result).to_succeed()
-    expect(result.stdout).to_match(r"^home .* website$")
+    expect(result.stdout).to_match(r"^home +RUNNING ")
     expect(result.stdout).not_to_contain("fix")
 
 
 def test_an_expression_selects(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # by an expression over the fields, in CEL
+    # by an expression over the fields
     mngr list --include 'state == "FAILED" && exit_code == 3'
     """)
     ended(e2e, "broken", "sh -c 'exit 3'")
     ended(e2e, "worse", "sh -c 'exit 4'")
     result = e2e.run(
         "mngr list --include 'state == \"FAILED\" && exit_code == 3'",
-        comment="by an expression over the fields, in CEL",
+        comment="by an expression over the fields",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_contain("broken")

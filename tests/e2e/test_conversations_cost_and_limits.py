@@ -44,7 +44,7 @@ def test_a_limit_changes_while_the_agent_runs(e2e: E2eSession) -> None:
         "state says why",
     )
     expect(first).to_succeed()
-    expect(first.stderr).to_equal("slow: 3600 s -> 1 s\n")
+    expect(first.stdout).to_equal("slow: 3600 s -> 1 s\n")
     second = e2e.run("mngr wait slow FAILED --timeout 1m", timeout=90)
     expect(second).to_succeed()
     expect(second.stdout).to_equal("slow FAILED timed out after 1 s\n")
@@ -61,7 +61,7 @@ def test_a_lifted_limit_lets_it_go_on(e2e: E2eSession) -> None:
     expect(e2e.run("mngr stop slow")).to_succeed()
     first = e2e.run("mngr limit slow --timeout none", comment="lift the limit, and let it go on")
     expect(first).to_succeed()
-    expect(first.stderr).to_equal("slow: 3600 s -> no limits\n")
+    expect(first.stdout).to_equal("slow: 3600 s -> no limits\n")
     expect(e2e.run("mngr start slow")).to_succeed()
     expect(state(e2e, "slow")).to_equal("RUNNING")
 

@@ -48,7 +48,7 @@ def test_c_is_short_for_create(e2e: E2eSession) -> None:
     """)
     result = e2e.run("mngr c quick --no-connect -- true", comment="c is short for create")
     expect(result).to_succeed()
-    expect(result.stderr).to_contain("quick is ")
+    expect(result.stdout).to_contain("Created quick; it is ")
     assert names(e2e) == ["quick"]
 
 
@@ -110,7 +110,7 @@ def test_reuse_finds_the_agent_that_is_there(e2e: E2eSession) -> None:
     ).to_succeed()
     second = e2e.run("mngr create server --reuse --no-connect -- sleep 1000")
     expect(second).to_succeed()
-    expect(second.stderr).to_contain("Reusing server.")
+    expect(second.stdout).to_contain("Reused server; it is RUNNING")
     assert names(e2e) == ["server"]
 
 
@@ -145,13 +145,13 @@ def test_an_agent_can_have_labels(e2e: E2eSession) -> None:
 
 def test_an_agent_counts_to_a_project(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # say which project it counts to; without this, it is the directory's name
+    # say which project it belongs to; the default is the directory's name
     mngr create home --no-connect --project website -- true
     """)
     expect(
         e2e.run(
             "mngr create home --no-connect --project website -- true",
-            comment="say which project it counts to; without this, it is the directory's name",
+            comment="say which project it belongs to; the default is the directory's name",
         )
     ).to_succeed()
     expect(show(e2e, "home")["project"]).to_equal("website")
@@ -217,14 +217,15 @@ def test_the_result_can_be_json(e2e: E2eSession) -> None:
     expect(result.stdout).at("agent_id").to_equal(show(e2e, "told")["id"])
 
 
-def test_quiet_says_nothing(e2e: E2eSession) -> None:
+def test_quiet_prints_the_id(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # or wants no words at all
+    # or wants the id and no other words
     mngr create hush --no-connect --quiet -- true
     """)
     result = e2e.run(
-        "mngr create hush --no-connect --quiet -- true", comment="or wants no words at all"
+        "mngr create hush --no-connect --quiet -- true",
+        comment="or wants the id and no other words",
     )
     expect(result).to_succeed()
-    expect(result.stdout + result.stderr).to_be_empty()
-    assert names(e2e) == ["hush"]
+    expect(result.stdout).to_equal(f"{show(e2e, 'hush')['id']}\n")
+    expect(result.stderr).to_be_empty()

@@ -8,7 +8,7 @@ from tests.e2e.world import commit, destroyed, ended, git, given, names, state, 
 
 def test_work_at_risk_is_not_destroyed_unasked(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # work that exists nowhere else is not destroyed unasked: with nobody to ask, mngr refuses
+    # mngr asks before it destroys work that exists nowhere else; without a terminal it refuses
     mngr exec web 'echo precious > found.txt'
     mngr destroy web --headless || echo "exit code $?"
     """)
@@ -16,16 +16,13 @@ def test_work_at_risk_is_not_destroyed_unasked(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             "mngr exec web 'echo precious > found.txt'",
-            comment=(
-                "work that exists nowhere else is not destroyed unasked: with nobody to ask, mngr "
-                "refuses"
-            ),
+            comment="mngr asks before it destroys work that exists nowhere else",
         )
     ).to_succeed()
     second = e2e.run('mngr destroy web --headless || echo "exit code $?"')
     expect(second).to_succeed()
     expect(second.stdout).to_equal("exit code 1\n")
-    expect(second.stderr).to_contain("?? found.txt")
+    expect(second.stderr).to_contain("1 untracked file: found.txt")
     expect(state(e2e, "web")).to_equal("RUNNING")
 
 
@@ -90,6 +87,22 @@ def test_the_branch_can_be_removed_as_well(e2e: E2eSession) -> None:
     expect(git(e2e, "branch --list")).to_equal("* main")
 
 
+def test_no_means_no(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # a no from a pipe counts: an agent that runs is kept
+    echo n | mngr destroy fix || echo "exit code $?"
+    """)
+    given(e2e, "fix")
+    result = e2e.run(
+        'echo n | mngr destroy fix || echo "exit code $?"',
+        comment="a no from a pipe counts: an agent that runs is kept",
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_equal("exit code 1\n")
+    expect(result.stderr).to_contain("fix was kept")
+    expect(state(e2e, "fix")).to_equal("RUNNING")
+
+
 def test_all_that_are_done_can_be_destroyed(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
     # rm is short for destroy; destroy all that are done
@@ -102,7 +115,8 @@ def test_all_that_are_done_can_be_destroyed(e2e: E2eSession) -> None:
         comment="rm is short for destroy; destroy all that are done",
     )
     expect(result).to_succeed()
-    expect(result.stdout + result.stderr).to_be_empty()
+    expect(result.stdout).to_match(r"^agent-[0-9a-f]{32}$").to_have_line_count(1)
+    expect(result.stderr).to_be_empty()
     assert names(e2e) == ["fix"]
 
 

@@ -94,7 +94,7 @@ def test_the_first_agent_runs_on_a_branch_of_its_own(e2e: E2eSession) -> None:
         comment=("start your first agent: it gets a branch, a directory and a terminal of its own"),
     )
     expect(result).to_succeed()
-    expect(result.stderr).to_contain("fix is RUNNING")
+    expect(result.stdout).to_contain("Created fix; it is RUNNING")
     expect(state(e2e, "fix")).to_equal("RUNNING")
     expect(git(e2e, "branch --list mngr/fix")).to_contain("mngr/fix")
     expect(work_dir(e2e, "fix") / "README.md").to_have_content("hello\n")
@@ -109,7 +109,7 @@ def test_list_shows_each_agent_and_its_state(e2e: E2eSession) -> None:
     result = e2e.run("mngr list", comment="see what everybody is doing")
     expect(result).to_succeed()
     expect(result.stdout).to_have_line_count(2)
-    expect(result.stdout).to_match(r"^fix +RUNNING +localhost")
+    expect(result.stdout).to_match(r"^fix +RUNNING +\d+s +sleep 1000 ")
 
 
 def test_an_agent_works_in_a_worktree(e2e: E2eSession) -> None:

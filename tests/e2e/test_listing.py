@@ -5,7 +5,26 @@ from __future__ import annotations
 import json
 
 from mngr_e2e import E2eSession, expect
-from tests.e2e.world import given
+from tests.e2e.world import commit, given
+
+
+def test_a_list_of_named_agents_tells_what_they_did(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # each agent's state, how long it has been in it, its commits and the lines they changed
+    mngr list fix server
+    """)
+    for name in ("fix", "server", "other"):
+        given(e2e, name)
+    commit(e2e, "fix", "hello.txt", "hello")
+    result = e2e.run(
+        "mngr list fix server",
+        comment="each agent's state, how long it has been in it, its commits and the lines",
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_match(r"^NAME +STATE +AGE +AGENT +CHANGES +REASON$")
+    expect(result.stdout).to_match(r"^fix +RUNNING +\d+s +sleep 1000 +1 \+1 -0$")
+    expect(result.stdout).to_match(r"^server +RUNNING +\d+s +sleep 1000 +0$")
+    expect(result.stdout).not_to_contain("other")
 
 
 def test_the_columns_can_be_chosen(e2e: E2eSession) -> None:
@@ -23,6 +42,31 @@ def test_the_columns_can_be_chosen(e2e: E2eSession) -> None:
     expect(result.stdout).to_match(r"^lint +RUNNING +process is alive +core$")
 
 
+def test_show_tells_everything_about_one(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # everything about one agent: why it is in its state, its work, its screen, what to type next
+    mngr show fix
+    """)
+    given(e2e, "fix")
+    commit(e2e, "fix", "hello.txt", "hello")
+    result = e2e.run("mngr show fix", comment="everything about one agent")
+    expect(result).to_succeed()
+    expect(result.stdout).to_match(r"^fix  RUNNING for \d+s, since .* [+-]\d{4}$")
+    expect(result.stdout).to_match(r"^changes +1 commit: \+1 -0 lines$")
+    expect(result.stdout).to_contain("mngr connect fix")
+
+
+def test_path_tells_where_the_work_is(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # where its work is
+    ls "$(mngr path fix)"
+    """)
+    given(e2e, "fix")
+    result = e2e.run('ls "$(mngr path fix)"', comment="where its work is")
+    expect(result).to_succeed()
+    expect(result.stdout).to_contain("README.md")
+
+
 def test_the_list_can_be_a_json_document(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
     # for a script: one JSON document
@@ -33,6 +77,19 @@ def test_the_list_can_be_a_json_document(e2e: E2eSession) -> None:
     expect(result).to_succeed()
     expect(result.stdout).at("agents[0].name").to_equal("fix")
     expect(result.stdout).at("errors").to_equal([])
+
+
+def test_the_list_has_a_schema(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # what such a document holds, as a JSON schema
+    mngr list --schema
+    """)
+    given(e2e, "fix")
+    result = e2e.run("mngr list --schema", comment="what such a document holds, as a JSON schema")
+    expect(result).to_succeed()
+    schema = json.loads(result.stdout)["properties"]["agents"]["items"]
+    (agent,) = json.loads(e2e.run("mngr list --format json").stdout)["agents"]
+    assert schema["required"] == list(agent)
 
 
 def test_the_list_can_be_json_lines(e2e: E2eSession) -> None:

@@ -79,7 +79,7 @@ def test_a_clone_has_the_same_work(e2e: E2eSession) -> None:
     assert names(e2e) == ["fix", "fix-2", "other"]
     expect(work_dir(e2e, "fix-2") / "two.txt").to_have_content("two\n")
     expect(show(e2e, "other")).to_include_json(
-        {"labels": {"team": "core", "attempt": "2"}, "command": ["sleep", "500"]}
+        {"labels": {"team": "core", "attempt": "2"}, "command": "sleep 500"}
     )
 
 
@@ -170,5 +170,5 @@ def test_migrating_to_the_same_host_is_refused(e2e: E2eSession) -> None:
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("exit code 2\n")
-    expect(result.stderr).to_contain("fix is on localhost already")
+    expect(result.stdout + result.stderr).to_contain("fix is on localhost already")
     expect(state(e2e, "fix")).to_equal("RUNNING")

@@ -181,7 +181,7 @@ def test_push_brings_commits(e2e: E2eSession) -> None:
     ).to_succeed()
     second = e2e.run("mngr push patch")
     expect(second).to_succeed()
-    expect(second.stdout + second.stderr).to_contain("Brought 1 commit to patch")
+    expect(second.stdout + second.stderr).to_contain("Pushed 1 commit to patch")
     expect(git(e2e, "log -1 --format=%s hotfix")).to_equal("Progress")
     commit(e2e, "patch", "own.txt", "own")
     git(e2e, "commit -q --allow-empty -m Diverged")

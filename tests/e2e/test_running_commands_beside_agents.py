@@ -48,6 +48,19 @@ def test_exec_exits_with_the_code_of_the_command(e2e: E2eSession) -> None:
     expect(result.stdout).to_equal("exit code 7\n")
 
 
+def test_standard_input_is_handed_over(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # hand it your standard input
+    echo 'print(6 * 7)' | mngr exec -i fix python3
+    """)
+    given(e2e, "fix")
+    result = e2e.run(
+        "echo 'print(6 * 7)' | mngr exec -i fix python3", comment="hand it your standard input"
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_equal("42\n")
+
+
 def test_exec_can_run_below_the_work_directory(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
     # in a directory below its own

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mngr_e2e import E2eSession, expect
-from tests.e2e.world import host_dir, names, show, state
+from tests.e2e.world import given, host_dir, names, show, state
 
 
 def test_config_list_says_where_from(e2e: E2eSession) -> None:
@@ -71,6 +71,69 @@ def test_an_unknown_setting_is_an_error(e2e: E2eSession) -> None:
     expect(host_dir(e2e) / "settings.toml").not_to_exist()
 
 
+def test_a_misspelt_setting_is_a_warning(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # a slip in a file or a variable stops nothing; doctor shows them all
+    MNGR__TRASH__KEP=1d mngr list
+    MNGR__TRASH__KEP=1d mngr doctor || echo "exit code $?"
+    """)
+    first = e2e.run(
+        "MNGR__TRASH__KEP=1d mngr list",
+        comment="a slip in a file or a variable stops nothing; doctor shows them all",
+    )
+    expect(first).to_succeed()
+    expect(first.stderr).to_equal(
+        "mngr: unknown setting 'trash.kep' in MNGR__TRASH__KEP; did you mean 'trash.keep'?\n"
+    )
+    second = e2e.run('MNGR__TRASH__KEP=1d mngr doctor || echo "exit code $?"')
+    expect(second.stdout).to_contain("exit code 1")
+    expect(second.stdout).to_match(r"^settings +problem +unknown setting 'trash.kep'")
+
+
+def test_settings_of_a_project_are_in_its_folder(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # settings of this project: once it has a folder .mngr, config set writes there
+    mkdir .mngr
+    mngr config set trash.keep 30d
+    mngr create keeper -- sleep 1000
+    """)
+    first = e2e.run(
+        "mkdir .mngr",
+        comment="settings of this project: once it has a folder .mngr, config set writes there",
+    )
+    expect(first).to_succeed()
+    written = e2e.run("mngr config set trash.keep 30d")
+    expect(written).to_succeed()
+    path = e2e.work.resolve() / ".mngr" / "settings.toml"
+    expect(written.stdout + written.stderr).to_contain(f"set trash.keep in {path}")
+    expect(e2e.run("mngr create keeper -- sleep 1000", comment="not dirty")).to_succeed()
+    (e2e.work / ".mngr" / "notes").write_text("mine\n")
+    refused = e2e.run("mngr create other -- sleep 1000", comment="but this is work")
+    expect(refused).to_fail()
+    expect(refused.stderr).to_contain(".mngr/notes")
+
+
+def test_headless_is_a_setting(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # never ask anything, as --headless does: in this shell, or from now on
+    export MNGR_HEADLESS=1
+    mngr config set headless true
+    """)
+    result = e2e.run(
+        "mngr config set headless true",
+        comment="never ask anything, as --headless does: in this shell, or from now on",
+    )
+    expect(result).to_succeed()
+    expect(e2e.run("mngr config unset headless")).to_succeed()
+    given(e2e, "calm", command="cat")
+    asks = e2e.run("mngr connect", comment="it would ask which one", pty=True, stdin="calm\n")
+    expect(asks.stdout).to_contain("Which one?")
+    for env, command in (({"MNGR_HEADLESS": "1"}, ""), ({}, "mngr config set headless true; ")):
+        told = e2e.run(f"{command}mngr connect", pty=True, env=env)
+        expect(told).to_fail()
+        expect(told.stdout).to_contain("name an agent")
+
+
 def test_an_option_can_have_a_default(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
     # give an option a default: from now on, create does not attach
@@ -90,12 +153,12 @@ def test_an_option_can_have_a_default(e2e: E2eSession) -> None:
 def test_config_path_names_the_files(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
     # where are the files? yours, the project's, and yours for this project
-    mngr config path
+    mngr config path --scope user
     mngr config path --scope project
     mngr config path --scope local
     """)
     first = e2e.run(
-        "mngr config path",
+        "mngr config path --scope user",
         comment="where are the files? yours, the project's, and yours for this project",
     )
     expect(first).to_succeed()
@@ -145,7 +208,7 @@ def test_a_template_is_a_set_of_options(e2e: E2eSession) -> None:
     made = show(e2e, "check")
     assert made["initial_branch"] == "review/check"
     assert made["labels"] == {"role": "review"}
-    expect(third.stderr).to_contain("check is ")
+    expect(third.stdout).to_contain("Created check; it is ")
 
 
 def test_an_agent_type_is_a_program_with_a_name(e2e: E2eSession) -> None:
@@ -162,8 +225,8 @@ def test_an_agent_type_is_a_program_with_a_name(e2e: E2eSession) -> None:
     ).to_succeed()
     second = e2e.run("mngr create nap napper")
     expect(second).to_succeed()
-    expect(second.stderr).to_contain("nap is RUNNING")
-    expect(show(e2e, "nap")).to_include_json({"state": "RUNNING", "command": ["sleep", "1000"]})
+    expect(second.stdout).to_contain("Created nap; it is RUNNING")
+    expect(show(e2e, "nap")).to_include_json({"state": "RUNNING", "command": "sleep 1000"})
     unknown = e2e.run("mngr create nap2 nappr", comment="a type that does not exist")
     expect(unknown).to_have_exit_code(2)
     assert names(e2e) == ["nap"]

@@ -56,6 +56,21 @@ def test_restart_makes_a_new_process(e2e: E2eSession) -> None:
     assert after["work_dir"] == before["work_dir"]
 
 
+def test_kill_stops_at_once(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # end its program at once, without the time it would get to finish
+    mngr kill server
+    mngr start server
+    """)
+    given(e2e, "server")
+    comment = "end its program at once, without the time it would get to finish"
+    result = e2e.run("mngr kill server", comment=comment)
+    expect(result).to_succeed()
+    expect(state(e2e, "server")).to_equal("STOPPED")
+    expect(e2e.run("mngr start server")).to_succeed()
+    expect(state(e2e, "server")).to_equal("RUNNING")
+
+
 def test_a_dry_run_stops_nothing(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
     # say what would be stopped

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from mngr_e2e import E2eSession, expect
-from tests.e2e.world import clerk, clients, ended, given, show, state, until_shown
+from tests.e2e.world import (
+    ask_tmux,
+    clerk,
+    clients,
+    ended,
+    given,
+    host_dir,
+    show,
+    state,
+    until_shown,
+)
 
 
 def test_a_message_is_read(e2e: E2eSession) -> None:
@@ -17,7 +27,7 @@ def test_a_message_is_read(e2e: E2eSession) -> None:
         comment="type a message into its terminal, and know whether the program read it",
     )
     expect(result).to_succeed()
-    expect(result.stderr).to_equal("clerk: delivered\n")
+    expect(result.stdout).to_equal("clerk: delivered\n")
     until_shown(e2e, "clerk", "noted: one melon")
 
 
@@ -45,7 +55,7 @@ def test_a_message_can_come_from_a_pipe(e2e: E2eSession) -> None:
         "git log -1 --format=%s | mngr message clerk", comment="send what comes out of a pipe"
     )
     expect(result).to_succeed()
-    expect(result.stderr).to_equal("clerk: delivered\n")
+    expect(result.stdout).to_equal("clerk: delivered\n")
     until_shown(e2e, "clerk", "noted: Begin")
 
 
@@ -59,7 +69,7 @@ def test_a_message_can_be_a_file(e2e: E2eSession) -> None:
     expect(e2e.run("echo 'a pound of flour' > ~/note.txt", comment="send a file")).to_succeed()
     second = e2e.run("mngr message clerk --message-file ~/note.txt")
     expect(second).to_succeed()
-    expect(second.stderr).to_equal("clerk: delivered\n")
+    expect(second.stdout).to_equal("clerk: delivered\n")
     until_shown(e2e, "clerk", "noted: a pound of flour")
 
 
@@ -75,8 +85,8 @@ def test_a_message_can_go_to_several(e2e: E2eSession) -> None:
     ).to_succeed()
     second = e2e.run("mngr message clerk cook -m 'dinner at eight'")
     expect(second).to_succeed()
-    expect(second.stderr).to_contain("clerk: delivered")
-    expect(second.stderr).to_contain("cook: delivered")
+    expect(second.stdout).to_contain("clerk: delivered")
+    expect(second.stdout).to_contain("cook: delivered")
     for name in ("clerk", "cook"):
         until_shown(e2e, name, "dinner at eight")
 
@@ -98,8 +108,8 @@ def test_a_message_can_go_to_all_that_a_list_names(e2e: E2eSession) -> None:
         comment="to all that a list names",
     )
     expect(result).to_succeed()
-    expect(result.stderr).to_contain("clerk: delivered")
-    expect(result.stderr).to_contain("cook: delivered")
+    expect(result.stdout).to_contain("clerk: delivered")
+    expect(result.stdout).to_contain("cook: delivered")
     expect(result.stderr).not_to_contain("deaf")
 
 
@@ -114,7 +124,7 @@ def test_a_dry_run_sends_nothing(e2e: E2eSession) -> None:
         comment="say what would be sent, and send nothing",
     )
     expect(result).to_succeed()
-    expect(result.stderr).to_contain("10 bytes would be sent")
+    expect(result.stdout).to_contain("10 bytes would be sent")
     expect(e2e.run("mngr event clerk").stdout).not_to_contain("message_delivered")
 
 
@@ -142,7 +152,7 @@ def test_a_message_can_start_the_agent(e2e: E2eSession) -> None:
     expect(e2e.run("mngr stop cook")).to_succeed()
     result = e2e.run("mngr message cook -m 'wake up' --start", comment="start it for that")
     expect(result).to_succeed()
-    expect(result.stderr).to_equal("cook: delivered\n")
+    expect(result.stdout).to_equal("cook: delivered\n")
     expect(state(e2e, "cook")).to_equal("RUNNING")
 
 
@@ -199,6 +209,19 @@ def test_capture_knows_the_last_screen(e2e: E2eSession) -> None:
     expect(result.stdout).to_contain("goodbye")
 
 
+def test_logs_tell_all_that_was_printed(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # everything it has printed since it was created; -f follows it until it ends
+    mngr logs greet
+    mngr logs greet -f
+    """)
+    given(e2e, "greet", command="sh -c 'echo hello; sleep 0.3; echo goodbye'")
+    result = e2e.run("mngr logs greet -f", comment="everything it has printed, until it ends")
+    expect(result).to_succeed()
+    expect(result.stdout).to_equal("hello\ngoodbye\n")
+    expect(e2e.run("mngr logs greet").stdout).to_equal("hello\ngoodbye\n")
+
+
 def test_connect_attaches(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
     # attach to it; C-b d detaches, and it runs on
@@ -251,3 +274,20 @@ def test_connect_can_run_a_command_of_yours(e2e: E2eSession) -> None:
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^tmux .* attach-session ")
     expect(result.stdout).to_contain(str(show(e2e, "clerk")["id"]))
+
+
+def test_the_tmux_of_the_agents_has_settings_of_its_own(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # the agents' tmux has settings of its own: this changes its prefix key to C-a
+    echo 'set -g prefix C-a' > ~/.mngr/tmux.user.conf
+    """)
+    host_dir(e2e).mkdir(exist_ok=True)
+    (e2e.home / ".mngr").symlink_to(host_dir(e2e))
+    result = e2e.run(
+        "echo 'set -g prefix C-a' > ~/.mngr/tmux.user.conf",
+        comment="the agents' tmux has settings of its own: this changes its prefix key to C-a",
+    )
+    expect(result).to_succeed()
+    clerk(e2e)
+    expect(ask_tmux(e2e, "show-options", "-gv", "prefix")).to_equal(["C-a"])
+    expect(ask_tmux(e2e, "display-message", "-p", "#{E:status-right}")).to_equal(["detach: C-a d"])

@@ -89,7 +89,7 @@ def test_events_tell_what_happened(e2e: E2eSession) -> None:
     result = e2e.run("mngr event task", comment="what has happened to it so far?")
     expect(result).to_succeed()
     expect(result.stdout).to_match("agent_created")
-    expect(result.stdout).to_match("agent_exited .*exit_code=0")
+    expect(result.stdout).to_match('"agent_exited".*"exit_code": 0')
 
 
 def test_events_can_be_selected(e2e: E2eSession) -> None:
@@ -103,7 +103,7 @@ def test_events_can_be_selected(e2e: E2eSession) -> None:
     )
     expect(result).to_succeed()
     expect(result.stdout).to_have_line_count(1)
-    expect(result.stdout).to_contain("exit_code=5")
+    expect(result.stdout).to_contain('"exit_code": 5')
 
 
 def test_the_first_event_is_the_creation(e2e: E2eSession) -> None:
@@ -128,7 +128,7 @@ def test_events_have_a_source(e2e: E2eSession) -> None:
     result = e2e.run("mngr event task launcher", comment="only those events that one source wrote")
     expect(result).to_succeed()
     expect(result.stdout).to_have_line_count(1)
-    expect(result.stdout).to_contain("source=launcher")
+    expect(result.stdout).to_contain('"source": "launcher"')
 
 
 def test_events_can_be_followed(e2e: E2eSession) -> None:

@@ -55,6 +55,10 @@ def test_pass_env_hands_over_a_variable(e2e: E2eSession) -> None:
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("painting it green\n")
+    unset = e2e.run("mngr create --foreground --pass-env COLOR -- sh -c 'echo ${COLOR-none}'")
+    expect(unset).to_succeed()
+    expect(unset.stdout).to_equal("none\n")
+    expect(unset.stderr).to_contain("mngr: --pass-env: COLOR is not set here")
 
 
 def test_a_token_does_not_get_in_by_accident(e2e: E2eSession) -> None:
@@ -159,7 +163,7 @@ def test_a_second_window_runs_a_shell_command(e2e: E2eSession) -> None:
         comment="open a second window beside it, with a shell command in it",
     )
     expect(result).to_succeed()
-    expect(result.stderr).to_contain("site is RUNNING")
+    expect(result.stdout).to_contain("Created site; it is RUNNING")
     expect(lambda: e2e.run("mngr capture site --window log").stdout).eventually().to_contain(
         "log begins"
     )
@@ -179,7 +183,7 @@ def test_a_terminal_has_the_chosen_size(e2e: E2eSession) -> None:
         comment="choose the size of its terminal",
     )
     expect(result).to_succeed()
-    expect(result.stderr).to_contain("narrow is RUNNING")
+    expect(result.stdout).to_contain("Created narrow; it is RUNNING")
     expect(lambda: e2e.run("mngr capture narrow").stdout).eventually().to_equal("20 60\n")
 
 

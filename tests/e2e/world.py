@@ -61,6 +61,7 @@ def show(e2e: E2eSession, name: str) -> dict[str, Any]:
     listed = e2e.run("mngr list --format json").stdout
     (agent,) = [agent for agent in json.loads(listed)["agents"] if agent["name"] == name]
     found: dict[str, Any] = agent
+    found["labels"].pop("project", None)  # the same for all of them
     return found
 
 

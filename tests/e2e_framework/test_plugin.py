@@ -241,6 +241,21 @@ def test_a_mistake_in_the_settings_names_the_nearest_key(project: Project) -> No
     assert "unknown key 'setpu' in [tool.mngr_e2e]; did you mean 'setup'?" in done.stdout
 
 
+def test_setup_fills_in_places_and_an_unknown_placeholder_is_named(project: Project) -> None:
+    project.settings("setup = \"cp {root}/seed {home}/copy && echo a | awk '{print}' > b\"")
+    (project.root / "seed").write_text("seeded\n")
+    project.test("""
+        def test_seed(e2e: E2eSession) -> None:
+            assert e2e.run("cat ~/copy b").stdout == "seeded\\na\\n"
+    """)
+    assert project.pytest().returncode == 0
+    project.settings('setup = "cp {rot}/seed ."')
+    done = project.pytest()
+    assert done.returncode == 1
+    told = "unknown placeholder '{rot}' in 'setup' of [tool.mngr_e2e]; there are {root}, {home}"
+    assert told in done.stdout
+
+
 def test_in_no_op_mode_nothing_runs(project: Project, tmp_path: Path) -> None:
     project.test(f"""
         def test_proves_nothing(e2e: E2eSession) -> None:

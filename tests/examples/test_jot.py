@@ -96,6 +96,7 @@ def test_every_pristine_test_fails_when_nothing_is_run(pristine: Path) -> None:
     assert with_outcome(found, "failed") == sorted(found)
 
 
+@pytest.mark.soak
 def test_exactly_the_planned_tests_fail_once_defects_are_planted(
     planted: tuple[Path, dict[str, Any]],
 ) -> None:

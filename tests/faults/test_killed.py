@@ -24,6 +24,7 @@ START = ("launch_recorded",)
 def test_every_step_in_the_source_is_killed_here() -> None:
     from tests.faults.test_killed_transfer import TRANSFER_STEPS
     from tests.faults.test_killed_work import WORK_STEPS
+    from tests.hosts.test_leases import HOST_STEPS
 
     source = "".join(path.read_text() for path in (ROOT / "src/mngr").rglob("*.py"))
     named = set(re.findall(r'\b(?:step\(|recorded=)"(\w+)"', source))
@@ -36,6 +37,7 @@ def test_every_step_in_the_source_is_killed_here() -> None:
         *STOP,
         *START,
         *WORK_STEPS,
+        *HOST_STEPS,
         *TRANSFER_STEPS,
     }
     assert named == known
@@ -151,7 +153,7 @@ def test_gc_completes_a_killed_destroy_and_restore_undoes_it(mngr: Cli, step: st
 def test_a_killed_destroy_can_be_taken_back_at_once(mngr: Cli, step: str) -> None:
     work = with_work(mngr)
     killed(mngr, step, "destroy", "foo", "--force", "-b")
-    in_trash = bool(mngr("restore", "--list", "--format", "json").ok().json())
+    in_trash = bool(mngr("restore", "--list", "--format", "json").ok().json()["trash"])
     assert in_trash is (step not in ("removal_recorded", "processes_ended"))
     if not in_trash:
         mngr("destroy", "foo", "--force").ok()

@@ -39,7 +39,7 @@ def a_record(**changes: object) -> AgentRecord:
         launch="L",
         launch_time=1.0,
         worker=Worker(machine="m", pid=1, start="s"),
-    ).replace(**changes)
+    ).updated(changes)
 
 
 def test_run_returns_exact_bytes_and_the_code(host: Host) -> None:

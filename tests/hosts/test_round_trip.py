@@ -156,6 +156,7 @@ def index(where: Path) -> str:
     return run_git(where, "ls-files", "-s", "-z")
 
 
+@pytest.mark.dear
 @pytest.mark.parametrize("provider", ["local", "bare"])
 @pytest.mark.parametrize("mode", MODES)
 @settings(

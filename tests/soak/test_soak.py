@@ -79,7 +79,10 @@ def test_two_hundred_concurrent_labels_all_stay(local: Cli) -> None:
             pool.map(lambda n: local("label", "foo", f"k{n}=v{n}", timeout=300), range(200))
         )
     assert [each.code for each in done] == [0] * 200, done[0].err
-    assert local.agent("foo")["labels"] == {f"k{n}": f"v{n}" for n in range(200)}
+    assert local.agent("foo")["labels"] == {
+        "project": "repo",
+        **{f"k{n}": f"v{n}" for n in range(200)},
+    }
 
 
 def test_random_kills_never_lose_work_or_confuse_the_list(local: Cli) -> None:

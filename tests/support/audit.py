@@ -205,7 +205,13 @@ def startable(how: tuple[str, str]) -> bool:
 
 
 def work_dirs(home: Path) -> list[Path]:
-    return sorted([*home.glob("worktrees/*"), *home.glob("trash/*/work")])
+    """Where agents work or did. While one is made, git may still take its directory back."""
+    begun = [place for place in home.glob("worktrees/*") if launched(home, place)]
+    return sorted([*begun, *home.glob("trash/*/work")])
+
+
+def launched(home: Path, place: Path) -> bool:
+    return any(home.glob(f"agents/agent-{place.name.rpartition('-')[2]}*/started"))
 
 
 def agent_of(place: Path) -> str:
@@ -251,7 +257,8 @@ def found(cli: Cli) -> set[str]:
 def repositories(cli: Cli) -> Iterator[Path]:
     yield cli.repo
     yield from cli.home.glob("mirrors/*.git")
-    yield from (place for place in work_dirs(cli.home) if (place / ".git").is_dir())
+    places = [*cli.home.glob("worktrees/*"), *cli.home.glob("trash/*/work")]
+    yield from (place for place in places if (place / ".git").is_dir())
 
 
 def command_of(pid: int) -> str:

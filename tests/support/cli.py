@@ -58,6 +58,10 @@ class Cli:
     base: Path
     provider: str = "local"
     env: dict[str, str] = field(default_factory=dict)
+    within: tuple[str, ...] = ()
+    """What every command begins with: `nsenter` and a network namespace, say."""
+    patience: float = 60
+    """Seconds that a command may take, unless a test says otherwise."""
 
     def __post_init__(self) -> None:
         self.user_home = self.base / "user"
@@ -117,7 +121,7 @@ class Cli:
     # the command
 
     def argv(self, *args: str) -> list[str]:
-        return [sys.executable, "-m", "mngr", *args]
+        return [*self.within, sys.executable, "-m", "mngr", *args]
 
     def __call__(
         self,
@@ -125,7 +129,7 @@ class Cli:
         input: str | bytes | None = None,
         env: dict[str, str] | None = None,
         cwd: Path | str | None = None,
-        timeout: float = 60,
+        timeout: float = 0,
     ) -> Result:
         data = input.encode() if isinstance(input, str) else input
         done = subprocess.run(
@@ -135,7 +139,7 @@ class Cli:
             env=self.environment(env),
             cwd=cwd or self.repo,
             capture_output=True,
-            timeout=timeout,
+            timeout=timeout or self.patience,
             check=False,
         )
         out, err = (
@@ -287,7 +291,7 @@ def first_line(running: subprocess.Popen[bytes], timeout: float = 15) -> bytes:
     return running.stdout.readline()
 
 
-def until(condition: Callable[[], object], timeout: float = 15, what: str = "") -> None:
+def until(condition: Callable[[], object], timeout: float = 60, what: str = "") -> None:
     """Wait for a condition; a failure says what was waited for.
 
     Between two looks it rests for as long as a look takes: a look may be a whole command, and what
@@ -301,3 +305,12 @@ def until(condition: Callable[[], object], timeout: float = 15, what: str = "") 
             raise AssertionError(f"not within {timeout} s: {what or condition}")
         time.sleep(max(0.02, min(now - began, 0.5)))
         began = time.monotonic()
+
+
+def has_looked(process: subprocess.Popen[bytes], faults: int = 1) -> bool:
+    """Whether it has read the state of agents: then a child of it has come and gone.
+
+    Every child adds some hundred page faults.
+    """
+    after_name = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return int(after_name[8]) >= faults  # minor faults of children that were waited for

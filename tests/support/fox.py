@@ -23,7 +23,7 @@ def record(type: str, began: float, **changes: object) -> AgentRecord:
         launch_time=began,
         worker=Worker(machine="m", pid=1, start="1"),
     )
-    return base.replace(**changes)
+    return base.updated(changes)
 
 
 def evidence(

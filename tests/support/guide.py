@@ -157,6 +157,6 @@ class Reader(Cli):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=60,
+            timeout=300,
         )
         return done.returncode, done.stdout

@@ -14,21 +14,10 @@ from typing import Any
 
 from mngr_e2e.artifacts import slug
 from mngr_tmr.codec import to_json
+from mngr_tmr.costs import Forecast, Spending
 from mngr_tmr.journal import Journal
-from mngr_tmr.model import (
-    Ended,
-    Eviction,
-    Forecast,
-    Options,
-    Outcome,
-    Pick,
-    Proof,
-    Ruling,
-    Spending,
-    Test,
-    TestRun,
-    Verdict,
-)
+from mngr_tmr.model import Ended, Eviction, Outcome, Pick, Proof, Ruling, Test, TestRun, Verdict
+from mngr_tmr.options import Options
 
 SCRIPT = "<script>window.pwned = 1; alert('pwned')</script>"
 IMAGE = '"\'><img src=x onerror="window.pwned = 2">'

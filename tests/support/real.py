@@ -108,8 +108,8 @@ class Stage:
 
 
 @contextmanager
-def stage(cli: Cli, program: str) -> Iterator[Stage]:
-    with ModelServer() as server:
+def stage(cli: Cli, program: str, server: ModelServer | None = None) -> Iterator[Stage]:
+    with server or ModelServer() as server:
         cli.env |= server.environment(program)
         # Agents get none of the variables that tell the tests' own git who commits.
         (cli.user_home / ".gitconfig").write_text("[user]\nname = Fox\nemail = fox@example.com\n")

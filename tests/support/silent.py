@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from mngr.config import Config
 from mngr.errors import Unreachable
 from mngr.hosts.base import Completed, Host
 from mngr.plugins import Registry
 from tests.support.bare import BareHost
+
+if TYPE_CHECKING:
+    from mngr.hosts.spawn import Sink
 
 
 def register(registry: Registry) -> None:
@@ -33,7 +37,14 @@ class SilentProvider:
 
 
 class SilentHost(BareHost):
-    def run(self, argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        input: bytes | None = None,
+        timeout: float,
+        sink: Sink | None = None,
+    ) -> Completed:
         if os.path.exists(f"{self.home}.silent"):
             raise Unreachable("host bare does not answer")
-        return super().run(argv, input=input, timeout=timeout)
+        return super().run(argv, input=input, timeout=timeout, sink=sink)

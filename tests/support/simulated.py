@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
 from mngr.struct import Json
+from mngr_tmr.costs import Spending
 from mngr_tmr.judging import Sighting
-from mngr_tmr.model import Ended, Outcome, Ruling, Spending, Task, TestRun, Try, Verdict
+from mngr_tmr.model import Ended, Outcome, Ruling, Task, TestRun, Try, Verdict
 from mngr_tmr.roles import Fix, Order
 
 P = ParamSpec("P")

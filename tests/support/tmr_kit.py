@@ -95,7 +95,9 @@ def write(cli: Cli, commands: Mapping[str, str], files: Mapping[str, str]) -> st
     cli.write("bin/kit", DISPATCH).chmod(0o755)
     cli.write("tests/conftest.py", CONFTEST)
     cli.write(
-        "pyproject.toml", '[tool.pytest.ini_options]\naddopts = ["--import-mode=importlib"]\n'
+        "pyproject.toml",
+        "[tool.pytest.ini_options]\n"
+        'addopts = ["--import-mode=importlib", "-p", "no:hypothesispytest"]\n',
     )
     for name, body in commands.items():
         cli.write(f"kit/{name}.sh", body)

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from mngr.api import Mngr, local_repository
 from mngr.config import Config
+from mngr.git import Repo
 from mngr.struct import Json
-from mngr_tmr.bench import Bench, Check
+from mngr_tmr.bench import Bench, Check, Checked
 from mngr_tmr.fold import apply
 from mngr_tmr.integrate import Integration, Resolve
-from mngr_tmr.model import Baseline, Ended, Options, Outcome, Run, Task, Try, Verdict
+from mngr_tmr.model import Baseline, Ended, Outcome, Run, Task, Try, Verdict
+from mngr_tmr.options import Options
 from mngr_tmr.settings import Project
 from mngr_tmr.verify import RealInspector
 from tests.support import tmr_kit as kit
@@ -46,23 +49,50 @@ Files = Mapping[str, str | None]
 """path -> what is in it; None: it is gone"""
 
 
+class Remembering(Bench):
+    """Runs the same tests of the same files once: in a sandbox nothing depends on luck."""
+
+    repo: Repo
+
+    def check(self, check: Check) -> Checked:
+        tree = self.repo.line("rev-parse", f"{check.commit}^{{tree}}")
+        known = replace(check, commit=tree, keep="")
+        if known not in self._known:
+            self._known[known] = super().check(check)
+        return self._known[known]
+
+    @cached_property
+    def _known(self) -> dict[Check, Checked]:
+        return {}
+
+
 class Lab:
+    mutant_seconds = 20
+
     def __init__(self, cli: Cli, *, sandbox: bool = True) -> None:
         self.cli, self.folder = cli, cli.base / "lab"
         self.source = kit.source(*SPECS)
         self.base = self._write(cli)
         self.repo = local_repository(str(cli.repo))
         config = Config.load(str(cli.home), str(cli.repo), {}, [])
-        self.project = Project(pytest=kit.PYTEST, sandbox=sandbox)
+        self.project = Project(
+            pytest=kit.PYTEST, sandbox=sandbox, mutant_seconds=self.mutant_seconds
+        )
         self.options = Options(repeats=1, workers=2)
         self.api = Mngr(config)
-        self.bench = Bench(
-            self.api, str(cli.repo), "lab", self.folder, self.project, replace(self.options)
-        )
+        self.bench = self._bench()
         self.plain = self._baseline()
         self.verdicts: dict[str, Verdict] = {}
         self.gates: list[Mapping[str, Any]] = []
         """What the last integration's gates said."""
+
+    def _bench(self) -> Bench:
+        repo, options = str(self.cli.repo), replace(self.options)
+        if not self.project.sandbox:  # tests leave marks, and go otherwise the next time
+            return Bench(self.api, repo, "lab", self.folder, self.project, options)
+        bench = Remembering(self.api, repo, "lab", self.folder, self.project, options)
+        bench.repo = self.repo
+        return bench
 
     def _write(self, cli: Cli) -> str:
         files = {kit.FILE: self.source, FINE: FINE_SOURCE, "NOTES.md": "notes\n"}

@@ -101,6 +101,21 @@ def test_weak():
     assert discount(100, 20)
 """
 
+# As people write them, without meaning to: the second test needs what the first one leaves.
+ORDER = """\
+from shop.prices import total
+
+LEFT = []
+
+
+def test_first():
+    LEFT.append(8)
+
+
+def test_second():
+    assert total(LEFT) == LEFT[0]
+"""
+
 TOUR_SOURCE = '''\
 from __future__ import annotations
 
@@ -161,6 +176,7 @@ name = "shop"
 
 [tool.pytest.ini_options]
 pythonpath = ["tests"]
+addopts = ["-p", "no:hypothesispytest"] # a third of what a check costs
 """
 
 FILES = {
@@ -170,6 +186,7 @@ FILES = {
     TESTS: TEST_SOURCE,
     TOUR: TOUR_SOURCE,
     INSIDE: "from shop.prices import total\n\n\ndef test_inside():\n    assert total([7]) == 7\n",
+    "tests/test_order.py": ORDER,
     "tests/conftest.py": CONFTEST,
     "tests/helpers.py": "def same(one, other):\n    return one == other\n",
     "tests/total.txt": "3\n",
@@ -180,6 +197,9 @@ FILES = {
 
 
 class Shop(Lab):
+    mutant_seconds = 2
+    """Six mutants of each changed test, and not twelve, are enough for what is tried here."""
+
     def _write(self, cli: Cli) -> str:
         cli.write("bin/shop", COMMAND).chmod(0o755)
         for name, text in FILES.items():

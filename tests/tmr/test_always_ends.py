@@ -16,7 +16,8 @@ from mngr_tmr import ranking, retrying, rounds, selecting
 from mngr_tmr.codec import to_json
 from mngr_tmr.journal import read
 from mngr_tmr.judging import Sighting
-from mngr_tmr.model import Budget, Eviction, Options, Pick, Ruling, Task, TestRun, Try, Verdict
+from mngr_tmr.model import Eviction, Pick, Ruling, Task, TestRun, Try, Verdict
+from mngr_tmr.options import Budget, Options
 from mngr_tmr.roles import Fix, Order
 from mngr_tmr.throttle import over_budget
 from tests.support.simulated import ACCEPTED, DONE, Life, SimulatedTrials

@@ -57,13 +57,12 @@ def test_{name}(e2e):
 '''
 
 
-def test_of_commands_that_are_measured_it_is_known_what_they_needed(local: Cli) -> None:
+def test_of_python_commands_it_is_known_what_they_needed(local: Cli) -> None:
     robots = Robots(local)
-    settings = '[tool.mngr_e2e]\ncoverage = ["app"]\n[tool.pytest.ini_options]\n'
-    settings += 'addopts = ["--import-mode=importlib"]\n'
+    settings = '[tool.pytest.ini_options]\naddopts = ["--import-mode=importlib"]\n'
     local.write("pyproject.toml", settings)
     conftest = "import pytest\n\n\n@pytest.fixture(autouse=True)\ndef there(e2e):\n"
-    local.write("tests/conftest.py", f"{conftest}    e2e.env['PYTHONPATH'] += f':{{e2e.root}}'\n")
+    local.write("tests/conftest.py", f"{conftest}    e2e.env['PYTHONPATH'] = str(e2e.root)\n")
     for name in ("one", "two"):
         local.write(f"app/{name}.py", f"print('{name}')\n")
         local.write(f"tests/test_{name}.py", E2E.format(name=name))

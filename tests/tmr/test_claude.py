@@ -17,6 +17,8 @@ from tests.support import tmr_kit as kit
 from tests.support.cli import Cli, until
 from tests.support.real import FREE, Stage, stage
 
+pytestmark = pytest.mark.soak
+
 PATIENCE = 600
 """Seconds; a quiet machine needs a tenth of it."""
 

@@ -62,6 +62,30 @@ def test_tests_that_run_a_line_which_few_others_run_are_one_cluster() -> None:
     assert (first.lines, first.failing, first.passing, first.score) == ("50", 20, 5, 0.894)
 
 
+def test_a_line_on_the_way_to_several_causes_joins_none_of_them() -> None:
+    """Twice as many failing as passing tests run line 5, but no passing test lines 10 and 20."""
+    broken = [failure(f"a{n}", run=lines(1, 5, 10)) for n in range(2)]
+    broken += [failure(f"b{n}", run=lines(1, 5, 20)) for n in range(2)]
+    passing = [lines(1, 5)] * 2 + [lines(1)] * 10
+    assert sorted(names(*each) for each in clustering.clusters(broken, passing)) == [
+        ["a0", "a1"],
+        ["b0", "b1"],
+    ]
+
+
+def test_the_most_suspicious_line_joins_tests_before_others_do() -> None:
+    """Line 5 is run by mostly failing tests too, but of both causes, and a passing one."""
+    broken = [failure("a0", run=lines(1, 5, 10))]
+    broken += [failure(f"a{n}", run=lines(1, 10)) for n in range(1, 4)]
+    broken += [failure(f"b{n}", run=lines(1, 5, 20)) for n in range(2)]
+    broken += [failure(f"b{n}", run=lines(1, 20)) for n in range(2, 4)]
+    passing = [lines(1, 5), *[lines(1)] * 10]
+    assert sorted(sorted(names(*each)) for each in clustering.clusters(broken, passing)) == [
+        ["a0", "a1", "a2", "a3"],
+        ["b0", "b1", "b2", "b3"],
+    ]
+
+
 def test_tests_whose_suspicious_lines_coincide_are_one_cluster_and_others_are_not() -> None:
     """All of them run code that many passing tests run too."""
     broken = [failure(f"a{n}", run=lines(1, 10, 11, 12)) for n in range(3)]
@@ -134,9 +158,17 @@ def test_the_forecast_says_how_many_agents_a_cluster_needs() -> None:
 PROJECT = {
     "app.py": "def one():\n    return 1\n\n\ndef two():\n    return 2\n",
     "test_app.py": (
-        "import app\n\n\ndef test_one():\n    assert app.one() == 1\n\n\n"
-        "def test_two():\n    assert app.two() == 3\n"
+        "import subprocess, sys\nimport app, pytest\n\n\n"
+        "def test_one():\n    assert app.one() == 1\n\n\n"
+        "def test_two():\n    assert app.two() == 3\n\n\n"
+        "@pytest.mark.parametrize('path', ['.', '.:theirs'])\n"
+        "def test_program(path):\n"
+        "    code = 'import app, os; app.two(); print(getattr(os, \"tailored\", 0))'\n"
+        "    given = {'PYTHONPATH': path, 'HOME': '/'}\n"
+        "    done = subprocess.run([sys.executable, '-c', code], env=given, capture_output=True)\n"
+        "    assert (done.stderr, int(done.stdout)) == (b'', 7 * ('theirs' in path))\n"
     ),
+    "theirs/sitecustomize.py": "import os\nos.tailored = 7\n",
 }
 
 
@@ -152,6 +184,7 @@ def test_the_lines_of_each_test_are_measured_with_coverage_and_without(
         shutil.copy(package / f"{name}.py", tools / f"mngr_tmr_{name}.py")
     if not coverage:
         (tools / "coverage.py").write_text("raise ImportError\n")
+    (project / "theirs").mkdir()
     for name, text in PROJECT.items():
         (project / name).write_text(text)
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
@@ -167,19 +200,27 @@ def test_the_lines_of_each_test_are_measured_with_coverage_and_without(
     assert {test: run.outcome for test, run in probed.runs.items()} == {
         "test_app.py::test_one": "passed",
         "test_app.py::test_two": "failed",
+        "test_app.py::test_program[.]": "passed",
+        "test_app.py::test_program[.:theirs]": "passed",
     }
     reached = {test: reaching.decoded(files) for test, files in probed.lines.items()}
     mine = {
         test: {line for path, line in each if path == "app.py"} for test, each in reached.items()
     }
     assert mine["test_app.py::test_one"] - {1} == {2} and mine["test_app.py::test_two"] - {5} == {6}
+    assert mine["test_app.py::test_program[.]"] == {1, 5, 6}, "in a program that it starts"
 
 
-def test_what_the_probe_says_of_lines_is_hostile() -> None:
+def test_what_the_probe_says_of_lines_is_hostile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaching, "MOST", 1000)
     entries: list[dict[str, object]] = [
         {"ran": "t", "lines": {"a.py": "1-3,9999999999999,x,7-", "b.py": 3}},
         {"ran": 3, "lines": []},
     ]
+    many = "1-600,1000000-9999999"
+    entries.append({"ran": "u", "lines": {"a.py": many, "b.py": many}})
     told = [json.dumps({"nonce": "n", **each}).encode() for each in entries]
     probed = probing.parse(b"\n".join(told), "n")
     assert {line for _, line in reaching.decoded(probed.lines["t"])} >= {1, 2, 3, 7}
+    assert len(reaching.decoded(probed.lines["u"])) == reaching.MOST
+    assert sum(map(len, reaching.by_file(probed.lines["u"]).values())) == reaching.MOST

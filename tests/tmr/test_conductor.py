@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from mngr.struct import Json
 from mngr_tmr.codec import from_json, to_json
 from mngr_tmr.conductor import Conductor
+from mngr_tmr.costs import Spending
 from mngr_tmr.fold import apply, fold
 from mngr_tmr.journal import Journal, read
 from mngr_tmr.judging import Sighting
-from mngr_tmr.model import Budget, Options, Outcome, Ruling, Run, Spending, TestRun, Verdict
+from mngr_tmr.model import Outcome, Ruling, Run, TestRun, Verdict
+from mngr_tmr.options import Budget, Options
 from mngr_tmr.ranking import counts
 from mngr_tmr.roles import Order
 from tests.support.simulated import (

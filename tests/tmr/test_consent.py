@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -44,6 +45,30 @@ def test_an_unknown_verb_is_an_error_with_a_suggestion(
     assert nothing_is_left(robots)
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["show", "--max-cost", "3"], "it is an option of `mngr tmr run` and `mngr tmr retune`"),
+        (
+            ["run", "--undo"],
+            "`mngr tmr run` does not take --undo; it is an option of `mngr tmr rm`",
+        ),
+        (["integrate", "six", "--rounds", "1"], "`mngr tmr run`"),
+        (["list", "--out", "x"], "`mngr tmr report`"),
+        (["cancel", "six", "--", "-x"], "no arguments for pytest"),
+    ],
+)
+def test_an_option_of_another_verb_is_an_error_that_names_it(
+    local: Cli, words: list[str], told: str
+) -> None:
+    local("tmr", *words).fails(2, told)
+
+
+def test_an_option_with_a_default_in_the_settings_belongs_to_no_verb(local: Cli) -> None:
+    local("config", "set", "commands.tmr.max_cost", "3").ok()
+    local("tmr", "list").ok()
+
+
 def test_a_run_that_is_declined_leaves_nothing(robots: Robots) -> None:
     done = robots.cli(*robots.words, timeout=PATIENCE)
     done.fails(1, "no agent was launched without your consent", "--yes")
@@ -60,6 +85,18 @@ def test_a_program_that_is_missing_is_told_before_any_test_runs(robots: Robots) 
     env = {"PATH": "/usr/bin:/bin", "HOME": str(robots.folder)}
     done = robots.cli("tmr", "run", "--type", "codex", "--yes", env=env)
     assert done.code != 0 and "codex is not installed on localhost" in done.err
+    assert nothing_is_left(robots)
+
+
+def test_a_missing_login_is_told_before_any_test_runs(robots: Robots) -> None:
+    """And before anything is asked."""
+    program = robots.folder / "codex"
+    program.write_text("#!/bin/sh\ntouch ran\n")
+    program.chmod(0o755)
+    env = {"PATH": f"{robots.folder}:{os.environ['PATH']}", "HOME": str(robots.folder)}
+    done = robots.cli("tmr", "run", "--type", "codex", env=env)
+    assert done.code != 0 and "codex is not logged in" in done.err, done.err
+    assert "Launch" not in done.err + done.out
     assert nothing_is_left(robots)
 
 
@@ -97,9 +134,10 @@ def test_a_branch_that_is_not_ours_to_move_stays_and_another_is_made(robots: Rob
     assert "The branch is tmr/six-2, because tmr/six was changed by somebody else." in done.out
     fix = cli.git("rev-parse", "tmr/six-2")
     cli.git("checkout", "-q", "tmr/six-2")
-    cli("tmr", "integrate", "six", timeout=PATIENCE).ok()
-    cli.git("checkout", "-q", "main")
-    assert cli.git("rev-parse", "tmr/six-2^{tree}") == cli.git("rev-parse", f"{fix}^{{tree}}")
+    told = cli("tmr", "integrate", "six", timeout=PATIENCE).ok().out
+    assert cli.git("rev-parse", "tmr/six-2") == fix, "it is checked out"
+    assert "Branch: tmr/six-3" in told and "because tmr/six was changed" in told
+    assert cli.git("rev-parse", "tmr/six-3^{tree}") == cli.git("rev-parse", f"{fix}^{{tree}}")
 
 
 def test_a_run_is_removed_and_comes_back_with_its_refs_and_branch(robots: Robots) -> None:
@@ -117,3 +155,19 @@ def test_a_run_is_removed_and_comes_back_with_its_refs_and_branch(robots: Robots
     assert cli.git("for-each-ref", "refs/mngr/tmr", "refs/heads/tmr") == refs
     assert runs.load(robots.run_folder).status == "done"
     cli("tmr", "rm", "--undo", "six").fails(4, "no run 'six' was removed")
+
+
+def test_a_removed_run_is_collected_when_its_time_in_the_trash_is_over(robots: Robots) -> None:
+    cli = robots.cli
+    robots.paths = ("tests/test_add.py",)
+    cli(*robots.words, "--yes", timeout=PATIENCE).ok()
+    cli("tmr", "rm", "six").ok()
+    cli("gc").ok()
+    kept = [each.name for each in runs.trash(str(cli.home)).iterdir()]
+    assert len(kept) == 1 and cli.git("for-each-ref", "refs/mngr/trash/tmr")
+    found = cli("gc", "-S", "trash.keep=0s", "--dry-run", "--format", "json").ok().json()
+    assert [row["what"] for row in found["leftovers"] if row["kind"] == "run"] == kept
+    cli("gc", "-S", "trash.keep=0s").ok()
+    assert not list(runs.trash(str(cli.home)).iterdir())
+    assert not cli.git("for-each-ref", "refs/mngr/trash/tmr")
+    cli("tmr", "rm", "--undo", "six").fails(4)

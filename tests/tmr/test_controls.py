@@ -16,7 +16,8 @@ from mngr_tmr import runs
 from mngr_tmr.codec import to_json
 from mngr_tmr.fold import fold
 from mngr_tmr.journal import Journal, read
-from mngr_tmr.model import Budget, Ended, Options, Outcome
+from mngr_tmr.model import Ended, Outcome
+from mngr_tmr.options import Budget, Options
 from mngr_tmr.orders import obey
 from tests.support.cli import Cli, lives, until
 from tests.support.robots import Robots
@@ -40,8 +41,9 @@ def test_a_run_is_paused_retuned_and_cancelled_from_other_processes(robots: Robo
     running = robots.start("--max-agents", "1", "--format", "jsonl")
     until(robots.launches, PATIENCE, "a first agent")
 
-    for verb in (robots.words[1:], ("resume", robots.name), ("integrate",)):
-        cli("tmr", *verb, "--yes").fails(1, "at work in another process", "mngr tmr watch")
+    begin = (*robots.words[1:], "--yes")
+    for verb in (begin, ("resume", robots.name, "--yes"), ("integrate",)):
+        cli("tmr", *verb).fails(1, "at work in another process", "mngr tmr watch")
 
     dry = cli("tmr", "pause", "--dry-run", "--format", "json").ok().json()
     assert dry == {"run": "six", "action": "pause", "sent": False}
@@ -92,7 +94,7 @@ def test_a_run_is_cancelled_while_its_tests_still_run(robots: Robots) -> None:
     robots.cli("tmr", "cancel").ok()
     _, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == 1 and b"was cancelled" in err, err
-    assert not lives(mark.read_text())
+    until(lambda: not lives(mark.read_text()), 30, "the check ends")
     assert robots.agents() == {}
     robots.cli("tmr", "resume", timeout=PATIENCE).fails(1, "was cancelled")
 
@@ -108,10 +110,11 @@ def test_who_is_interrupted_leaves_no_check_behind(
     _, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == code, err
     assert b"`mngr tmr resume six` continues" in err and b"Traceback" not in err
-    assert not lives(mark.read_text())
+    until(lambda: not lives(mark.read_text()), 30, "the check ends")
     assert robots.agents() == {}
 
 
+@pytest.mark.soak
 def test_edits_in_the_repository_do_not_disturb_a_run_that_has_begun(robots: Robots) -> None:
     cli = robots.cli
     cli.write("app/add.py", "broken\n")
@@ -131,7 +134,7 @@ def test_edits_in_the_repository_do_not_disturb_a_run_that_has_begun(robots: Rob
 # orders that reach nobody
 
 
-@pytest.mark.parametrize("action", ["pause", "cancel"])
+@pytest.mark.parametrize("action", [pytest.param("pause", marks=pytest.mark.soak), "cancel"])
 def test_an_order_outlives_the_process_that_was_killed_before_it_read_it(
     robots: Robots, action: str
 ) -> None:
@@ -209,7 +212,7 @@ def test_runs_are_listed_and_shown_in_every_format(past: Cli) -> None:
     assert (
         past("tmr", "list").ok().out.splitlines()[1].split()[:4] == "past interrupted 0 2".split()
     )
-    row = past("tmr", "list", "--format", "json").ok().json()[0]
+    row = past("tmr", "list", "--format", "json").ok().json()["runs"][0]
     assert (row["run"], row["status"], row["begun"]) == (
         "past",
         "interrupted",
@@ -222,7 +225,15 @@ def test_runs_are_listed_and_shown_in_every_format(past: Cli) -> None:
     shown = past("tmr", "show", "past", "--format", "json").ok().json()
     assert shown["counts"] == {"blocked": 1, "unfinished": 1}
     assert [task["agent"] for task in shown["tasks"]] == ["tmr-past-a-1", ""]
-    assert "\x1b" not in past("tmr", "show").ok().out
+    human = past("tmr", "show").ok().out
+    assert human.startswith("The run past is interrupted (1 blocked, 1 unfinished).\nENDING ")
+    assert "\x1b" not in human
+    with Screen(past) as screen:
+        screen.tmux("resize-window", "-x", "34", "-y", "40")
+        screen.mngr("tmr", "show")
+        screen.shows("The run past is interrupted", "blocked     t.py::tes…  no network")
+        lines = screen.tmux("capture-pane", "-p").partition("ENDING")[2].splitlines()
+        assert [line.split()[0] for line in lines[1:3]] == ["blocked", "unfinished"], "not wrapped"
     assert past("tmr", "watch", "--format", "json").ok().json()["run"] == "past"
 
 

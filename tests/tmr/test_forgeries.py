@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from mngr_tmr.model import Ruling, Verdict
+from mngr_tmr.trying import RealTrials
 from tests.support.tmr_shop import (
     CLI,
     CONFTEST,
@@ -283,6 +284,18 @@ def test_a_fix_is_fixed_and_nothing_is_flagged(shop: Shop) -> None:
     assert (given.ruling, given.flags, given.remarks) == (Ruling.ACCEPTED, (), ())
     assert given.implementation and not given.other
     assert len(given.turned_green) == 6
+
+
+def test_a_fix_of_a_test_that_needs_another_one_is_taken(shop: Shop) -> None:
+    given = shop.verdict("test_second", FIX)
+    assert (given.ruling, given.flags) == (Ruling.ACCEPTED, ()), given
+    assert given.remarks == ("its test passes only after other tests of its file",)
+    trials = RealTrials(shop.plain, shop.repo, shop.bench, shop.folder / "scratch")
+    found = trials.results(
+        "with the fix", given.implementation, ["tests/test_order.py::test_second"]
+    )
+    assert [each.outcome for each in found.values()] == ["passed"]
+    assert_refused(shop.verdict("test_second", {"README.md": "# A shop\n"}))
 
 
 def test_a_fix_with_a_new_unit_test_is_taken_whole(shop: Shop) -> None:

@@ -254,7 +254,13 @@ OFF_LIMITS = [
     *(".git", ".git/config", ".gitignore", ".gitattributes", ".gitmodules", ".gitlab-ci.yml"),
     *(".github/workflows/x.yml", ".circleci/config.yml", "azure-pipelines.yml", "Jenkinsfile"),
     *(".mngr/settings.toml", ".mngr-e2e/1/result.json", ".pre-commit-config.yaml"),
-    *("sitecustomize/__init__.py", "usercustomize.so", "x.pth", "x-1.dist-info/entry_points.txt"),
+    *(
+        "sitecustomize/__init__.py",
+        "usercustomize.so",
+        "x.pth",
+        "a/__pycache__/x.cpython-311.pyc",
+        "x-1.dist-info/entry_points.txt",
+    ),
     *(
         "x.egg-info",
         "x.egg-info/PKG-INFO",

@@ -12,7 +12,8 @@ from mngr_tmr import messages, patches, ranking
 from mngr_tmr.bench import Bench, Check, Checked
 from mngr_tmr.codec import to_json
 from mngr_tmr.fold import apply
-from mngr_tmr.model import Eviction, Options, Run, Task
+from mngr_tmr.model import Eviction, Run, Task
+from mngr_tmr.options import Options
 from mngr_tmr.resolving import Resolver
 from tests.support import tmr_kit as kit
 from tests.support.tmr_lab import (
@@ -112,7 +113,7 @@ def test_a_branch_of_everything_that_can_be_taken(lab: Lab, tasks: dict[str, Tas
     # three agents agree, and are all named
     body = lab.cli.git("show", "-s", "--format=%B", run.picks[1].commit)
     assert "Agents: tmr-lab-shared_1-1, tmr-lab-shared_2-1, tmr-lab-shared_3-1" in body
-    assert "Score: " in body and "(3 tests, 3 agents, 2 lines in 1 files)" in body
+    assert "Score: " in body and "(3 tests, 3 agents, 2 lines in 1 file)" in body
     assert all(f"- {spec.node_id}" in body for spec in SHARED)
 
     # a repair carries the test that needs it

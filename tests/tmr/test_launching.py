@@ -10,9 +10,10 @@ import pytest
 
 from mngr_tmr import runs
 from mngr_tmr.judging import Sighting, judge
-from mngr_tmr.model import Options, Outcome, Run, Try
-from tests.conftest import ended
+from mngr_tmr.model import Outcome, Run, Try
+from mngr_tmr.options import Options
 from tests.support.cli import Cli, until
+from tests.support.places import ended
 from tests.support.robots import Robots
 
 PATIENCE = 300

@@ -16,6 +16,7 @@ from mngr_tmr.measuring import Measured, sample_size
 from mngr_tmr.mutants import Mutant, mutants
 from mngr_tmr.parts import Kind, Parts
 from mngr_tmr.probing import parse
+from mngr_tmr.reaching import by_file
 from mngr_tmr.settings import Project
 from tests.support.cli import Cli
 from tests.support.tmr_shop import PRICES
@@ -79,7 +80,7 @@ def test_what_counts_as_noticed() -> None:
 
 VALUES = st.none() | st.integers() | st.text(max_size=5) | st.lists(st.integers(), max_size=3)
 ENTRIES = st.dictionaries(
-    st.sampled_from(["reached", "mutant", "file", "lines", "outcomes"]),
+    st.sampled_from(["ran", "mutant", "lines", "outcomes"]),
     VALUES | st.dictionaries(st.text(max_size=3), VALUES, max_size=2),
 )
 
@@ -88,8 +89,8 @@ ENTRIES = st.dictionaries(
 def test_no_entry_disturbs_the_reading(entries: list[dict[str, object]]) -> None:
     told = [json.dumps({"nonce": "n", **each}).encode() for each in entries]
     probed = parse(b"\n".join(told), "n")
-    lines = [line for files in probed.reached.values() for each in files.values() for line in each]
-    assert all(type(line) is int for line in lines)
+    for files in probed.lines.values():
+        assert all(type(line) is int for each in by_file(files).values() for line in each)
     assert all(type(number) is int for number in probed.mutants)
 
 
@@ -102,6 +103,8 @@ FILES = {
     "bigtool/words.txt": "a\n",
     "bigtool/orphan.py": "x = 1\n",
     "bigtool/test_core.py": "from bigtool import core, orphan\nfrom support import checks\n",
+    "single.py": "x = 1\n",
+    "tests/test_single.py": "import single\n",
     "support/checks.py": "def same(a, b): return a == b\n",
     "cases/first.json": "{}\n",
     "golden/out.txt": "x\n",
@@ -171,6 +174,7 @@ def test_a_change_concerns_the_tests_that_use_the_file(tool: Cli) -> None:
     assert made.test_files("inner/conftest.py") == {"inner/tests/test_y.py"}
     assert made.test_files("conftest.py") == set(COLLECTED)
     assert made.only_tests_use("bigtool/orphan.py"), "which is worth a flag"
+    assert not made.only_tests_use("single.py"), "users of the library import it"
 
 
 # flags

@@ -76,7 +76,7 @@ Turns green:
 - t.py::everything
 
 Evidence, for t.py::a:
-- the fix alone: exit code 0
+- the fix alone: passed
 Signed-off-by: somebody
 """
 
@@ -128,6 +128,20 @@ def test_a_changed_expectation_is_shown_beside_its_block() -> None:
     told = messages.pull_request(run)[1]
     assert "## Expectations changed, for you to decide" in told
     assert "- `t.py::a` (cccccccccccc) cites:\n\n      # it says 5\n      shop 2 3\n" in told
+
+
+def test_blocked_members_of_one_cluster_are_one_entry_of_a_pull_request() -> None:
+    run = told("x")
+    for n in range(190):
+        waited = Task(f"b{n}", f"t.py::b{n}", "fix", canary="z", cluster="z")
+        waited.skipped = "blocked like z: no network"
+        run.tasks[waited.id] = waited
+    ended = Ended(Outcome.BLOCKED, "no network", needs="a network")
+    tries = [Try(1, "agent", "f" * 40, 0.0, ended=ended)]
+    run.tasks["z"] = Task("z", "t.py::z", "fix", cluster="z", tries=tries)
+    body = messages.pull_request(run)[1]
+    entry = "- `t.py::z` and 190 more of its cluster: `no network; needs a network`"
+    assert f"## Blocked\n\n{entry}\n" in body and body.count("t.py::b") == 0
 
 
 def test_a_pull_request_calls_nobody() -> None:

@@ -79,12 +79,13 @@ def test_a_test_that_still_fails_on_the_branch_gets_another_agent_there(
     assert shown["counts"] == {"fixed": 2, "passes": 1}
 
 
+@pytest.mark.soak
 def test_one_round_is_all_where_no_more_were_asked_for(robots: Overfitting) -> None:
     robots.cli(*robots.words, "--rounds", "1", timeout=PATIENCE).ok()
     assert len(robots.launches()) == 3 and robots.run.round == 1
 
 
-@pytest.mark.parametrize("seed", [11, 12])
+@pytest.mark.parametrize("seed", [11, pytest.param(12, marks=pytest.mark.soak)])
 def test_a_run_that_is_killed_in_any_round_ends_with_the_same_branch(
     robots: Overfitting, seed: int
 ) -> None:

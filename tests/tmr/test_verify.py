@@ -12,6 +12,7 @@ import pytest
 
 from mngr.errors import MngrError
 from mngr_tmr.bench import Bench, Check, Checked
+from mngr_tmr.cases import Case
 from mngr_tmr.model import Baseline, Ruling, Task, TestRun, Verdict
 from mngr_tmr.verify import FIX, RealInspector
 from mngr_view.artifacts import recorded
@@ -338,3 +339,21 @@ def test_no_check_leaves_anything_to_the_next(lab: Lab) -> None:
     assert given.ruling is Ruling.ACCEPTED, given.reason
     left = [*Path(lab.cli.home).glob("agents/*/check-*")]
     assert left == [], "each check removes its folder"
+
+
+def test_with_a_fix_run_the_tests_that_run_a_changed_line(lab: Lab) -> None:
+    """All that need the file, where no test is known to run one of the lines."""
+    head = lab.commit({"NOTES.md": "other notes\n"})
+    passing = sorted(lab.passing_before())
+    needs = {test: frozenset(["NOTES.md"]) for test in passing}
+    task = lab.task(ALPHA.node_id, head)
+    assert task.latest is not None and task.latest.ended is not None
+    case = Case(task, task.latest, task.latest.ended, lab.bench)
+
+    def concerned(line: int) -> list[str]:
+        reached = {passing[0]: frozenset([("NOTES.md", line)])}
+        place = (lab.repo, lab.bench, lab.project, lab.folder)
+        return RealInspector(lab.plain, *place, needs, reached)._concerned(case, head)
+
+    assert concerned(1) == passing[:1]
+    assert concerned(2) == passing and len(passing) > 1

@@ -29,6 +29,7 @@ from mngr.settings import (
     lookup,
     merge,
     nest,
+    sift,
     split_key,
 )
 from mngr.settings_edit import change, edited
@@ -151,8 +152,7 @@ def test_double_underscores_in_a_variable_separate_lower_case_names(
 @pytest.mark.parametrize("name", ["MNGR__", "MNGR____A", "MNGR__TRASH__", "MNGR__A____B"])
 def test_a_variable_with_an_empty_part_is_named(world: World, name: str) -> None:
     world.env[name] = "1"
-    with pytest.raises(UsageError, match=f"bad variable name {name};"):
-        world.load()
+    assert str(world.load().unknown[0]).startswith(f"bad variable name {name};")
 
 
 @settings(deadline=None)
@@ -357,7 +357,33 @@ def test_a_file_that_ends_too_early_is_named(world: World) -> None:
 def test_an_unknown_key_in_a_file_names_the_file(world: World) -> None:
     file = world.write("local", "[trash]\nkep = 1")
     expected = f"unknown setting 'trash.kep' in {file}; did you mean 'trash.keep'?"
-    assert problem(world) == expected
+    assert list(map(str, world.load().unknown)) == [expected]
+
+
+def test_the_rest_of_a_file_with_an_unknown_key_holds(world: World) -> None:
+    world.write("user", 'tash = 1\n[trash]\nkep = 1\nkeep = "3d"\n[providers.x]\nany.thing = 1')
+    config = world.load()
+    assert config.get("trash.keep") == "3d"
+    assert config.get("providers.x.any.thing") == 1
+    assert [str(each).split("'")[1] for each in config.unknown] == ["tash", "trash.kep"]
+
+
+@given(TREES)
+def test_what_is_kept_of_a_tree_is_known(tree: dict[str, Json]) -> None:
+    kept, unknown = sift(tree, "here")
+    assert sift(kept, "here") == (kept, [])
+    assert bool(unknown) == (kept != tree)
+
+
+def test_two_variables_have_short_names(world: World) -> None:
+    world.env |= {"MNGR_HEADLESS": "Yes", "MNGR_PREFIX": "team-"}
+    assert world.load().get("headless") is True
+    assert world.load().get("prefix") == "team-"
+    assert world.load().origin("headless") == "MNGR_HEADLESS"
+    world.env["MNGR__HEADLESS"] = "false"
+    assert world.load().get("headless") is False
+    world.env["MNGR_PREFIX"] = "Team_"
+    assert problem(world).startswith("prefix in MNGR_PREFIX must be up to 30 lower-case letters")
 
 
 def test_a_file_that_is_not_utf8_is_named_with_its_line(world: World) -> None:
@@ -420,7 +446,7 @@ def test_broken_layers_are_left_out_when_not_strict(world: World) -> None:
     world.env["MNGR__TRASH__KEP"] = "1"
     config = world.load(strict=False)
     assert config.get("trash.keep") == "1d"
-    assert len(config.problems) == 2
+    assert (len(config.problems), len(config.unknown)) == (1, 1)
 
 
 def test_a_bad_setting_on_the_command_line_is_never_left_out(world: World) -> None:

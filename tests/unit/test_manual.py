@@ -42,7 +42,7 @@ def test_a_page_says_what_the_parser_knows() -> None:
     for line in (
         "    mngr-kite - fly a kite",
         "      mngr kite [OPTIONS] TARGET... [-- TAIL...]",
-        "    Short: `mngr k`.",
+        "    Alias: `mngr k`.",
         "    --[no-]string            hold it",
         "    --wind WIND              from where (north, north-east, south)",
         "    --height HEIGHT          in metres (default 10)",

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import pty
+import time
 import unicodedata
 from contextlib import suppress
 
@@ -177,7 +178,7 @@ def test_a_dotted_name_looks_inside() -> None:
 
 
 def test_a_question_without_a_terminal_is_refused() -> None:
-    with pytest.raises(Refused, match="pass --force"):
+    with pytest.raises(Refused, match="use --force"):
         confirm(options(), "Remove a?")
 
 
@@ -193,5 +194,20 @@ def test_a_question_on_a_terminal_is_answered(
         monkeypatch.setattr("sys.stdin", stdin)
         monkeypatch.setattr("sys.stderr", err)
         os.write(ours, typed.encode())
-        assert confirm(options(), "Remove a?", default) is expected
+        assert confirm(options(), "Remove a?", default=default) is expected
     os.close(ours)
+
+
+def test_a_table_shows_times_in_the_readers_zone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "XYZ-02:00")
+    time.tzset()
+    row: dict[str, Json] = {"name": "TtoZ", "at": "2026-11-18T02:31:36Z", "odd": "0123456789TZ"}
+    try:
+        rows(options(), [row], ["name", "at", "odd"], "things")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    line = capsys.readouterr().out.splitlines()[1]
+    assert line == "TtoZ  2026-11-18 04:31:36 +0200  0123456789TZ"

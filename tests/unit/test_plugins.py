@@ -11,6 +11,8 @@ from mngr.config import Config
 from mngr.errors import MngrError, UsageError
 from mngr.plugins import EVENTS, Registry, load_registry
 
+PROVIDERS = ["local", "ssh", "docker", "slurm", "kubernetes", "modal"]
+
 
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -34,6 +36,10 @@ def test_built_ins_come_with_their_aliases() -> None:
     assert aliases == {
         "c": "create",
         "ls": "list",
+        "ps": "list",
+        "status": "show",
+        "attach": "connect",
+        "log": "logs",
         "conn": "connect",
         "msg": "message",
         "x": "exec",
@@ -44,7 +50,7 @@ def test_built_ins_come_with_their_aliases() -> None:
         "snap": "snapshot",
     }
     assert registry.names("agent_type") == ["command", "mechanic", "claude", "codex", "opencode"]
-    assert registry.names("provider") == ["local"]
+    assert registry.names("provider") == PROVIDERS
 
 
 def test_registering_imports_nothing() -> None:
@@ -97,7 +103,7 @@ def test_a_disabled_plugin_command_or_type_is_left_out(plugin: Path) -> None:
     )
     assert registry.problems == []
     assert "rename" not in registry.names("command")
-    assert registry.names("provider") == []
+    assert registry.names("provider") == PROVIDERS[1:]
     with pytest.raises(UsageError):
         registry.resolve("mv")
 
@@ -138,7 +144,7 @@ def test_a_plugin_that_fails_half_way_registers_nothing(plugin: Path) -> None:
     (problem,) = registry.problems
     assert problem.startswith("plugin 'trial_d': ZeroDivisionError: division by zero; ")
     assert registry.plugins[-1].problem == problem
-    assert registry.names("provider") == ["local"]
+    assert registry.names("provider") == PROVIDERS
 
 
 def test_events_reach_their_handlers_and_a_failing_one_stops_nothing(plugin: Path) -> None:

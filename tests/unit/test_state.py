@@ -26,7 +26,7 @@ def record(**changes: object) -> AgentRecord:
         launch_time=900.0,
         worker=WORKER,
     )
-    return base.replace(**changes)
+    return base.updated(changes)
 
 
 def pane(
@@ -151,6 +151,15 @@ def test_a_pane_dead_for_over_a_second_without_an_exit_was_killed() -> None:
     assert (late.state, late.reason) == (State.FAILED, "killed before it could report")
     early = verdict(record(), started=started(), panes=(pane(dead=True, dead_time=NOW - 0.5),))
     assert early.state is State.RUNNING
+
+
+def test_a_process_that_tmux_has_yet_to_collect_is_ending() -> None:
+    """Then it tells neither code nor time; the last sign of life is what the program printed."""
+    unreaped = pane(dead=True)
+    fresh = verdict(record(), started=started(), panes=(unreaped.replace(activity=NOW - 4),))
+    assert (fresh.state, fresh.reason) == (State.RUNNING, "ending")
+    old = verdict(record(), started=started(), panes=(unreaped.replace(activity=NOW - 6),))
+    assert old.state is State.FAILED and old.since == NOW - 6
 
 
 def test_without_a_start_it_is_creating_while_its_creator_lives_else_lost() -> None:

@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +13,7 @@ from mngr.errors import BadRecord
 from mngr.records import AgentRecord, Exit, Window, Worker, decode, encode
 from mngr.state import Verdict
 from mngr.struct import Json, Struct
+from tests.support.cli import ROOT
 
 text = st.text(max_size=20)
 worker = st.builds(
@@ -106,3 +112,27 @@ def test_structs_inherit_fields_and_only_their_own_are_shared() -> None:
     assert Derived(b=3).to_json() == {"a": 1, "b": 3}
     assert Base().to_json() == {"a": 1}
     assert "state" in Verdict._fields
+
+
+def test_a_default_that_can_change_is_never_shared() -> None:
+    class Basket(Struct):
+        prices: dict[str, int] = {}
+        owner: str = ""
+
+    for one in (Basket(), Basket.from_json({}), Basket(owner="a").replace(owner="b")):
+        one.prices["a"] = 1
+        assert Basket().prices == Basket.from_json({}).prices == {}
+
+
+def test_the_types_of_replaced_fields_are_checked(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(
+        "from mngr.records import Exit\n"
+        "def later(exit: Exit) -> Exit:\n"
+        "    exit.replace(code='x')\n"
+        "    exit.replace(cod=1)\n"
+        "    return exit.replace(code=1, time=2.0)\n"
+    )
+    words = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", str(wrong)]
+    told = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    assert re.findall(r"wrong.py:(\d+): error", told) == ["3", "4"], told

@@ -54,6 +54,7 @@ def test_a_host_that_is_this_machine_needs_no_detour() -> None:
 
 
 def test_a_pipe_fails_when_either_side_does() -> None:
-    assert transport.pipe(["printf", "a'b"], ["cat"]).stdout == b"a'b"
-    assert transport.pipe(["sh", "-c", "echo x; exit 3"], ["cat"]).code != 0
-    assert transport.pipe(["true"], ["sh", "-c", "cat; exit 3"]).code != 0
+    here = LocalHost("/nowhere")
+    assert transport.pipe(["printf", "a'b"], ["cat"], here).stdout == b"a'b"
+    assert transport.pipe(["sh", "-c", "echo x; exit 3"], ["cat"], here).code != 0
+    assert transport.pipe(["true"], ["sh", "-c", "cat; exit 3"], here).code != 0

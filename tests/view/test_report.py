@@ -85,7 +85,7 @@ def test_failures_come_first_and_those_that_look_alike_together(report: Path) ->
     alike = said.index("3 fail alike: call: KeyError: 'day'")
     assert alike < said.index("Repairs of the implementation, best first (1) 1.")
     assert "fixed 1 skipped 2" in said
-    assert "1 test failed like no other" in said
+    assert "1 failure with its own cause" in said
 
 
 def test_a_repair_stands_there_with_its_reason_evidence_and_difference(report: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_repair_stands_there_with_its_reason_evidence_and_difference(report: P
 
 def test_the_commit_of_tests_names_each_change_with_its_agent(report: Path) -> None:
     said = words(report / "index.html")
-    changes = said[said.index("Changes of tests and documents (1) Improve tests") :]
+    changes = said[said.index("Test and documentation changes (1) Improve tests") :]
     agent = f"tmr-night-{task(node('improved'))}-1"
     assert f"tests/test_notes.py::test_improved {agent} Say more" in changes
 

@@ -29,6 +29,11 @@ class LaunchContext(Struct):
     local: bool = True
     """Whether files of this machine, such as the user's login, mean the same on the host."""
 
+    @property
+    def copies_login(self) -> bool:
+        """Whether the user's login is to be copied there, which only they can ask for."""
+        return not self.local and self.record.pass_login
+
 
 class Launch(Struct):
     """What to put on the host and run there."""

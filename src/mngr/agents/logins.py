@@ -30,7 +30,7 @@ OPENCODE_ADVICE = "log in with an API key: `opencode auth login`"
 
 
 def claude(env: Mapping[str, str]) -> Login | None:
-    from mngr.agents import claude_home
+    from mngr.agents.claude import home as claude_home
 
     for name in (*CLAUDE_KEYS, *CLAUDE_CLOUDS):
         if env.get(name):
@@ -50,7 +50,7 @@ def claude(env: Mapping[str, str]) -> Login | None:
 
 
 def codex(env: Mapping[str, str]) -> Login | None:
-    from mngr.agents import codex_home
+    from mngr.agents.codex import home as codex_home
 
     home = codex_home.users_home()
     if not codex_home.needs_login(codex_home.read_settings(home)):

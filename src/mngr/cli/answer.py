@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli import targets
-from mngr.cli.output import clean, one, rows, say
+from mngr.cli.output import clean, one, print_result, rows
 from mngr.durations import parse_duration
 from mngr.errors import UsageError, nearest
 
@@ -66,11 +66,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     after = api.answer(agent, allow, timeout=args.timeout)
     word = "allow" if allow else "deny"
-    if args.format == "human":
-        done = "allowed" if allow else "denied"
-        say(args, f"{agent.name}: {done}; it is {after.state} ({clean(after.verdict.reason)})")
-    else:
-        one(args, {**_row(after, question), "answer": word}, "")
+    done = "Allowed" if allow else "Denied"
+    human = f"{done} {agent.name}; it is {after.state} ({clean(after.verdict.reason)})."
+    print_result(args, {**_row(after, question), "answer": word}, human)
     return 0
 
 
@@ -101,5 +99,5 @@ def _row(agent: Agent, question: str) -> dict[str, Json]:
 def _list(args: argparse.Namespace, api: Mngr) -> int:
     table = [_row(agent, question) for agent, question in api.pending()]
     targets.footnotes(api)
-    rows(args, table, ["name", "question"], empty="No questions found")
+    rows(args, table, ["name", "question"], "agents", empty="No questions found")
     return 0

@@ -42,5 +42,5 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(screen)
     else:
         window = args.window or "agent"
-        one(args, {"agent": agent.name, "window": window, "screen": screen}, "")
+        one(args, {"id": agent.id, "name": agent.name, "window": window, "screen": screen}, "")
     return 0

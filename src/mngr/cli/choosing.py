@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 HOST = {
     "id": "string",
     "name": "string",
+    "provider": "string",
     "provider_name": "string",
     "state": "string",
     "tags": "map",
@@ -32,7 +33,8 @@ FIELDS = Fields(
         "id": "string",
         "name": "string",
         "type": "string",
-        "command": "list",
+        "command": "string",
+        "argv": "list",
         "work_dir": "string",
         "initial_branch": "string",
         "sandbox": "string",
@@ -57,10 +59,11 @@ FIELDS = Fields(
         "cost": "double",
         "tokens": "int",
         "idle": "int",
+        "changes": {"commits": "int", "added": "int", "removed": "int"},
     }
 )
 
-ON_REQUEST = ("ahead", "behind", "dirty", "cost", "tokens", "idle", "usage")
+ON_REQUEST = ("ahead", "behind", "dirty", "cost", "tokens", "idle", "usage", "changes")
 """Columns that are worked out only where something names them."""
 
 STATES = {
@@ -68,14 +71,16 @@ STATES = {
     "waiting": ("WAITING",),
     "stopped": ("STOPPED",),
     "failed": ("FAILED",),
+    "done": ("DONE",),
+    "lost": ("LOST",),
     "active": ("CREATING", "RUNNING", "WAITING"),
 }
 
 
 def add_filters(parser: Parser) -> None:
     add = parser.add_argument
-    add("--include", action="append", metavar="CEL", help="only where this holds; repeatable")
-    add("--exclude", action="append", metavar="CEL", help="not where this holds; repeatable")
+    add("--include", action="append", metavar="EXPR", help="only where this holds; repeatable")
+    add("--exclude", action="append", metavar="EXPR", help="not where this holds; repeatable")
     for flag, states in STATES.items():
         help = "RUNNING, WAITING or being made" if flag == "active" else f"in state {states[0]}"
         add(f"--{flag}", action="store_true", help=help)
@@ -84,11 +89,15 @@ def add_filters(parser: Parser) -> None:
     add("--remote", action="store_true", help="on any other host")
     provider = add("--provider", action="append", help="on hosts of this provider; repeatable")
     parser.completes(provider, "provider")
+    type = add("--type", action="append", help="agents of this type; repeatable")
+    parser.completes(type, "type")
     add("--project", action="append", help="of this project; repeatable")
     add("--label", action="append", metavar="K[=V]", help="with this label; repeatable")
     add("--host-label", action="append", metavar="K[=V]", help="on hosts with this tag; repeatable")
-    add("--sort", metavar="FIELDS", help="order, as in `state,create_time:desc`")
-    add("--fields", metavar="FIELDS", help="columns, as in `name,host.name,labels.team`")
+    order = add("--sort", metavar="FIELDS", help="order, as in `state,create_time:desc`")
+    columns = add("--fields", metavar="FIELDS", help="columns, as in `name,host.name,labels.team`")
+    for action in (order, columns):
+        parser.completes(action, "field")
     add("--limit", type=_count, metavar="N", help="the first N only")
     add("--ids", action="store_true", help="print ids only, one per line")
 
@@ -143,6 +152,8 @@ def _agent_tests(args: argparse.Namespace) -> Iterator[Test]:
     if args.provider:
         _require_providers(args)
         yield lambda row: select(row, "host.provider_name") in args.provider
+    if args.type:
+        yield lambda row: row["type"] in args.type
     if args.project:
         yield lambda row: row["project"] in args.project
     for option, where in (("label", "labels"), ("host_label", "host.tags")):
@@ -152,7 +163,8 @@ def _agent_tests(args: argparse.Namespace) -> Iterator[Test]:
 
 def _wants_archived(args: argparse.Namespace) -> bool:
     """Whether they are asked for: by the flag, by name, or by an expression about `archived`."""
-    return args.archived or args.stdin or any("archived" in mentioned(e) for e in args.include)
+    named = args.stdin or args.target
+    return args.archived or named or any("archived" in mentioned(e) for e in args.include)
 
 
 def _require_providers(args: argparse.Namespace) -> None:
@@ -187,7 +199,7 @@ def listed(
     fields: Fields,
 ) -> None:
     """Print the rows, with the columns asked for in every format."""
-    if args.ids and args.format == "human":
+    if (args.ids or args.quiet) and args.format == "human":
         args.format = "{id}"
     if args.fields is not None:
         columns = names = parse_fields(args.fields, fields)

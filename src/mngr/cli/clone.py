@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli import create_options, targets
-from mngr.cli.create import launch_failure, message_failure, tell_remarks, templates
-from mngr.cli.output import one, say
+from mngr.cli.create import (
+    add_connect,
+    launch_failure,
+    message_failure,
+    tell_remarks,
+    templates,
+    whereabouts,
+)
+from mngr.cli.output import asker, one, print_result
+from mngr.cli.stop import standing
 from mngr.errors import MngrError, UsageError
 from mngr.ops.create import CreateRequest
 
@@ -22,7 +30,7 @@ Make a new agent like TARGET: the same program, type, labels, variables and wind
 work, with the commits, the uncommitted changes and the untracked files; of a plain copy, every \
 file. It works on a branch of its own and starts at once. The original is left alone.
 
-Every option of `mngr create` changes that aspect; labels and variables are added. What stands \
+Every option of `mngr create` changes that aspect; labels and variables are added. Everything \
 after `--` replaces the command."""
 
 
@@ -33,6 +41,7 @@ def configure(parser: Parser) -> None:
     parser.completes(add("target", metavar="TARGET", help="the agent to copy"), "agent")
     add("address", nargs="?", metavar="NEW", help="the new name, or NAME@HOST (default: NAME-2)")
     create_options.configure(parser)
+    add_connect(parser, "attach to it then (default: no)", default=False)
     parser.add_dry_run()
     parser.examples = [
         ("a second one with the same work", "mngr clone foo"),
@@ -52,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
     if args.source != ".":
         raise UsageError("--from: a clone has the work of its original", "use `mngr create --from`")
     api = Mngr(args.config, args.registry)
+    api.world.asks = asker(args)
     agent = targets.agents(args, api, [args.target])[0]
     request = clone.request(api.world, agent, args.address or "", changes(args))
     if args.dry_run:
@@ -63,12 +73,8 @@ def run(args: argparse.Namespace) -> int:
         raise MngrError(failure)
     made = created.agent
     row = {**made.to_json(), "clone_of": agent.id}
-    if args.format == "human":
-        where = made.record.work_dir
-        say(args, f"Cloned {agent.name} as {made.name}: {where}; it is {made.state}.")
-    else:
-        one(args, row, "")
-    return 0
+    print_result(args, row, f"Cloned {agent.name} as {made.name}; it is {standing(made)}.")
+    return whereabouts(args, made, connect=args.connect or bool(args.connect_command))
 
 
 def changes(args: argparse.Namespace) -> dict[str, object]:
@@ -91,7 +97,7 @@ def _preview(args: argparse.Namespace, api: Mngr, agent: Agent, request: CreateR
     name, host, plan = api.preview(request)
     row: dict[str, Json] = {
         "clone_of": agent.id,
-        "agent_name": name,
+        "name": name,
         "host_name": host.ref.name,
         "work_dir": plan.work_dir if plan else "",
         "branch": plan.branch if plan else "",

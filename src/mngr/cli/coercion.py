@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from mngr.cli.parser import Pairs, Parser, repeats
-from mngr.errors import UsageError, nearest
+from mngr.errors import UnknownSetting, UsageError, nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def coerce(parser: Parser, values: dict[str, Json], where: str) -> dict[str, obj
         if key not in known:
             near = nearest(key, tuple(known))
             hint = f"did you mean {near!r}?" if near else f"see `{parser.prog} --help`"
-            raise UsageError(f"{where}: {parser.prog!r} has no option {key!r}", hint)
+            raise UnknownSetting(f"{where}: {parser.prog!r} has no option {key!r}", hint)
         try:
             if value is not None:
                 _give(parser, given, known[key], f"--{key.replace('_', '-')}", value)

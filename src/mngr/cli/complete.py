@@ -23,7 +23,7 @@ FILES = 9
 
 COMMON = {
     "--format": "how results are printed",
-    "--quiet": "print results and errors, nothing else",
+    "--quiet": "print ids and errors, nothing else",
     "--verbose": "say more; show tracebacks",
     "--setting": "override a setting for this run",
     "--headless": "never prompt",
@@ -88,14 +88,14 @@ def _parser(registry: Registry, word: str) -> Parser:
 def _in_command(
     parser: Parser, before: list[str], current: str, registry: Registry, config: Config
 ) -> dict[str, str] | None:
-    def values(actions: Iterable[argparse.Action]) -> dict[str, str] | None:
-        return _values(parser, actions, registry, config)
+    def values(actions: Iterable[argparse.Action], typed: str = current) -> dict[str, str] | None:
+        return _values(parser, actions, registry, config, [*before, typed])
 
     if "--" in before:
         return None if parser.rest_name else {}
-    option, equals, _ = current.partition("=")
+    option, equals, typed = current.partition("=")
     if equals and option.startswith("--"):
-        found = values(_taking_value(parser, option))
+        found = values(_taking_value(parser, option), typed)
         return found and {f"{option}={value}": text for value, text in found.items()}
     if before and (taking := _taking_value(parser, before[-1])):
         return values(taking)
@@ -105,9 +105,11 @@ def _in_command(
 
 
 def _options(parser: Parser) -> dict[str, str]:
+    from mngr.cli.manual import option_help
+
     shown = [action for action in parser.options if action.help != "==SUPPRESS=="]
     return {
-        option: (action.help or "").replace("%%", "%")
+        option: option_help(action)
         for action in shown
         for option in action.option_strings
         if option.startswith("--")
@@ -143,7 +145,11 @@ def _words_at(parser: Parser, before: list[str]) -> list[argparse.Action]:
 
 
 def _values(
-    parser: Parser, actions: Iterable[argparse.Action], registry: Registry, config: Config
+    parser: Parser,
+    actions: Iterable[argparse.Action],
+    registry: Registry,
+    config: Config,
+    words: list[str],
 ) -> dict[str, str] | None:
     found: dict[str, str] = {}
     for action in actions:
@@ -155,19 +161,28 @@ def _values(
         if action.dest == "setting":
             found.update({f"{key}=": text for key, text in _config_keys().items()})
         else:
-            found.update(_of_kind(kind, registry, config))
+            found.update(_of_kind(kind, registry, config, words))
     return found
 
 
-def _of_kind(kind: str | Sequence[str], registry: Registry, config: Config) -> dict[str, str]:
+def _of_kind(
+    kind: str | Sequence[str], registry: Registry, config: Config, words: list[str]
+) -> dict[str, str]:
     if not isinstance(kind, str):
         return dict.fromkeys(kind, "")
+    if ":" in kind:
+        return dict.fromkeys(_called(kind, config, words), "")
     sources: dict[str, Callable[[], dict[str, str]]] = {
         "agent": lambda: dict.fromkeys(_agents(config), ""),
         "command": lambda: {name: c.help for name, c in registry.commands.items()},
         "config_key": _config_keys,
+        "field": lambda: _fields(words[-1]),
+        "plugin": lambda: dict.fromkeys(
+            (p.point.name for p in registry.plugins if p.point.distribution), ""
+        ),
         "provider": lambda: dict.fromkeys(registry.names("provider"), ""),
         "state": _states,
+        "snapshot": lambda: dict.fromkeys(_agents_or_snapshots(config, words), ""),
         "template": lambda: dict.fromkeys(config.table("create_templates"), ""),
         "type": lambda: dict.fromkeys(
             [*registry.names("agent_type"), *config.table("agent_types")], ""
@@ -176,10 +191,58 @@ def _of_kind(kind: str | Sequence[str], registry: Registry, config: Config) -> d
     return sources[kind]()
 
 
-def _agents(config: Config) -> list[str]:
-    from mngr.ops.names import agent_names
+def _called(kind: str, config: Config, words: list[str]) -> Iterable[str]:
+    """What `module:function` answers, given the words of the command, the unfinished one last."""
+    from importlib import import_module
 
-    return sorted(agent_names(config))
+    module, _, name = kind.partition(":")
+    found: Iterable[str] = getattr(import_module(module), name)(config.home, words)
+    return found
+
+
+def _fields(typed: str) -> dict[str, str]:
+    """The last name of a list such as `name,state,ho`."""
+    from mngr.cli.choosing import FIELDS
+
+    head = typed[: typed.rfind(",") + 1]
+    return {f"{head}{name}": "" for name in FIELDS.names()}
+
+
+def _agents_or_snapshots(config: Config, words: list[str]) -> list[str]:
+    """Agents; after `restore AGENT` or `destroy AGENT`, the agent's snapshots."""
+    given = [word for word in words[:-1] if not word.startswith("-")]
+    if len(given) < 2 or given[0] not in ("restore", "destroy"):
+        return _agents(config)
+    from mngr.api import Mngr
+
+    api = Mngr(config)
+    return [each.name or str(each.number) for each in api.snapshots(api.resolve(given[1:2])[0])]
+
+
+def trash(home: str, _: list[str]) -> list[str]:
+    """The names of what was destroyed on this machine and can be restored."""
+    import json
+    import os
+
+    from mngr import agent_files
+    from mngr.records import RECORD_LIMIT
+
+    found = []
+    folder = os.path.join(home, "trash")
+    for each in os.listdir(folder) if os.path.isdir(folder) else ():
+        try:
+            note = agent_files.read(os.path.join(folder, each, "trash.json"), RECORD_LIMIT)
+            found.append(str(json.loads(note)["name"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # a removal under way
+    return sorted(set(found))
+
+
+def _agents(config: Config) -> list[str]:
+    from mngr.hosts.local import LocalHost
+    from mngr.ops import remembered
+
+    return sorted({*LocalHost(config.home).names(), *remembered.names(config.home)})
 
 
 def _states() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -23,79 +24,57 @@ Add one line to the shell's start-up file, or save the script where the shell lo
     zsh    source <(mngr completion zsh)      # in ~/.zshrc, after compinit
     fish   mngr completion fish | source      # in ~/.config/fish/config.fish"""
 
-# bash breaks words at `=` and `:` too, hands them over in pieces, and replaces only the last
-# piece: so join them to ask, and cut the part before the last piece off the answers.
-BASH = """\
-_mngr() {
-    local word joined='' value _ answer status
-    local -a words=()
-    for word in "${COMP_WORDS[@]:1:COMP_CWORD}"; do
-        case $joined,$word in
-            *[=:],*) words[${#words[@]}-1]+=$word ;;
-            ?*,[=:]*) words[${#words[@]}-1]+=$word ;;
-            *) words+=("$word") ;;
-        esac
-        joined=$word
-    done
-    answer=$(command mngr __complete -- "${words[@]}" 2>/dev/null)
-    status=$?
-    COMPREPLY=()
-    if [ $status -eq 9 ]; then
-        compopt -o default 2>/dev/null
-        return
-    fi
-    local last=${words[${#words[@]}-1]}
-    local head=${last%"${last##*[=:]}"}
-    while IFS=$'\\t' read -r value _; do
-        [ -n "$value" ] && COMPREPLY+=("${value#"$head"}")
-    done <<< "$answer"
-    case ${COMPREPLY[0]} in *=) compopt -o nospace 2>/dev/null ;; esac
-}
-complete -F _mngr mngr
-"""
-
-ZSH = """\
-#compdef mngr
-_mngr() {
-    local answer line value
-    local -a plain open
-    answer=$(command mngr __complete -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)
-    if [[ $? -eq 9 ]]; then
-        _files
-        return
-    fi
-    for line in "${(@f)answer}"; do
-        value=${line%%$'\\t'*}
-        [[ -n $value ]] || continue
-        line=${value//:/\\\\:}:${${line#"$value"}#$'\\t'}
-        if [[ $value == *= ]]; then open+=("$line"); else plain+=("$line"); fi
-    done
-    _describe -t values mngr plain -- open -S ''
-}
-if [[ $funcstack[1] == _mngr ]]; then _mngr "$@"; else compdef _mngr mngr; fi
-"""
-
-FISH = """\
-function __mngr_complete
-    set -l words (commandline -opc)
-    set -l current (commandline -ct)
-    command mngr __complete -- $words[2..-1] "$current" 2>/dev/null
-    if test $status -eq 9
-        __fish_complete_path "$current"
-    end
-end
-complete -c mngr -f -a '(__mngr_complete)'
-"""
-
-SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
+FILES = {"bash": "mngr.bash", "zsh": "_mngr", "fish": "mngr.fish"}
+"""In the folder `completions`, by the names under which shells look for them."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    parser.add_argument("shell", metavar="SHELL", choices=tuple(SCRIPTS), help="bash, zsh or fish")
+    parser.add_argument("shell", metavar="SHELL", choices=tuple(FILES), help="bash, zsh or fish")
     parser.examples = [("complete in this bash", "source <(mngr completion bash)")]
 
 
 def run(args: Namespace) -> int:
-    sys.stdout.write(SCRIPTS[args.shell])
+    sys.stdout.write(script(args.shell))
     return 0
+
+
+def script(shell: str) -> str:
+    """The completion script for a shell, which asks mngr on TAB."""
+    path = os.path.join(os.path.dirname(__file__), "completions", FILES[shell])
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+PLACES = {
+    "bash": (".local/share/bash-completion/completions/mngr", (".bashrc", ".bash_profile")),
+    "zsh": ("", (".zshrc",)),
+    "fish": (".config/fish/completions/mngr.fish", (".config/fish/config.fish",)),
+}
+"""Where each shell looks for a script, and its start-up files, below the user's home."""
+
+
+def is_set_up(shell: str, home: str) -> bool:
+    """Whether the script is where the shell looks, or a start-up file prints it."""
+    place, start_up = PLACES[shell]
+    if place and os.path.exists(os.path.join(home, place)):
+        return True
+    return any("mngr completion" in _content(os.path.join(home, name)) for name in start_up)
+
+
+def set_up(shell: str, home: str) -> None:
+    """Write the script to where the shell looks for it."""
+    path = os.path.join(home, PLACES[shell][0])
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    fresh = f"{path}.{os.getpid()}"
+    with open(fresh, "w", encoding="utf-8") as file:
+        file.write(script(shell))
+    os.replace(fresh, path)
+
+
+def _content(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(1 << 20)
+    except OSError:
+        return ""

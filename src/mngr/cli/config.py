@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from mngr.cli.output import one, rows, say, warn
+from mngr.cli.output import one, print_result, rows, warn
 from mngr.config import Config, Layer, new_project, read_value, settings_files
 from mngr.errors import MngrError, NotFound, UsageError
 from mngr.settings import (
@@ -40,7 +40,14 @@ the options of a command."""
 
 NOTES = """\
 A VALUE is read as TOML if it is TOML (3, true, ["a", "b"]) and as plain text otherwise. \
-Names that contain a dot are quoted: providers."a.b".region."""
+Names that contain a dot are quoted: providers."a.b".region.
+
+`set`, `edit` and `path` use the project's settings.toml if the project has a .mngr folder, and \
+yours otherwise. A setting whose name calls it a token, key, password or secret goes to yours. \
+`unset` takes a setting out of the file that has it.
+
+MNGR_HEADLESS=1 sets `headless`, MNGR_PREFIX sets `prefix`. An unknown key in a file or variable \
+is an error here and in `mngr doctor`, and a warning elsewhere."""
 
 
 def configure(parser: Parser) -> None:
@@ -50,20 +57,21 @@ def configure(parser: Parser) -> None:
     add("verb", choices=tuple(_VERBS), metavar="VERB", help="list, get, set, unset, edit or path")
     key = add("key", nargs="?", metavar="KEY", help="a dotted name such as trash.keep")
     add("value", nargs="?", metavar="VALUE", help="what `set` writes")
-    add("--scope", choices=SCOPES, help="which file; `set`, `unset`, `edit` and `path`: user")
+    scope = "which file (default: project in a project with a .mngr folder, else user)"
+    add("--scope", choices=SCOPES, help=scope)
     add("--origin", action="store_true", help="`list`: say where each value comes from")
     add("--show-secrets", action="store_true", help="`list` and `get`: do not mask them")
     parser.completes(key, "config_key")
     parser.add_dry_run()
     parser.examples = [
         ("see every setting and where it comes from", "mngr config list --origin"),
-        ("keep destroyed agents for a month", "mngr config set trash.keep 30d"),
+        ("keep destroyed agents for a month", "mngr config set --scope user trash.keep 30d"),
         (
             "give all agents of this project a label",
             "mngr config set --scope project commands.create.label '[\"team=core\"]'",
         ),
         ("go back to the default", "mngr config unset trash.keep"),
-        ("open the user's settings in your editor", "mngr config edit"),
+        ("open your own settings in your editor", "mngr config edit --scope user"),
     ]
     parser.see_also = ["mngr-create"]
 
@@ -79,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         return verb(args)
     except UsageError as error:
-        if str(error) not in map(str, args.config.problems):
+        if str(error) not in map(str, args.config.faults):
             raise
         return error.exit_code  # broken settings were reported before we were called
 
@@ -97,7 +105,7 @@ def _list(args: argparse.Namespace) -> int:
     ]
     columns = _FIELDS if args.origin else _FIELDS[:2]
     rows(args, found, columns, "settings", problems, "No settings found", _FIELDS)
-    return UsageError.exit_code if problems or args.config.problems else 0
+    return UsageError.exit_code if problems or args.config.faults else 0
 
 
 def _get(args: argparse.Namespace) -> int:
@@ -105,7 +113,7 @@ def _get(args: argparse.Namespace) -> int:
     if value is None:
         check_known(parts)
         raise NotFound(f"{args.key} is not set")
-    for problem in args.config.problems:  # what the other layers say may be wrong
+    for problem in args.config.faults:  # what the other layers say may be wrong
         raise problem
     human = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if isinstance(value, dict):
@@ -174,24 +182,49 @@ _FIELDS = ["key", "value", "origin"]
 
 
 def _scope(args: argparse.Namespace) -> str:
-    return str(args.scope or "user")
+    """The file that is meant: the project's where there is one, but for secrets, which stay out
+    of a file that is committed; `unset` looks for the file that has the setting."""
+    if args.scope:
+        return str(args.scope)
+    files = settings_files(args.config.home, _project(args))
+    parts = split_key(args.key) if args.key else ()
+    if args.verb == "unset":
+        has = [scope for scope in files if _sets(files[scope], parts)]
+        return has[-1] if has else "user"
+    return "project" if "project" in files and not any(map(_names_secret, parts)) else "user"
+
+
+def _sets(path: str, parts: tuple[str, ...]) -> bool:
+    try:
+        return lookup(read_settings(path) or {}, parts) is not None
+    except UsageError:
+        return False
+
+
+def _project(args: argparse.Namespace) -> str:
+    """The project's `.mngr`, also one without settings yet; "" outside any."""
+    if args.config.project:
+        return str(args.config.project)
+    try:
+        folder = new_project(os.getcwd(), args.config.home, os.environ)
+    except (UsageError, FileNotFoundError):
+        return ""
+    return folder if os.path.isdir(folder) else ""
 
 
 def _path(args: argparse.Namespace) -> str:
-    config = args.config
-    project = config.project
-    if not project and _scope(args) != "user":
+    config, scope = args.config, _scope(args)
+    project = _project(args)
+    if not project and scope != "user":
         project = new_project(os.getcwd(), config.home, os.environ)
-    return settings_files(config.home, project)[_scope(args)]
+    return settings_files(config.home, project)[scope]
 
 
 def _done(args: argparse.Namespace, verb: str, path: str) -> int:
     row: dict[str, Json] = {"key": args.key, "scope": _scope(args), "path": path}
     what = f"{verb} {args.key} in {path}" if args.key else f"{verb} {path}"
-    if args.format == "human":
-        say(args, f"would {what}" if args.dry_run else what)
-    else:
-        one(args, {**row, "done": not args.dry_run}, "")
+    human = f"would {what}" if args.dry_run else what
+    print_result(args, {**row, "done": not args.dry_run}, human)
     return 0
 
 

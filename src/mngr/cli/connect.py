@@ -7,9 +7,9 @@ import sys
 
 from mngr.api import Mngr
 from mngr.cli import targets, terminal
-from mngr.cli.output import can_ask, clean, confirm, say
+from mngr.cli.output import can_ask, clean, confirm, say, warn
 from mngr.cli.start import login_notes
-from mngr.errors import MngrError, NotFound, Refused, UsageError
+from mngr.errors import Ambiguous, MngrError, NotFound, Refused, UsageError
 from mngr.state import ALIVE, State
 
 TYPE_CHECKING = False
@@ -18,17 +18,29 @@ if TYPE_CHECKING:
     from mngr.cli.parser import Parser
 
 DESCRIPTION = """\
-Shows the agent's terminal in yours; detach with C-b d, and it runs on. Without TARGET you choose \
-from a list. Inside an agent's terminal it switches to the other agent.
+Shows the agent's terminal in yours; detach with C-b d, and it runs on. If you are in a tmux of \
+your own that uses C-b, press C-b twice, then d. Without TARGET you choose from a list, by number, \
+name or the start of a name. Inside an agent's terminal it switches to the other agent.
 
 An agent that was stopped or lost is started. One that is DONE or FAILED shows its last screen and \
 how it ended; it runs again only with --start, or if you answer yes."""
 
+NOTES = """\
+tmux.user.conf in mngr's home ($MNGR_HOST_DIR, or ~/.mngr) holds your settings for the tmux \
+server of the agents: another prefix, key bindings, `set -g mouse off`. It is read when that \
+server starts. 24-bit colours are used if your terminal announces them (COLORTERM=truecolor).
+
+A connect command that calls `mngr connect` for the same agent attaches to it."""
+
 FINISHED = (State.DONE, State.FAILED)
+
+CONNECT_COMMAND = """\
+run this through sh instead of attaching; its environment has MNGR_AGENT_NAME, MNGR_SESSION_NAME, \
+MNGR_TMUX_SOCKET and MNGR_CONNECT_ARGV, the command line that attaches"""
 
 
 def configure(parser: Parser) -> None:
-    parser.description = DESCRIPTION
+    parser.description, parser.notes = DESCRIPTION, NOTES
     target = parser.add_argument("target", nargs="?", metavar="TARGET", help="name, id or address")
     parser.completes(target, "agent")
     parser.add_argument(
@@ -39,9 +51,9 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--connect-command",
         metavar="CMD",
-        help="run this through sh instead of attaching; it finds MNGR_AGENT_NAME and "
-        "MNGR_CONNECT_ARGV in its environment",
+        help=CONNECT_COMMAND,
     )
+    parser.add_yes()
     parser.add_argument("--read-only", action="store_true", help="watch, without typing")
     parser.examples = [
         ("attach to an agent", "mngr connect tests"),
@@ -59,12 +71,12 @@ def configure(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     api = Mngr(args.config, args.registry)
     agent = _chosen(args, api)
+    args.connect_command = command = terminal.connect_command(args, agent.record)
     again = bool(args.start)
     if agent.state in FINISHED and not again:
         again = _wants_again(args, api, agent)
         if not again:
             return 0
-    command = args.connect_command or ""
     if not command and not terminal.is_terminal():
         raise UsageError("connecting needs a terminal", "see `mngr capture`, or --connect-command")
     if agent.state not in ALIVE and (again or args.start is None):
@@ -83,7 +95,9 @@ def _wants_again(args: argparse.Namespace, api: Mngr, agent: Agent) -> bool:
     if args.connect_command:
         raise Refused(ended, hint)
     say(args, f"{ended}; {hint}")
-    return args.start is None and can_ask(args) and confirm(args, "Run it again?")
+    if args.start is not None:
+        return False
+    return args.yes or (can_ask(args) and confirm(args, "Run it again?"))
 
 
 def _chosen(args: argparse.Namespace, api: Mngr) -> Agent:
@@ -103,17 +117,21 @@ def _archived(agent: Agent) -> bool:
 
 
 def _picked(pool: list[Agent]) -> Agent:
-    """Ask for a number or a name; the list goes where notes go."""
+    """Ask for a number, a name or its start until the answer names one agent."""
     width = max(len(agent.name) for agent in pool)
     for number, agent in enumerate(pool, start=1):
         note = f"{number:3}  {agent.name:{width}}  {agent.state} ({agent.verdict.reason})"
         sys.stderr.write(clean(note) + "\n")
-    sys.stderr.write("Which one? ")
-    sys.stderr.flush()
-    answer = sys.stdin.readline().strip()
-    if not answer:
-        raise Refused("none chosen")
-    return _by_answer(pool, answer)
+    while True:
+        sys.stderr.write("Which one? ")
+        sys.stderr.flush()
+        answer = sys.stdin.readline().strip()
+        if not answer:
+            raise Refused("no agent was chosen")
+        try:
+            return _by_answer(pool, answer)
+        except (NotFound, UsageError) as mistake:
+            warn(str(mistake))
 
 
 def _by_answer(pool: list[Agent], answer: str) -> Agent:
@@ -124,7 +142,11 @@ def _by_answer(pool: list[Agent], answer: str) -> Agent:
         if not 1 <= int(answer[:9]) <= len(pool):
             raise NotFound(f"there is no number {answer[:9]}", f"choose from 1 to {len(pool)}")
         return pool[int(answer) - 1]
-    return one(pool, answer)
+    begun = [agent for agent in pool if agent.name.startswith(answer)]
+    if not named and len(begun) > 1:
+        names = ", ".join(agent.name for agent in begun)
+        raise Ambiguous(f"{answer!r} is the start of {names}", "type more of the name")
+    return begun[0] if len(begun) == 1 else one(pool, answer)
 
 
 def _started(args: argparse.Namespace, api: Mngr, agent: Agent) -> Agent:

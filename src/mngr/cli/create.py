@@ -7,7 +7,9 @@ import sys
 
 from mngr.api import Mngr
 from mngr.cli import create_options, terminal
-from mngr.cli.output import clean, one, say, warn
+from mngr.cli.connect import CONNECT_COMMAND
+from mngr.cli.output import asker, clean, one, print_result, say, warn
+from mngr.cli.stop import standing
 from mngr.errors import MissingProgram, MngrError, UsageError, nearest
 from mngr.quoting import join
 from mngr.state import ALIVE
@@ -26,16 +28,17 @@ An agent is a program in a terminal of its own, in a work directory of its own. 
 repository that directory is a worktree on the new branch mngr/NAME; elsewhere it is a copy. In a \
 subdirectory of a repository, the program starts in that subdirectory.
 
-What stands after `--` is run as it is, without a shell. Without that and without a type, the \
-first coding agent that is installed is used, or else `mechanic`, which needs no model; the \
-setting commands.create.type names another. A program that is not installed is an error, and \
-nothing is made. `create` returns once the program \
-provably runs or has provably ended, and then attaches if you sit at a terminal."""
+Everything after `--` is run as is, without a shell. If you give neither a command nor a type, \
+mngr starts the first coding agent that is installed, or `mechanic`, which needs no model; the \
+setting commands.create.type names another. If the program is not installed, `create` fails and \
+makes nothing. It returns once the program is proven to run or to have ended, and then attaches \
+if you are at a terminal."""
 
 NOTES = """\
-An agent gets HOME, USER, LOGNAME, SHELL, PATH, LANG, LC_*, TERM, TZ and TMPDIR, what --env, \
---env-file and --pass-env name, and MNGR_AGENT_NAME, MNGR_AGENT_ID, MNGR_AGENT_STATE_DIR, \
-MNGR_AGENT_WORK_DIR, MNGR_HOST_DIR and MNGR_GIT_BASE: nothing else of your environment.
+An agent gets HOME, USER, LOGNAME, SHELL, PATH, LANG, LC_*, TERM, COLORTERM, TZ and TMPDIR, \
+what --env, --env-file and --pass-env name, and MNGR_AGENT_NAME, MNGR_AGENT_ID, \
+MNGR_AGENT_STATE_DIR, MNGR_AGENT_WORK_DIR, MNGR_HOST_DIR and MNGR_GIT_BASE: nothing else \
+of your environment.
 
 A line of a batch that starts with `{` is a JSON object of options, written with `_`, and `name`, \
 `args` and `message`; any other line is a message, and a name is made from it. Options on the \
@@ -52,6 +55,7 @@ def configure(parser: Parser) -> None:
         "type_word", nargs="?", metavar="TYPE", help="agent type (default: an installed agent)"
     )
     parser.completes(kind, "type")
+    add("-n", "--name", metavar="NAME", help="its name; then the first word may be the type")
     create_options.configure(parser)
     _connecting(parser)
     _many(parser)
@@ -68,17 +72,7 @@ def configure(parser: Parser) -> None:
 
 def _connecting(parser: Parser) -> None:
     group = parser.add_argument_group("Afterwards")
-    group.add_argument(
-        "--connect",
-        action=argparse.BooleanOptionalAction,
-        help="attach (default: on a terminal, or with a connect command)",
-    )
-    group.add_argument(
-        "--connect-command",
-        metavar="CMD",
-        help="run this through sh instead of attaching; it finds MNGR_AGENT_NAME and "
-        "MNGR_CONNECT_ARGV in its environment",
-    )
+    add_connect(group, "attach (default: on a terminal, or with a connect command)")
     group.add_argument(
         "--edit-message", action="store_true", help="write the message while the agent starts"
     )
@@ -100,6 +94,12 @@ def _many(parser: Parser) -> None:
         metavar="N",
         help="how many at a time (default %(default)s)",
     )
+
+
+def add_connect(group: argparse._ActionsContainer, help: str, default: bool | None = None) -> None:
+    connect = argparse.BooleanOptionalAction
+    group.add_argument("--connect", action=connect, default=default, help=help)
+    group.add_argument("--connect-command", metavar="CMD", help=CONNECT_COMMAND)
 
 
 def defaults(args: argparse.Namespace) -> dict[str, Json]:
@@ -131,9 +131,23 @@ def _listed(value: Json) -> Json:
     return value
 
 
+def _take_name(args: argparse.Namespace) -> None:
+    """--name beside the words: `--name foo claude`, `--name foo @box`."""
+    if args.name is None or args.batch is not None:
+        return
+    word = args.address or ""
+    if word and not word.startswith("@"):
+        if args.type_word is not None:
+            raise UsageError(f"--name and the name {word!r} exclude each other")
+        args.type_word, word = word, ""
+    args.address = args.name + word
+
+
 def run(args: argparse.Namespace) -> int:
+    _take_name(args)
     _refuse_contradictions(args)
     api = Mngr(args.config, args.registry)
+    api.world.asks = asker(args)
     if args.batch is not None:
         from mngr.cli.create_batch import run_batch
 
@@ -147,9 +161,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _made(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> Created:
-    """A large copy takes a while: say how far it is."""
-    from mngr.cli.progress import copying
+    """A large copy takes a while, and a new host: say how far it is."""
+    from mngr.cli.progress import copying, waiting
 
+    request = request.replace(waiting=waiting(args))
     progress = copying(args)
     if progress is None:
         return api.create(request)
@@ -178,14 +193,17 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
 
 def _preview(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
     name, host, plan = api.preview(request)
-    row: dict[str, Json] = {"agent_name": name, "host_name": host.ref.name}
+    row: dict[str, Json] = {"name": name, "agent_name": name, "host_name": host.ref.name}
     if plan is None:
-        one(args, {**row, "command": list(request.args)}, f"Would reuse {name}")
+        new = f"Would make the host {host.ref.name} of {host.ref.provider} and create {name} there"
+        human = f"Would reuse {name}" if host.ref.id else new
+        one(args, {**row, "argv": list(request.args)}, human)
         return 0
     request, remarks = api.settled(request)
     for remark in remarks:
         say(args, f"Note: {remark}")
-    row |= {"type": request.type, "command": list(request.args)}
+    row |= {"type": request.type, "argv": list(request.args)}
+    row["command"] = join(request.args)
     row |= {"transfer": plan.transfer, "work_dir": plan.work_dir, "branch": plan.branch}
     branch = f" on branch {plan.branch}" if plan.branch else ""
     human = f"Would create {name} on {host.ref.name}, in {plan.work_dir} ({plan.transfer}){branch}"
@@ -200,6 +218,8 @@ def _create(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
     tell_remarks(args, created)
     ref = agent.host.ref
     row = {
+        "id": agent.id,
+        "name": agent.name,
         "agent_id": agent.id,
         "agent_name": agent.name,
         "host_id": ref.id,
@@ -211,18 +231,27 @@ def _create(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
     failure = launch_failure(agent) or message_failure(created)
     if failure:
         raise MngrError(failure, hint_for(agent))
-    say(args, f"{agent.name} is {agent.state} ({agent.verdict.reason})")
-    connect = _wants_connection(args)
-    if connect and not args.connect_command and agent.state not in ALIVE:
-        say(args, f"It has ended already; see its screen with `mngr capture {agent.name}`.")
-        connect = False
-    say(args, "Done.")
+    if args.format == "human":
+        done = "Reused" if created.reused else "Created"
+        print_result(args, row, f"{done} {agent.name}; it is {standing(agent)}.")
+    return whereabouts(args, agent, connect=wants_connection(args))
+
+
+def whereabouts(args: argparse.Namespace, agent: Agent, connect: bool) -> int:
+    """Say where a new agent works and what to type next; or attach to it."""
+    record = agent.record
+    connect = connect and (bool(args.connect_command) or agent.state in ALIVE)
+    if args.format == "human":
+        if record.branch:
+            say(args, f"branch  {record.branch}")
+        say(args, f"path    {record.work_dir}")
+        following = "connect" if agent.state in ALIVE else "logs"
+        if not connect:
+            say(args, f"next    mngr {following} {agent.name}")
     return terminal.connect(agent, command=args.connect_command or "") if connect else 0
 
 
 def tell_remarks(args: argparse.Namespace, created: Created) -> None:
-    if created.reused:
-        say(args, f"Reusing {created.agent.name}.")
     for remark in created.remarks:
         say(args, f"Note: {remark}")
     receipt = created.receipt
@@ -252,7 +281,7 @@ def hint_for(agent: Agent) -> str:
     return f"look with `mngr capture {agent.name}`, remove it with `mngr destroy {agent.name}`"
 
 
-def _wants_connection(args: argparse.Namespace) -> bool:
+def wants_connection(args: argparse.Namespace) -> bool:
     if args.connect is not None:
         return bool(args.connect)
     return bool(args.connect_command) or (terminal.is_terminal() and not args.headless)

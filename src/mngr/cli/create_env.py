@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from mngr.cli.output import warn
 from mngr.errors import UsageError
 
 TYPE_CHECKING = False
@@ -22,16 +23,13 @@ def environment(args: argparse.Namespace, below: Mapping[str, str]) -> dict[str,
     for path in args.env_file:
         found.update(read_env_file(path))
     for key in args.pass_env:
-        found[_key(key, "--pass-env")] = _passed(key)
+        if _key(key, "--pass-env") in os.environ:
+            found[key] = os.environ[key]
+        else:
+            warn(f"--pass-env: {key} is not set here; the agent will not have it")
     for key, value in args.env.items():
         found[_key(key, "--env")] = _value(key, value, "--env")
     return found
-
-
-def _passed(key: str) -> str:
-    if key not in os.environ:
-        raise UsageError(f"--pass-env: {key} is not set here", f"set it, or use --env {key}=VALUE")
-    return os.environ[key]
 
 
 def _key(key: str, where: str) -> str:

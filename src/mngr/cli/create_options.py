@@ -55,8 +55,10 @@ def _where(parser: Parser) -> None:
     group = parser.add_argument_group("Where it works")
     add = group.add_argument
     parser.completes(add("--provider", help="the provider of its host"), "provider")
+    add("--new-host", action="store_true", help="make a new host for it, as NAME@.PROVIDER does")
+    add_host_options(group)
     source = add(
-        "--from",
+        *("--from", "--source"),
         dest="source",
         default=".",
         metavar="SOURCE",
@@ -79,12 +81,27 @@ def _where(parser: Parser) -> None:
         "without a colon, work on the branch BASE itself",
     )
     add(
-        *("--include-dirty", "--no-ensure-clean"),
+        *("--include-dirty", "--include-unclean", "--no-ensure-clean"),
         action="store_true",
         help="carry uncommitted changes along",
     )
-    add("--project", help="the project it counts to (default: the directory's name)")
+    add("--project", help="the project it belongs to (default: the directory's name)")
     add("--label", action=Pairs, metavar="K=V", help="a label; repeatable")
+
+
+def add_host_options(group: argparse._ArgumentGroup | Parser) -> None:
+    """How a new host is made."""
+    from mngr.durations import parse_duration
+
+    add = group.add_argument
+    help = "an argument for building the new host, such as image=NAME; repeatable"
+    add("-b", "--build-arg", action=Pairs, default={}, metavar="K=V", help=help)
+    help = "an argument for starting the new host, passed on as it is; repeatable"
+    add("-s", "--start-arg", action="append", default=[], metavar="ARG", help=help)
+    help = "stop the new host after this time, whatever runs there"
+    add("--max-age", type=parse_duration, metavar="TIME", help=help)
+    help = "stop the new host when no agent there printed anything or got a message for this long"
+    add("--idle-timeout", type=parse_duration, metavar="TIME", help=help)
 
 
 def _environment(parser: Parser) -> None:
@@ -96,6 +113,8 @@ def _environment(parser: Parser) -> None:
     )
     parser.completes(file, "file")
     add("--pass-env", action="append", metavar="K", help="hand over a variable of ours; repeatable")
+    help = "copy the login of its program, and variables with its keys, to another host"
+    add("--pass-login", action="store_true", help=help)
     upload = add(
         *("--upload-file",),
         action="append",
@@ -169,6 +188,11 @@ def request(args: argparse.Namespace) -> CreateRequest:
         project=_project(args.project or ""),
         env=environment(args, kind.env),
         provider=args.provider or "",
+        new_host=args.new_host,
+        build=args.build_arg,
+        start_args=tuple(args.start_arg),
+        lifetime=args.max_age,
+        idle=args.idle_timeout,
         uploads=tuple(map(_upload, args.upload_file)),
         provision=tuple(sound(text, "--provision-command") for text in args.provision_command),
         reuse=args.reuse,
@@ -176,6 +200,7 @@ def request(args: argparse.Namespace) -> CreateRequest:
         max_cost=args.max_cost,
         max_tokens=args.max_tokens,
         headless=getattr(args, "foreground", False),
+        pass_login=args.pass_login,
         record=args.record,
         sandbox=args.sandbox or "",
         width=args.tmux_width or 0,
@@ -186,7 +211,8 @@ def request(args: argparse.Namespace) -> CreateRequest:
 def type_of(args: argparse.Namespace) -> str:
     """A bare list of words is a command; without words either, a type is chosen later."""
     word = getattr(args, "type_word", None)
-    if word and args.type and word != args.type:
+    # What the settings or a template say gives way to the word; another --type beside it does not.
+    if word and args.type not in (None, word, args.parser.base.get("type")):
         raise UsageError(f"the types {word!r} and --type {args.type} disagree")
     return str(word or args.type or ("command" if args.rest else ""))
 
@@ -194,10 +220,13 @@ def type_of(args: argparse.Namespace) -> str:
 def message(args: argparse.Namespace) -> str:
     """The first message; refused here, before anything is made, if it could never be typed."""
     from mngr.cli.text import given_text
-    from mngr.ops.message import normalise
 
     text = given_text(args)
-    return "" if text is None else normalise(text)
+    if text is None:
+        return ""
+    from mngr.ops.message import normalise
+
+    return normalise(text)
 
 
 def _source(text: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli import targets
-from mngr.cli.output import confirm, say, warn
+from mngr.cli.output import can_ask, confirm, declined, say, warn
 from mngr.cli.spread import spread
 from mngr.errors import MngrError, Refused
+from mngr.state import ALIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +24,9 @@ End agents and move their work directories and records to the trash; `mngr resto
 back exactly as they were until `mngr gc` empties the trash, after `trash.keep`. A branch that \
 holds nothing is removed; one with commits stays unless you ask.
 
-Uncommitted files, and commits that no branch would keep, are listed first and you are asked; \
-with --force, or when nothing is at risk, you are not."""
+Uncommitted files, and commits that no branch would keep, are listed first and you are asked. On a \
+terminal you are also asked before a running agent is destroyed. --force and --yes skip the \
+questions; without a terminal, work at risk is not destroyed unless you pass one of them."""
 
 
 def configure(parser: Parser) -> None:
@@ -39,6 +41,7 @@ def configure(parser: Parser) -> None:
     help = "run `mngr gc` afterwards (default: no)"
     add("--gc", action=argparse.BooleanOptionalAction, default=False, help=help)
     parser.add_dry_run()
+    parser.add_yes()
     parser.examples = [
         ("destroy an agent", "mngr destroy foo"),
         ("without being asked, branch and all", "mngr destroy -f -b foo"),
@@ -78,7 +81,7 @@ def _agreed(args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent]) -> lis
     for agent, risk in spread(chosen, lambda each: _risk(args, api, each)):
         if isinstance(risk, MngrError):  # what cannot be judged stays
             args.failures.append(risk)
-        elif not risk or _explained(args, agent, risk):
+        elif _may_go(args, agent, risk):
             agreed.append(agent)
         else:
             args.failures.append(Refused(f"{agent.name} was kept"))
@@ -89,16 +92,27 @@ def _agreed(args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent]) -> lis
 
 def _risk(args: argparse.Namespace, api: Mngr, agent: Agent) -> Risk | None:
     _ = agent.record  # or an error that says why there is none
-    if args.force and not args.dry_run:
+    if (args.force or args.yes) and not args.dry_run:
         return None
     return api.risk(agent, drop_branch=args.remove_created_branch)
 
 
-def _explained(args: argparse.Namespace, agent: Agent, risk: Risk) -> bool:
+def _may_go(args: argparse.Namespace, agent: Agent, risk: Risk | None) -> bool:
     if args.dry_run:
-        say(args, f"{agent.name} has {risk}.")
+        if risk:
+            say(args, f"{agent.name} has {risk}.")
         return True
-    return confirm(args, f"{agent.name} has {risk}. Destroy it?")
+    if args.force or args.yes:
+        return True
+    if risk:
+        otherwise = "use --force to destroy it anyway"
+        reason = f"{agent.name} has {risk}"
+        return confirm(args, "Destroy it?", reason=reason, otherwise=otherwise)
+    if agent.state not in ALIVE:
+        return True
+    if can_ask(args):
+        return confirm(args, "Destroy it?", reason=f"{agent.name} is {agent.state}")
+    return not declined(args)
 
 
 def _collect(args: argparse.Namespace, api: Mngr) -> int:

@@ -88,7 +88,7 @@ def _commits(args: argparse.Namespace, agent: Agent) -> int:
     if args.format == "human":
         _show(os.fsencode("".join(f"{row['short']} {row['subject']}\n" for row in found)))
     else:
-        rows(args, found, [], fields=["commit", "short", "author", "time", "subject"])
+        rows(args, found, [], "commits", fields=["commit", "short", "author", "time", "subject"])
     return 0
 
 

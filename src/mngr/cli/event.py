@@ -34,16 +34,16 @@ PLAIN = ("event_id", "timestamp", "type", "agent_id", "agent_name")
 def configure(parser: Parser) -> None:
     parser.description = (
         "Print the events of an agent, oldest first: created, exited, stopped, started, renamed, "
-        "a message delivered. Times are local; machine formats are one JSON object per line, with "
-        "times in UTC."
+        "a message delivered. On a terminal each is a line with its local time; into a "
+        "pipe go JSON objects, one per line, with times in UTC."
     )
     parser.completes(parser.add_argument("target", metavar="TARGET", help="the agent"), "agent")
     parser.add_argument("source", nargs="?", metavar="SOURCE", help="only events from this source")
     add = parser.add_argument
-    add("-f", "--follow", action="store_true", help="go on with what comes, until interrupted")
+    add("-f", "--follow", action="store_true", help="print new events until interrupted")
     add("--tail", type=_count, metavar="N", help="the last N only")
     add("--head", type=_count, metavar="N", help="the first N only")
-    add("--include", action="append", metavar="CEL", help="only where this holds; repeatable")
+    add("--include", action="append", metavar="EXPR", help="only where this holds; repeatable")
     parser.examples = [
         ("see what happened", "mngr event foo"),
         ("follow along", "mngr event foo --follow --format jsonl"),
@@ -90,10 +90,11 @@ def _filter(args: argparse.Namespace) -> Callable[[Event], bool]:
 
 
 def _print(args: argparse.Namespace, events: Iterable[Event]) -> None:
+    human = args.format == "human" and sys.stdout.isatty()
     for event in events:
-        if args.format == "human":
+        if human:
             sys.stdout.write(f"{_line(event)}\n")
-        elif args.format in ("json", "jsonl"):
+        elif args.format in ("human", "json", "jsonl"):
             sys.stdout.write(f"{json.dumps(event)}\n")
         else:
             rows(args, [event], [])

@@ -7,7 +7,7 @@ import sys
 
 from mngr.api import Mngr
 from mngr.cli import targets
-from mngr.cli.output import one, say, warn
+from mngr.cli.output import one, print_result, warn
 from mngr.cli.spread import add_on_error, exit_code, spread
 from mngr.durations import parse_duration
 from mngr.errors import MngrError, TimedOut, UsageError
@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from mngr.cli.parser import Parser
     from mngr.struct import Json
 
+HOUR = 3600.0
 DESCRIPTION = """\
 Runs a shell command where the agent works, with the agent's environment, and leaves the agent \
-itself alone. The last word is the command; after `--` stands a program with its arguments, run \
-without a shell. Its standard input is empty."""
+itself alone. The last word is the command; everything after `--` is a program with its \
+arguments, run without a shell.
+
+Its standard input is empty unless you pass -i. With -it the command gets your terminal, as an \
+editor or a shell requires."""
 
 NOTES = """\
 On one agent, output and exit code are the command's own. On several, each line is preceded by \
@@ -42,10 +46,13 @@ def configure(parser: Parser) -> None:
     parser.completes(words, "agent")
     targets.add_stdin(parser)
     parser.add_argument("--cwd", default="", metavar="DIR", help="relative to its work directory")
+    help = "pass your standard input on to the command; one agent only"
+    parser.add_argument("-i", "--interactive", action="store_true", help=help)
+    help = "run the command in your terminal; one agent only"
+    parser.add_argument("-t", "--tty", action="store_true", help=help)
     parser.add_argument(
         "--timeout",
         type=parse_duration,
-        default=3600.0,
         metavar="DURATION",
         help="end the command, and all it started, after this long (default 1h): exit code 124",
     )
@@ -62,6 +69,8 @@ def configure(parser: Parser) -> None:
         ("what has it changed?", "mngr exec tests 'git status --short'"),
         ("the same everywhere", "mngr list --format '{name}' | mngr exec - 'git log -1 --oneline'"),
         ("without a shell", "mngr exec tests -- grep -rn 'a b' src"),
+        ("a shell in its work directory", "mngr exec -it tests -- bash"),
+        ("feed it a file", "mngr exec -i tests 'git apply' < fix.patch"),
         ("follow a long one", "mngr exec tests --stream --timeout 2h 'make check'"),
     ]
     parser.see_also = ["mngr-capture", "mngr-message"]
@@ -75,14 +84,37 @@ def run(args: argparse.Namespace) -> int:
         warn(str(error))
     if args.dry_run:
         for agent in agents:
-            say(args, f"{agent.name}: would run {join(argv)} in {agent.record.work_dir}")
+            human = f"{agent.name}: would run {join(argv)} in {agent.record.work_dir}"
+            print_result(args, {"id": agent.id, "name": agent.name}, human)
         return exit_code(len(args.failures), len(args.failures) + len(agents))
     if args.start:
         agents = [agent if agent.state in ALIVE else api.start(agent) for agent in agents]
     alone = len(agents) == 1 and not args.failures
+    if args.interactive or args.tty:
+        return _interact(args, agents, argv)
     if alone and args.format == "human":
         return _run_alone(args, agents[0], argv)
     return _run_all(args, agents, argv)
+
+
+def _interact(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
+    """Hand over our standard input, or our whole terminal, and become the command."""
+    from mngr.cli import terminal
+    from mngr.ops.execute import exec_argv
+
+    if len(agents) != 1:
+        raise UsageError(f"-i and -t need one agent, not {len(agents)}")
+    if args.stdin or "-" in args.target:
+        raise UsageError("-i and names on standard input exclude each other")
+    if args.stream or args.timeout is not None:
+        raise UsageError("-i and -t exclude --stream and --timeout")
+    if args.format != "human":
+        raise UsageError("-i and -t print what the command prints", "leave out --format")
+    if args.tty and not terminal.is_terminal():
+        raise UsageError("-t needs a terminal", "use -i to pass standard input on")
+    agent = agents[0]
+    words = exec_argv(agent.host, agent.record, argv, args.cwd)
+    return terminal.become(agent.host.argv(words, tty=args.tty))
 
 
 def _command(args: argparse.Namespace) -> list[str]:
@@ -104,7 +136,7 @@ def _run_alone(args: argparse.Namespace, agent: Agent, argv: Sequence[str]) -> i
     kept: list[tuple[int, bytes]] = []
     sink = _write if args.stream else lambda fd, data: kept.append((fd, data))
     try:
-        return stream(agent, argv, sink, cwd=args.cwd, timeout=args.timeout)
+        return stream(agent, argv, sink, cwd=args.cwd, timeout=_timeout(args))
     except TimedOut as error:
         raise _late(args, error) from None
     finally:
@@ -119,7 +151,11 @@ def _write(fd: int, data: bytes) -> None:
 
 
 def _late(args: argparse.Namespace, error: TimedOut) -> TimedOut:
-    return TimedOut(f"the command did not finish within {args.timeout:g} s and was ended")
+    return TimedOut(f"the command did not finish within {_timeout(args):g} s and was ended")
+
+
+def _timeout(args: argparse.Namespace) -> float:
+    return HOUR if args.timeout is None else float(args.timeout)
 
 
 def _run_all(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
@@ -130,7 +166,7 @@ def _run_all(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[s
     def execute(agent: Agent) -> ExecResult:
         lines = Lines(agent.name, live)
         try:
-            code = stream(agent, argv, lines.take, cwd=args.cwd, timeout=args.timeout)
+            code = stream(agent, argv, lines.take, cwd=args.cwd, timeout=_timeout(args))
         except TimedOut as error:
             lines.take(2, f"mngr: {_late(args, error)}\n".encode())
             code = TimedOut.exit_code

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mngr.api import Mngr
 from mngr.cli import targets
 from mngr.cli.output import cell, rows, say, warn
-from mngr.errors import MngrError, PartialFailure, UsageError, nearest
+from mngr.errors import MngrError, NotFound, PartialFailure, UsageError, nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Remove what mngr made and nobody needs: destroyed agents that have been in the trash for longer \
 than `trash.keep`, agents whose creation or removal was interrupted (they go to the trash), names \
-nobody has, and files of interrupted writes; of agents that were removed for good also mirrors, \
-refs that pinned commits in them, and branches mngr made, once another branch has all their \
-commits. Nothing that mngr did not record creating is touched, and nothing on a host that does not \
-answer.
+nobody has, files of interrupted writes, and runs of `mngr tmr` that were removed as long ago; of \
+agents that were removed for good also mirrors, refs that pinned commits in them, and branches \
+mngr made, once another branch has all their commits. Nothing that mngr did not record creating is \
+touched, and nothing on a host that does not answer.
 
 Prints one line for each thing; --dry-run prints the same lines."""
 
@@ -61,7 +61,10 @@ def collect(args: argparse.Namespace, leftovers: Sequence[Leftover]) -> int:
     receipt: list[dict[str, Json]] = []
     failed = 0
     for each in leftovers:
-        error = None if args.dry_run else _removed(each)
+        try:
+            error = None if args.dry_run else _removed(each)
+        except NotFound:  # another gc removed it meanwhile, or a restore took it back
+            continue
         if error is not None:
             warn(f"{each.kind} {each.what}: {error}")
             failed += 1
@@ -74,6 +77,8 @@ def collect(args: argparse.Namespace, leftovers: Sequence[Leftover]) -> int:
 def _removed(leftover: Leftover) -> str | None:
     try:
         leftover.remove()
+    except NotFound:
+        raise
     except (MngrError, OSError) as error:
         return str(error)
     return None
@@ -82,7 +87,7 @@ def _removed(leftover: Leftover) -> str | None:
 def _print(args: argparse.Namespace, receipt: list[dict[str, Json]]) -> None:
     if args.format != "human":
         fields = ["kind", "what", "why", "removed", "error"]
-        rows(args, receipt, [], fields=fields)
+        rows(args, receipt, [], "leftovers", fields=fields)
         return
     for row in receipt:
         if row["error"] is None:

@@ -38,7 +38,7 @@ def run(args: Namespace) -> int:
         sys.stdout.write(overview(args.registry))
     else:
         commands = args.registry.commands.values()
-        rows(args, [command.to_json() for command in commands], [])
+        rows(args, [command.to_json() for command in commands], [], "commands")
     return 0
 
 

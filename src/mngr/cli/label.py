@@ -69,7 +69,7 @@ def _shown(labels: dict[str, str]) -> str:
 
 def _print(args: argparse.Namespace, chosen: Sequence[Agent]) -> int:
     if args.format != "human":
-        rows(args, [_row(agent, agent.record.labels) for agent in chosen], [])
+        rows(args, [_row(agent, agent.record.labels) for agent in chosen], [], "agents")
     else:
         table = [
             {"name": agent.name, "label": key, "value": value}

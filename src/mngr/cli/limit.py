@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     def change(agent: Agent) -> tuple[Limits, Limits]:
         if args.dry_run:
             old = api.limits(agent)
-            return old, old.replace(**changes)
+            return old, old.updated(changes)
         return api.limit(agent, changes)
 
     def describe(agent: Agent, result: tuple[Limits, Limits]) -> tuple[Row, str]:
@@ -80,7 +80,7 @@ def _print(args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent]) -> int:
     table: list[dict[str, Json]] = [
         {"id": agent.id, "name": agent.name, **api.limits(agent).to_json()} for agent in chosen
     ]
-    rows(args, table, ["name", *NAMES])
+    rows(args, table, ["name", *NAMES], "agents")
     for error in args.failures:
         warn(str(error))
     return PartialFailure.exit_code if args.failures else 0

@@ -52,7 +52,22 @@ def _version() -> int:
     return 0
 
 
+def _import_argparse() -> None:
+    """argparse imports `gettext` for translations that do not exist: a tenth of a start."""
+    if "argparse" in sys.modules or "gettext" in sys.modules:
+        return
+    stand_in = type(sys)("gettext")
+    plural = {"ngettext": lambda one, many, count: one if count == 1 else many}
+    vars(stand_in).update(gettext=str, **plural)
+    sys.modules["gettext"] = stand_in
+    try:
+        import argparse  # noqa: F401
+    finally:
+        del sys.modules["gettext"]
+
+
 def _run(words: list[str]) -> int:
+    _import_argparse()
     from mngr.cli.parser import settings_in, split_command
     from mngr.plugins import load_registry
 
@@ -114,10 +129,14 @@ def home_dir() -> str:
 
 
 def _check_settings(config: Config, module: ModuleType) -> None:
-    """A broken settings file stops all but the commands that help to mend it."""
+    """A broken settings file stops all but the commands that help to mend it.
+
+    A key that nobody knows is only a warning: it may belong to another version of mngr.
+    """
     if config.problems and not getattr(module, "SETTINGS_OPTIONAL", False):
         raise config.problems[0]
-    _warn(*map(str, config.problems))
+    if not getattr(module, "SHOWS_SETTINGS", False):
+        _warn(*map(str, config.faults))
 
 
 def _check_commands(config: Config, registry: Registry) -> None:
@@ -157,14 +176,21 @@ def _parse(
 
 def _lay_settings(parser: Parser, config: Config) -> None:
     for key, value in config.command_defaults(parser.command).items():
+        from mngr.errors import UnknownSetting
         from mngr.settings import join_key
 
         where = config.origin(join_key(("commands", parser.command, key)))
-        parser.layer(parser.coerce({key: value}, f"{where}: commands.{parser.command}"))
+        try:
+            parser.layer(parser.coerce({key: value}, f"{where}: commands.{parser.command}"))
+        except UnknownSetting as problem:
+            if where == "-S":
+                raise
+            _warn(str(problem))
 
 
 def _attached(parser: Parser, config: Config, registry: Registry, argv: list[str]) -> Namespace:
     args = parser.parse(argv)
+    args.headless = args.headless or config.get("headless") is True
     args.command, args.parser, args.config, args.registry = (
         parser.command,
         parser,

@@ -106,13 +106,14 @@ def _description(parser: Parser) -> Iterator[Block]:
     yield from _paragraphs(parser.description or f"{parser.summary.capitalize()}.")
     if parser.aliases:
         short = ", ".join(f"`mngr {alias}`" for alias in parser.aliases)
-        yield Block(kind="text", text=f"Short: {short}.")
+        word = "Alias" if len(parser.aliases) == 1 else "Aliases"
+        yield Block(kind="text", text=f"{word}: {short}.")
 
 
 def _arguments(parser: Parser) -> Iterator[Block]:
     for action in parser.positionals:
         if action.help != argparse.SUPPRESS:
-            yield Block(kind="entry", term=_metavar(action), text=_help(action))
+            yield Block(kind="entry", term=_metavar(action), text=option_help(action))
 
 
 def _options(parser: Parser) -> Iterator[Block]:
@@ -124,7 +125,7 @@ def _options(parser: Parser) -> Iterator[Block]:
         if actions and not own:
             yield Block(kind="heading", text=group.title or "")
         for action in actions:
-            yield Block(kind="entry", term=_term(action), text=_help(action))
+            yield Block(kind="entry", term=_term(action), text=option_help(action))
 
 
 def _term(action: argparse.Action) -> str:
@@ -137,11 +138,12 @@ def _term(action: argparse.Action) -> str:
     return ", ".join(options) + value
 
 
-def _help(action: argparse.Action) -> str:
+def option_help(action: argparse.Action) -> str:
     # Python 3.11 adds this itself to --[no-] options, later versions do not.
     text = (action.help or "").removesuffix(" (default: %(default)s)")
     # argparse's own rule: `%` starts a field, `%%` is a percent sign.
-    text = text % {**vars(action), "prog": "mngr"} if "%" in text else text
+    words = {"choices": ", ".join(map(str, action.choices or ())), "prog": "mngr"}
+    text = text % {**vars(action), **words} if "%" in text else text
     named = action.choices and not all(str(choice) in text for choice in action.choices)
     choices = ", ".join(map(str, action.choices or ())) if named else ""
     return f"{text} ({choices})" if choices else text

@@ -6,8 +6,8 @@ import os
 import sys
 
 from mngr.api import Mngr
-from mngr.cli import targets
-from mngr.cli.output import rows, say, warn
+from mngr.cli import output, targets
+from mngr.cli.output import rows, warn
 from mngr.errors import MngrError, PartialFailure
 
 TYPE_CHECKING = False
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mngr.api import Agent
     from mngr.cli.parser import Parser
     from mngr.ops.merge import Merged, Place
+    from mngr.struct import Json
 
 DESCRIPTION = """\
 Merge what agents have committed into the branch that is checked out in the current directory, one \
@@ -70,7 +71,9 @@ def run(args: argparse.Namespace) -> int:
             failures.append(error)
             warn(f"{agent.name}: {error}" if len(chosen) > 1 else str(error))
     if args.format != "human":
-        rows(args, [each.to_json() for each in done], [])
+        errors: list[Json] = [{"message": str(error)} for error in failures]
+        table = [each.to_json() for each in done]
+        rows(args, table, [], "agents", errors if args.format == "json" else ())
     return _code(done, failures)
 
 
@@ -84,7 +87,7 @@ def _merged(args: argparse.Namespace, api: Mngr, here: Place, agent: Agent) -> M
         warn(f"{agent.name} has uncommitted changes that are not merged: {summary(behind)}")
     if args.dry_run:
         count = merge.missing(here, tip)
-        say(args, f"Would merge {_commits(count)} of {agent.name}.")
+        _told(args, agent.id, f"Would merge {_commits(count)} of {agent.name}.")
         return merge.unchanged(here, agent, tip, count)
     check = (lambda folder: _check(args.check, folder)) if args.check else None
     result = merge.merge(here, agent, tip, squash=args.squash, check=check)
@@ -98,11 +101,18 @@ def _commits(count: int) -> str:
 
 def _tell(args: argparse.Namespace, result: Merged) -> None:
     if result.undone:
-        warn(f"{result.agent}: {result.undone}; the merge was taken back")
+        warn(f"{result.name}: {result.undone}; the merge was taken back")
     elif result.before == result.after:
-        say(args, f"{result.agent}: nothing to merge.")
+        _told(args, result.id, f"Merged 0 commits of {result.name}: nothing to merge.")
     else:
-        say(args, f"Merged {_commits(result.commits)} of {result.agent} ({result.after[:12]}).")
+        made = f"Merged {_commits(result.commits)} of {result.name} ({result.after[:12]})."
+        _told(args, result.id, made)
+
+
+def _told(args: argparse.Namespace, agent_id: str, human: str) -> None:
+    """Each result as it comes; JSON follows at the end."""
+    if args.format == "human":
+        output.print_result(args, {"id": agent_id}, human)
 
 
 def _check(command: str, folder: str) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from mngr.agents.base import Receipt
 from mngr.api import Mngr
 from mngr.cli import targets, terminal
-from mngr.cli.output import clean, rows, say, warn
+from mngr.cli.output import clean, print_result, rows, say, warn
 from mngr.cli.spread import add_on_error, exit_code, spread
 from mngr.cli.text import given_text, read_stdin
 from mngr.durations import parse_duration
-from mngr.errors import MngrError, TimedOut, UsageError
+from mngr.errors import MngrError, TimedOut, Unreachable, UsageError
 from mngr.ops.replies import Reply
 from mngr.state import ALIVE
 
@@ -91,6 +91,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _refusal(error: MngrError) -> Reply:
     outcome = "late" if isinstance(error, TimedOut) else "refused"
+    if isinstance(error, Unreachable):
+        outcome = "unreachable"
     return Reply(receipt=Receipt(outcome=outcome, detail=str(error)))
 
 
@@ -131,23 +133,28 @@ def _report(args: argparse.Namespace, found: list[tuple[Agent, Reply]]) -> None:
     for error in args.failures:
         warn(str(error))
     if args.format != "human":
-        rows(args, [_row(args, agent, reply) for agent, reply in found], [])
+        errors: list[Json] = [{"message": str(error)} for error in args.failures]
+        table = [_row(args, agent, reply) for agent, reply in found]
+        rows(args, table, [], "results", errors if args.format == "json" else ())
         return
     for agent, reply in found:
         receipt = reply.receipt
-        if receipt.outcome in ("refused", "late"):
+        if receipt.outcome in ("refused", "late", "unreachable"):
             named = receipt.detail.startswith(agent.name)
             warn(receipt.detail if named else f"{agent.name}: {receipt.detail}")
             continue
         detail = f" ({receipt.detail})" if receipt.detail else ""
-        say(args, f"{agent.name}: {receipt.outcome}{detail}")
+        if not args.wait:
+            print_result(args, _row(args, agent, reply), f"{agent.name}: {receipt.outcome}{detail}")
+        else:
+            say(args, f"{agent.name}: {receipt.outcome}{detail}")
         if reply.text:
             print(f"{agent.name}:\n{clean(reply.text)}\n" if len(found) > 1 else clean(reply.text))
 
 
 def _row(args: argparse.Namespace, agent: Agent, reply: Reply) -> dict[str, Json]:
     receipt = reply.receipt
-    row: dict[str, Json] = {"agent": agent.name}
+    row: dict[str, Json] = {"id": agent.id, "name": agent.name}
     row |= {"outcome": receipt.outcome, "detail": receipt.detail}
     return {**row, "reply": reply.text} if args.wait else row
 
@@ -163,5 +170,7 @@ def _code(args: argparse.Namespace, receipts: list[Receipt]) -> int:
     late = [receipt for receipt in failed if receipt.outcome in ("queued", "late")]
     if late and len(late) == len(receipts) and not args.failures:
         return TimedOut.exit_code
+    if failed and all(receipt.outcome == "unreachable" for receipt in receipts):
+        return Unreachable.exit_code
     missing = len(args.failures)
     return exit_code(len(failed) + missing, len(receipts) + missing)

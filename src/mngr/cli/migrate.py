@@ -5,7 +5,7 @@ from __future__ import annotations
 from mngr.address import parse_address
 from mngr.api import Mngr
 from mngr.cli import targets
-from mngr.cli.output import one, say
+from mngr.cli.output import asker, print_result, say
 from mngr.errors import MngrError, NotFound, UsageError
 
 TYPE_CHECKING = False
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from mngr.api import Agent
     from mngr.cli.parser import Parser
     from mngr.hosts.base import Host
+
+LOGIN = "copy the login of its program, and variables with its keys, to the other host"
 
 DESCRIPTION = """\
 Move an agent to another host: it is stopped, cloned there under the same name, and once the copy \
@@ -30,6 +32,7 @@ def configure(parser: Parser) -> None:
     add = parser.add_argument
     parser.completes(add("target", metavar="TARGET", help="the agent to move"), "agent")
     add("host", metavar="HOST", help="where to, as HOST, HOST.PROVIDER or .PROVIDER")
+    add("--pass-login", action="store_true", help=LOGIN)
     parser.add_dry_run()
     parser.examples = [
         ("move it to another host", "mngr migrate foo box"),
@@ -42,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
     from mngr.ops import clone
 
     api = Mngr(args.config, args.registry)
+    api.world.asks = asker(args)
     host = _host(api, args.host)
     try:
         agent = _agent(args, api, host)
@@ -52,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         return _tell(args, there, f"{there.name} is on {host.ref.name} already.")
     if args.dry_run:
         return _tell(args, agent, f"Would move {agent.name} to {host.ref.name}.")
-    done = api.migrate(agent, host)
+    done = api.migrate(agent, host, pass_login=args.pass_login)
     for remark in done.remarks:
         say(args, f"Note: {remark}")
     undo = f"mngr restore {agent.id}"
@@ -83,8 +87,5 @@ def _agent(args: argparse.Namespace, api: Mngr, host: Host) -> Agent:
 
 
 def _tell(args: argparse.Namespace, agent: Agent, human: str) -> int:
-    if args.format == "human":
-        say(args, human)
-    else:
-        one(args, agent.to_json(), "")
+    print_result(args, agent.to_json(), human)
     return 0

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from mngr.struct import Json
 
 DESCRIPTION = """\
-Print one JSON object per line, for ever: first an `agent_discovered` for every agent there is, \
+Print one JSON object per line, for ever: first `observing`, with the number of agents, and an \
+`agent_discovered` for every agent there is, \
 then one for each that is found later, `agent_state_changed` with old_state and new_state, and \
 `agent_gone`. Each line is written at once. Ends on Ctrl-C, on a signal, or when nobody reads."""
 
@@ -45,6 +46,6 @@ def run(args: argparse.Namespace) -> int:
 def _print(args: argparse.Namespace, event: dict[str, Json]) -> None:
     if args.format in ("human", "json", "jsonl"):
         sys.stdout.write(f"{json.dumps(event)}\n")
-    else:
+    elif event["type"] != "observing":  # it has nothing that a template could name
         rows(args, [event], [])
     sys.stdout.flush()

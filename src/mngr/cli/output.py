@@ -16,7 +16,7 @@ from mngr.errors import Refused
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from mngr.struct import Json
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     Row: TypeAlias = Mapping[str, Json]
     Column: TypeAlias = str | tuple[str, str]
     """A dotted field, or a field and its header."""
+
+
+PATIENCE = 5.0
+"""Seconds to wait for an answer from a pipe."""
 
 
 def rows(
@@ -60,6 +64,14 @@ def one(args: Namespace, row: Row, human: str) -> None:
         rows(args, [row], [])
 
 
+def print_result(args: Namespace, row: Row, human: str) -> None:
+    """Print what was done to one thing; with --quiet only the id, of what has one."""
+    if args.format == "human" and args.quiet:
+        _print(*([str(row["id"])] if "id" in row else []))
+    else:
+        one(args, row, human)
+
+
 def say(args: Namespace, text: str) -> None:
     """A note for a person; not with --quiet."""
     if not args.quiet:
@@ -76,17 +88,55 @@ def can_ask(args: Namespace) -> bool:
     return not args.headless and _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
 
 
-def confirm(args: Namespace, question: str, default: bool = False) -> bool:
-    """Ask; without a terminal on both ends nobody could answer, and guessing may lose work."""
+def confirm(
+    args: Namespace,
+    question: str,
+    *,
+    reason: str = "",
+    otherwise: str = "use --force to do it anyway",
+    default: bool = False,
+) -> bool:
+    """Ask, after the reason for asking; --yes answers.
+
+    Without a terminal on both ends it is refused, with what to do `otherwise`: guessing may lose
+    work.
+    """
+    if getattr(args, "yes", False):
+        return True
     if not can_ask(args):
-        raise Refused(f"nobody to ask: {clean(question)}", "pass --force to do it anyway")
+        needs = f"a terminal is needed to ask: {question}"
+        raise Refused(clean(reason or needs), otherwise)
+    question = f"{reason}. {question}" if reason else question
     sys.stderr.write(f"{clean(question)} [{'Y/n' if default else 'y/N'}] ")
     sys.stderr.flush()
     answer = sys.stdin.readline()
     if not answer:
         _note("")
         return False
+    return _agrees(answer, default)
+
+
+def _agrees(answer: str, default: bool) -> bool:
     return answer.strip().lower() in ("y", "yes") if answer.strip() else default
+
+
+def declined(args: Namespace) -> bool:
+    """Whether a pipe says no to what needs no answer, as in `echo n | mngr destroy foo`."""
+    import select
+    import stat
+
+    if args.headless or sys.stdin is None or _is_terminal(sys.stdin):
+        return False
+    if not stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):
+        return False
+    ready, _, _ = select.select([sys.stdin], [], [], PATIENCE)
+    answer = sys.stdin.readline() if ready else ""
+    return bool(answer) and not _agrees(answer, False)
+
+
+def asker(args: Namespace) -> Callable[[str], bool] | None:
+    """What puts a question to the person at the terminal, if there is one."""
+    return (lambda question: confirm(args, question)) if can_ask(args) else None
 
 
 _UNSAFE = (
@@ -146,20 +196,47 @@ def _print_table(
     if not rows:
         _print(*([empty] if empty else []))
         return
-    cells = [[cell(lookup(row, field)) for field, _ in named] for row in rows]
-    head, *body = _aligned([[header for _, header in named], *cells])
+    cells = [[_readable(lookup(row, field)) for field, _ in named] for row in rows]
+    states = {at for at, (field, _) in enumerate(named) if field.endswith("state")}
+    head, *body = _aligned([[header for _, header in named], *cells], states)
     _print(bold(head), *body)
+
+
+def _readable(value: Json | None) -> str:
+    """A cell for people: times in their own zone."""
+    if isinstance(value, str) and value[10:11] == "T" and value[-1:] == "Z":
+        return local_time(value)
+    return cell(value)
 
 
 def _header(field: str) -> str:
     return field.replace("_", " ").replace(".", " ").upper()
 
 
-def _aligned(table: list[list[str]]) -> Iterator[str]:
+def _aligned(table: list[list[str]], states: set[int]) -> Iterator[str]:
+    if _is_terminal(sys.stdout):
+        yield from _on_terminal(table, states if coloured() else set())
+        return
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for line in table:
         padded = (text.ljust(width) for text, width in zip(line, widths, strict=True))
         yield "  ".join(padded).rstrip()
+
+
+def _on_terminal(table: list[list[str]], states: set[int]) -> Iterator[str]:
+    """The lines of a table that fits the terminal; `states` are the columns to colour."""
+    from mngr.cli import tables
+
+    natural = [max(map(tables.width_of, column)) for column in zip(*table, strict=True)]
+    widths = tables.fitted(natural, tables.terminal_width())
+    for line in table:
+        texts = [
+            tables.padded(tables.cut(text, width), width)
+            for text, width in zip(line, widths, strict=False)
+        ]
+        texts[-1] = texts[-1].rstrip()
+        painted = [tables.coloured_state(t) if at in states else t for at, t in enumerate(texts)]
+        yield "  ".join(painted).rstrip()
 
 
 def _print_template(template: str, rows: Sequence[Row], known: Sequence[str]) -> None:

@@ -91,8 +91,15 @@ class Parser(_Strict):
             "--dry-run", action="store_true", help="say what would be done, and do nothing"
         )
 
+    def add_yes(self) -> None:
+        """For every command that asks something."""
+        self.common.add_argument(
+            "-y", "--yes", action="store_true", help="answer yes to every question"
+        )
+
     def completes(self, action: ActionT, kind: str | Sequence[str]) -> ActionT:
-        """Say what completes an argument: a list of words, or one of the kinds in complete.py."""
+        """Say what completes an argument: a list of words, one of the kinds in complete.py, or
+        `module:function`, which is called with the home and the command's words."""
         self.completions[action] = kind
         return action
 
@@ -114,6 +121,14 @@ class Parser(_Strict):
         if not args.help:
             self._parse_words(words + ([] if self.rest_name else rest), args)
         return args
+
+    def given(self, args: argparse.Namespace) -> list[argparse.Action]:
+        """Options of the command's own that the command line changed."""
+        start = self._start()
+        own = [each for each in self._actions if each not in self.common._group_actions]
+        return [
+            each for each in own if getattr(args, each.dest) != start.get(each.dest, each.default)
+        ]
 
     def layer(self, values: dict[str, object]) -> None:
         """Lay values under the command line: repeatable options add up, others replace."""
@@ -200,7 +215,7 @@ def _add_common(parser: Parser) -> None:
         metavar="FORMAT",
         help="`human`, `json`, `jsonl`, or a template such as '{name}\\t{state}'",
     )
-    add("-q", "--quiet", action="store_true", help="print results and errors, nothing else")
+    add("-q", "--quiet", action="store_true", help="print ids and errors, nothing else")
     add("-v", "--verbose", action="store_true", help="say more; show tracebacks")
     add(
         "-S",

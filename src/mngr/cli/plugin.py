@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mngr.cli.output import one, rows, say, warn
+from mngr.cli.output import print_result, rows, warn
 from mngr.config import Config, new_project, settings_files
 from mngr.errors import MngrError, NotFound, UsageError, nearest
 from mngr.plugins import BUILTIN, load_registry
@@ -42,7 +42,8 @@ def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
     add = parser.add_argument
     add("verb", choices=("list", "enable", "disable"), metavar="VERB", help="list, enable, disable")
-    add("names", nargs="*", default=[], metavar="NAME", help="plugins by name or module")
+    names = add("names", nargs="*", default=[], metavar="NAME", help="plugins by name or module")
+    parser.completes(names, "plugin")
     add("--scope", choices=SCOPES, default="user", help="whose settings (default: user)")
     parser.add_dry_run()
     parser.examples = [
@@ -169,7 +170,4 @@ def _report(args: argparse.Namespace, names: list[str]) -> int:
 
 
 def _say(args: argparse.Namespace, name: str, text: str, *, enabled: bool) -> None:
-    if args.format == "human":
-        say(args, text)
-    else:
-        one(args, {"name": name, "enabled": enabled, "done": not args.dry_run}, "")
+    print_result(args, {"name": name, "enabled": enabled, "done": not args.dry_run}, text)

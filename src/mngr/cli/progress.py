@@ -1,13 +1,16 @@
-"""How far a copy has come, on the last line of a terminal."""
+"""How far a copy has come, on the last line of a terminal, and why a host does not start."""
 
 from __future__ import annotations
 
 import sys
 import time
 
+from mngr.cli.output import warn
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
 PAUSE = 0.1
 
@@ -31,6 +34,20 @@ class Copying:
     def _write(self, text: str) -> None:
         sys.stderr.write(text)
         sys.stderr.flush()
+
+
+def waiting(args: argparse.Namespace) -> Callable[[str], None] | None:
+    """Write each new reason why a host does not start, for a person at a terminal."""
+    if args.quiet or sys.stderr is None or not sys.stderr.isatty():
+        return None
+    said: list[str] = []
+
+    def tell(reason: str) -> None:
+        if reason not in said[-1:]:
+            said.append(reason)
+            warn(f"still waiting for the host: {reason}")
+
+    return tell
 
 
 def copying(args: argparse.Namespace) -> Copying | None:

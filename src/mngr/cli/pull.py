@@ -6,7 +6,7 @@ import os
 
 from mngr.api import Mngr
 from mngr.cli import targets
-from mngr.cli.output import one, say, warn
+from mngr.cli.output import print_result, say, warn
 from mngr.errors import UsageError
 
 TYPE_CHECKING = False
@@ -83,7 +83,8 @@ def destination(path: str, local: str | None) -> str:
 
 def _report_commits(args: argparse.Namespace, agent: Agent, found: Pulled) -> int:
     row: dict[str, Json] = {
-        "agent": agent.name,
+        "id": agent.id,
+        "name": agent.name,
         "branch": found.branch,
         "commit": found.tip,
         "commits": found.commits,
@@ -91,10 +92,7 @@ def _report_commits(args: argparse.Namespace, agent: Agent, found: Pulled) -> in
         "replaced": found.replaced or None,
         "uncommitted": found.uncommitted,
     }
-    if args.format != "human":
-        one(args, row, "")
-    else:
-        say(args, _told(args, agent, found))
+    print_result(args, row, _told(args, agent, found))
     if found.uncommitted:
         many = f"{found.uncommitted} uncommitted file{'s' if found.uncommitted > 1 else ''}"
         say(args, f"Note: {agent.name} also has {many}; see `mngr diff {agent.name}`.")
@@ -116,17 +114,15 @@ def _told(args: argparse.Namespace, agent: Agent, found: Pulled) -> str:
 def report_files(args: argparse.Namespace, agent: Agent, found: Copied, done: str) -> int:
     for name in found.skipped:
         warn(f"{name} is neither a file, a directory nor a link; left out")
-    if args.format != "human":
-        row: dict[str, Json] = {
-            "agent": agent.name,
-            "target": found.target,
-            "files": list(found.files),
-            "same": found.same,
-        }
-        one(args, row, "")
-        return 0
+    row: dict[str, Json] = {
+        "id": agent.id,
+        "name": agent.name,
+        "target": found.target,
+        "files": list(found.files),
+        "same": found.same,
+    }
     many = f"{len(found.files)} file{'' if len(found.files) == 1 else 's'}"
     same = f" ({found.same} more were the same)" if found.same else ""
     verb = f"Would have {done.lower()}" if args.dry_run else done
-    say(args, f"{verb} {many} to {found.target}{same}.")
+    print_result(args, row, f"{verb} {many} to {found.target}{same}.")
     return 0

@@ -6,7 +6,7 @@ import os
 
 from mngr.api import Mngr
 from mngr.cli import targets
-from mngr.cli.output import one, say
+from mngr.cli.output import print_result
 from mngr.cli.pull import report_files
 from mngr.errors import UsageError
 
@@ -84,19 +84,17 @@ def destination(agent: Agent, local: str, path: str | None) -> str:
 
 def _report(args: argparse.Namespace, agent: Agent, pushed: Pushed) -> int:
     row: dict[str, Json] = {
-        "agent": agent.name,
+        "id": agent.id,
+        "name": agent.name,
         "branch": pushed.branch or None,
         "commit": pushed.tip,
         "commits": pushed.commits,
     }
-    if args.format != "human":
-        one(args, row, "")
-        return 0
     where = pushed.branch or "its detached HEAD"
     if not pushed.commits:
-        say(args, f"{agent.name} has it already: {where} is at {pushed.tip[:12]}.")
+        print_result(args, row, f"{agent.name} has it already: {where} is at {pushed.tip[:12]}.")
         return 0
-    done = "Would bring" if args.dry_run else "Brought"
+    done = "Would push" if args.dry_run else "Pushed"
     many = f"{pushed.commits} commit{'' if pushed.commits == 1 else 's'}"
-    say(args, f"{done} {many} to {agent.name}: {where} is now at {pushed.tip[:12]}.")
+    print_result(args, row, f"{done} {many} to {agent.name}: {where} is now at {pushed.tip[:12]}.")
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from mngr.api import Mngr
-from mngr.cli.output import confirm, one, rows, say, warn
+from mngr.cli.output import confirm, print_result, rows, say, warn
 from mngr.cli.targets import footnotes
 from mngr.durations import parse_duration
 from mngr.errors import MngrError, NotFound, PartialFailure, Refused, Taken, UsageError
@@ -34,7 +34,8 @@ With --purge, remove from the trash for good instead: what NAME says, or what --
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
-    add("name", nargs="?", metavar="NAME", help="the name or id it had")
+    name = add("name", nargs="?", metavar="NAME", help="the name or id it had")
+    parser.completes(name, "mngr.cli.complete:trash")
     add("--list", action="store_true", help="list what can be restored")
     add("--as", dest="new_name", default="", metavar="NEW_NAME", help="restore under this name")
     help = "list or purge only what was destroyed longer ago than this"
@@ -42,6 +43,7 @@ def configure(parser: Parser) -> None:
     add("--purge", action="store_true", help="remove for good; there is no undo")
     add("-f", "--force", action="store_true", help="do not ask before purging")
     parser.add_dry_run()
+    parser.add_yes()
     parser.examples = [
         ("see what was destroyed", "mngr restore"),
         ("bring one back", "mngr restore foo"),
@@ -77,7 +79,7 @@ def _matching(args: argparse.Namespace, api: Mngr) -> list[Trashed]:
 def _list(args: argparse.Namespace, api: Mngr) -> int:
     table = [_row(each) for each in _matching(args, api)]
     fields = [str(column) for column in COLUMNS]
-    rows(args, table, COLUMNS, empty="The trash is empty", fields=fields)
+    rows(args, table, COLUMNS, "trash", empty="The trash is empty", fields=fields)
     return 0
 
 
@@ -102,7 +104,7 @@ def _restore(args: argparse.Namespace, api: Mngr) -> int:
         footnotes(api)  # it may be on a host that did not answer
     name = args.new_name or trashed.note.name
     if args.dry_run:
-        say(args, f"Would restore {name}.")
+        print_result(args, _row(trashed), f"Would restore {name}.")
         return 0
     try:
         restored = api.restore(trashed.note.id, args.new_name)
@@ -110,10 +112,7 @@ def _restore(args: argparse.Namespace, api: Mngr) -> int:
         raise Taken(error.message, f"use `mngr restore {args.name} --as NEW_NAME`") from None
     for remark in restored.remarks:
         warn(f"{restored.agent.name}: {remark}")
-    if args.format == "human":
-        say(args, _told(restored))
-    else:
-        one(args, restored.agent.to_json(), "")
+    print_result(args, restored.agent.to_json(), _told(restored))
     return 0
 
 
@@ -122,8 +121,8 @@ def _told(restored: Returned) -> str:
     place = agent.record.work_dir
     if not restored.work_dir:
         return f"Restored {agent.name} without its work directory {place}; it is {agent.state}."
-    branch = f", branch {restored.branch}" if restored.branch else ""
-    return f"Restored {agent.name}: {place}{branch}; it is {agent.state}."
+    branch = f" on branch {restored.branch}" if restored.branch else ""
+    return f"Restored {agent.name}{branch}; it is {agent.state}."
 
 
 def _purge(args: argparse.Namespace, api: Mngr) -> int:
@@ -134,7 +133,9 @@ def _purge(args: argparse.Namespace, api: Mngr) -> int:
         raise NotFound(f"nothing called {args.name!r} in the trash", "see `mngr restore --list`")
     if found and not args.dry_run and not args.force:
         names = ", ".join(each.note.name for each in found)
-        if not confirm(args, f"Remove {names} for good?"):
+        reason = f"{names} would be removed for good"
+        otherwise = "use --force to remove without being asked"
+        if not confirm(args, "Go on?", reason=reason, otherwise=otherwise):
             raise Refused("nothing was removed")
     return _purged(args, api, found)
 
@@ -147,12 +148,14 @@ def _purged(args: argparse.Namespace, api: Mngr, found: Sequence[Trashed]) -> in
                 api.purge(each)
             done = "Would remove" if args.dry_run else "Removed"
             if args.format == "human":
-                say(args, f"{done} {each.note.name} ({each.note.id}) for good.")
+                print_result(
+                    args, _row(each), f"{done} {each.note.name} ({each.note.id}) for good."
+                )
         except (MngrError, OSError) as error:
             warn(f"{each.note.name}: {error}")
             failed += 1
     if args.format != "human":
-        rows(args, [_row(each) for each in found], [])
+        rows(args, [_row(each) for each in found], [], "trash")
     elif not found:
         say(args, "Nothing to remove.")
     return PartialFailure.exit_code if failed else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli import targets
-from mngr.cli.output import one, rows, say, warn
+from mngr.cli.output import one, print_result, rows, say, warn
 from mngr.errors import MngrError, NotFound, UsageError
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def configure(parser: Parser) -> None:
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help="create, list, restore or destroy")
     word = add("target", nargs="*", metavar="TARGET [SNAPSHOT]", help="an agent, and a snapshot")
-    parser.completes(word, "agent")
+    parser.completes(word, "snapshot")
     targets.add_stdin(parser)
     add("--name", default="", help="`create`: give it a name")
     add("--limit", type=_count, metavar="N", help="`list`: the newest N only")
@@ -108,7 +108,7 @@ def _list(args: argparse.Namespace, api: Mngr) -> int:
     found.sort(key=lambda each: (each.time, each.number), reverse=True)
     table = [_row(each) for each in found[: args.limit]]
     fields = "agent agent_id number name note time commit short parent branch ref".split()
-    rows(args, table, COLUMNS, empty="No snapshots found", fields=fields)
+    rows(args, table, COLUMNS, "snapshots", empty="No snapshots found", fields=fields)
     failures = [] if everything else args.failures
     for error in failures:
         warn(str(error))
@@ -147,11 +147,8 @@ def _restore(args: argparse.Namespace, api: Mngr) -> int:
         say(args, f"Note: {remark}; check it out yourself.")
     many = "1 file" if done.files == 1 else f"{done.files} files"
     note = f"Restored {wanted.label}: {many} changed." if done.files else "Nothing differs from it."
-    if args.format == "human":
-        say(args, note)
-    else:
-        saved = done.saved.to_json() if done.saved else None
-        one(args, {**wanted.to_json(), "files_changed": done.files, "saved": saved}, "")
+    saved = done.saved.to_json() if done.saved else None
+    print_result(args, {**wanted.to_json(), "files_changed": done.files, "saved": saved}, note)
     return 0
 
 
@@ -169,9 +166,9 @@ def _destroy(args: argparse.Namespace, api: Mngr) -> int:
         done.append(each.to_json())
         if args.format == "human":
             word = "Would destroy" if args.dry_run else "Destroyed"
-            say(args, f"{word} {each.label} (commit {each.commit}).")
+            print_result(args, each.to_json(), f"{word} {each.label} (commit {each.commit}).")
     if args.format != "human":
-        rows(args, done, [])
+        rows(args, done, [], "snapshots")
     for error in failures:
         warn(str(error))
     if args.all_snapshots and not found:

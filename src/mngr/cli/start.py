@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+
 from mngr.api import Mngr
 from mngr.cli import targets
 from mngr.cli.output import warn
@@ -10,8 +12,6 @@ from mngr.state import ALIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
     from mngr.api import Agent
     from mngr.cli.output import Row
     from mngr.cli.parser import Parser
@@ -27,7 +27,12 @@ its terminal it is ended first: there is never a second copy."""
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     targets.add_targets(parser, "the agents to start")
-    parser.add_argument("--connect", action="store_true", help="attach to it then; one agent only")
+    parser.add_argument(
+        "--connect",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="attach to it then; one agent only (default: no)",
+    )
     parser.add_dry_run()
     parser.examples = [
         ("start a stopped agent", "mngr start foo"),
@@ -44,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--connect needs one agent, not {len(chosen)}")
 
     def start(agent: Agent) -> Agent:
-        return agent if args.dry_run else api.start(agent)
+        return agent if args.dry_run else api.start(agent, fresh=agent is chosen[0])
 
     def describe(before: Agent, after: Agent) -> tuple[Row, str]:
         return after.to_json(), _note(args, before, after) + login_notes(api, after, before)

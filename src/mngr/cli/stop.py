@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli import targets
-from mngr.errors import NotFound, UsageError
-from mngr.state import ALIVE, State
+from mngr.cli.output import print_result, warn
+from mngr.errors import MngrError, NotFound, UsageError
+from mngr.state import ALIVE, DULL, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,11 @@ def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     targets.add_targets(parser, "the agents to stop", session=True)
     parser.add_argument("--all", action="store_true", help="every agent that is alive")
+    help = "end them after a second, without waiting for `stop.grace`"
+    parser.add_argument("-f", "--force", action="store_true", help=help)
     parser.add_argument("--archive", action="store_true", help="and leave them out of lists")
+    help = "and stop their hosts, with every other agent there"
+    parser.add_argument("--stop-host", action="store_true", help=help)
     parser.add_dry_run()
     parser.examples = [
         ("stop one agent", "mngr stop foo"),
@@ -41,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     api = Mngr(args.config, args.registry)
     chosen = _chosen(args, api)
     targets.outlive_terminal()
-    unrecorded = {} if args.dry_run else api.stop_many(chosen)
+    unrecorded = {} if args.dry_run else api.stop_many(chosen, force=args.force)
     after = chosen if args.dry_run else api.list([agent.id for agent in chosen])
 
     def stop(agent: Agent) -> Agent:
@@ -55,7 +60,24 @@ def run(args: argparse.Namespace) -> int:
     def describe(before: Agent, after: Agent) -> tuple[Row, str]:
         return after.to_json(), note(args, before, after)
 
-    return targets.each(args, chosen, stop, describe)
+    code = targets.each(args, chosen, stop, describe)
+    return max(code, _hosts_too(args, api, chosen)) if args.stop_host else code
+
+
+def _hosts_too(args: argparse.Namespace, api: Mngr, chosen: list[Agent]) -> int:
+    """Stop each host once, however many of its agents were named."""
+    failed = 0
+    for host in {agent.host.ref.id: agent.host for agent in chosen}.values():
+        try:
+            if not args.dry_run:
+                api.stop_host(host.ref.id)
+            if args.format == "human":
+                done = "Would stop" if args.dry_run else "Stopped"
+                print_result(args, {"id": host.ref.id}, f"{done} host {host.ref.name}.")
+        except MngrError as error:
+            warn(f"{host.ref.name}: {error}")
+            failed = error.exit_code
+    return failed
 
 
 def _chosen(args: argparse.Namespace, api: Mngr) -> list[Agent]:
@@ -87,4 +109,4 @@ def note(args: argparse.Namespace, before: Agent, after: Agent) -> str:
 def standing(agent: Agent) -> str:
     """`FAILED (exit code 3)`; a reason that only repeats the state is left out."""
     reason = agent.verdict.reason
-    return agent.state if reason.upper() == agent.state else f"{agent.state} ({reason})"
+    return agent.state if reason in DULL else f"{agent.state} ({reason})"

@@ -6,7 +6,7 @@ import os
 import sys
 
 from mngr.address import AGENT_ID, parse_address
-from mngr.cli.output import rows, say, warn
+from mngr.cli.output import print_result, rows, say, warn
 from mngr.cli.spread import spread
 from mngr.errors import MngrError, NotFound, PartialFailure, UsageError
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mngr.api import Agent, Mngr
     from mngr.cli.output import Row
     from mngr.cli.parser import Parser
+    from mngr.struct import Json
 
     T = TypeVar("T")
 
@@ -28,6 +29,9 @@ def add_targets(parser: Parser, what: str, *, session: bool = False) -> None:
     help = f"{what}: names, ids or addresses; `-` reads them from standard input"
     word = parser.add_argument("target", nargs="*", metavar="TARGET", help=help)
     parser.completes(word, "agent")
+    help = "the same as TARGET; repeatable"
+    named = parser.add_argument("--agent", action="append", metavar="NAME", help=help)
+    parser.completes(named, "agent")
     add_stdin(parser)
     if session:
         help = "the agent of this tmux session; repeatable"
@@ -51,16 +55,17 @@ def agents(
     A single unknown target is an error at once. Of several, those found are returned and the
     others wait in `args.failures`, which `each` reports. `look`: see `listing.candidates`.
     """
-    from mngr.ops.listing import candidates
+    from mngr.ops.listing import by_word, candidates
 
     wanted = named(args) if words is None else list(words)
     pool = candidates(api.world, wanted, look=look)
     footnotes(api)
     found: dict[str, Agent] = {}
     args.failures = []
+    called = by_word(pool)
     for word in wanted:
         try:
-            agent = _meant(pool, word)
+            agent = _meant(called.get(word, pool), word)
             found[agent.id] = agent
         except MngrError as error:
             args.failures.append(error)
@@ -87,6 +92,7 @@ def named(args: argparse.Namespace) -> list[str]:
     """The words that name agents, with standard input read where asked for."""
     given = list(getattr(args, "target", ()))
     words = [word for word in given if word != "-"]
+    words += getattr(args, "agent", ())
     words += map(_session, getattr(args, "session", ()))
     if args.stdin or "-" in given:
         return words + lines_of_stdin()
@@ -157,7 +163,8 @@ def each(
         done.append(row)
         _report(args, row, note)
     if args.format == "json":
-        rows(args, done, [])
+        errors: list[Json] = [{"message": str(error)} for error in failures]
+        rows(args, done, [], "agents", errors)
     return (PartialFailure.exit_code if done else _worst(failures)) if failures else 0
 
 
@@ -170,11 +177,13 @@ def outlive_terminal() -> None:
 
 
 def _report(args: argparse.Namespace, row: Row, note: str) -> None:
-    if args.format == "human":
-        if note:
-            say(args, note)
-    elif args.format != "json":
-        rows(args, [row], [])
+    """The first line of the note is the result, the others are remarks."""
+    if args.format == "json":
+        return
+    human, *remarks = note.split("\n")
+    print_result(args, row, human)
+    for remark in remarks:
+        say(args, remark)
 
 
 def _worst(failures: Iterable[MngrError]) -> int:

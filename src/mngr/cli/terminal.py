@@ -12,11 +12,16 @@ from mngr.quoting import join
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from typing import NoReturn
 
     from mngr.hosts.base import Host
     from mngr.ops.listing import Agent
     from mngr.records import AgentRecord
+
+# Another machine may not know this terminal, and tmux would refuse it: most are like xterm.
+# One line, for those who print or parse what connecting runs.
+ELSEWHERE = 'tput longname >/dev/null 2>&1 || export TERM=xterm-256color; exec "$@"'
 
 
 def is_terminal() -> bool:
@@ -31,13 +36,13 @@ def input_is_terminal() -> bool:
 
 def connect(agent: Agent, *, command: str = "", read_only: bool = False) -> int:
     """Switch, run the connect command, or become tmux."""
-    if command:
-        return run_connect_command(command, agent.host, agent.record, read_only)
     if agent.evidence.pane is None:
         raise Refused(
             f"{agent.name} is {agent.state}: there is no terminal to attach to",
             f"start it with `mngr start {agent.name}`",
         )
+    if command:
+        return run_connect_command(command, agent.host, agent.record, read_only)
     if not is_terminal():
         raise UsageError("connecting needs a terminal", f"see `mngr capture {agent.name}`")
     if not read_only and switch(agent.host, agent.record):
@@ -47,7 +52,11 @@ def connect(agent: Agent, *, command: str = "", read_only: bool = False) -> int:
 
 def attach(host: Host, record: AgentRecord, read_only: bool = False) -> NoReturn:
     """Become the tmux client."""
-    argv = attach_argv(host, record, read_only)
+    become(attach_argv(host, record, read_only))
+
+
+def become(argv: list[str]) -> NoReturn:
+    """Run a program in place of mngr, with its terminal and its standard input."""
     sys.stdout.flush()
     sys.stderr.flush()
     try:
@@ -57,7 +66,11 @@ def attach(host: Host, record: AgentRecord, read_only: bool = False) -> NoReturn
 
 
 def attach_argv(host: Host, record: AgentRecord, read_only: bool = False) -> list[str]:
-    return host.argv(tmux.attach(host.socket, record.id, read_only=read_only), tty=True)
+    true_colour = os.environ.get("COLORTERM", "") in ("truecolor", "24bit")
+    words = tmux.attach(host.socket, record.id, read_only=read_only, true_colour=true_colour)
+    if host.argv(["x"]) != ["x"]:
+        words = ["sh", "-c", ELSEWHERE, "mngr", *words]
+    return host.argv(words, tty=True)
 
 
 def switch(host: Host, record: AgentRecord) -> bool:
@@ -75,6 +88,18 @@ def switch(host: Host, record: AgentRecord) -> bool:
     return True
 
 
+def connect_command(args: argparse.Namespace, record: AgentRecord) -> str:
+    """The command to run instead of attaching, or "".
+
+    A configured command that itself calls `mngr connect` for this agent gets the plain attachment;
+    otherwise it would call itself without end.
+    """
+    command = str(args.connect_command or "")
+    configured = command == args.parser.base.get("connect_command")
+    inside = os.environ.get("MNGR_CONNECT_ARGV") and os.environ.get("MNGR_SESSION_NAME")
+    return "" if configured and inside == record.id else command
+
+
 def run_connect_command(
     command: str, host: Host, record: AgentRecord, read_only: bool = False
 ) -> int:
@@ -82,6 +107,8 @@ def run_connect_command(
     env = {
         **spawn.environment(),
         "MNGR_AGENT_NAME": record.name,
+        "MNGR_SESSION_NAME": record.id,
+        "MNGR_TMUX_SOCKET": host.socket,
         "MNGR_CONNECT_ARGV": join(attach_argv(host, record, read_only)),
     }
     sys.stdout.flush()

@@ -47,7 +47,7 @@ def configure(parser: Parser) -> None:
     parser.completes(role, tuple(ROLES))
     add("--tail", type=_count, metavar="N", help="the last N entries only")
     add("--head", type=_count, metavar="N", help="the first N entries only")
-    add("-f", "--follow", action="store_true", help="go on with what comes, until it has ended")
+    add("-f", "--follow", action="store_true", help="print new messages until the agent has ended")
     parser.examples = [
         ("read the conversation", "mngr transcript foo"),
         ("what it said last", "mngr transcript foo --role assistant --tail 1"),

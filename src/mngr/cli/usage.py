@@ -30,14 +30,19 @@ total. All agents count unless some are named.
 With --wait the command returns as soon as the condition of --until holds for the total."""
 
 NOTES = """\
-Conditions are CEL over agents (how many), tokens, input, output, cache_read, cache_write and cost.
+Conditions are filter expressions over agents (how many), tokens, input, output, cache_read, \
+cache_write and cost.
 
 Cost is worked out from the settings `prices`, by the longest prefix of the model's name that is \
 known there: prices."claude-sonnet-5".input, .output, .cache_read and .cache_write are dollars for \
 a million tokens. An agent that used a model without a price has no cost; the total leaves that \
 model out. Either is said on standard error, and `unpriced` names the models.
 
-JSON holds `usage`, a list, and `total`. Of the formats with a row per line only the table ends \
+Hosts that cost money are not part of the total: their cost so far is said on standard error, and \
+`mngr host list` shows each. See `providers.modal.cpu_price` in docs/hosts.md.
+
+JSON holds `usage`, a list, `total`, and `hosts`, a list of those that cost money. \
+Of the formats with a row per line only the table ends \
 with the total."""
 
 NUMBERS = ("tokens", "input", "output", "cache_read", "cache_write")
@@ -51,7 +56,7 @@ def configure(parser: Parser) -> None:
     add = parser.add_argument
     add("--by", type=_label, metavar="label:K", help="sum up by the values of a label")
     add("--wait", action="store_true", help="wait until a condition holds; needs --until")
-    add("--until", metavar="CEL", help="what to wait for, as in `cost > 5`")
+    add("--until", metavar="EXPR", help="what to wait for, as in `cost > 5`")
     add("--timeout", type=parse_duration, metavar="TIME", help="wait no longer than this: exit 124")
     parser.exit_status = [
         ("1", "with --wait: all have ended, and the condition does not hold"),
@@ -135,15 +140,33 @@ def _report(
     _tell_unpriced(total)
     if args.format == "json":
         listed: list[Json] = [*table]
-        one(args, {"usage": listed, "total": total}, "")
+        one(args, {"usage": listed, "total": total, "hosts": _hosts(api)}, "")
     elif args.format == "human":
         last: dict[str, Json] = {"name": "total", "label": "total", **total}
         rows(args, [*table, last] if table else [], columns, empty="No usage found")
+        _tell_hosts(api)
     else:
         rows(args, table, columns)
     for error in args.failures:
         warn(str(error))
     return PartialFailure.exit_code if args.failures else 0
+
+
+def _hosts(api: Mngr) -> list[Json]:
+    """Those that cost something, and what so far."""
+    made = [each for each in api.world.hosts() if each.ref.provider != "local"]
+    costs = [(each.ref, api.host_cost(each)) for each in made]
+    return [
+        {"name": ref.name, "provider_name": ref.provider, "cost": round(cost, 6)}
+        for ref, cost in costs
+        if cost is not None
+    ]
+
+
+def _tell_hosts(api: Mngr) -> None:
+    costs = [float(each["cost"]) for each in _hosts(api) if isinstance(each, dict)]  # type: ignore[arg-type]
+    if costs:
+        warn(f"hosts so far: ${sum(costs):.4f} for {len(costs)}; see `mngr host list`")
 
 
 def _by_agent(chosen: Sequence[Agent], used: Mapping[str, Usage]) -> list[dict[str, Json]]:

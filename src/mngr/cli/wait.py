@@ -21,6 +21,9 @@ Wait until all agents named, or with --any the first of them, are in one of the 
 Without a state: until each has ended (STOPPED, DONE, FAILED, LOST) or is WAITING for somebody; \
 agents that are FAILED or LOST then make it exit with 1.
 
+An agent that has ended in another state than those given is not waited for: it is named, and \
+makes it exit with 1.
+
 Words in capitals that are states are states; write an agent of such a name by its id."""
 
 
@@ -40,7 +43,7 @@ def configure(parser: Parser) -> None:
     add("--all", action="store_true", help="when all of them are (the default)")
     add("--timeout", type=parse_duration, metavar="TIME", help="give up after this long: exit 124")
     parser.exit_status = [
-        ("1", "an agent is FAILED or LOST, and no state was given"),
+        ("1", "an agent is FAILED or LOST, or has ended in another state than those given"),
         ("4", "an agent does not exist, or all of them vanished while waiting"),
         ("124", "the time was up"),
     ]
@@ -66,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     _report(args, reached)
     if chosen and not reached:
         return NotFound.exit_code
-    if not states and _failed(reached):
+    if _ended_elsewhere(reached, states) if states else _failed(reached):
         return 1
     return PartialFailure.exit_code if vanished else 0
 
@@ -78,6 +81,15 @@ def _failed(reached: Sequence[Agent]) -> bool:
         named = ", ".join(f"{a.name} is {a.state} ({cell(a.verdict.reason)})" for a in bad)
         warn(named if len(reached) == 1 else f"{len(bad)} of {len(reached)} failed: {named}")
     return bool(bad)
+
+
+def _ended_elsewhere(found: Sequence[Agent], states: Sequence[State]) -> bool:
+    """Name the agents that have ended in none of the states asked for."""
+    others = [agent for agent in found if agent.state not in states]
+    if others:
+        named = ", ".join(f"{a.name} is {a.state} ({cell(a.verdict.reason)})" for a in others)
+        warn(f"{named}; not {' or '.join(states)}")
+    return bool(others)
 
 
 def _agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
@@ -112,7 +124,7 @@ def _missing(chosen: Sequence[Agent], reached: Sequence[Agent]) -> list[Agent]:
 
 def _report(args: argparse.Namespace, reached: Sequence[Agent]) -> None:
     if args.format != "human":
-        rows(args, [agent.to_json() for agent in reached], [])
+        rows(args, [agent.to_json() for agent in reached], [], "agents")
         return
     for agent in reached:
         print(" ".join([agent.name, agent.state, cell(agent.verdict.reason)]))

@@ -1,263 +1,145 @@
-"""Turns a checked tree into nested functions, and runs them on rows."""
+"""The functions that a filter expression is made of, from a row to a value."""
 
 from __future__ import annotations
 
-from mngr.filters.functions import FUNCTIONS
-from mngr.filters.syntax import (
-    Binary,
-    Call,
-    Choice,
-    Has,
-    Index,
-    ListOf,
-    Literal,
-    Logic,
-    Macro,
-    MapOf,
-    Name,
-    Node,
-    Select,
-    Unary,
-    dotted,
-)
-from mngr.filters.values import Duration, Fault, Timestamp, arithmetic, equal, kind_of, order
+import re
+
+from mngr.filters.fields import inside
+from mngr.filters.values import Fault, compare, contained, kind_of, order, shift
+from mngr.filters.words import BadExpression, Word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from typing import TypeAlias
 
-    from mngr.filters.fields import Fields
+    from mngr.filters.fields import Kind
     from mngr.struct import Json
 
-    Step: TypeAlias = Callable[["Scope"], object]
+    Value: TypeAlias = Callable[[Mapping[str, Json]], object]
 
-MAX_STEPS = 1_000_000  # rounds of all(), exists() and the like for one row
+MAX_TEXT = 65_536  # that matches() searches
+MAX_PATTERN = 1_000
+
+_SAMPLES: dict[str, Json] = {
+    "bool": True,
+    "int": 1,
+    "double": 1.0,
+    "string": "1970-01-01",  # text is read as a timestamp where one is needed
+    "list": [],
+}
+TESTS: dict[str, Callable[[str, str], bool]] = {
+    "contains": str.__contains__,
+    "startsWith": str.startswith,
+    "endsWith": str.endswith,
+    "matches": lambda text, pattern: re.search(pattern, text) is not None,
+}
 
 
-class Exhausted(Exception):
-    """More rounds than any sensible filter needs; unlike a Fault, nothing absorbs it."""
+class Sample(dict[str, "Json"]):
+    """A row, or a map with open keys, that has a value for every key."""
+
+    def __init__(self, kind: Kind) -> None:
+        fixed = {} if isinstance(kind, str) else {key: sample(kind[key]) for key in kind}
+        super().__init__(fixed)
+        self.other = sample(inside(kind) or "any") if isinstance(kind, str) else None
+
+    def get(self, key: str, default: object = None) -> Json | None:
+        return super().get(key, self.other)
 
 
-class Scope:
-    """One row, the time, and the names that macros bind."""
-
-    __slots__ = ("bound", "clock", "row", "steps")
-
-    def __init__(self, row: Mapping[str, Json], clock: Callable[[], float]) -> None:
-        self.row = row
-        self.clock = clock
-        self.bound: dict[str, object] = {}
-        self.steps = 0
+def sample(kind: Kind) -> Json | None:
+    """Return a value of that kind, or null if only a row can tell the kind."""
+    if not isinstance(kind, str) or kind in ("map", "string map"):
+        return Sample(kind)
+    return _SAMPLES.get(kind)
 
 
 def truth(value: object) -> bool:
-    """A value where a test is needed: null counts as false, anything but a bool is a fault."""
+    """Return a value where a test is needed: null is false, anything but a bool is a fault."""
     if value is None:
         return False
-    if isinstance(value, bool):
-        return value
-    raise Fault(f"expected true or false, found {kind_of(value)}")
+    if not isinstance(value, bool):
+        raise Fault(f"expected true or false, found {kind_of(value)}", "compare it with something")
+    return value
 
 
-def build(node: Node, fields: Fields, bound: frozenset[str] = frozenset()) -> Step:
-    """The function that computes a part; `bound` are the names of the macros around it."""
-
-    def sub(part: Node) -> Step:
-        return build(part, fields, bound)
-
-    match node:
-        case Literal(value=value):
-            return lambda scope: value
-        case Name(name=name):
-            return _declared(node, _name(name, fields, bound), fields, bound)
-        case Select(of=of, name=name):
-            return _declared(node, _index(sub(of), lambda scope: name), fields, bound)
-        case Index(of=of, key=key):
-            return _index(sub(of), sub(key))
-        case Has(of=of):
-            inner = sub(of)
-            return lambda scope: inner(scope) is not None
-        case Call(name=name, args=args):
-            return _call(name, [sub(arg) for arg in args])
-        case Macro(over=over, body=body, variable=variable):
-            return _macro(node, sub(over), build(body, fields, bound | {variable}))
-        case Unary(op=op, of=of):
-            return _unary(op, sub(of))
-        case Binary(op=op, left=left, right=right):
-            return _binary(op, sub(left), sub(right))
-        case Logic(op=op, parts=parts):
-            steps = [sub(part) for part in parts]
-            return lambda scope: _settle(op == "||", steps, scope)
-        case Choice(test=test, yes=yes, no=no):
-            return _choice(sub(test), sub(yes), sub(no))
-        case ListOf(items=items):
-            return _list(items, [sub(item) for item in items])
-    assert isinstance(node, MapOf), node
-    return _map([(sub(key), sub(value)) for key, value in node.pairs])
+def constant(value: object) -> Value:
+    return lambda row: value
 
 
-def _declared(node: Node, step: Step, fields: Fields, bound: frozenset[str]) -> Step:
-    """JSON writes 700.0 as 700 at times; a field of fractions must not divide like whole ones."""
-    path = dotted(node)
-    if path.partition(".")[0] in bound or fields.kind(path) != "double":
-        return step
-
-    def run(scope: Scope) -> object:
-        value = step(scope)
-        return float(value) if type(value) is int and abs(value) < 2**63 else value
-
-    return run
+def walk(row: Mapping[str, Json], keys: list[str]) -> object:
+    found: object = row
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
 
 
-def _name(name: str, fields: Fields, bound: frozenset[str]) -> Step:
-    if name in bound:
-        return lambda scope: scope.bound[name]
-    if name == "now" and name not in fields.kinds:
-        return lambda scope: Timestamp(int(scope.clock() * 1_000_000))
-    return lambda scope: scope.row.get(name)
+def related(op: str, left: Value, right: Value, at: int) -> Value:
+    def value(row: Mapping[str, Json]) -> bool:
+        one, other = left(row), right(row)
+        try:
+            if op == "in":
+                return contained(one, other)
+            if op in ("==", "!=") and isinstance(row, Sample) and kind_of(one) != kind_of(other):
+                order("<", one, other)  # fields of these kinds can never be equal
+            return compare(op, one, other)
+        except Fault as fault:
+            raise fault.placed(at) from None
+
+    return value
 
 
-def _index(of: Step, key: Step) -> Step:
-    def run(scope: Scope) -> object:
-        value, at = of(scope), key(scope)
-        if isinstance(value, dict):
-            return value.get(at) if isinstance(at, str) else None
-        if isinstance(value, (list, tuple)) and isinstance(at, int):
-            return value[at] if 0 <= at < len(value) else None
-        return None
+def shifted(op: str, left: Value, right: Value, at: int) -> Value:
+    def value(row: Mapping[str, Json]) -> object:
+        try:
+            return shift(op, left(row), right(row))
+        except Fault as fault:
+            raise fault.placed(at) from None
 
-    return run
+    return value
 
 
-def _call(name: str, args: list[Step]) -> Step:
-    function = FUNCTIONS[name]
-    return lambda scope: function([arg(scope) for arg in args])
+def logic(values: list[Value], settled: bool) -> Value:
+    """`&&` and `||`: as in CEL, a part that faults does not matter if another part decides."""
+
+    def value(row: Mapping[str, Json]) -> bool:
+        first: Fault | None = None
+        for each in values:
+            try:
+                if truth(each(row)) is settled and not isinstance(row, Sample):
+                    return settled
+            except Fault as fault:
+                first = first or fault
+        if first:
+            raise first
+        return not settled
+
+    return value
 
 
-def _unary(op: str, of: Step) -> Step:
-    if op == "!":
-        return lambda scope: not truth(of(scope))
-
-    def negate(scope: Scope) -> object:
-        value = of(scope)
-        if isinstance(value, float):
-            return -value  # subtracting from zero would lose the sign of a zero
-        return arithmetic("-", Duration(0) if isinstance(value, Duration) else 0, value)
-
-    return negate
-
-
-def _binary(op: str, left: Step, right: Step) -> Step:
-    if op == "==":
-        return lambda scope: equal(left(scope), right(scope))
-    if op == "!=":
-        return lambda scope: not equal(left(scope), right(scope))
-    if op == "in":
-        return lambda scope: _contains(right(scope), left(scope))
-    if op in ("<", "<=", ">", ">="):
-        return lambda scope: order(op, left(scope), right(scope))
-    return lambda scope: arithmetic(op, left(scope), right(scope))
-
-
-def _contains(container: object, item: object) -> bool:
-    if container is None:
+def text_test(word: Word, subject: object, argument: object) -> bool:
+    for value in (subject, argument):
+        if value is not None and not isinstance(value, str):
+            raise Fault(f"{word.text}() needs text, not {kind_of(value)}", at=word.at)
+    if not isinstance(subject, str) or not isinstance(argument, str):
         return False
-    if isinstance(container, dict):
-        return isinstance(item, str) and item in container
-    if isinstance(container, (list, tuple)):
-        # Text equals nothing but text, so the fast search is right for it.
-        if isinstance(item, str):
-            return item in container
-        return any(equal(item, each) for each in container)
-    raise Fault(f"'in' looks into a list or a map, not {kind_of(container)}")
+    if word.text == "matches" and len(subject) > MAX_TEXT:
+        raise Fault(f"matches() reads at most {MAX_TEXT:,} characters, not {len(subject):,}")
+    return TESTS[word.text](subject, argument)
 
 
-def _settle(decisive: bool, parts: Iterable[Step], scope: Scope) -> bool:
-    """`||` is settled by a true part and `&&` by a false one, whatever faults the others have."""
-    fault: Fault | None = None
-    for part in parts:
-        try:
-            if truth(part(scope)) is decisive:
-                return decisive
-        except Fault as error:
-            fault = fault or error
-    if fault is not None:
-        raise fault
-    return not decisive
+def pattern(pattern: str, at: int) -> str:
+    """Return a regular expression of Python's kind, or refuse a bad one."""
+    if len(pattern) > MAX_PATTERN:
+        raise BadExpression(f"pattern longer than {MAX_PATTERN:,} characters", at)
+    import warnings
 
-
-def _choice(test: Step, yes: Step, no: Step) -> Step:
-    return lambda scope: yes(scope) if truth(test(scope)) else no(scope)
-
-
-def _list(items: tuple[Node, ...], steps: list[Step]) -> Step:
-    if all(isinstance(item, Literal) for item in items):
-        values = [item.value for item in items if isinstance(item, Literal)]
-        return lambda scope: values
-    return lambda scope: [step(scope) for step in steps]
-
-
-def _map(pairs: list[tuple[Step, Step]]) -> Step:
-    def run(scope: Scope) -> object:
-        made = [(key(scope), value(scope)) for key, value in pairs]
-        if not all(isinstance(key, str) for key, _ in made):
-            raise Fault("the keys of a map must be text")
-        return dict(made)
-
-    return run
-
-
-def _macro(node: Macro, over: Step, body: Step) -> Step:
-    finish = _MACROS[node.name]
-
-    def run(scope: Scope) -> object:
-        items = _items(node.name, over(scope))
-        if items is None:
-            return None
-        outer = scope.bound
-        scope.bound = {**outer}
-        try:
-            return finish(_rounds(items, node.variable, scope), body, scope)
-        finally:
-            scope.bound = outer
-
-    return run
-
-
-def _items(macro: str, value: object) -> list[object] | None:
-    """What a macro goes over: a list, or the keys of a map."""
-    if value is None:
-        return None
-    if isinstance(value, (list, tuple, dict)):
-        return list(value)
-    raise Fault(f"{macro}() goes over a list or a map, not {kind_of(value)}")
-
-
-def _rounds(items: list[object], variable: str, scope: Scope) -> Iterable[object]:
-    """Each item in turn, bound to the macro's name while the round lasts."""
-    for item in items:
-        scope.steps += 1
-        if scope.steps > MAX_STEPS:
-            raise Exhausted(f"more than {MAX_STEPS:,} rounds for one row")
-        scope.bound[variable] = item
-        yield item
-
-
-def _all(rounds: Iterable[object], body: Step, scope: Scope) -> object:
-    return _settle(False, (body for _ in rounds), scope)
-
-
-def _exists(rounds: Iterable[object], body: Step, scope: Scope) -> object:
-    return _settle(True, (body for _ in rounds), scope)
-
-
-def _exists_one(rounds: Iterable[object], body: Step, scope: Scope) -> object:
-    return sum(truth(body(scope)) for _ in rounds) == 1
-
-
-def _filter(rounds: Iterable[object], body: Step, scope: Scope) -> object:
-    return [item for item in rounds if truth(body(scope))]
-
-
-_MACROS = {"all": _all, "exists": _exists, "exists_one": _exists_one, "filter": _filter}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "possible nested set" is not the user's concern
+            re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        reason = repr(str(error))[1:-1]  # it may quote any character of the pattern
+        raise BadExpression(f"bad pattern: {reason}", at) from None
+    return pattern

@@ -1,224 +1,257 @@
-"""Reads an expression into a tree, by operator precedence."""
+"""Parse a filter expression into nested functions from a row to a value.
+
+Names are checked while parsing. Types are checked by running the finished expression on a sample
+row, so a mistake is found before any row is read.
+"""
 
 from __future__ import annotations
 
-from mngr.filters.fields import shorten
-from mngr.filters.syntax import (
-    MAX_HEIGHT,
-    BadExpression,
-    Binary,
-    Call,
-    Choice,
-    Has,
-    Index,
-    ListOf,
-    Literal,
-    Logic,
-    Macro,
-    MapOf,
-    Name,
-    Node,
-    Select,
-    Token,
-    Unary,
-    number,
-    text,
-    tokenize,
-)
+from mngr.errors import nearest
+from mngr.filters import evaluate, words
+from mngr.filters.evaluate import Sample, constant, truth
+from mngr.filters.fields import Fields, inside, shorten
+from mngr.filters.values import Fault, Timestamp, parse_duration, parse_timestamp
+from mngr.filters.words import BadExpression, Word
 
-MACROS = ("all", "exists", "exists_one", "filter")
-CONSTANTS: dict[str, object] = {"true": True, "false": False, "null": None}
-LEVELS = {
-    "||": 1,
-    "&&": 2,
-    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "in"), 3),
-    **dict.fromkeys(("+", "-"), 4),
-    **dict.fromkeys(("*", "/", "%"), 5),
-}
-_WORD_HINTS = {"and": "use && for and", "or": "use || for or", "not": "use ! for not"}
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mngr.filters.evaluate import Value
+    from mngr.filters.fields import Kind
+    from mngr.struct import Json
+
+MAX_DEPTH = 50  # of brackets; Python's own stack holds the parser and its caller
+MAX_WORDS = 500  # of one sum
+
+_RELATIONS = ("==", "!=", "<", "<=", ">", ">=", "in")
+_FUNCTIONS = (*evaluate.TESTS, "has", "timestamp", "duration")
 
 
-def parse(expression: str) -> Node:
-    """The tree of an expression; BadExpression says what is wrong and where."""
-    parser = _Parser(tokenize(expression))
-    tree = parser.expression()
-    parser.expect("")
-    return tree
+class Expression:
+    """A recursive descent over the words of one expression."""
 
-
-def _above(*nodes: Node) -> int:
-    """The height of a node over these; too high a tree would exhaust the stack later."""
-    height = 1 + max((node.height for node in nodes), default=0)
-    if height > MAX_HEIGHT:
-        raise BadExpression("expression nested too deeply", nodes[-1].at)
-    return height
-
-
-class _Parser:
-    def __init__(self, tokens: list[Token]) -> None:
-        self.tokens = tokens
-        self.position = 0
+    def __init__(self, text: str, fields: Fields, clock: Callable[[], float]) -> None:
+        self.words = words.split(text)
+        self.next = 0
         self.depth = 0
+        self.fields = fields
+        self.clock = clock
+
+    def test(self) -> Value:
+        """Parse the whole expression and try it on a sample."""
+        value = self.either()
+        if self.word.kind != "end":
+            raise self.surprise()
+        try:
+            truth(value(Sample(self.fields.kinds)))
+        except Fault as fault:
+            raise BadExpression(fault.message, fault.at, fault.hint) from None
+        return value
+
+    # words
 
     @property
-    def token(self) -> Token:
-        return self.tokens[self.position]
+    def word(self) -> Word:
+        return self.words[self.next]
 
-    def next(self) -> Token:
-        token = self.token
-        self.position += 1
-        return token
+    def take(self, *texts: str) -> Word | None:
+        """Consume the next word if it is one of these operators or names."""
+        word = self.word
+        if word.text not in texts or word.kind not in ("op", "name"):
+            return None
+        self.next += 1
+        return word
 
-    def sees(self, *words: str) -> bool:
-        # Quoted text keeps its quotes in a token, so it can never pass for an operator.
-        return self.token.text in words
+    def expect(self, text: str) -> None:
+        if not self.take(text):
+            raise self.surprise(f"expected '{text}', found ")
 
-    def take(self, word: str) -> bool:
-        if self.sees(word):
-            self.position += 1
-            return True
-        return False
+    def quoted(self, function: str) -> str:
+        """Consume text in quotes and the bracket that ends a call."""
+        word = self.word
+        if word.kind != "text":
+            raise BadExpression(f"{function}() takes text in quotes", word.at)
+        self.next += 1
+        self.expect(")")
+        return words.text(word)
 
-    def expect(self, word: str) -> None:
-        if self.sees(word):
-            self.position += 1
-            return
-        raise self.unexpected(f"expected '{word}', found " if word else "unexpected ")
+    def surprise(self, before: str = "unexpected ") -> BadExpression:
+        word = self.word
+        found = shorten(repr(word.text)) if word.kind != "end" else "the end"
+        hint = {"and": "use && for and", "or": "use || for or", "not": "use ! for not"}
+        return BadExpression(before + found, word.at, hint.get(word.text, ""))
 
-    def unexpected(self, prefix: str) -> BadExpression:
-        found = self.token.text
-        shown = shorten(repr(found)) if found else "the end"
-        return BadExpression(prefix + shown, self.token.at, _WORD_HINTS.get(found, ""))
+    # grammar, loosest first
 
-    def expression(self) -> Node:
-        self.depth += 1
-        if self.depth > MAX_HEIGHT:
-            raise BadExpression("expression nested too deeply", self.token.at)
-        test = self.binary(1)
-        if self.take("?"):
-            yes = self.binary(1)
-            self.expect(":")
-            no = self.expression()
-            test = Choice(at=test.at, height=_above(test, yes, no), test=test, yes=yes, no=no)
-        self.depth -= 1
-        return test
+    def either(self) -> Value:
+        return self.joined("||", lambda: self.joined("&&", self.negated))
 
-    def binary(self, least: int) -> Node:
-        left = self.unary()
-        while (level := LEVELS.get(self.token.text, 0)) >= least:
-            op = self.token.text
-            if op in ("&&", "||"):
-                left = self.logic(op, left)
-                continue
-            at = self.next().at
-            right = self.binary(level + 1)
-            left = Binary(at=at, height=_above(left, right), op=op, left=left, right=right)
+    def joined(self, op: str, operand: Callable[[], Value]) -> Value:
+        parts = [operand()]
+        while self.take(op):
+            parts.append(operand())
+        return evaluate.logic(parts, settled=op == "||") if len(parts) > 1 else parts[0]
+
+    def negated(self) -> Value:
+        count = 0
+        while self.take("!"):
+            count += 1
+        value, same = self.relation(), count % 2 == 0
+        return (lambda row: truth(value(row)) is same) if count else value
+
+    def relation(self) -> Value:
+        left = self.sum()
+        word = self.take(*_RELATIONS)
+        return evaluate.related(word.text, left, self.sum(), word.at) if word else left
+
+    def sum(self) -> Value:
+        start, left = self.next, self.operand()
+        while word := self.take("+", "-"):
+            try:
+                right = self.operand()
+            except BadExpression as error:
+                raise self.dashed(self.words[start : self.next], error) from None
+            left = evaluate.shifted(word.text, left, right, word.at)
+            if self.next - start > MAX_WORDS:
+                raise BadExpression("too many times added", word.at)
         return left
 
-    def logic(self, op: str, first: Node) -> Node:
-        parts = [first]
-        while self.take(op):
-            parts.append(self.binary(LEVELS[op] + 1))
-        return Logic(at=first.at, height=_above(*parts), op=op, parts=tuple(parts))
+    def dashed(self, read: list[Word], error: BadExpression) -> BadExpression:
+        """`labels.a-b` reads as a subtraction; say how such a key is written."""
+        if [word.text for word in read[1:]][::2] != [".", "-"]:
+            return error
+        key = shorten(repr(f"{read[2].text}-{read[4].text}"))
+        return BadExpression(error.message, error.at, f"a key with a dash is written [{key}]")
 
-    def unary(self) -> Node:
-        ops = []
-        while self.sees("!", "-"):
-            ops.append(self.next())
-        node = self.member()
-        for op in reversed(ops):
-            if op.text == "-" and isinstance(node, Literal) and type(node.value) in (int, float):
-                node = node.replace(at=op.at, value=-node.value)  # type: ignore[operator]
-            else:
-                node = Unary(at=op.at, height=_above(node), op=op.text, of=node)
-        return node
+    def operand(self) -> Value:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise BadExpression(f"more than {MAX_DEPTH} brackets inside each other", self.word.at)
+        value = self.primary()
+        value = self.tested(value) if self.take(".") else value
+        self.depth -= 1
+        return value
 
-    def member(self) -> Node:
-        node = self.primary()
-        while self.sees(".", "["):
-            if self.next().text == "[":
-                key = self.expression()
-                self.expect("]")
-                node = Index(at=node.at, height=_above(node, key), of=node, key=key)
-            else:
-                node = self.dotted(node)
-        return node
-
-    def dotted(self, of: Node) -> Node:
-        if self.token.kind != "word":
-            raise self.unexpected("expected a name after '.', found ")
-        at = self.token.at
-        name = self.next().text
-        if not self.take("("):
-            return Select(at=at, height=_above(of), of=of, name=name)
-        args = self.several(")")
-        if name in MACROS:
-            return self.macro(name, at, of, args)
-        return Call(at=at, height=_above(of, *args), name=name, args=(of, *args))
-
-    def macro(self, name: str, at: int, over: Node, args: tuple[Node, ...]) -> Node:
-        if len(args) != 2 or not isinstance(args[0], Name):
-            hint = f"for example labels.{name}(key, key != 'x')"
-            raise BadExpression(f"{name}() takes a new name and an expression", at, hint)
-        return Macro(
-            at=at,
-            height=_above(over, args[1]),
-            name=name,
-            over=over,
-            variable=args[0].name,
-            body=args[1],
-        )
-
-    def primary(self) -> Node:
-        token = self.token
-        if token.kind == "number":
-            return Literal(at=self.next().at, value=number(token))
-        if token.kind == "text":
-            return Literal(at=self.next().at, value=text(token))
-        if token.kind == "word" and token.text != "in":
-            return self.word()
-        if self.take("("):
-            inner = self.expression()
+    def primary(self) -> Value:
+        word = self.word
+        self.next += 1
+        if word.kind == "number":
+            return constant(words.number(word))
+        if word.kind == "text":
+            return constant(words.text(word))
+        if word.kind == "name":
+            return self.named(word)
+        if word.text == "-" and self.word.kind == "number":
+            self.next += 1
+            return constant(-words.number(self.words[self.next - 1]))
+        if word.text == "(":
+            value = self.either()
             self.expect(")")
-            return inner
-        if self.take("["):
-            items = self.several("]")
-            return ListOf(at=token.at, height=_above(*items), items=items)
-        if self.take("{"):
-            return self.map(token.at)
-        raise self.unexpected("expected a value, found ")
+            return value
+        if word.text == "[":
+            return self.listed()
+        self.next -= 1
+        raise self.surprise("expected a value, found ")
 
-    def word(self) -> Node:
-        token = self.next()
-        if token.text in CONSTANTS:
-            return Literal(at=token.at, value=CONSTANTS[token.text])
-        if not self.take("("):
-            return Name(at=token.at, name=token.text)
-        args = self.several(")")
-        if token.text != "has":
-            return Call(at=token.at, height=_above(*args), name=token.text, args=args)
-        if len(args) != 1 or not isinstance(args[0], (Name, Select, Index)):
-            raise BadExpression("has() takes one field", token.at, "for example has(labels.team)")
-        return Has(at=token.at, height=_above(*args), of=args[0])
-
-    def several(self, closing: str) -> tuple[Node, ...]:
-        """Expressions up to `closing`; a comma after the last is fine."""
-        items: list[Node] = []
-        while not self.take(closing):
-            items.append(self.expression())
+    def listed(self) -> Value:
+        items: list[Value] = []
+        while not self.take("]"):
+            items.append(self.sum())
             if not self.take(","):
-                self.expect(closing)
+                self.expect("]")
                 break
-        return tuple(items)
+        return lambda row: [item(row) for item in items]
 
-    def map(self, at: int) -> Node:
-        pairs: list[tuple[Node, Node]] = []
-        while not self.take("}"):
-            key = self.expression()
-            self.expect(":")
-            pairs.append((key, self.expression()))
-            if not self.take(","):
-                self.expect("}")
-                break
-        height = _above(*(node for pair in pairs for node in pair))
-        return MapOf(at=at, height=height, pairs=tuple(pairs))
+    def named(self, word: Word) -> Value:
+        if word.text in ("true", "false", "null"):
+            return constant({"true": True, "false": False}.get(word.text))
+        return self.call(word) if self.take("(") else self.field(word)
+
+    def field(self, word: Word) -> Value:
+        """Parse `labels.team` or `labels["a-b"]`, up to a test such as `.contains(`."""
+        kind, keys = self.top(word.text), [word.text]
+        while key := self.key():
+            keys.append(key)
+            kind = self.member(kind, keys)
+        if kind == "now":
+            return self.now
+        return lambda row: evaluate.walk(row, keys)
+
+    def now(self, row: Mapping[str, Json]) -> Timestamp:
+        return Timestamp(0 if isinstance(row, Sample) else round(self.clock() * 1_000_000))
+
+    def top(self, name: str) -> Kind:
+        if name == "now" and name not in self.fields.kinds:
+            return "now"
+        if (kind := self.fields.kind(name)) is not None:
+            return kind
+        hint = self.fields.nearest(name) or f'write "{shorten(name)}" with quotes if it is text'
+        raise _unknown(name, hint)
+
+    def key(self) -> str:
+        """Consume a key of a map, or nothing."""
+        following = self.words[self.next : self.next + 3]
+        shape = "".join(word.text if word.kind == "op" else word.kind for word in following)
+        if shape.startswith(".name") and shape != ".name(":
+            self.next += 2
+            return following[1].text
+        if shape == "[text]":
+            self.next += 3
+            return words.text(following[1])
+        return ""
+
+    def member(self, kind: Kind, keys: list[str]) -> Kind:
+        found = inside(kind) if isinstance(kind, str) else kind.get(keys[-1])
+        if found is None:
+            path = ".".join(keys)
+            # Columns may be called labels.a.b, where labels has a key `a.b`.
+            flat = 'a key with dots is written ["a.b"]' if self.fields.kind(path) else ""
+            raise _unknown(path, flat or self.fields.nearest(path))
+        return found
+
+    # functions
+
+    def call(self, word: Word) -> Value:
+        """Parse the rest of `has(…)`, `timestamp("…")` and `duration("…")`."""
+        name = word.text
+        if name == "has":
+            if self.word.kind != "name":
+                raise BadExpression("has() takes one field", word.at)
+            self.next += 1
+            value = self.field(self.words[self.next - 1])
+            self.expect(")")
+            return lambda row: value(row) is not None
+        parse = {"timestamp": parse_timestamp, "duration": parse_duration}.get(name)
+        if parse is None:
+            raise _no_function(word)
+        text = self.quoted(name)
+        if (parsed := parse(text)) is None:
+            raise BadExpression(f"{shorten(repr(text))} is not a {name}", word.at)
+        return constant(parsed)
+
+    def tested(self, subject: Value) -> Value:
+        """Parse the rest of `x.contains(y)` and the like."""
+        word = self.word
+        if word.kind != "name":
+            raise self.surprise("expected a name, found ")
+        self.next += 1
+        if word.text not in evaluate.TESTS:
+            raise _no_function(word)
+        self.expect("(")
+        if word.text == "matches":
+            argument = constant(evaluate.pattern(self.quoted("matches"), word.at))
+        else:
+            argument = self.sum()
+            self.expect(")")
+        return lambda row: evaluate.text_test(word, subject(row), argument(row))
+
+
+def _unknown(name: str, hint: str) -> BadExpression:
+    return BadExpression(f"unknown field {shorten(repr(name))}", hint=hint)
+
+
+def _no_function(word: Word) -> BadExpression:
+    close = nearest(word.text, _FUNCTIONS)
+    hint = f"did you mean '{close}'?" if close else f"there are {', '.join(_FUNCTIONS)}"
+    return BadExpression(f"unknown function '{shorten(word.text)}'", word.at, hint)

@@ -8,7 +8,7 @@ from mngr.struct import Json, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Protocol, TypeAlias
 
     from mngr.config import Config
@@ -21,6 +21,8 @@ else:
 
 CHANGING = "it is too large, or kept changing while it was read"
 """Why a record could not be read that is there."""
+QUIET = 4
+"""A host that has said nothing for so many times its patience is asked whether it is there."""
 
 
 class HostRef(Struct):
@@ -54,6 +56,8 @@ class HostReading(Struct):
     agents: tuple[Evidence, ...]
     error: str = ""
     """Why the host, or its tmux, did not answer."""
+    stopped: bool = False
+    """Whether it did not because it does not run, as its provider says."""
 
 
 class Capabilities(Struct):
@@ -61,27 +65,76 @@ class Capabilities(Struct):
 
     shares_files: bool = False
     """Paths on this machine mean the same there, so worktrees of local repositories work."""
+    same_kernel: bool = False
+    """Its processes and terminals are this machine's, and can be looked at directly."""
     new_hosts: bool = False
     snapshots: bool = False
+    restarts: bool = False
+    """Hosts can be stopped and started again."""
+
+
+class HostRequest(Struct):
+    """A host to be made."""
+
+    name: str
+    build: dict[str, str] = {}
+    start: tuple[str, ...] = ()
+    lifetime: float | None = None
+    idle: float | None = None
+    """Seconds without activity after which it ends itself."""
+    waiting: Callable[[str], None] | None = None
+    """Called with the reason while the host does not start."""
+
+
+class Lease(Struct):
+    """Something over there that carries our tag."""
+
+    handle: str
+    host_id: str
+    name: str
+    running: bool
+    ending: bool = False
+    """Whether it is about to end, though something of it still runs."""
+    reason: str = ""
+    ends: float | None = None
+    """When it ends by itself."""
+    controller: str = ""
+    """Which home made it."""
 
 
 class Host(Protocol):
     """Anything that can run a command."""
 
     ref: HostRef
-    home: str
-    """$MNGR_HOST_DIR there."""
-    socket: str
-    """Our tmux server's socket there."""
     capabilities: Capabilities
     environment: dict[str, str]
     """What every agent there starts from: HOME, PATH and their kin."""
+    patience: float
+    """Seconds a reading may take."""
+
+    @property
+    def home(self) -> str:
+        """$MNGR_HOST_DIR there."""
+
+    @property
+    def socket(self) -> str:
+        """Our tmux server's socket there."""
 
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
         """The local argv that runs `argv` on this host."""
 
-    def run(self, argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
-        """Run to the end; always with a deadline."""
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        input: bytes | None = None,
+        timeout: float,
+        sink: Callable[[int, bytes], None] | None = None,
+    ) -> Completed:
+        """Run to the end; always with a deadline.
+
+        With a sink, output is handed over as it comes, by file descriptor, and not kept.
+        """
 
     def read(self, ids: Sequence[str] | None = None) -> HostReading:
         """One round trip: every record, pane and signal; of no agent where `ids` is empty."""

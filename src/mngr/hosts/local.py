@@ -6,7 +6,7 @@ import os
 import time
 
 from mngr import agent_files, tmux, tmux_scripts
-from mngr.errors import MngrError
+from mngr.errors import BadRecord, MngrError
 from mngr.hosts import spawn
 from mngr.hosts.base import (
     CHANGING,
@@ -18,7 +18,15 @@ from mngr.hosts.base import (
     newest,
 )
 from mngr.hosts.evidence import CANDIDATES, first_record, read_evidence
-from mngr.records import RECORD_LIMIT, TAIL, agents_dir, revision
+from mngr.records import (
+    RECORD_LIMIT,
+    TAIL,
+    NameClaim,
+    agents_dir,
+    decode,
+    name_stem,
+    revision,
+)
 from mngr.state import Evidence, Pane
 
 TYPE_CHECKING = False
@@ -27,6 +35,7 @@ if TYPE_CHECKING:
 
     from mngr.config import Config
     from mngr.hosts.base import Files
+    from mngr.hosts.spawn import Sink
 
 PATIENCE = 5.0
 """Seconds to go after a record that is replaced whenever it is about to be read."""
@@ -48,7 +57,8 @@ class LocalProvider:
 class LocalHost:
     """Does natively, and fast, what other hosts do through a shell."""
 
-    capabilities = Capabilities(shares_files=True)
+    capabilities = Capabilities(shares_files=True, same_kernel=True)
+    patience = 20.0
 
     def __init__(self, home: str) -> None:
         self.home = home
@@ -63,8 +73,15 @@ class LocalHost:
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
         return list(argv)
 
-    def run(self, argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
-        return spawn.run(argv, input=input, timeout=timeout)
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        input: bytes | None = None,
+        timeout: float,
+        sink: Sink | None = None,
+    ) -> Completed:
+        return spawn.run(argv, input=input, timeout=timeout, sink=sink)
 
     def read(self, ids: Sequence[str] | None = None) -> HostReading:
         # Panes first: a launcher writes `exit` before its pane dies, so files read after the
@@ -75,6 +92,21 @@ class LocalHost:
     def recorded(self, ids: Sequence[str]) -> HostReading:
         """What is on disk about these agents; nothing of what becomes of them."""
         return self._read(ids, {}, "nobody has looked")
+
+    def claimed(self, name: str) -> str:
+        """The id of the agent that claimed a name last; it may have been renamed since."""
+        folder, base = os.path.split(name_stem(self.home, name))
+        try:
+            _, file = newest(os.listdir(folder), base)
+            claim = agent_files.read(os.path.join(folder, file), RECORD_LIMIT)
+            return NameClaim.from_json(decode(claim)).agent_id
+        except (OSError, BadRecord):
+            return ""
+
+    def names(self) -> list[str]:
+        """Of all agents, without a look at how they fare: for completion."""
+        found = (_named(self.home, each) for each in _agent_ids(self.home))
+        return sorted(name for name in found if name)
 
     def _read(self, ids: Sequence[str], panes: dict[str, list[Pane]], error: str) -> HostReading:
         agents = (_evidence(self.home, each, tuple(panes.get(each, ()))) for each in ids)
@@ -89,7 +121,7 @@ class LocalHost:
             # /tmp is everybody's: a stranger could have made the directory, and answer for tmux.
             if os.stat(self.socket).st_uid != os.getuid():
                 return {}, f"{self.socket} belongs to somebody else"
-            listed = self.run(tmux.list_panes(self.socket), timeout=20)
+            listed = self.run(tmux.list_panes(self.socket), timeout=self.patience)
         except FileNotFoundError:
             return {}, ""  # the server has just ended
         except MngrError as error:
@@ -125,7 +157,7 @@ class LocalHost:
                 _remove(temporary)
             # Somebody two steps ahead may have removed the name we just took: the link alone does
             # not prove that ours was the newest.
-            names = os.listdir(folder)
+            names = [name for name in os.listdir(folder) if name.startswith(f"{base}.")]
         except (FileExistsError, FileNotFoundError):
             return False  # somebody was faster, or the folder is gone: it was destroyed
         if newest(names, base)[0] > rev + 1:
@@ -155,6 +187,16 @@ def _remove(path: str) -> None:
         os.unlink(path)
     except (FileNotFoundError, IsADirectoryError):
         pass  # another writer tidied up first; or the agent put a directory there
+
+
+def _named(home: str, agent_id: str) -> str:
+    folder = os.path.join(agents_dir(home), agent_id)
+    try:
+        names = os.listdir(folder)
+        record, _ = first_record(agent_id, _records(folder, names))
+    except OSError:
+        return ""
+    return record.name if record else ""
 
 
 def _agent_ids(home: str) -> list[str]:

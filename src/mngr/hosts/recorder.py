@@ -1,4 +1,4 @@
-"""stdin -> an asciicast v2 file: fed by tmux's pipe-pane, so it disturbs nothing."""
+"""stdin -> an asciicast v2 file, and on to stdout: fed by tmux's pipe-pane."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def record(path: str, width: int, height: int) -> None:
                 file=cast,
                 flush=True,
             )
+            os.write(1, chunk)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mngr.hosts.base import Files
+    from mngr.hosts.spawn import Sink
 
 # Panes before files, as on every host: `exit` is written before its pane dies. `agent ID REV` says
 # that there is such a record; `agent ID REV odd` that it is not a regular file. find and tar follow
@@ -126,15 +127,25 @@ class ShellHost:
     socket: str
     capabilities = Capabilities()
     environment: dict[str, str] = {}
+    patience = 15.0
 
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
         raise AssertionError("every ShellHost defines argv")
 
-    def run(self, argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
-        return spawn.run(self.argv(argv), input=input, timeout=timeout)
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        input: bytes | None = None,
+        timeout: float,
+        sink: Sink | None = None,
+    ) -> Completed:
+        return spawn.run(self.argv(argv), input=input, timeout=timeout, sink=sink)
 
-    def _script(self, script: str, *words: str, input: bytes | None = None) -> bytes:
-        done = self.run(["sh", "-c", script, "mngr", *words], input=input, timeout=60)
+    def _script(
+        self, script: str, *words: str, input: bytes | None = None, timeout: float = 60.0
+    ) -> bytes:
+        done = self.run(["sh", "-c", script, "mngr", *words], input=input, timeout=timeout)
         if done.code:
             raise MngrError(f"host {self.ref.name}: {done.complaint}")
         return done.stdout
@@ -162,7 +173,8 @@ class ShellHost:
         fields = tmux.list_panes(self.socket)[-1]
         # The script reads every agent where none is named; no agent has this name.
         words = ("agent-",) if ids is not None and not ids else ids or ()
-        answer = self._script(READ, self.home, self.socket, fields, *words)
+        given = (self.home, self.socket, fields, *words)
+        answer = self._script(READ, *given, timeout=self.patience)
         text, mark, archive = answer.partition(b"--\n")
         if not mark:
             raise Unreachable(f"host {self.ref.name} gave a torn answer")

@@ -43,10 +43,13 @@ def run(
     timeout: float,
     env: Mapping[str, str] | None = None,
     sink: Sink | None = None,
+    until: Callable[[], bool] | None = None,
 ) -> Completed:
     """Run to the end, or end all it started at the deadline and raise TimedOut.
 
-    With a sink, output is handed over as it comes, by file descriptor, and not kept.
+    With a sink, output is handed over as it comes, by file descriptor, and not kept. As soon as
+    `until` is true the rest is not waited for: a client may live on while something over there
+    holds its pipes.
     """
     opened: list[int] = []
     try:
@@ -57,7 +60,7 @@ def run(
         for fd in (stdin[0], stdout[1], stderr[1]):
             _close(fd, opened)
         fds = (stdin[1], stdout[0], stderr[0])
-        return _converse(argv, pid, input, *fds, timeout, opened, sink)
+        return _converse(argv, pid, input, *fds, timeout, opened, sink, until)
     finally:
         for fd in set(opened):
             os.close(fd)
@@ -120,6 +123,7 @@ def _converse(
     timeout: float,
     opened: list[int],
     sink: Sink | None,
+    until: Callable[[], bool] | None = None,
 ) -> Completed:
     deadline = time.monotonic() + timeout
     received = {stdout: bytearray(), stderr: bytearray()}
@@ -137,6 +141,9 @@ def _converse(
             if now >= deadline:
                 raise TimedOut(f"{argv[0]} did not finish within {timeout:g} s")
             if status is not None and now - ended_at > HELD_PIPE:
+                break
+            if until is not None and until():
+                status = _let_go(pid, now + HELD_PIPE) if status is None else status
                 break
             # Usually both pipes reach their end first; the short naps only notice a program
             # that ended while something it started still holds them.
@@ -165,6 +172,15 @@ def _converse(
             end_group(pid)
     code = _shell_code(status)
     return Completed(code=code, stdout=bytes(received[stdout]), stderr=bytes(received[stderr]))
+
+
+def _let_go(pid: int, until: float) -> int:
+    """Usually it ends by itself in a moment; else it is ended."""
+    while (status := _reaped(pid)) is None and time.monotonic() < until:
+        time.sleep(0.001)
+    if status is None:
+        end_group(pid)
+    return status or 0
 
 
 def _feed(fd: int, pending: memoryview) -> memoryview:

@@ -7,6 +7,7 @@ import time
 from mngr import tmux
 from mngr.errors import MngrError, Refused, TimedOut
 from mngr.locks import Lock
+from mngr.ops import transport
 from mngr.ops.conversation import kind_of
 from mngr.ops.lifecycle import note_event
 from mngr.ops.listing import Agent, refreshed
@@ -91,4 +92,4 @@ def _gone_on(world: World, asking: Agent, keys: tuple[str, ...], timeout: float)
         if now > again:
             _type(agent, keys)
             again = now + AGAIN
-        time.sleep(TICK)
+        time.sleep(transport.pause(agent.host, TICK))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
 
 from mngr import tmux
 from mngr.errors import MngrError, NotFound, nearest
-from mngr.ops import logs
+from mngr.ops import logs, transport
 from mngr.ops.listing import Agent
+
+ENDING = 5.0
+"""Seconds that a terminal may take to end after its program."""
 
 ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\^_])")
 
@@ -17,6 +21,7 @@ def capture(agent: Agent, *, window: str = "", full: bool = False, ansi: bool = 
         return _trimmed(logs.read(agent, name="stdout") + logs.read(agent, name="stderr"))
     pane = _pane_of(agent, window)
     if pane:
+        _let_end(agent)
         argv = tmux.capture(agent.host.socket, pane, full=full, ansi=ansi)
         done = agent.host.run(argv, timeout=30)
         if done.code:
@@ -28,6 +33,16 @@ def capture(agent: Agent, *, window: str = "", full: bool = False, ansi: bool = 
     if not full:
         text = "".join(text.splitlines(keepends=True)[-agent.record.height :])
     return text if ansi else ESCAPES.sub("", text)
+
+
+def _let_end(agent: Agent) -> None:
+    """tmux has read a program's last lines only once the pane is dead, a moment after `exit`."""
+    deadline, evidence = time.monotonic() + ENDING, agent.evidence
+    while evidence.this_exit and evidence.pane and not evidence.pane.dead:
+        if time.monotonic() > deadline:
+            return
+        time.sleep(transport.pause(agent.host, 0.02))
+        evidence = next(iter(agent.host.read([agent.id]).agents), evidence)
 
 
 def _trimmed(screen: bytes) -> str:

@@ -20,7 +20,7 @@ from mngr.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mngr.hosts.base import Host
     from mngr.ops.world import World
@@ -46,7 +46,10 @@ def request(
     provider = str(given.get("provider") or "")
     address = _address(world, agent, address, provider)
     host, _ = create.place(world, CreateRequest(address=address, provider=provider))
+    passes = bool(given.get("pass_login", record.pass_login))
     env = _environment(agent, everything=host.ref == agent.host.ref)
+    if agent.host.capabilities.shares_files and not (host.capabilities.shares_files or passes):
+        env = _without_login(env, world.agent_type(record.type).environment)
     work = work_of(agent.host, record)
     base = CreateRequest(
         address=address,
@@ -65,7 +68,8 @@ def request(
         max_cost=record.max_cost,
         max_tokens=record.max_tokens,
         headless=record.headless,
-        record=record.recorded,
+        pass_login=record.pass_login,
+        record=record.recorded and host.capabilities.shares_files,
         sandbox=record.sandbox,
         width=record.width,
         height=record.height,
@@ -73,7 +77,7 @@ def request(
         conversation=conversation.files(world, [agent])[agent.id],
         verify=lambda host, copy: _verify(host, copy, agent, work),
     )
-    return base.replace(**given)
+    return base.updated(given)
 
 
 def _transfer(record: AgentRecord, host: Host) -> str:
@@ -122,6 +126,16 @@ def _environment(agent: Agent, *, everything: bool) -> dict[str, str]:
     }
 
 
+def _without_login(env: Mapping[str, str], declared: Sequence[str]) -> dict[str, str]:
+    """What its type took from the user's environment is theirs to hand to another host."""
+    begins = tuple(key.removesuffix("*") for key in declared if key.endswith("*"))
+    return {
+        key: value
+        for key, value in env.items()
+        if key not in declared and not (begins and key.startswith(begins))
+    }
+
+
 # Names, bytes, executable bits and links of all files, as one number.
 DIGEST = r"""
 cd "$1" || exit 1
@@ -154,7 +168,7 @@ def _verify(host: Host, copy: AgentRecord, agent: Agent, work: str) -> None:
         )
 
 
-def migrate(world: World, agent: Agent, host: Host) -> Migrated:
+def migrate(world: World, agent: Agent, host: Host, *, pass_login: bool = False) -> Migrated:
     """Stop, clone, prove, destroy. Each step is skipped where an earlier try has done it."""
     copy = copied(world, agent, host)
     if agent.record.removal is None:
@@ -162,7 +176,7 @@ def migrate(world: World, agent: Agent, host: Host) -> Migrated:
         agent = lifecycle.stop(world, agent) if was_alive else agent
         step("original_stopped")
         if copy is None:
-            return _moved(world, agent, host, was_alive)
+            return _moved(world, agent, host, was_alive, pass_login)
         _refuse_changed(agent, copy)
     elif copy is None:
         raise Refused(f"{agent.name} is being destroyed", f"first `mngr restore {agent.name}`")
@@ -170,10 +184,11 @@ def migrate(world: World, agent: Agent, host: Host) -> Migrated:
     return Migrated(agent=refreshed(world, copy))
 
 
-def _moved(world: World, agent: Agent, host: Host, was_alive: bool) -> Migrated:
+def _moved(world: World, agent: Agent, host: Host, was_alive: bool, pass_login: bool) -> Migrated:
     address = f"{agent.name}@{host.ref.name}.{host.ref.provider}"
     try:
-        made = create.create(world, request(world, agent, address))
+        changes = {"pass_login": True} if pass_login else {}
+        made = create.create(world, request(world, agent, address, changes))
     except (MngrError, OSError, KeyboardInterrupt):
         if was_alive:
             lifecycle.start(world, agent)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from mngr import git_look
 from mngr.errors import MngrError
 from mngr.git_look import Asked
+from mngr.ops import transport
 from mngr.state import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from mngr.git_look import Looked
     from mngr.ops.listing import Agent
     from mngr.ops.usage import Usage
     from mngr.ops.world import World
+    from mngr.records import AgentRecord
     from mngr.struct import Json
 
 GIT = ("ahead", "behind", "dirty")
@@ -27,10 +30,18 @@ def columns(world: World, agents: Sequence[Agent], names: Collection[str]) -> li
     """One row per agent, in order; null where there is nothing to look at."""
     rows: list[dict[str, Json]] = [dict.fromkeys(names) for _ in agents]
     parts = [_work(agents, names), _used(world, agents, names), _idle(agents)]
+    parts.append(_changes(world, agents) if "changes" in names else ())
     for part in parts:
         for row, more in zip(rows, part, strict=False):
             row.update({name: value for name, value in more.items() if name in names})
     return rows
+
+
+def _changes(world: World, agents: Sequence[Agent]) -> Sequence[dict[str, Json]]:
+    from mngr.ops.changes import changes
+
+    found = changes(world.home, agents)
+    return [{"changes": each.to_json() if each else None} for each in found]
 
 
 def _work(agents: Sequence[Agent], names: Collection[str]) -> Sequence[dict[str, Json]]:
@@ -65,14 +76,38 @@ def _rows(batch: Sequence[Agent], names: Sequence[str]) -> dict[str, dict[str, J
         Asked(path=each.record.work_dir, kind=each.record.transfer, base=each.record.base_commit)
         for each in batch
     ]
+    near = host.capabilities.shares_files
+    upstream = "" if near or "behind" not in names else _upstream(record)
     try:
-        found = git_look.look(host.run, host.home, record.source, names, asked)
+        source = record.source if near else ""
+        found = git_look.look(host.run, host.home, source, names, asked, upstream)
     except MngrError:
         return {}  # a silent host is named elsewhere
+    if upstream:
+        found = [_behind(each, one, upstream) for each, one in zip(batch, found, strict=True)]
     return {
         agent.id: {name: getattr(one, name) for name in names}
         for agent, one in zip(batch, found, strict=True)
     }
+
+
+def _upstream(record: AgentRecord) -> str:
+    """The commit that the repository on this machine is at."""
+    try:
+        return transport.here(record.source).ask("rev-parse", "-q", "--verify", "HEAD") or ""
+    except MngrError:
+        return ""  # the repository is gone, or another machine's
+
+
+def _behind(agent: Agent, looked: Looked, upstream: str) -> Looked:
+    """The agent's host may lack our newest commits: then those since its base are counted here."""
+    if looked.behind is not None:
+        return looked
+    record = agent.record
+    told = transport.here(record.source).ask(
+        "rev-list", "--count", f"{record.base_commit}..{upstream}"
+    )
+    return looked.replace(behind=int(told)) if told else looked
 
 
 def _used(

@@ -37,7 +37,7 @@ def copy_tree(host: Host, origin: Source, work_dir: str, progress: Progress | No
     else:
         pack = [*PACK, origin.folder]
         unpack = host.argv([*UNPACK, work_dir, watched])
-        done = transport.pipe(owner.argv(pack) if owner else pack, unpack, sink)
+        done = transport.pipe(owner.argv(pack) if owner else pack, unpack, host, sink)
     if done.code:
         complaint = done.replace(stderr=done.stderr + bytes(errors)).complaint
         raise MngrError(f"{origin.folder} could not be copied: {complaint}")

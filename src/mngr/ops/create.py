@@ -12,8 +12,9 @@ import time
 
 from mngr import events
 from mngr.address import parse_address
-from mngr.errors import MissingProgram, MngrError, Taken, UsageError
-from mngr.ops import destroy, launch, names, risk, sandboxing, sources, types, workdir
+from mngr.errors import MissingProgram, MngrError, Taken, Unreachable, UsageError
+from mngr.hosts.base import HostRequest
+from mngr.ops import launch, names, risk, sandboxing, sources, types, workdir
 from mngr.ops.change import change
 from mngr.ops.listing import Agent, agents, one, refreshed
 from mngr.ops.steps import step
@@ -51,6 +52,11 @@ class CreateRequest(Struct):
     project: str = ""
     env: dict[str, str] = {}
     provider: str = ""
+    new_host: bool = False
+    build: dict[str, str] = {}
+    start_args: tuple[str, ...] = ()
+    lifetime: float | None = None
+    idle: float | None = None
     uploads: tuple[tuple[str, str], ...] = ()
     provision: tuple[str, ...] = ()
     reuse: bool = False
@@ -58,6 +64,8 @@ class CreateRequest(Struct):
     max_cost: float | None = None
     max_tokens: int | None = None
     headless: bool = False
+    pass_login: bool = False
+    """Hand the user's login, and the variables that hold one, to a host of other files."""
     record: bool = False
     sandbox: str = ""
     """offline or open; nothing means none."""
@@ -65,6 +73,8 @@ class CreateRequest(Struct):
     height: int = 0
     progress: Callable[[int], None] | None = None
     """Called with the number of files copied so far, where a directory is copied."""
+    waiting: Callable[[str], None] | None = None
+    """Called with the reason while a new host does not start."""
     base_commit: str = ""
     """Where the work began, if that is not the commit this agent begins with."""
     plugin: dict[str, Json] = {}
@@ -85,7 +95,19 @@ class Created(Struct):
 
 def create(world: World, request: CreateRequest) -> Created:
     """Returns when the agent provably runs or has provably ended."""
+    known = {host.ref.id for host in world.hosts()}
     host, name = place(world, request)
+    try:
+        return _create_on(world, host, name, request)
+    except (MngrError, OSError, KeyboardInterrupt):
+        if wants_new_host(request) and host.ref.id not in known:
+            from mngr.ops import hosting
+
+            hosting.abandon(world, host)  # made for this agent, which is not there
+        raise
+
+
+def _create_on(world: World, host: Host, name: str, request: CreateRequest) -> Created:
     if request.reuse and name:
         existing = _existing(world, host, name)
         if existing is not None:
@@ -94,6 +116,8 @@ def create(world: World, request: CreateRequest) -> Created:
             reusing.refuse_different(host, existing, request)
             agent, receipt = reusing.reuse(world, existing, request.message)
             return Created(agent=agent, receipt=receipt, reused=True)
+    if request.record and not host.capabilities.shares_files:
+        raise UsageError(f"--record: the recorder runs on this machine, not on {host.ref.name}")
     request, chosen = types.settled(world, host, request)
     agent_id = events.new_id("agent")
     name = _claim(world, host, name, agent_id)
@@ -104,19 +128,31 @@ def create(world: World, request: CreateRequest) -> Created:
         names.release(host, name, agent_id)
         raise
     # From here on the agent is there and keeps its name, whatever becomes of its message.
-    return _confirmed(world, record, request, took_prompt, (*chosen, *remarks))
+    return _confirmed(world, host, record, request, took_prompt, (*chosen, *remarks))
 
 
-def place(world: World, request: CreateRequest) -> tuple[Host, str]:
+def place(world: World, request: CreateRequest, *, make: bool = True) -> tuple[Host, str]:
+    """The host, which is made where a new one is asked for, and the agent's name."""
     address = parse_address(request.address)
     if address.path is not None:
         raise UsageError(f"{request.address!r}: create takes no path", "use --from DIR")
     if address.provider and request.provider and address.provider != request.provider:
         raise UsageError(f"{request.address!r} and --provider {request.provider} disagree")
-    host = world.host(address.host, address.provider or request.provider)
-    if address.new_host and not host.capabilities.new_hosts:
-        raise UsageError(f"the provider {host.ref.provider!r} cannot make new hosts")
-    return host, address.name
+    provider = address.provider or request.provider
+    if not wants_new_host(request):
+        return world.host(address.host, provider), address.name
+    from mngr.ops import hosting
+
+    there = hosting.holding(world, provider, address.name) if request.reuse else None
+    asked = HostRequest(
+        name=address.host, build=request.build, start=request.start_args,
+        lifetime=request.lifetime, idle=request.idle, waiting=request.waiting,
+    )  # fmt: skip
+    return there or hosting.fresh(world, provider, address.name, asked, make=make), address.name
+
+
+def wants_new_host(request: CreateRequest) -> bool:
+    return request.new_host or parse_address(request.address).new_host
 
 
 def _claim(world: World, host: Host, name: str, agent_id: str) -> str:
@@ -145,12 +181,14 @@ def _clear_interrupted(world: World, host: Host, name: str) -> bool:
         return False
     if existing.verdict.reason != "create interrupted":
         return False
+    from mngr.ops import destroy
+
     destroy.destroy(world, existing)
     return True
 
 
 def _existing(world: World, host: Host, name: str) -> Agent | None:
-    mine = [a for a in agents(world) if a.host.ref == host.ref and a.name == name]
+    mine = [a for a in agents(world, None, [host]) if a.name == name]
     return one(mine, name) if mine else None
 
 
@@ -160,11 +198,13 @@ def _create_claimed(
     kind = world.agent_type(request.type or "command")
     plan = _plan(world, host, name, agent_id, request)
     record = _record(world, name, agent_id, request, plan)
-    env = {**launch.agent_environment(host, record), **_declared(kind.environment), **request.env}
+    trusted = host.capabilities.shares_files or request.pass_login
+    declared = _declared(kind.environment) if trusted else {}
+    env = {**launch.agent_environment(host, record), **declared, **request.env}
     if sum(map(len, env.values())) > ENV_LIMIT:
         raise UsageError("the agent's environment is larger than 1 MiB")
     login = kind.login(env)
-    if login is not None and login.kind == "renewable":
+    if login is not None and login.kind == "renewable" and trusted:
         record = record.replace(login=login.place)
     context = launch.context(host, record)
     prepared = kind.prepare(
@@ -193,14 +233,19 @@ def _create_claimed(
         launch.launch(host, record, "agent_created")
         step("launched")
     except (MngrError, OSError, KeyboardInterrupt):
+        from mngr.ops import destroy
+
         destroy.discard(world, host, record)
         raise
     return record, prepared.took_prompt, remarks
 
 
 def preview(world: World, request: CreateRequest) -> tuple[str, Host, Plan | None]:
-    """The name, the host and what would be made there; no plan where an agent is reused."""
-    host, name = place(world, request)
+    """The name, the host and what would be made there; no plan where an agent is reused,
+    nor for a host that has yet to be made."""
+    host, name = place(world, request, make=False)
+    if not host.ref.id:  # not made yet
+        return name or host.ref.name, host, None
     existing = _existing(world, host, name) if name else None
     if existing is not None and request.reuse:
         from mngr.ops import reusing
@@ -263,6 +308,7 @@ def _record(
         height=request.height or world.config.count("tmux.height"),
         history=world.config.count("tmux.history"),
         headless=request.headless,
+        pass_login=request.pass_login,
         recorded=request.record,
         sandbox=request.sandbox,
         plugin=request.plugin,
@@ -293,7 +339,7 @@ def _make_work_dir(
             f"{record.cwd} is not in the work directory: {record.name} starts at its top"
         )
     if changes:
-        record = change(host, record.id, lambda current: current.replace(**changes))
+        record = change(host, record.id, lambda current: current.updated(changes))
     return record, tuple(remarks)
 
 
@@ -302,8 +348,6 @@ def _is_folder(host: Host, path: str) -> bool:
 
 
 def _provision(host: Host, record: AgentRecord, request: CreateRequest) -> None:
-    from mngr.ops import execute
-
     for local, remote in request.uploads:
         try:
             with open(local, "rb") as file:
@@ -312,6 +356,8 @@ def _provision(host: Host, record: AgentRecord, request: CreateRequest) -> None:
             raise UsageError(f"--upload-file: {local}: {error.strerror}") from None
         host.put({os.path.join(record.work_dir, remote): (content, mode)})
     for command in request.provision:
+        from mngr.ops import execute
+
         done = host.run(execute.shell_argv(host, record, command), timeout=3600)
         if done.code:
             raise MngrError(f"provisioning failed: {command!r}: {done.complaint}")
@@ -319,12 +365,18 @@ def _provision(host: Host, record: AgentRecord, request: CreateRequest) -> None:
 
 def _confirmed(
     world: World,
+    host: Host,
     record: AgentRecord,
     request: CreateRequest,
     took_prompt: bool,
     remarks: tuple[str, ...],
 ) -> Created:
-    reading = next((a for a in agents(world, [record.id])), None)
+    reading = next((a for a in agents(world, [record.id], [host])), None)
+    if reading is None and host.ref.id in world.silent:
+        raise Unreachable(
+            f"{record.name} was launched, and then {world.silent[host.ref.id]}",
+            f"look with `mngr list` once {host.ref.name} answers",
+        )
     if reading is None:
         raise MngrError(f"{record.name} is gone right after its creation")
     _require_launched(world, reading)
@@ -345,6 +397,8 @@ def _require_launched(world: World, agent: Agent) -> None:
     evidence = agent.evidence
     if evidence.this_started is not None or evidence.this_exit is None:
         return
+    from mngr.ops import destroy
+
     destroy.discard(world, agent.host, agent.record)
     reason = agent.verdict.reason
     missing = reason.startswith("command not found:")

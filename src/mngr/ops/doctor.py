@@ -9,7 +9,7 @@ import time
 from mngr import tmux
 from mngr.errors import MngrError
 from mngr.hosts import spawn
-from mngr.ops import gc, logins, types
+from mngr.ops import gc, logins, supplying, types
 from mngr.ops.listing import agents
 from mngr.struct import Json, Struct
 
@@ -61,7 +61,10 @@ def _program(name: str, argv: list[str], minimum: tuple[int, int], *, needed: bo
     try:
         said = spawn.run(argv, timeout=20).stdout.decode("utf-8", "replace").split("\n")[0]
     except MngrError as error:
-        return Finding(check=name, status=bad, detail=error.message, remedy=f"install {wanted}")
+        return Finding(
+            check=name, status=bad, detail=error.message,
+            remedy=supplying.line(name) or f"install {wanted}", fix=supplying.installing(name),
+        )  # fmt: skip
     found = re.search(r"(\d+)\.(\d+)", said)
     if found and (int(found[1]), int(found[2])) < minimum:
         return Finding(check=name, status=bad, detail=said, remedy=f"install {wanted}")

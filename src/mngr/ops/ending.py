@@ -31,6 +31,7 @@ def end(
     intent: Intent,
     recorded: str,
     event: str = "",
+    force: bool = False,
 ) -> dict[str, str]:
     """Record each agent's intent, then end its processes; `recorded` names the step in between.
 
@@ -39,7 +40,8 @@ def end(
     """
     late = [agent for agent in chosen if _failure(host, agent, intent(agent))]
     step(recorded)
-    end_processes(world, host, {agent.id: _told(agent, event) for agent in chosen})
+    told = {agent.id: _told(agent, event) for agent in chosen}
+    end_processes(world, host, told, force=force)
     failed = {agent.id: _failure(host, agent, intent(agent)) for agent in late}
     return {agent_id: why for agent_id, why in failed.items() if why}
 
@@ -58,14 +60,14 @@ def _failure(host: Host, agent: Agent, edit: Edit) -> str:
     return ""
 
 
-def end_processes(world: World, host: Host, ids: Mapping[str, str]) -> None:
+def end_processes(world: World, host: Host, ids: Mapping[str, str], *, force: bool = False) -> None:
     """Save the screens, end every process, then the sessions; note the event given for each id."""
     for first in range(0, len(ids), TOGETHER):
-        _end(world, host, dict(list(ids.items())[first : first + TOGETHER]))
+        some = dict(list(ids.items())[first : first + TOGETHER])
+        _end(host, some, 0.0 if force else world.config.seconds("stop.grace"))
 
 
-def _end(world: World, host: Host, ids: Mapping[str, str]) -> None:
-    grace = world.config.seconds("stop.grace")
+def _end(host: Host, ids: Mapping[str, str], grace: float) -> None:
     words = [host.home, host.socket, str(max(1, round(grace))), tmux_scripts.patterns([*ids])]
     words += [word for pair in ids.items() for word in pair]
     patience = grace + 30 + 0.2 * len(ids)

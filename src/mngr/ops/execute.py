@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 from mngr import tmux_scripts
-from mngr.hosts import spawn
+from mngr.errors import Unreachable
 from mngr.ops import sandboxing
 from mngr.quoting import join, quote
 from mngr.records import AgentRecord, agent_dir
+from mngr.state import State
 from mngr.struct import Json, Struct
 
 TYPE_CHECKING = False
@@ -76,8 +77,10 @@ def stream(
     timeout: float,
 ) -> int:
     """As `execute`, but `sink(1 or 2, bytes)` gets the output as it comes; the exit code."""
-    there = agent.host.argv(exec_argv(agent.host, agent.record, argv, cwd))
-    return spawn.run(there, timeout=timeout, sink=sink).code
+    if agent.state is State.UNREACHABLE:
+        raise Unreachable(f"{agent.name}: {agent.verdict.reason}", "see `mngr list`")
+    words = exec_argv(agent.host, agent.record, argv, cwd)
+    return agent.host.run(words, timeout=timeout, sink=sink).code
 
 
 def shown(argv: Sequence[str]) -> str:

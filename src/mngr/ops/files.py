@@ -11,7 +11,6 @@ import os
 import shutil
 
 from mngr.errors import MngrError, NotFound, Refused, UsageError
-from mngr.hosts import spawn
 from mngr.ops import placing, transport
 from mngr.ops.risk import summary
 from mngr.ops.steps import step
@@ -147,7 +146,7 @@ def _receive(agent: Agent, path: str, stage: Stage) -> Arrived:
             file.write(data) if fd == 1 else errors.extend(data)
 
         words = ["sh", "-c", READ, "mngr", agent.record.work_dir, path]
-        done = spawn.run(agent.host.argv(words), timeout=transport.DEADLINE, sink=sink)
+        done = agent.host.run(words, timeout=transport.DEADLINE, sink=sink)
     if done.code == MISSING:
         raise NotFound(f"{agent.name} has no {path!r} in its work directory")
     if done.code == OUTSIDE:
@@ -177,11 +176,12 @@ def push(
     kind = "tree" if whole else "file"
     flags = [kind, "force" if force else "", "dry" if dry_run else ""]
     write = ["sh", "-c", placing.WRITE, "mngr", host.home, record.work_dir, path, *flags]
-    done = transport.pipe(pack, host.argv(write))
+    done = transport.pipe(pack, host.argv(write), host)
     step("files_sent")
     found = placing.parse(done.stdout)
     where = os.path.normpath(os.path.join(record.work_dir, path))
     refuse(found.differing, found.blocked, force, where)
     if done.code or not found.complete:
+        transport.require_answer(host)
         raise MngrError(f"{local} could not be copied to {agent.name}: {done.complaint}")
     return Copied(target=where, files=(*found.new, *found.differing), same=len(found.same))

@@ -14,6 +14,7 @@ from mngr import agent_files, events, tmux, tmux_scripts
 from mngr.agents.base import LaunchContext
 from mngr.errors import MissingProgram, MngrError, NotFound
 from mngr.ops import publishing, sandboxing, watcher
+from mngr.ops.printed import keeper
 from mngr.quoting import join, quote
 from mngr.records import AgentRecord, agent_dir
 
@@ -210,7 +211,7 @@ def launch(host: Host, record: AgentRecord, event_type: str, grace: float = 1.0)
             (window.name, ["sh", os.path.join(folder, "window.sh"), window.command])
             for window in record.windows
         ],
-        pipe_to=_recorder(folder, record) if record.recorded else "",
+        pipe_to=_recorder(host, record) if record.recorded else keeper(host.home, record.id),
     )
     patterns = tmux_scripts.patterns([record.id]) if record.launches > 1 else ""
     last = [str(max(1, round(grace))), patterns]
@@ -218,18 +219,26 @@ def launch(host: Host, record: AgentRecord, event_type: str, grace: float = 1.0)
     done = host.run([*script, *words], timeout=60 + grace)
     if done.code:
         if done.code == tmux_scripts.NOT_INSTALLED:
-            raise MissingProgram("tmux is not installed", "install tmux 3.2 or newer")
+            raise MissingProgram(f"tmux is not installed on {host.ref.name}", _install(host))
         if done.code == tmux_scripts.GONE:
             raise NotFound(f"{record.name} was destroyed meanwhile", "see `mngr restore --list`")
         raise MngrError(f"{record.name} could not be launched: {done.complaint}")
 
 
-def _recorder(folder: str, record: AgentRecord) -> str:
-    """For a host on this machine: the recorder is ours, and tmux expands % and # in the words."""
-    cast = os.path.join(folder, "record.cast")
+def _install(host: Host) -> str:
+    if host.capabilities.shares_files:
+        return "install tmux 3.2 or newer"
+    return f"see `mngr doctor --host {host.ref.name}`"
+
+
+def _recorder(host: Host, record: AgentRecord) -> str:
+    """For a host on this machine: the recorder is ours, and keeps the log as well."""
+    cast = os.path.join(agent_dir(host.home, record.id), "record.cast")
     size = [str(record.width), str(record.height)]
-    words = join([sys.executable, "-m", "mngr.hosts.recorder", cast, *size])
-    return words.replace("#", "##").replace("%", "%%")
+    recorder = join([sys.executable, "-m", "mngr.hosts.recorder", cast, *size])
+    # tmux expands % and # in the words.
+    words = recorder.replace("#", "##").replace("%", "%%")
+    return f"{words} | {{ {keeper(host.home, record.id)}; }}"
 
 
 def new_launch_id() -> str:

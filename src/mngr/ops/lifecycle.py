@@ -7,7 +7,7 @@ import time
 
 from mngr import agent_files, events, tmux
 from mngr.address import check_name
-from mngr.errors import MngrError, UsageError
+from mngr.errors import MngrError, Unreachable, UsageError
 from mngr.ops import launch, names
 from mngr.ops.change import change
 from mngr.ops.ending import end, end_processes
@@ -54,7 +54,7 @@ def check_stopped(agent: Agent, unrecorded: Mapping[str, str]) -> None:
         )
 
 
-def stop_many(world: World, chosen: Sequence[Agent]) -> dict[str, str]:
+def stop_many(world: World, chosen: Sequence[Agent], *, force: bool = False) -> dict[str, str]:
     """All of them in one visit per host; how it went is for the next reading to tell.
 
     Returned is, by agent id, why a stop could not be recorded.
@@ -63,7 +63,9 @@ def stop_many(world: World, chosen: Sequence[Agent]) -> dict[str, str]:
     alive = [agent for agent in chosen if agent.state in ALIVE]
     for host in {agent.host.ref.id: agent.host for agent in alive}.values():
         mine = [agent for agent in alive if agent.host.ref == host.ref]
-        unrecorded |= end(world, host, mine, _stop_intent, recorded="intent", event="agent_stopped")
+        unrecorded |= end(
+            world, host, mine, _stop_intent, recorded="intent", event="agent_stopped", force=force
+        )
         for agent in mine:
             world.emit("agent_stopped", host, agent.record)
     _end_remains(world, chosen)
@@ -87,9 +89,13 @@ def _with_stop_intent(record: AgentRecord) -> AgentRecord:
     return record.replace(stop=StopIntent(launch=record.launch, time=time.time()))
 
 
-def start(world: World, agent: Agent) -> Agent:
-    """A new launch of the same agent; nothing happens to one that runs."""
-    agent = refreshed(world, agent)
+def start(world: World, agent: Agent, *, fresh: bool = False) -> Agent:
+    """A new launch of the same agent; nothing happens to one that runs.
+
+    A `fresh` reading is not made again: if the record has changed since, the swap says so.
+    """
+    if not fresh or agent.state is State.UNREACHABLE or agent.host_stopped:
+        agent = _awake(world, agent)
     if agent.state in ALIVE:
         return agent
     if agent.state is State.UNREACHABLE:
@@ -119,8 +125,20 @@ def start(world: World, agent: Agent) -> Agent:
     return refreshed(world, agent)
 
 
+def _awake(world: World, agent: Agent) -> Agent:
+    """The agent as it is now, on a host that is started first where it is stopped."""
+    try:
+        return refreshed(world, agent)
+    except Unreachable:
+        from mngr.ops import hosting
+
+        if not hosting.wake(world, agent.host):
+            raise
+        return refreshed(world, agent)
+
+
 def restart(world: World, agent: Agent) -> Agent:
-    return start(world, stop(world, agent))
+    return start(world, stop(world, agent), fresh=True)
 
 
 def archive(world: World, agent: Agent) -> Agent:

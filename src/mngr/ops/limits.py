@@ -47,8 +47,8 @@ def set_limits(
 ) -> tuple[Limits, Limits]:
     """What held before and what holds now; a running agent's watcher knows it within a second."""
     old = Limits.of(agent.record)
-    require_meter(world, agent.record.type, old.replace(**changes))
-    record = change(agent.host, agent.id, lambda now: now.replace(**changes))
+    require_meter(world, agent.record.type, old.updated(changes))
+    record = change(agent.host, agent.id, lambda now: now.updated(changes))
     new = Limits.of(record)
     note_event(agent.host, record, "limits_changed", old=str(old), new=str(new))
     now = _launched(world, agent)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 
 from mngr.address import AGENT_ID, parse_address
-from mngr.errors import Ambiguous, MngrError, NotFound, UsageError, nearest
+from mngr.errors import Ambiguous, MngrError, NotFound, Unreachable, UsageError, nearest
 from mngr.events import iso
 from mngr.hosts import processes
+from mngr.quoting import join
 from mngr.records import AgentRecord
 from mngr.state import STARTING, Evidence, Signals, State, Verdict, judge
 from mngr.struct import Json, Struct
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mngr.address import Address
-    from mngr.hosts.base import Host, HostReading
+    from mngr.hosts.base import Host, HostReading, HostRef
     from mngr.hosts.local import LocalHost
     from mngr.ops.world import World
 
@@ -29,6 +30,7 @@ class Agent(Struct):
     evidence: Evidence
     verdict: Verdict
     now: float
+    host_stopped: bool = False
 
     @property
     def id(self) -> str:
@@ -56,10 +58,12 @@ class Agent(Struct):
         return describe(self)
 
 
-def agents(world: World, ids: Sequence[str] | None = None) -> list[Agent]:
+def agents(
+    world: World, ids: Sequence[str] | None = None, hosts: Sequence[Host] | None = None
+) -> list[Agent]:
     """Every agent everywhere, oldest first; those of a silent host as they were last known."""
     found = []
-    for host, reading in world.readings(ids):
+    for host, reading in world.readings(ids, hosts):
         mine = [_judged(world, host, reading, evidence) for evidence in reading.agents]
         if host.argv(["x"]) != ["x"]:  # this machine always answers
             from mngr.ops import remembered
@@ -75,18 +79,31 @@ def candidates(world: World, words: Sequence[str], *, look: bool = True) -> list
 
     Without `look` it may stay open how they fare, for those who only need their records.
     """
-    from mngr.hosts.local import LocalHost
-
-    hosts = world.hosts()
-    if len(hosts) == 1 and isinstance(hosts[0], LocalHost):
+    hosts = _asked(world, words)
+    if (quick := _quick(hosts)) is not None:
         try:
-            ids = list(dict.fromkeys(_claimed(world.home, word) for word in words))
-            found = agents(world, ids) if look else _recorded(hosts[0], ids)
+            ids = list(dict.fromkeys(_claimed(quick, word) for word in words))
+            found = agents(world, ids, hosts) if look else _recorded(quick, ids)
             resolve(world, words, found)
             return found
         except (NotFound, UsageError):
             pass  # all of them tell what is wrong with a word, and what would be near
-    return agents(world)
+    return agents(world, hosts=hosts)
+
+
+def _asked(world: World, words: Sequence[str]) -> Sequence[Host]:
+    """The hosts that the addresses name; all, where an agent may be anywhere."""
+    everywhere, found = world.hosts(), []
+    for word in words:
+        if AGENT_ID.fullmatch(word) or not (address := parse_address(word)).host:
+            return everywhere
+        found += [host for host in everywhere if _is_at(host.ref, address)]
+    return list(dict.fromkeys(found)) or everywhere
+
+
+def _quick(hosts: Sequence[Host]) -> LocalHost | None:
+    """A host that looks up single agents without a visit, if there is no other."""
+    return hosts[0] if len(hosts) == 1 and hasattr(hosts[0], "claimed") else None  # type: ignore[return-value]
 
 
 def _recorded(host: LocalHost, ids: Sequence[str]) -> list[Agent]:
@@ -98,14 +115,12 @@ def _recorded(host: LocalHost, ids: Sequence[str]) -> list[Agent]:
     ]
 
 
-def _claimed(home: str, word: str) -> str:
+def _claimed(host: LocalHost, word: str) -> str:
     """Whom a name belongs to, by its claim: that is what makes it unique on a host."""
     if AGENT_ID.fullmatch(word):
         return word
-    from mngr.ops.names import holder_here
-
     name = parse_address(word).name
-    holder = holder_here(home, name) if name else ""
+    holder = host.claimed(name) if name else ""
     if not holder:
         raise NotFound(f"nobody claimed {name!r}")
     return holder
@@ -164,7 +179,8 @@ def describe(agent: Agent) -> dict[str, Json]:
         "id": agent.id,
         "name": agent.name,
         "type": record.type if record else "",
-        "command": list(record.argv) if record else [],
+        "command": join(record.argv) if record else "",
+        "argv": list(record.argv) if record else [],
         "work_dir": record.work_dir if record else "",
         "initial_branch": record.branch if record else "",
         "sandbox": record.sandbox if record else "",
@@ -174,7 +190,7 @@ def describe(agent: Agent) -> dict[str, Json]:
         "state_reason": verdict.reason,
         "state_since": iso(verdict.since),
         "pid": started.pid if started and alive else None,
-        "labels": dict(record.labels) if record else {},
+        "labels": _labels(record),
         "project": record.project if record else "",
         "idle_seconds": max(0.0, agent.now - pane.activity) if pane and alive else None,
         "runtime_seconds": max(0.0, ended - started.time) if started and (alive or exit) else None,
@@ -184,12 +200,26 @@ def describe(agent: Agent) -> dict[str, Json]:
         "host": {
             "id": ref.id,
             "name": ref.name,
+            "provider": ref.provider,
             "provider_name": ref.provider,
-            "state": "UNREACHABLE" if verdict.state is State.UNREACHABLE else "RUNNING",
+            "state": _host_state(agent),
             "tags": dict(ref.tags),
         },
         "plugin": dict(record.plugin) if record else {},
     }
+
+
+def _labels(record: AgentRecord | None) -> dict[str, Json]:
+    """With the project among them, where scripts of other tools look for it."""
+    if record is None:
+        return {}
+    return {**({"project": record.project} if record.project else {}), **record.labels}
+
+
+def _host_state(agent: Agent) -> str:
+    if agent.host_stopped:
+        return "STOPPED"
+    return "UNREACHABLE" if agent.state is State.UNREACHABLE else "RUNNING"
 
 
 def resolve(
@@ -198,10 +228,20 @@ def resolve(
     """Exactly one agent per target, in the order given, each once."""
     everything = candidates(world, targets) if pool is None else pool
     chosen: dict[str, Agent] = {}
+    called = by_word(everything)
     for target in targets:
-        agent = one(everything, target)
+        agent = one(called.get(target, everything), target)
         chosen[agent.id] = agent
     return list(chosen.values())
+
+
+def by_word(pool: Iterable[Agent]) -> dict[str, list[Agent]]:
+    """Agents by name and by id: looking for each of many words among all takes too long."""
+    called: dict[str, list[Agent]] = {}
+    for agent in pool:
+        for word in {agent.id, agent.name}:
+            called.setdefault(word, []).append(agent)
+    return called
 
 
 def one(pool: Iterable[Agent], target: str) -> Agent:
@@ -227,12 +267,13 @@ def one(pool: Iterable[Agent], target: str) -> Agent:
 
 
 def _meant(agent: Agent, address: Address) -> bool:
-    ref = agent.host.ref
-    return (
-        address.name == agent.name
-        and address.host in ("", ref.name, ref.id)
-        and address.provider in ("", ref.provider)
-    )
+    return address.name == agent.name and _is_at(agent.host.ref, address)
+
+
+def _is_at(ref: HostRef, address: Address) -> bool:
+    dotted = f"{address.host}.{address.provider}"  # box.example.com has no provider in it
+    named = address.host in ("", ref.name, ref.id) and address.provider in ("", ref.provider)
+    return named or dotted == ref.name
 
 
 def refreshed(world: World, agent: Agent) -> Agent:
@@ -240,6 +281,9 @@ def refreshed(world: World, agent: Agent) -> Agent:
     reading = agent.host.read([agent.id])
     for evidence in reading.agents:
         return _judged(world, agent.host, reading, evidence)
+    if reading.stopped:
+        hint = f"start it with `mngr host start {agent.host.ref.name}`"
+        raise Unreachable(reading.error, hint)
     raise NotFound(f"{agent.name} is gone", "it was destroyed meanwhile; see `mngr restore --list`")
 
 

@@ -6,6 +6,7 @@ import os
 import time
 
 from mngr import agent_files, events
+from mngr.ops import transport
 from mngr.ops.listing import Agent
 from mngr.records import agent_dir
 
@@ -37,4 +38,4 @@ def follow(agent: Agent, interval: float = 0.2) -> Iterator[dict[str, Json]]:
         whole = data[: data.rfind(b"\n") + 1]
         offset += len(whole)
         yield from events.parse(whole.splitlines())
-        time.sleep(interval)
+        time.sleep(transport.pause(agent.host, interval))

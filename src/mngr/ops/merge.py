@@ -43,8 +43,8 @@ class Conflict(MngrError):
 class Merged(Struct):
     """What became of one agent's commits."""
 
-    agent: str
-    agent_id: str
+    name: str
+    id: str
     tip: str
     before: str
     after: str
@@ -172,8 +172,8 @@ def _merged(
     agent: Agent, tip: str, before: str, after: str, commits: int, undone: str = ""
 ) -> Merged:
     return Merged(
-        agent=agent.name,
-        agent_id=agent.id,
+        name=agent.name,
+        id=agent.id,
         tip=tip,
         before=before,
         after=before if undone else after,

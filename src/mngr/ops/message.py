@@ -8,11 +8,14 @@ import unicodedata
 
 from mngr import tmux
 from mngr.agents.base import Delivery
-from mngr.errors import MngrError, Refused, TimedOut, UsageError
+from mngr.errors import MngrError, Refused, TimedOut, Unreachable, UsageError
 from mngr.hosts import tty
 from mngr.locks import Lock
+from mngr.ops import transport
 from mngr.ops.lifecycle import note_event
 from mngr.ops.listing import Agent, refreshed
+from mngr.quoting import join
+from mngr.records import agent_dir
 from mngr.state import State
 
 TYPE_CHECKING = False
@@ -61,11 +64,16 @@ def send(world: World, agent: Agent, text: str, *, timeout: float = 0.0) -> Rece
         _refuse_long_lines(agent, pane, text)
         delivery = _delivery(world, agent, pane, text)
         kind = world.agent_type(agent.record.type)
-        if kind.clear_keys:
-            _press(agent, pane, kind.clear_keys)
-        _type(agent, pane, kind.typed(text))
+        try:
+            if kind.clear_keys:
+                _press(agent, pane, kind.clear_keys)
+            _type(agent, pane, kind.typed(text))
+            receipt = kind.evidence(delivery)
+        except (Unreachable, TimedOut) as lost:
+            # Typing it again could double it, so that is for a person to decide.
+            doubt = f"{lost.message}: whether {agent.name} got the message is not known"
+            raise Unreachable(doubt, f"look with `mngr capture {agent.name}`") from None
         deadline = time.monotonic() + timeout
-        receipt = kind.evidence(delivery)
         while receipt.outcome == "queued" and time.monotonic() < deadline:
             receipt = kind.evidence(delivery)
     if receipt.ok:
@@ -99,7 +107,7 @@ def _ready(world: World, agent: Agent) -> Agent:
                 f"{agent.name} was not ready within {READY:g} s: nothing was sent",
                 f"see `mngr capture {agent.name}`",
             )
-        time.sleep(0.05)
+        time.sleep(transport.pause(agent.host, 0.05))
 
 
 def _refuse_dialog(agent: Agent) -> None:
@@ -131,15 +139,40 @@ def _refuse_long_lines(agent: Agent, pane: Pane, text: str) -> None:
         )
 
 
+# One visit, which goes on over there when the connection is lost, or when it is ended for being
+# late: a text is not left without its Enter. $1 is a lock, for others may type to the same agent
+# from other machines; an agent can write there, so nobody waits for it for long. Two calls of tmux:
+# within one, it would hand over text and key as a single paste.
+TYPE = r"""
+lock=$1 tries=0
+until ln -s $$ "$lock" 2>/dev/null; do
+  holder=$(readlink "$lock") && kill -0 "$holder" 2>/dev/null || rm -f "$lock"
+  tries=$((tries + 1)); [ "$tries" -lt 100 ] || break
+  sleep 0.1
+done
+trap 'rm -f "$lock"' EXIT
+trap '' PIPE TERM
+said=$(PASTE); code=$?
+echo "$said"
+[ "$said" = pasted ] || exit "$code"
+PRESS
+"""
+
+
 def _type(agent: Agent, pane: Pane, text: str) -> None:
     host = agent.host
     buffer = f"mngr-{os.urandom(6).hex()}"
-    done = host.run(tmux.paste(host.socket, pane.pane_id, buffer), input=text.encode(), timeout=30)
-    if done.code or done.stdout.strip() != b"pasted":
-        why = "it has just ended" if done.stdout.strip() == b"dead" else done.complaint
+    paste = join(tmux.paste(host.socket, pane.pane_id, buffer))
+    press = join(tmux.press(host.socket, pane.pane_id, ("Enter",)))
+    script = TYPE.replace("PASTE", paste).replace("PRESS", press)
+    lock = os.path.join(agent_dir(host.home, agent.id), ".typing")
+    done = host.run(["sh", "-c", script, "mngr", lock], input=text.encode(), timeout=45)
+    said = done.stdout.split()
+    if said[:1] != [b"pasted"]:
+        why = "it has just ended" if said == [b"dead"] else done.complaint
         raise Refused(f"{agent.name}: nothing was sent: {why}")
-    # A call of its own: within one, tmux would hand over text and key as a single paste.
-    _press(agent, pane, ("Enter",))
+    if done.code or said[1:] != [b"pressed"]:
+        raise MngrError(f"{agent.name} ended while the message was typed")
 
 
 def _press(agent: Agent, pane: Pane, keys: tuple[str, ...]) -> None:
@@ -152,7 +185,7 @@ def _delivery(world: World, agent: Agent, pane: Pane, text: str) -> Delivery:
     """What is known before anything is typed, and ways to look what has become of it."""
     from mngr.ops import conversation
 
-    visible = agent.host.ref.provider == "local"
+    visible = agent.host.capabilities.same_kernel
     return Delivery(
         record=agent.record,
         text=text,

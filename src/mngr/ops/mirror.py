@@ -50,6 +50,8 @@ class Borrowed(Struct):
     """The source's own branch, which the clone shall know as origin's."""
     work_dir: str
     agent_id: str
+    modules: bool = True
+    """Whether the commit may have submodules."""
 
 
 def mirror_path(home: str, identity: str) -> str:
@@ -120,6 +122,7 @@ def update(
         refspecs.append(f"+refs/heads/{upstream}:refs/heads/{upstream}")
     done = git_transfer.upload(source, transport.to_mirror(host, mirror.path), refspecs)
     if not git_transfer.has_commit(mirror, commit):
+        transport.require_answer(host)
         raise MngrError(f"{commit[:12]} could not be sent to {host.ref.name}: {done.complaint}")
 
 
@@ -170,7 +173,10 @@ def submodules(host: Host, controller_home: str, plan: Borrowed) -> list[str]:
 
 def _has_modules(plan: Borrowed) -> bool:
     """Listing a tree of ten thousand files to find no submodule would cost every create."""
-    return plan.source.attempt("cat-file", "-e", f"{plan.commit}:.gitmodules").code == 0
+    return (
+        plan.modules
+        and plan.source.attempt("cat-file", "-e", f"{plan.commit}:.gitmodules").code == 0
+    )
 
 
 def at_risk(work: Stranger, source: str, base: str) -> tuple[list[str], list[str]]:

@@ -10,25 +10,15 @@ from __future__ import annotations
 import os
 import time
 
-from mngr import agent_files
 from mngr.address import check_name
 from mngr.errors import BadRecord, Taken
 from mngr.hosts import processes
-from mngr.hosts.base import CHANGING, newest
+from mngr.hosts.base import CHANGING
 from mngr.ops import versioned
-from mngr.records import (
-    RECORD_LIMIT,
-    AgentRecord,
-    NameClaim,
-    agents_dir,
-    decode,
-    encode,
-    name_stem,
-)
+from mngr.records import NameClaim, decode, encode, name_stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.config import Config
     from mngr.hosts.base import Host
 
 ADJECTIVES = (
@@ -111,35 +101,3 @@ def _holds(host: Host, name: str, holder: NameClaim) -> bool:
 
 def _at_work(holder: NameClaim) -> bool:
     return processes.is_alive(holder.worker, since=holder.time, now=time.time())
-
-
-def holder_here(home: str, name: str) -> str:
-    """The id of the agent on this machine that claimed `name` last, straight from disk.
-
-    Whether it still has that name is for its record to say; nothing where there is no claim.
-    """
-    folder, base = os.path.split(name_stem(home, name))
-    try:
-        _, file = newest(os.listdir(folder), base)
-        claim = agent_files.read(os.path.join(folder, file), RECORD_LIMIT)
-        return NameClaim.from_json(decode(claim)).agent_id
-    except (OSError, BadRecord):
-        return ""
-
-
-def agent_names(config: Config) -> list[str]:
-    """Names of the agents on this machine, straight from disk: for completion."""
-    found = []
-    folder = agents_dir(config.home)
-    try:
-        ids = os.listdir(folder)
-    except OSError:
-        return []
-    for agent_id in ids:
-        try:
-            _, file = newest(os.listdir(os.path.join(folder, agent_id)), "agent")
-            record = agent_files.read(os.path.join(folder, agent_id, file), RECORD_LIMIT)
-            found.append(AgentRecord.from_json(decode(record)).name)
-        except (OSError, BadRecord):
-            continue
-    return sorted(found)

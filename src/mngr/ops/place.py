@@ -129,6 +129,8 @@ class Repository(Struct):
     """The git common directory."""
     worktrees: dict[str, Worktree] = {}
     """By path."""
+    holders: dict[str, list[str]] = {}
+    """Where each branch is checked out."""
     heads: dict[str, str] = {}
 
     def worktree(self, record: AgentRecord, seen: Seen) -> tuple[str, Worktree | None]:
@@ -142,9 +144,7 @@ class Repository(Struct):
     def elsewhere(self, branch: str, record: AgentRecord, seen: Seen) -> bool:
         """Whether another worktree has the branch checked out."""
         mine = (seen.path, seen.moved, _before(record, seen))
-        return any(
-            each.branch == branch for path, each in self.worktrees.items() if path not in mine
-        )
+        return any(path not in mine for path in self.holders.get(branch, ()))
 
 
 def _before(record: AgentRecord, seen: Seen) -> str:
@@ -166,17 +166,20 @@ def described(repo: Bare, branches: set[str]) -> Repository:
         return Repository(path="")
     worktrees = _worktrees(listed)
     heads = {each.branch: each.head for each in worktrees.values() if each.branch}
+    holders: dict[str, list[str]] = {}
+    for path, each in worktrees.items():
+        holders.setdefault(each.branch, []).append(path)
     if not branches <= heads.keys():
         form = "--format=%(refname:lstrip=2) %(objectname)"
         said = repo.ask("for-each-ref", form, "refs/heads/") or ""
         heads = {branch: tip for branch, _, tip in (x.rpartition(" ") for x in said.splitlines())}
-    return Repository(path=repo.path, worktrees=worktrees, heads=heads)
+    return Repository(path=repo.path, worktrees=worktrees, holders=holders, heads=heads)
 
 
 def recorded(host: Host, record: AgentRecord) -> Bare | None:
     """The repository the work directory was made in; old records name only a directory of it."""
     path = record.repository
-    if not path and record.source:
+    if not path and record.source and host.capabilities.shares_files:
         asked = Repo(run=host.run, path=record.source)
         path = asked.ask("rev-parse", "--path-format=absolute", "--git-common-dir") or ""
     return Bare(run=host.run, path=path) if path else None

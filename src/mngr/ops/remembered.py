@@ -49,6 +49,7 @@ class AbsentHost:
     capabilities = Capabilities()
     environment: dict[str, str] = {}
     home = socket = "/nonexistent"
+    patience = 0.0
 
     def __init__(self, ref: HostRef, error: str) -> None:
         self.ref = ref
@@ -57,7 +58,14 @@ class AbsentHost:
     def _fail(self, *_: object, **__: object) -> NoReturn:
         raise Unreachable(f"host {self.ref.name} cannot be reached: {self._error}")
 
-    run = read = put = swap = _fail
+    run = put = swap = _fail
+
+    def read(self, ids: Sequence[str] | None = None) -> HostReading:
+        """No second footnote for each host: that its provider failed is one already."""
+        from mngr.hosts.base import HostReading
+
+        error = f"host {self.ref.name} cannot be reached: {self._error}"
+        return HostReading(host=self.ref, now=0.0, agents=(), error=error)
 
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
         return ["sh", "-c", 'echo "$0" >&2; exit 5', f"host {self.ref.name}: {self._error}"]
@@ -65,11 +73,32 @@ class AbsentHost:
 
 def hosts(home: str, provider: str, error: str) -> list[Host]:
     """Those a provider had when it last answered."""
+    refs = [HostRef.from_json(memory.host) for memory in _memories(home)]
+    return [AbsentHost(ref, error) for ref in refs if ref.provider == provider]
+
+
+def forget(home: str, host_id: str) -> None:
+    try:
+        os.unlink(os.path.join(home, "cache", "hosts", f"{host_id}.json"))
+    except FileNotFoundError:
+        pass
+
+
+def _memories(home: str) -> list[Memory]:
     folder = os.path.join(home, "cache", "hosts")
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    memories = (_load(os.path.join(folder, name)) for name in names if name.endswith(".json"))
-    refs = [HostRef.from_json(memory.host) for memory in memories if memory]
-    return [AbsentHost(ref, error) for ref in refs if ref.provider == provider]
+    found = (_load(os.path.join(folder, name)) for name in names if name.endswith(".json"))
+    return [memory for memory in found if memory]
+
+
+def names(home: str) -> list[str]:
+    """Of agents on other hosts, as they last said: for completion."""
+    return [
+        str(known.record["name"])
+        for memory in _memories(home)
+        for known in memory.agents
+        if isinstance(known.record, dict) and known.record.get("name")
+    ]
 
 
 def completed(
@@ -86,25 +115,29 @@ def completed(
         known = memory.agents if memory else ()
         since = memory.time if memory else 0.0
         wanted = [each for each in known if ids is None or each.id in ids]
-        return [_recalled(host, each, reading.error, since) for each in wanted]
+        return [_recalled(host, each, reading, since) for each in wanted]
     if not reading.error:
         _remember(path, host, memory, found, ids)
     return found
 
 
-def _recalled(host: Host, known: Known, error: str, since: float) -> Agent:
+def _recalled(host: Host, known: Known, reading: HostReading, since: float) -> Agent:
     from mngr.ops.listing import Agent
 
     try:
         record, problem = AgentRecord.from_json(known.record), ""
     except BadRecord as bad:
         record, problem = None, bad.message
-    reason = f"{error} (last known {known.state} at {iso(since)[:19]}Z)"
+    reason = f"{reading.error} (last known {known.state} at {iso(since)[:19]}Z)"
+    state = State.STOPPED if reading.stopped else State.UNREACHABLE
+    if reading.stopped and known.state in (State.DONE, State.FAILED):
+        state = State(known.state)  # a host that stops later changes nothing about that
     return Agent(
         host=host,
         evidence=Evidence(id=known.id, rev=known.rev, record=record, problem=problem),
-        verdict=Verdict(state=State.UNREACHABLE, reason=reason, since=since),
+        verdict=Verdict(state=state, reason=reason, since=since),
         now=time.time(),
+        host_stopped=reading.stopped,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from mngr.errors import MngrError, TimedOut
-from mngr.ops import conversation, message, transcripts
+from mngr.ops import conversation, message, transcripts, transport
 from mngr.ops.listing import Agent, refreshed
 from mngr.state import State
 from mngr.struct import Struct
@@ -59,7 +59,7 @@ def _answer(world: World, before: Agent, told: int, text: str, deadline: float |
                     return found
                 if text.startswith("/") and time.monotonic() - quiet_since > QUIET:
                     return ""
-        time.sleep(TICK)
+        time.sleep(transport.pause(before.host, TICK))
     raise TimedOut(f"{agent.name} has not answered: it is {agent.state} ({agent.verdict.reason})")
 
 

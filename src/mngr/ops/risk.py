@@ -9,6 +9,8 @@ from mngr.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mngr.hosts.base import Host
 
 
@@ -17,19 +19,43 @@ def summary(lines: list[str], most: int = 5) -> str:
     return ", ".join(line.strip() for line in lines[:most]) + more
 
 
+def uncommitted(lines: Sequence[str]) -> str:
+    """`uncommitted changes (1 untracked file: notes.txt)`, from lines as `git status` has them."""
+    paths: dict[str, list[str]] = {}
+    for line in lines:
+        paths.setdefault(_kind(line), []).append(line[3:] if _kind(line) != "changed" else line)
+    many = (
+        f"{len(each)} {kind} file{'s' * (len(each) > 1)}: {summary(each)}"
+        for kind, each in paths.items()
+    )
+    return f"uncommitted changes ({'; '.join(many)})"
+
+
+def _kind(line: str) -> str:
+    """What happened to the file; of a copy there are paths only."""
+    code = line[:2]
+    if line[2:3] != " " or code.strip(" MADRCUT?"):
+        return "changed"
+    if code == "??":
+        return "untracked"
+    return "deleted" if "D" in code else "new" if code[0] in "ARC" else "modified"
+
+
 class Risk(Struct):
     """Work that destroying an agent for good would lose."""
 
     files: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
+    whole: str = ""
+    """What there is, where nothing can be compared with it."""
 
     def __bool__(self) -> bool:
-        return bool(self.files or self.commits)
+        return bool(self.files or self.commits or self.whole)
 
     def __str__(self) -> str:
-        parts = []
+        parts = [self.whole] if self.whole else []
         if self.files:
-            parts.append(f"uncommitted: {summary(list(self.files))}")
+            parts.append(uncommitted(self.files))
         if self.commits:
             parts.append(f"commits on no other branch: {summary(list(self.commits), 3)}")
         return "; ".join(parts)
@@ -56,7 +82,7 @@ def at_risk(
         return _judged(host, work_dir, transfer, losing_branch, source, base)
     except Refused as refused:
         # Not looked at for good reason; it may hold anything.
-        return Risk(files=(refused.message,))
+        return Risk(whole=f"a work directory that cannot be checked: {refused.message}")
 
 
 def _judged(
@@ -118,4 +144,5 @@ def _whole(host: Host, work_dir: str) -> Risk:
     )
     count = int(done.stdout.strip() or 0)
     many = f"{count}{'+' if count == 1000 else ''} files that exist nowhere else"
-    return Risk(files=(many,)) if count else Risk()
+    many = "1 file that exists nowhere else" if count == 1 else many
+    return Risk(whole=many) if count else Risk()

@@ -147,7 +147,8 @@ def of(agent: Agent) -> list[Snapshot]:
 
 def listed(agent: Agent, repo: Repo) -> list[Snapshot]:
     done = repo.attempt("for-each-ref", *_listing(agent))
-    if done.code and agent.record.source not in ("", repo.path):
+    known = agent.host.capabilities.shares_files and agent.record.source
+    if done.code and known and known != repo.path:
         # The work directory is gone; a worktree's commits are in the repository it came from.
         source = transport.stranger(agent.host, agent.record.source, "none", "")
         return listed(agent, source)

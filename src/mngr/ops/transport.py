@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
+from mngr.errors import TimedOut, Unreachable
 from mngr.git import Repo
 from mngr.git_door import Stranger
 from mngr.git_scripts import CLEAN
 from mngr.git_transfer import BY_VARIABLE, SERVE, SERVICE, Bare, Way
 from mngr.hosts import spawn
+from mngr.hosts.base import QUIET
 from mngr.quoting import join
 
 TYPE_CHECKING = False
@@ -25,6 +29,21 @@ DEADLINE = 6 * 3600.0
 def is_here(host: Host) -> bool:
     """Whether commands for that host simply run on this machine."""
     return host.argv(["x"]) == ["x"]
+
+
+def pause(host: Host, usual: float) -> float:
+    """Seconds between two looks at one agent: a look at another machine is a visit there."""
+    return usual if is_here(host) else max(usual, 0.5)
+
+
+def require_answer(host: Host) -> None:
+    """After a failure: raises Unreachable if it was the host's, for codes do not tell."""
+    if is_here(host):
+        return
+    try:
+        host.run(["true"], timeout=20)
+    except TimedOut:
+        raise Unreachable(f"host {host.ref.name} did not answer within 20 s") from None
 
 
 def here(path: str) -> Repo:
@@ -82,10 +101,24 @@ def ext_word(word: str) -> str:
     return word.replace("%", "%%").replace(" ", "% ").replace(SERVICE, "%s")
 
 
-def pipe(first: Sequence[str], second: Sequence[str], sink: Sink | None = None) -> Completed:
-    """`first | second`, both on this machine; it fails when either does."""
+def pipe(
+    first: Sequence[str], second: Sequence[str], host: Host, sink: Sink | None = None
+) -> Completed:
+    """`first | second`, both on this machine; it fails when either does.
+
+    Ends early where `host`, which one of them reaches, does not answer any more.
+    """
+    asked = time.monotonic()
+
+    def silent() -> bool:
+        nonlocal asked
+        if not is_here(host) and time.monotonic() - asked > QUIET * host.patience:
+            require_answer(host)
+            asked = time.monotonic()
+        return False
+
     script = (
         f"exec 3>&1\nfailed=$({{ {{ {join(first)} || echo 1 >&4; }} |"
         f' {join(second)} >&3 || echo 2 >&4; }} 4>&1)\n[ -z "$failed" ]'
     )
-    return spawn.run(["sh", "-c", script], timeout=DEADLINE, sink=sink)
+    return spawn.run(["sh", "-c", script], timeout=DEADLINE, sink=sink, until=silent)

@@ -34,6 +34,8 @@ class Trashed(Struct):
     """What is there of it: `a` for its state, `w` for its work directory."""
     back: bool = False
     """Whether its work directory is in its old place."""
+    text: str = ""
+    """The note as it is written: another one means that the agent was destroyed again."""
 
 
 def lock(world: World, host: Host) -> Lock:
@@ -126,7 +128,7 @@ def _entry(host: Host, line: str, places: set[str]) -> Trashed | None:
         note, parts = note.replace(name="", time=0.0), f"{parts}p"
     return Trashed(
         host=host, note=note, time=max(note.time, 0.0 if "p" in parts else float(time)),
-        living=living == "living", parts=parts, back=_base(note) in places,
+        living=living == "living", parts=parts, back=_base(note) in places, text=text,
     )  # fmt: skip
 
 
@@ -147,21 +149,27 @@ def find_trashed(world: World, name: str) -> Trashed:
     raise NotFound(f"nothing called {name!r} in the trash", hint)
 
 
-# Aside first, so that no restore can find it; then a look whether somebody lives. What is there
-# of an agent that came back, or is on its way back, returns to where it was.
+# Aside first, so that no restore can find it; then a look whether it is what was meant, and whether
+# somebody lives. What was destroyed again since the trash was read, and what is there of an agent
+# that came back or is on its way back, returns to where it was.
 ASIDE = r"""
 cd "$1/trash" || exit 1
-id=$2 aside=.purge-$2
+id=$2 aside=.purge-$2 note= parts=-
 if [ ! -e "$aside" ]; then
-  [ ! -h "$id" ] && [ -d "$id" ] || { echo gone; exit 0; }
+  [ ! -h "$id" ] && [ -d "$id" ] && [ "$5" != interrupted ] || { echo gone; exit 0; }
   mv -- "$id" "$aside" || exit 1
 fi
+file=$aside/trash.json
+[ ! -f "$file" ] || [ -h "$file" ] || IFS= read -r note < "$file" || :
+[ ! -e "$aside/agent" ] || parts=${parts}a
+[ ! -e "$aside/work" ] || parts=${parts}w
 if [ -e "$1/agents/$id" ]; then
-  said=living; [ -e "$aside/agent" ] || [ -e "$aside/work" ] || said=restored
+  said=living; [ "$parts" != - ] || said=restored
 elif [ -n "$3" ] && [ ! -e "$aside/work" ] && [ -e "$1/worktrees/$3" ]; then said=living
+elif [ "$5" != interrupted ] && [ "$parts $note" != "$5 $4" ]; then said=again
 else said=purge
 fi
-[ "$said" != living ] || mv -- "$aside" "$id" || exit 1
+case $said in living | again) mv -- "$aside" "$id" || exit 1 ;; esac
 echo "$said"
 """
 
@@ -173,7 +181,7 @@ for each in * .[!.]* ..?*; do
   [ "$each" != trash.json ] || continue
   rm -rf -- "$1/trash/.purge-$2/$each" || exit 1
 done
-rm -f trash.json "$1/sandboxes/$2" && cd .. && rmdir -- ".purge-$2"
+rm -f trash.json "$1/sandboxes/$2" "$1/logs/$2" "$1/logs/$2.1" && cd .. && rmdir -- ".purge-$2"
 """
 
 
@@ -181,10 +189,13 @@ def purge(world: World, each: Trashed) -> None:
     """Remove for good what was destroyed; there is no undo after this."""
     host, note = each.host, each.note
     with lock(world, host):
-        said = script(host, ASIDE, host.home, note.id, _base(note)).strip()
+        meant = "interrupted" if "p" in each.parts else each.parts
+        said = script(host, ASIDE, host.home, note.id, _base(note), each.text, meant).strip()
         step("purge_aside")
         if said == "gone":
             raise NotFound(f"{note.name or note.id} is no longer in the trash")
+        if said == "again":
+            raise Refused(f"{note.name or note.id} was destroyed again; it was kept")
         if said == "living":
             raise Refused(f"{note.name or note.id} is back, or half-way back; it was kept")
         if said == "purge":

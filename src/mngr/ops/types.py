@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from mngr.errors import MissingProgram, Refused, UsageError, nearest
-from mngr.ops.limits import require_meter
-from mngr.ops.watcher import Limits
 from mngr.struct import Struct
 
 TYPE_CHECKING = False
@@ -190,6 +188,10 @@ def settled(
         env = {**kind.env, **request.env}
         request = request.replace(type=kind.type, args=kind.argv, env=env)
         remarks = (remark,)
-    limits = Limits(max_cost=request.max_cost, max_tokens=request.max_tokens)
-    require_meter(world, request.type or "command", limits)
+    if request.max_cost is not None or request.max_tokens is not None:
+        from mngr.ops.limits import require_meter
+        from mngr.ops.watcher import Limits
+
+        limits = Limits(max_cost=request.max_cost, max_tokens=request.max_tokens)
+        require_meter(world, request.type or "command", limits)
     return request, remarks

@@ -6,12 +6,10 @@ each second, which costs one fork, and meters the conversation only when that ha
 
 from __future__ import annotations
 
-import math
 import os
 
 from mngr import tmux_scripts
 from mngr.errors import MngrError
-from mngr.ops.prices import Prices
 from mngr.quoting import quote
 from mngr.records import AgentRecord, agent_dir
 from mngr.struct import Struct
@@ -55,6 +53,8 @@ class Limits(Struct):
         """What the watcher reads: whole seconds, and how they are called."""
         lines = []
         if self.timeout is not None:
+            import math
+
             lines.append(f"timeout {max(1, math.ceil(self.timeout))} {self.timeout:g}")
         if self.max_cost is not None:
             lines.append(f"max_cost {self.max_cost:.9g}")
@@ -183,6 +183,8 @@ fi"""
 
 def files(world: World, host: Host, record: AgentRecord) -> Files:
     """The script and what it reads; without limits there is nothing to put."""
+    from mngr.ops.prices import Prices
+
     folder = agent_dir(host.home, record.id)
     limits = Limits.of(record)
     grace = max(1, round(world.config.seconds("stop.grace")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mngr import git, git_transfer
-from mngr.errors import Refused, Taken, UsageError
+from mngr.errors import MngrError, Refused, Taken, UsageError
 from mngr.git import Repo
 from mngr.hosts import spawn
 from mngr.locks import Lock
@@ -160,11 +160,12 @@ def _plan_branch(
 ) -> Plan:
     base, new, explicit = parse_branch(branch, name)
     repo = origin.repo
-    carries = include_dirty or bool(origin.carried or origin.overlay)
     commit = git.commit_of(repo, base) if base else checkout.head
     if commit is None:
         raise UsageError(f"--branch: {base!r} is not a commit or branch in {checkout.top}")
-    if carries and commit != checkout.head:
+    if commit != checkout.head and not (origin.carried or origin.overlay):
+        include_dirty = include_dirty and bool(git.changes(repo))
+    if commit != checkout.head and (include_dirty or origin.carried or origin.overlay):
         raise UsageError(
             "uncommitted changes need the current commit as base", "drop BASE in --branch"
         )
@@ -198,7 +199,7 @@ def parse_branch(text: str, name: str) -> tuple[str, str, bool]:
 
 
 def _refuse_dirty(repo: Repo) -> None:
-    dirty = git.changes(repo)
+    dirty = git.uncommitted(repo)
     if dirty:
         raise Refused(
             f"{repo.path} has uncommitted changes: {summary(list(map(str, dirty)))}",
@@ -236,16 +237,15 @@ def _make_worktree(host: Host, controller_home: str, plan: Plan) -> Plan:
     repo = plan.origin.repo.replace(run=run)
     # Ref and worktree updates race between processes; launches need not wait for each other.
     with Lock(controller_home, "repo", plan.repository):
-        branch = _free_branch(repo, plan) if plan.made_branch else plan.branch
+        branch = _made_branch(repo, plan) if plan.made_branch else plan.branch
         if not plan.made_branch and (holder := git.worktree_of_branch(repo, branch)):
             raise Taken(f"the branch {branch!r} is checked out in {holder}")
-        git.add_worktree(
-            repo,
-            plan.work_dir,
-            commit=plan.base_commit,
-            new_branch=branch if plan.made_branch else "",
-            branch=branch,
-        )
+        try:
+            git.add_worktree(repo, plan.work_dir, branch)
+        except MngrError:  # a full disk, say: git removes the worktree
+            if plan.made_branch:
+                git.drop_branch(repo, branch, plan.base_commit)
+            raise
     if plan.origin.overlay:
         git_transfer.lay_over(Repo(run=run, path=plan.work_dir), plan.origin.overlay)
     remarks = mirror.submodules(host, controller_home, _borrowed(plan, branch))
@@ -263,6 +263,7 @@ def _borrowed(plan: Plan, branch: str) -> mirror.Borrowed:
         upstream=checkout.branch if checkout else "",
         work_dir=plan.work_dir,
         agent_id=plan.agent_id,
+        modules=checkout is None or checkout.modules or checkout.head != plan.base_commit,
     )
 
 
@@ -272,6 +273,15 @@ def _make_clone(host: Host, controller_home: str, plan: Plan) -> Plan:
     branch = _free_branch(repo, plan) if plan.made_branch else plan.branch
     remarks = mirror.make(host, controller_home, _borrowed(plan, branch))
     return plan.replace(branch=branch, remarks=tuple(remarks))
+
+
+def _made_branch(repo: Repo, plan: Plan) -> str:
+    """Most names are free: to look first would cost two more processes."""
+    if git.make_branch(repo, plan.branch, plan.base_commit):
+        return plan.branch
+    branch = _free_branch(repo, plan)
+    repo.git("branch", "--no-track", branch, plan.base_commit)
+    return branch
 
 
 def _free_branch(repo: Repo, plan: Plan) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 from mngr.errors import MngrError, NotFound, UsageError, nearest
 from mngr.hosts.base import HostReading
 from mngr.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mngr.agents.base import AgentType
     from mngr.config import Config
-    from mngr.hosts.base import Host, Provider
+    from mngr.hosts.base import Host, HostRef, Provider
     from mngr.plugins import Registry
     from mngr.records import AgentRecord
     from mngr.struct import Json
@@ -33,6 +35,8 @@ class World:
         self.registry = registry
         self.home = config.home
         self.problems: list[HostProblem] = []
+        self.asks: Callable[[str], bool] | None = None
+        """Puts a question to a person; none where nobody could answer."""
         self.silent: dict[str, str] = {}
         """Hosts that did not answer when they were last asked, by id, and why."""
         self._hosts: list[Host] | None = None
@@ -42,14 +46,20 @@ class World:
         """Every host of every provider; a provider that fails is a footnote."""
         if self._hosts is None:
             found: list[Host] = []
-            for name in self.registry.names("provider"):
+            for name in filter(self._used, self.registry.names("provider")):
                 try:
-                    found += self._provider(name).hosts()
+                    found += self.provider(name).hosts()
                 except Exception as error:  # a plugin's provider can raise anything
                     self.note(name, error)
                     found += self._remembered(name, error)
             self._hosts = found  # at once: another thread must not see half of them
         return self._hosts
+
+    def _used(self, provider: str) -> bool:
+        """Whether it can have hosts: loading those that cannot would slow down every command."""
+        noted = os.path.join(self.home, "hosts", provider)
+        named = provider not in self.registry.noted or self.config.table(f"providers.{provider}")
+        return bool(named) or os.path.isdir(noted)
 
     def _remembered(self, provider: str, error: Exception) -> list[Host]:
         """The hosts a provider had that cannot be asked: their agents are not gone."""
@@ -57,23 +67,56 @@ class World:
 
         return remembered.hosts(self.home, provider, _told(error))
 
-    def _provider(self, name: str) -> Provider:
+    def add(self, host: Host) -> None:
+        """A host that was found or made just now."""
+        self.hosts().append(host)  # in one step: several threads may make hosts
+
+    def drop(self, ref: HostRef) -> None:
+        """A host that is gone."""
+        self._hosts = [host for host in self.hosts() if host.ref != ref]
+
+    def provider(self, name: str) -> Provider:
         provider: Provider = self.registry.load("provider", name)(self.config)  # type: ignore[operator]
         return provider
 
     def host(self, name: str = "", provider: str = "") -> Host:
         """The one host meant: the first of the provider unless named; the local one by default."""
+        providers = self.registry.names("provider")
+        if provider and provider not in providers:
+            if not name:
+                near = nearest(provider, providers)
+                hint = f"did you mean {near!r}?" if near else f"there are {', '.join(providers)}"
+                raise NotFound(f"unknown provider {provider!r}", hint)
+            name, provider = f"{name}.{provider}", ""  # box.example.com has no provider in it
         matches = [
             host
             for host in self.hosts()
             if name in ("", host.ref.name, host.ref.id)
             and (provider or ("local" if not name else host.ref.provider)) == host.ref.provider
         ]
+        if not matches and name and (found := self._found(name, provider)):
+            matches = [found]
         if not matches:
             known = [f"{host.ref.name}.{host.ref.provider}" for host in self.hosts()]
             wanted = f"{name}.{provider}" if provider else name
             raise NotFound(f"no host {wanted!r}", f"known hosts: {', '.join(known)}")
+        meet = getattr(matches[0], "meet", None)
+        if meet is not None:
+            meet(self.asks)
         return matches[0]
+
+    def _found(self, name: str, provider: str) -> Host | None:
+        """A host that was never used here, if a provider knows how to reach it."""
+        for each in [provider] if provider else self.registry.names("provider"):
+            find = getattr(self.provider(each), "find", None)
+            if find is not None:
+                try:
+                    host: Host = find(name)
+                    self.add(host)
+                    return host
+                except NotFound:
+                    continue
+        return None
 
     def agent_type(self, name: str) -> AgentType:
         if name not in self._types:
@@ -85,22 +128,31 @@ class World:
             self._types[name] = self.registry.load("agent_type", name)()  # type: ignore[operator]
         return self._types[name]
 
-    def readings(self, ids: Sequence[str] | None = None) -> list[tuple[Host, HostReading]]:
+    def readings(
+        self, ids: Sequence[str] | None = None, hosts: Sequence[Host] | None = None
+    ) -> list[tuple[Host, HostReading]]:
         """Every host's one answer. A silent host is a footnote, and its reading says why."""
-        found = []
-        for host in self.hosts():
-            try:
-                reading = host.read(ids)
-            except Exception as error:
-                if not isinstance(error, MngrError) and host.ref.provider == "local":
-                    raise
-                self.note(host.ref.name, error)
-                reading = HostReading(host=host.ref, now=0.0, agents=(), error=_told(error))
+        hosts = self.hosts() if hosts is None else hosts
+        if len(hosts) == 1:
+            found = [self.reading(hosts[0], ids)]
+        else:
+            from mngr.ops import together
+
+            found = together.readings(self, hosts, ids)
+        for host, reading in zip(hosts, found, strict=True):
             self.silent.pop(host.ref.id, "")
             if reading.error:
                 self.silent[host.ref.id] = reading.error
-            found.append((host, reading))
-        return found
+        return list(zip(hosts, found, strict=True))
+
+    def reading(self, host: Host, ids: Sequence[str] | None) -> HostReading:
+        try:
+            return host.read(ids)
+        except Exception as error:
+            if not isinstance(error, MngrError) and host.capabilities.same_kernel:
+                raise  # a bug of ours, not the silence of another machine
+            self.note(host.ref.name, error)
+            return HostReading(host=host.ref, now=0.0, agents=(), error=_told(error))
 
     def note(self, who: str, error: Exception) -> None:
         """A footnote, once however many agents give cause for it."""

@@ -61,7 +61,7 @@ def garage(project: str, base: Path, file: str, old: str, new: str) -> Garage:
         pytest.param(*FEW[0], id="arithmetic", marks=pytest.mark.soak),  # a minute by itself
         pytest.param(*FEW[1], id="method", marks=pytest.mark.soak),
         pytest.param(*FEW[2], id="text", marks=pytest.mark.soak),
-        pytest.param(*FEW[3], id="everywhere"),
+        pytest.param(*FEW[3], id="everywhere", marks=pytest.mark.soak),
     ],
 )
 def test_a_wrong_token_is_found_and_put_right(

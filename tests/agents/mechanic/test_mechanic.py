@@ -181,6 +181,7 @@ def test_it_asks_which_test_is_meant_and_takes_a_line_for_an_answer(garage: Gara
     assert json.loads((garage.state / "outcome.json").read_text())["blocked"] is not None
 
 
+@pytest.mark.soak
 def test_code_that_tests_import_is_repaired_as_well(tmp_path: Path) -> None:
     """Scope: no commands are run; what is collected holds the code under repair."""
     root = tmp_path / "calc"
@@ -194,6 +195,7 @@ def test_code_that_tests_import_is_repaired_as_well(tmp_path: Path) -> None:
     assert garage.diff() == ["-        if value < best:", "+        if value > best:"]
 
 
+@pytest.mark.soak
 def test_what_leaves_another_test_of_the_line_failing_gives_way_to_better(tmp_path: Path) -> None:
     """`and` for `or` would satisfy the one test, and refuse nothing any more."""
     root = tmp_path / "project"
@@ -213,6 +215,7 @@ def test_what_leaves_another_test_of_the_line_failing_gives_way_to_better(tmp_pa
     assert garage.passing(), garage.output
 
 
+@pytest.mark.soak
 def test_a_test_command_is_used_as_given(tmp_path: Path) -> None:
     root = tmp_path / "calc"
     root.mkdir()

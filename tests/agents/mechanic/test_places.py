@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mngr.agents.mechanic.program import reports, task
-from mngr.agents.mechanic.program.clock import share
+from mngr.agents.mechanic.program.clock import Clock, share
+from mngr.agents.mechanic.program.lab import Lab
 from mngr.agents.mechanic.program.localise import preferred
 from mngr.agents.mechanic.program.probe.mechanic_places import place
+from mngr.agents.mechanic.program.search import Knowledge, Search
+from mngr.agents.mechanic.program.source import Edit, Source
+from tests.agents.mechanic.defects import PROBE
 from tests.agents.mechanic.garage import Garage
 
 CALC = """\
@@ -114,11 +120,54 @@ def test_lines_that_the_prompt_calls_suspicious_come_first() -> None:
     args = task.parser().parse_args([])
     wanted = task.from_arguments(args, prompt)
     assert wanted.suspects == (("src/a b.py", 12, 0.91), ("src/a b.py", 13, 0.91), ("c.py", 3, 1.0))
+    assert wanted.unused == {("c.py", 3)}
     told = {(path, line): score for path, line, score in wanted.suspects}
     scores = preferred({("c.py", 3): 0.5, ("c.py", 4): 0.6}, told)
     assert max(scores, key=lambda each: scores[each]) == ("c.py", 3)
     assert scores["c.py", 4] == 0.3
     assert preferred({("c.py", 4): 0.6}, {}) == {("c.py", 4): 0.6}
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    """Tests that import what is repaired, so that each request collects anew."""
+    root = tmp_path / "project"
+    (root / "tests").mkdir(parents=True)
+    (root / "calc.py").write_text("ONE = 1\n")
+    source = "from calc import ONE\n\n\ndef test_{}():\n    assert ONE == 1\n"
+    for name in ("one", "other"):
+        (root / f"tests/test_{name}.py").write_text(source.format(name))
+    (tmp_path / "lab").mkdir()
+    made = Lab(str(root), str(tmp_path / "lab"), str(PROBE), sys.executable, [])
+    yield made
+    made.discard()
+
+
+ONE, OTHER = "tests/test_one.py::test_one", "tests/test_other.py::test_other"
+
+
+def test_a_test_that_is_not_found_does_not_hide_the_others(lab: Lab) -> None:
+    """As where parameters come from a set: their ids are others in each process."""
+    gone = "tests/test_one.py::test_one[3]"
+    run = lab.run([OTHER, gone, ONE], seconds=60)
+    assert list(run.results) == [OTHER, ONE] and not run.failed
+    search = Search([lab], Knowledge(ONE, 0.1), Clock(60.0))
+    search.sources = {"calc.py": Source("calc.py", lab.read("calc.py"))}
+    assert search._objection(lab, [OTHER, gone]) == ""
+    lab.write("calc.py", "ONE = 2\n")
+    assert search._objection(lab, [gone, OTHER]) == f"breaks {OTHER}"
+    lab.write("calc.py", "import os\n\nos._exit(0)\n")
+    assert search._objection(lab, [OTHER, gone]) == f"{OTHER} does not run to its end"
+
+
+@pytest.mark.parametrize(("line", "concerned"), [(1, ["t.py::other"]), (2, [])])
+def test_a_change_of_a_line_that_no_passing_test_runs_breaks_none(
+    line: int, concerned: list[str]
+) -> None:
+    known = Knowledge("t.py::mine", 0.1, unknown=["t.py::other"], unused=frozenset([("c.py", 2)]))
+    search = Search([], known, Clock(1.0))
+    search.sources = {"c.py": Source("c.py", "a = 1\nb = 2\n")}
+    assert search._concerned(Edit("c.py", 0, 0, "x", "kind", 0.5, line)) == concerned
 
 
 @pytest.mark.parametrize(("load", "part"), [(0.0, 1.0), (1.0, 1.0), (4.0, 0.5), (400.0, 0.1)])

@@ -49,11 +49,12 @@ BUGS = [
         'text = (sys.stdin.read() if args.text == ["-"] else " ".join(args.text)).strip()',
         'text = "".join(reversed(" ".join(args.text).strip()))',
     ),
-    (
+    pytest.param(
         "tests/test_getting_started.py::test_words_without_quotes_become_one_note",
         CLI,
         "note = notes.Note(notes.next_number(kept), text, day,",
         'note = notes.Note(notes.next_number(kept), text.replace("tap", "call"), day,',
+        marks=pytest.mark.soak,
     ),
 ]
 

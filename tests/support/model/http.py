@@ -45,7 +45,7 @@ class Listener:
 
     def __init__(self, model: ModelServer, port: int = 0) -> None:
         handler = type("Bound", (Exchange,), {"model": model})
-        self.http = Server(("127.0.0.1", port), handler)
+        self.http = Server((model.address, port), handler)
         self.port = int(self.http.server_address[1])
         self.thread = threading.Thread(
             target=self.http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True

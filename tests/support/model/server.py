@@ -18,7 +18,8 @@ from tests.support.model.scenario import Rule, Script, Step, Usage
 class ModelServer:
     """A scripted model; see the package's docstring."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str = "127.0.0.1") -> None:
+        self.address = address
         self.script = Script()
         self.requests: list[Request] = []
         self.lock = threading.Lock()
@@ -92,7 +93,7 @@ class ModelServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.address}:{self.port}"
 
     def environment(self, program: str, *, plan: bool = False) -> dict[str, str]:
         return clients.environment(program, self.url, plan)

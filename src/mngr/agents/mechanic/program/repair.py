@@ -25,6 +25,7 @@ class Repair:
         self.lab, self.task, self.result, self.clock, self.base = lab, task, result, clock, base
         everything = lab.collect() or [task.test]
         self.known = Knowledge(task.test, result.seconds, unknown=[*everything], repeat=task.repeat)
+        self.known.unused = task.unused
         self.known.crash = localise.crash(result, lab.root)
         self.sources: dict[str, Source] = {}
         self.tried: set[Edit] = set()

@@ -40,6 +40,8 @@ class Knowledge:
     """Of those that fail, the ones that crash in the same place: they have the same cause."""
     failures: dict[str, str] = field(default_factory=dict)
     """What those that fail say."""
+    unused: frozenset[tuple[str, int]] = frozenset()
+    """Lines that no passing test runs."""
 
     def learn(self, results: Mapping[str, Result], traced: Coverage, root: str) -> None:
         self.passing += [test for test, each in results.items() if each.passed]
@@ -164,9 +166,12 @@ class Search:
         self.found.rejected.append(f"{shown} ({why})")
         return False
 
-    def _reaching(self, edit: Edit) -> list[str]:
+    def _lines(self, edit: Edit) -> range:
         last = edit.line + self.sources[edit.path].text[edit.start : edit.end].count("\n")
-        return self.known.coverage.covering(edit.path, range(edit.line, last + 1))
+        return range(edit.line, last + 1)
+
+    def _reaching(self, edit: Edit) -> list[str]:
+        return self.known.coverage.covering(edit.path, self._lines(edit))
 
     def _concerned(self, edit: Edit) -> list[str]:
         """Those with our cause, of the same file, that reach the line, that nobody has run yet."""
@@ -175,7 +180,8 @@ class Search:
         alike = [test for test in known.failing if test in known.alike]
         mine = [test for test in known.passing if test.partition("::")[0] == file]
         reached = [test for test in known.passing if test in reaching]
-        return list(dict.fromkeys([*alike, *mine, *reached, *known.unknown]))
+        safe = all((edit.path, line) in known.unused for line in self._lines(edit))
+        return list(dict.fromkeys([*alike, *mine, *reached, *([] if safe else known.unknown)]))
 
     def _time_to_check(self) -> float:
         return self.clock.wall(max(self.clock.budget * VERIFY_SHARE - self.clock.spent, 5))
@@ -187,8 +193,7 @@ class Search:
             run = lab.run(left, seconds=self._time_to_check(), stop=True)
             failed = run.failed
             if not failed:
-                unrun = [test for test in left if test not in run.results]
-                return f"no time to run {unrun[0]}" if unrun and run.timed_out else ""
+                return self._missing(lab, [t for t in left if t not in run.results], run.timed_out)
             again = lab.run(failed[:1], seconds=self._time_to_check())
             why = "" if again.passed(failed[:1]) else self._held_against(lab, failed[0])
             if why:
@@ -196,12 +201,21 @@ class Search:
             left = [test for test in left if test not in run.results]
         return ""
 
+    def _missing(self, lab: Lab, unrun: list[str], timed_out: bool) -> str:
+        """Of tests without a result: some never have one, as those whose ids change each time."""
+        if unrun and timed_out:
+            return f"no time to run {unrun[0]}"
+        before = self._as_they_were(lab, unrun)[0] if unrun else {}
+        lost = [test for test in unrun if test in before]
+        return f"{lost[0]} does not run to its end" if lost else ""
+
     def _held_against(self, lab: Lab, test: str) -> str:
         """Of a test that fails with an edit: perhaps it was broken all along, by something else."""
         if test in self.known.unknown:
-            before, traced = self._as_it_was(lab, test)
-            if before is None:
+            found, traced = self._as_they_were(lab, [test])
+            if test not in found:
                 return ""
+            before = found[test]
             if before.outcome != "failed":
                 return f"breaks {test}"
             self.known.learn({test: before}, traced, lab.root)
@@ -209,17 +223,17 @@ class Search:
                 return ""
         return f"leaves {test} failing" if test in self.known.alike else f"breaks {test}"
 
-    def _as_it_was(self, lab: Lab, test: str) -> "tuple[Result | None, Coverage]":
+    def _as_they_were(self, lab: Lab, tests: list[str]) -> tuple[dict[str, Result], Coverage]:
         edited = {path: lab.read(path) for path in self.sources}
         for path, source in self.sources.items():
             if edited[path] != source.text:
                 lab.write(path, source.text)
         folder = os.path.join(lab.base, f"before-{len(self.known.failing)}")
-        run = lab.run([test], seconds=self.clock.wall(30), trace=folder)
+        run = lab.run(tests, seconds=self.clock.wall(30), trace=folder)
         for path, text in edited.items():
             if text != self.sources[path].text:
                 lab.write(path, text)
-        return run.results.get(test), localise.read(folder)
+        return run.results, localise.read(folder)
 
 
 def told(result: Result) -> str:

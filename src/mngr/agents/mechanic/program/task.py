@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Optional
 
@@ -13,6 +14,7 @@ IMPROVE = re.compile(r"\b(improve|strengthen)\b", re.IGNORECASE)
 FIX = re.compile(r"\b(fix|repair)\b", re.IGNORECASE)
 
 SUSPECT = re.compile(r"^\s*([01]\.\d+)  (\S.*?):([\d,-]+)  run by ", re.MULTILINE)
+UNUSED = re.compile(r"^\s*[01]\.\d+  (\S.*?):([\d,-]+)  run by \d+ failing and 0 ", re.MULTILINE)
 
 LONGEST = 10_000
 
@@ -38,6 +40,8 @@ class Task:
     """How often a test has to pass before it is believed."""
     suspects: tuple[tuple[str, int, float], ...] = ()
     """Lines that whoever gave the task found suspicious: path, line, how much."""
+    unused: frozenset[tuple[str, int]] = frozenset()
+    """Of these lines, those that no passing test runs: a change there breaks none."""
     jobs: int = 0
     """Tests at the same time; 0: as many as there are idle cores."""
 
@@ -75,6 +79,7 @@ def from_arguments(args: argparse.Namespace, prompt: str) -> Task:
         repeat=max(1, args.repeat),
         jobs=args.jobs,
         suspects=suspicious_lines(prompt),
+        unused=unused_lines(prompt),
     )
 
 
@@ -88,9 +93,19 @@ def suspicious_lines(text: str) -> tuple[tuple[str, int, float], ...]:
     return tuple(
         (path, line, float(score))
         for score, path, lines in SUSPECT.findall(text)
-        for part in lines.split(",")
-        for line in _range(part)
+        for line in _lines(lines)
     )
+
+
+def unused_lines(text: str) -> frozenset[tuple[str, int]]:
+    found = UNUSED.findall(text)
+    return frozenset((path, line) for path, lines in found for line in _lines(lines))
+
+
+def _lines(text: str) -> Iterator[int]:
+    """`1-3,7`"""
+    for part in text.split(","):
+        yield from _range(part)
 
 
 def _range(text: str) -> range:

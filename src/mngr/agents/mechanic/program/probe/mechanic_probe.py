@@ -119,9 +119,28 @@ def pytest_load_initial_conftests(args: list[str]) -> None:
     if EARLY and "MECHANIC_SOCKET" in os.environ:
         request = _served([])
         _begin(request)
-        args[:] = [word for word in args if word != PLACE] + request["tests"]
+        # Files, not tests: one id that pytest does not find would end the whole session. A single
+        # test, as most requests have, is found sooner by its id.
+        tests = request["tests"]
+        files = dict.fromkeys(test.partition("::")[0] for test in tests)
+        places = tests if len(tests) == 1 else list(files)
+        args[:] = [word for word in args if word != PLACE] + places
+        _wanted.extend(tests)
         if request["stop"]:
             args.append("-x")
+
+
+_wanted: list[str] = []
+"""In a fork that collects by itself: the tests to run, in this order; none: all."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if _wanted:
+        wanted = set(_wanted)
+        places = {test: at for at, test in enumerate(_wanted)}
+        items[:] = [item for item in items if _chosen(item.nodeid, wanted)]
+        items.sort(key=lambda item: places.get(item.nodeid, 0))
 
 
 def _served(tests: list[str]) -> dict[str, Any]:

@@ -1,0 +1,93 @@
+"""Hosts behind ssh, against raw ssh over a connection that is open already."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from benchmarks.measure import Row, interleaved, once, ratio
+from mngr.hosts.ssh import SshHost
+from tests.support.cli import Cli
+from tests.support.lab.machines import lab, why_not
+from tests.support.places import hang_up, reaching
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from benchmarks.run import Bench
+
+PROGRAM = ("--no-connect", "--", "sleep", "10000")
+
+
+def rows(bench: Bench) -> list[Row]:
+    """None where this machine cannot have such hosts."""
+    if why_not():
+        return []
+    hosts = 3 if bench.rounds < 21 else 10
+    base = Path(tempfile.mkdtemp(prefix="mngr-bench-"))
+    with lab(base / "lab") as made:
+        made.start(hosts)
+        cli = reaching(made, base / "cli")
+        try:
+            return [*_rows(cli, bench.rounds, hosts)]
+        finally:
+            hang_up(cli)
+            shutil.rmtree(base, ignore_errors=True)
+
+
+def _rows(cli: Cli, rounds: int, hosts: int) -> list[Row]:
+    config = cli.env["MNGR__PROVIDERS__SSH__CONFIG"]
+    host = SshHost("box1", str(cli.controller_home), config)
+
+    def raw(argv: Sequence[str]) -> float:
+        return once([*cli.within, *host.argv(argv)], cli.env, str(cli.repo))
+
+    def mngr(*words: str) -> float:
+        return once(cli.argv(*words), cli.env, str(cli.repo))
+
+    _fill(cli, hosts)
+    count, commit = iter(range(10_000)), cli.git("rev-parse", "HEAD")
+    listed, true = interleaved(rounds, lambda: mngr("list"), lambda: raw(["true"]))
+    ran, command = interleaved(
+        rounds,
+        lambda: mngr("exec", "a0@box1", "--", "git", "--version"),
+        lambda: raw(["git", "--version"]),
+    )
+    created, sequence = interleaved(
+        max(5, rounds // 3),
+        lambda: mngr("create", f"new-{next(count)}@box1", *PROGRAM),
+        lambda: _sequence(raw, next(count), commit),
+    )
+    many = f"list, {hosts} ssh hosts, {hosts * 10} agents / ssh true"
+    return [
+        ratio(many, listed, true, 3),
+        ratio("exec on an ssh host / raw ssh", ran, command, 2),
+        ratio("create on an ssh host / raw commands", created, sequence, 2.5),
+    ]
+
+
+def _fill(cli: Cli, hosts: int) -> None:
+    lines = [
+        f'{{"name":"a{n}@box{box}","args":["sleep","10000"]}}\n'
+        for box in range(1, hosts + 1)
+        for n in range(10)
+    ]
+    cli("create", "--batch", "-", input="".join(lines), timeout=600).ok()
+
+
+def _sequence(raw: Callable[[Sequence[str]], float], number: int, commit: str) -> float:
+    """What any tool must do there: look whether the name is free, clone, write a launcher, start
+    it, and look whether it runs. The commits are there already."""
+    folder = f"raw-{number}"
+    mirror = "$(ls -d .mngr/mirrors/* | head -n 1)"
+    tmux = f"tmux -L raw new-session -d -s {folder} -c {folder} sh $PWD/{folder}.sh"
+    commands = (
+        f"test ! -e {folder}",
+        f"git clone -q --shared {mirror} {folder}; git -C {folder} checkout -qb {folder} {commit}",
+        f"echo 'exec sleep 10000' > {folder}.sh",
+        tmux,
+        f"tmux -L raw list-panes -t {folder}",
+    )
+    return sum(raw(["sh", "-c", each]) for each in commands)

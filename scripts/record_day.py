@@ -1,0 +1,280 @@
+"""A day's work with mngr as a picture: the README shows what `make docs` records here.
+
+    scripts/record_day.py docs/day.svg           records in a real terminal of 80 columns
+    scripts/record_day.py --check docs/day.svg   runs the same commands without one, and compares
+
+The picture holds its own text as a description, so that a check needs no terminal. Everything that
+differs from run to run (names of folders, hashes, ages) is replaced by text of the same width.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from terminal_svg import Frame, svg, text_of
+
+WIDTH, HEIGHT = 80, 24
+HOME = "/home/you"
+PATIENCE = 120.0
+SHELL = "env 'PS1=$ ' sh"
+"""tmux runs it by another shell, which has a prompt of its own."""
+
+PROJECT = {
+    "shop.py": "def total(prices):\n    amount = 0\n    for price in prices:\n"
+    "        amount -= price\n    return amount\n",
+    "tests/test_shop.py": "from shop import total\n\n\ndef test_total():\n"
+    "    assert total([2, 3]) == 5\n",
+    "release": "#!/bin/sh\necho 'Which version is this?'\nread version\n"
+    'echo "Version $version" > NOTES.md\necho "Wrote NOTES.md for $version."\nexec sleep 1000\n',
+}
+
+# Each scene begins on an empty screen. What is waited for is not shown: a day has time.
+SCENES: list[list[tuple[str, str]]] = [
+    [
+        ("# three agents, each on a branch of its own", ""),
+        ("mngr create fix mechanic -m 'fix tests/test_shop.py::test_total'", ""),
+        ("mngr create suite -- python3 -m pytest -q", "mngr wait suite --timeout 2m"),
+        ("mngr create notes -- ./release", "mngr wait fix --timeout 2m"),
+    ],
+    [
+        ("# what became of them?", ""),
+        ("mngr list", ""),
+        ("mngr logs notes", ""),
+        ("mngr message notes -m 2.1", "until mngr exec notes 'test -s NOTES.md'; do :; done"),
+    ],
+    [
+        ("# one repaired the bug: read it, and take it", ""),
+        ("mngr diff fix", ""),
+        ("mngr merge fix", ""),
+    ],
+    [
+        ("# destroying is no loss: uncommitted files come back, too", ""),
+        ("mngr destroy suite notes --force", ""),
+        ("mngr restore notes", ""),
+        ("mngr exec notes 'cat NOTES.md'", ""),
+        ("mngr list", ""),
+    ],
+]
+
+
+class Day:
+    """A home and a project that nothing else knows, with a path as long as the one shown."""
+
+    def __init__(self) -> None:
+        self.home = _folder()
+        self.work = self.home / "shop"
+        root = Path(__file__).parents[1]
+        self.env = {
+            "HOME": str(self.home),
+            "PATH": f"{root}/.venv/bin:/usr/local/bin:/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "TERM": "xterm-256color",
+            "MNGR__COMMANDS__CREATE__CONNECT": "false",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "GIT_CONFIG_NOSYSTEM": "1",
+        }
+        for name, text in PROJECT.items():
+            path = self.work / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        (self.work / "release").chmod(0o755)
+        (self.home / ".gitconfig").write_text("[user]\nname = You\nemail = you@example.com\n")
+        for words in ("init -q -b main", "add -A", "commit -qm Begin"):
+            self.run(f"git {words}")
+
+    def run(self, command: str) -> str:
+        """What a shell shows of it; the exit code is part of the story, not checked."""
+        done = subprocess.run(
+            ["sh", "-c", command], cwd=self.work, env=self.env, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=2 * PATIENCE,
+            check=False,
+        )  # fmt: skip
+        return done.stdout
+
+    def close(self) -> None:
+        """End the agents and their tmux server, and remove the home."""
+        from mngr import tmux
+
+        self.run("mngr stop --all --quiet")
+        socket = tmux.socket_path(str(self.home / ".mngr"), os.getuid())
+        subprocess.run(["tmux", "-S", socket, "kill-server"], capture_output=True, check=False)
+        Path(socket).unlink(missing_ok=True)
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+def _folder() -> Path:
+    """Of the length of HOME, so that replacing it moves nothing."""
+    while True:
+        stem = os.urandom(4).hex()[: len(HOME) - len("/tmp/d")]
+        try:
+            made = Path(f"/tmp/d{stem}")
+            made.mkdir(mode=0o700)
+            return made
+        except FileExistsError:
+            continue
+
+
+# what differs from run to run
+
+
+HASH = re.compile(r"(?<![\w-])(?=[a-f]*\d)[0-9a-f]{7,40}(?![\w])|(?<=-)(?=[a-f]*\d)[0-9a-f]{8}\b")
+AGE = re.compile(r"(?<= )\d{1,2}[smh] {2,3}(?=\S)")
+DIGITS = "3f2a91c07be4d586" * 3
+
+
+def masked(text: str, home: Path, known: dict[str, str]) -> str:
+    """The text with `home`, hashes and ages replaced by others of the same width."""
+
+    def alias(found: re.Match[str]) -> str:
+        shift = 5 * (len(known) + 1) % 16
+        short = found[0][:7]
+        known.setdefault(short, DIGITS[shift:] + DIGITS[:shift])
+        return known[short][: len(found[0])]
+
+    text = text.replace(str(home), HOME)
+    return AGE.sub(lambda found: "4s".ljust(len(found[0])), HASH.sub(alias, text))
+
+
+# the same day, twice
+
+
+def replayed(day: Day) -> str:
+    """The transcript without a terminal."""
+    known: dict[str, str] = {}
+    lines = []
+    for scene in SCENES:
+        for command, wait in scene:
+            lines.append(f"$ {command}")
+            if not command.startswith("#"):
+                lines += masked(day.run(command), day.home, known).splitlines()
+            if wait:
+                day.run(wait)
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+class Terminal:
+    """A shell in a tmux server of its own."""
+
+    def __init__(self, day: Day) -> None:
+        self.day = day
+        self.socket = str(day.home / "screen")
+        self.prompts = 1
+        size = ("-x", str(WIDTH), "-y", str(HEIGHT))
+        self.tmux("-f", "/dev/null", "new-session", "-d", *size, "-c", str(day.work), SHELL)
+        self.tmux("set-option", "-g", "status", "off")
+        self.tmux("resize-window", *size)
+
+    def tmux(self, *words: str) -> str:
+        done = subprocess.run(
+            ["tmux", "-u", "-S", self.socket, *words],
+            env=self.day.env, capture_output=True, check=False,
+        )  # fmt: skip
+        return done.stdout.decode()
+
+    def type(self, command: str) -> None:
+        self.prompts += 1
+        self.tmux("send-keys", "-l", command)
+        self.tmux("send-keys", "Enter")
+        self._settle(command)
+
+    def _settle(self, command: str) -> None:
+        """Until there is one more prompt, below everything else."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            lines = [line.rstrip() for line in self.tmux("capture-pane", "-p").splitlines()]
+            shown = [line for line in lines if line]
+            prompts = [line for line in shown if line == "$" or line.startswith("$ ")]
+            if shown[-1:] == ["$"] and len(prompts) == self.prompts:
+                return
+            time.sleep(0.05)
+        raise SystemExit(f"record_day: no prompt after {command!r}:\n{self.frame()}")
+
+    def frame(self) -> str:
+        return self.tmux("capture-pane", "-p", "-e")
+
+    def clear(self) -> None:
+        """A new shell on an empty screen: `clear` could be typed and not be run yet."""
+        self.prompts = 1
+        self.tmux("respawn-pane", "-k", "-c", str(self.day.work), SHELL)
+        self._settle("")
+
+    def close(self) -> None:
+        self.tmux("kill-server")
+
+
+def recorded(day: Day) -> tuple[list[Frame], str]:
+    """A frame for each command, and the transcript; a wrapped line is an error."""
+    terminal = Terminal(day)
+    known: dict[str, str] = {}
+    frames: list[Frame] = []
+    lines: list[str] = []
+    try:
+        for scene in SCENES:
+            terminal.clear()
+            for command, wait in scene:
+                terminal.type(command)
+                if not command.startswith("#"):
+                    frames.append(Frame(masked(terminal.frame(), day.home, known)))
+                if wait:
+                    day.run(wait)
+            shown = terminal.tmux("capture-pane", "-p", "-J")
+            wide = [line for line in shown.splitlines() if len(line.rstrip()) > WIDTH]
+            if wide:
+                raise SystemExit(f"record_day: wider than {WIDTH} columns: {wide[0]}")
+            lines += text_of(frames[-1]).splitlines()[:-1]
+    finally:
+        terminal.close()
+    return frames, "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def check(path: Path) -> int:
+    day = Day()
+    try:
+        now = replayed(day)
+    finally:
+        day.close()
+    found = re.search(r"<desc>(.*?)</desc>", path.read_text(), re.DOTALL)
+    from html import unescape
+
+    before = unescape(found[1]).strip() if found else ""
+    if now == before:
+        return 0
+    import difflib
+
+    for line in difflib.unified_diff(before.splitlines(), now.splitlines(), str(path), "now"):
+        print(line.rstrip())
+    print(f"{path} is stale; run `make docs`")
+    return 1
+
+
+def main(words: list[str]) -> int:
+    if words[:1] == ["--check"] and len(words) == 2:
+        return check(Path(words[1]))
+    if len(words) != 1 or words[0].startswith("-"):
+        print(__doc__, file=sys.stderr)
+        return 2
+    day = Day()
+    try:
+        frames, text = recorded(day)
+    finally:
+        day.close()
+    path = Path(words[0])
+    picture = svg(frames, WIDTH, HEIGHT, "A day's work with mngr", text)
+    if not path.exists() or path.read_text() != picture:
+        path.write_text(picture)
+        print(f"{path} written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,107 @@
+"""Anthropic's Claude Code, with a configuration folder of its own in the agent's state directory.
+
+So the user's own sessions never see mngr's hooks, and the conversation goes wherever the agent
+goes: into the trash and back, or along with a clone.
+"""
+
+from __future__ import annotations
+
+from mngr.agents.base import AgentType
+from mngr.agents.claude import log
+from mngr.agents.claude import state as claude_state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mngr.agents.base import Delivery, Launch, LaunchContext, Login, Receipt, Tokens, Turn
+    from mngr.state import Evidence, Signals
+
+NOT_A_YES = ("AskUserQuestion", "ExitPlanMode")
+"""Questions whose first choice is more than a yes."""
+
+
+class ClaudeAgent(AgentType):
+    name = "claude"
+    program = "claude"
+    install = "npm install -g @anthropic-ai/claude-code"
+    forks = True
+    headless = "claude -p"
+    # Not CLAUDE_CODE_*: a Claude that runs mngr has marks of its own session among those.
+    environment = (
+        "ANTHROPIC_*",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CODE_USE_*",
+        "CLAUDE_CODE_SKIP_*",
+        "CLAUDE_CODE_MAX_*",
+        "CLAUDE_CODE_DISABLE_*",
+        "CLAUDE_CODE_ENABLE_*",
+        "CLAUDE_CODE_SUBAGENT_MODEL",
+        "CLAUDE_CODE_EFFORT_LEVEL",
+        "MAX_THINKING_TOKENS",
+        "DISABLE_AUTOUPDATER",
+        "DISABLE_TELEMETRY",
+        "DISABLE_ERROR_REPORTING",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "NODE_EXTRA_CA_CERTS",
+        "SSL_CERT_FILE",
+    )
+    conversation = log.FILES
+    # Escape puts a prompt back that was not begun with, and somebody may have left a draft. Each
+    # Ctrl-U takes a line away, and Ctrl-Y brings them back; Backspace leaves the mode in which a
+    # message would be a shell command.
+    clear_keys = ("C-u",) * 20 + ("BSpace",)
+
+    def login(self, env: Mapping[str, str]) -> Login | None:
+        from mngr.agents import logins
+
+        return logins.claude(env)
+
+    def prepare(self, context: LaunchContext) -> Launch:
+        from mngr.agents.claude import launch  # a listing has no use for it
+
+        return launch.first(context)
+
+    def resume(self, context: LaunchContext) -> Launch:
+        from mngr.agents.claude import launch
+
+        return launch.again(context)
+
+    def signals(self, evidence: Evidence) -> Signals:
+        return claude_state.read(evidence)
+
+    def ready(self, evidence: Evidence) -> bool:
+        return "SessionStart" in evidence.this_signals
+
+    def typed(self, text: str) -> str:
+        """A backslash before Enter would mean: no, only a new line."""
+        return f"{text} " if text.endswith("\\") else text
+
+    def evidence(self, delivery: Delivery) -> Receipt:
+        from mngr.agents.claude import delivery as claude_delivery
+
+        return claude_delivery.receipt(delivery)
+
+    def transcript(self, files: Mapping[str, bytes]) -> list[Turn]:
+        return log.transcript(files)
+
+    def usage(self, files: Mapping[str, bytes]) -> dict[str, Tokens]:
+        return log.usage(files)
+
+    def meter(self) -> str:
+        return log.METER
+
+    def answer(self, evidence: Evidence, allow: bool) -> tuple[str, ...]:
+        """Escape refuses anything. The first choice is yes only where a tool asks plainly."""
+        now = claude_state.status(evidence)
+        asked = claude_state.request(evidence, now)
+        if not allow:
+            return ("Escape",)
+        if asked is None or asked.input.get("tool_name") in NOT_A_YES:
+            return ()
+        return ("1",)

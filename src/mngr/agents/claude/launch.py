@@ -1,0 +1,162 @@
+"""How Claude is started: its words, its folder, and the conversation it goes on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+from mngr.agents import hooks
+from mngr.agents.base import PROMPT_LIMIT, Launch
+from mngr.agents.claude import home, log
+from mngr.agents.jsonl import table, text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mngr.agents.base import LaunchContext
+    from mngr.records import AgentRecord
+    from mngr.state import Evidence
+    from mngr.struct import Json
+
+HOPS = 3
+"""hook.sh, the program, perhaps a wrapper of the user's, the launcher; a Claude that the agent
+starts has the agent's own Claude and a shell in between as well."""
+
+# The links lead to what the program keeps on this process and on this conversation.
+LINKS = r"""case $1 in SessionStart)
+  path=${input#*\"transcript_path\":\"} path=${path%%\"*} path=${path##*/projects/}
+  case $path in
+    *[!A-Za-z0-9/._-]* | */*/* | *..*) ;;
+    */*.jsonl) ln -sf "claude/projects/$path" "$dir/transcript" ;;
+  esac
+  ln -sf "claude/sessions/$PPID.json" "$dir/status" ;;
+esac"""
+
+WITH_PROMPT = 'exec "$@" -- "$(cat "$0")"'
+"""For a launch that says the first prompt again: it is on the host only."""
+
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+CHOICES = {"--session-id": 1, "--resume": 1, "-r": 1, "--continue": 0, "-c": 0, "--fork-session": 0}
+"""Options about which conversation it is, and how many words each may be followed by."""
+
+
+def first(context: LaunchContext) -> Launch:
+    record, parent = context.record, newest_session(context.parent)
+    prompt = _prompt_words(record, context.prompt)
+    kept: dict[str, Json] = {"session_id": session_of(record.id)}
+    kept |= {"prompt": bool(prompt), "forks": bool(parent)}
+    files = {**home.files(context), **_every_launch(context, kept, bool(prompt))}
+    if parent:
+        files[log.PARENT] = (parent, 0o600)
+    if prompt:
+        files["prompt.txt"] = (os.fsencode(prompt[-1]), 0o600)
+    words = _beginning(context, bool(parent))
+    if any(word.partition("=")[0] in CHOICES for word in record.argv):
+        words = []  # the user's own choice
+    return Launch(
+        argv=(*program(record), *words, *record.argv, *prompt),
+        env=home.environment(context),
+        files=files,
+        took_prompt=bool(prompt),
+    )
+
+
+def again(context: LaunchContext) -> Launch:
+    """The same words, and the conversation it was in last, which `/clear` may have changed."""
+    record, tail = context.record, context.evidence.tail if context.evidence else b""
+    own, kept = session_of(record.id), _said(context.evidence, "Launch")
+    session = _last_session(context.evidence) or own
+    # The end of a long one may be a single line that is not seen whole.
+    begun = b'"type":"user"' in tail or len(tail) > 8192
+    prompt = bool(kept.get("prompt")) and (record.headless or not begun)
+    words = ["--resume", session]
+    if not begun:
+        # An id whose file exists is refused, also where nothing was said in it.
+        fresh = session == own and not tail
+        id = own if fresh else session_of(os.urandom(16).hex())
+        words = _beginning(context, bool(kept.get("forks")), id)
+    argv = (*program(record), *words, *without_choices(record.argv))
+    if prompt:
+        argv = ("sh", "-c", WITH_PROMPT, os.path.join(context.state_dir, "prompt.txt"), *argv)
+    return Launch(argv=argv, files=_every_launch(context, kept, prompt))
+
+
+def _beginning(context: LaunchContext, forks: bool, session: str = "") -> list[str]:
+    words = ["--session-id", session or session_of(context.record.id)]
+    parent = os.path.join(context.state_dir, log.PARENT)
+    return ["--resume", parent, "--fork-session", *words] if forks else words
+
+
+def program(record: AgentRecord) -> tuple[str, ...]:
+    """Without a terminal it prints its answer and ends."""
+    asked = any(word in ("-p", "--print") for word in record.argv)
+    return ("claude", "-p") if record.headless and not asked else ("claude",)
+
+
+def session_of(agent_id: str) -> str:
+    """The id of its first conversation, made from its own, in the shape of a random UUID."""
+    bits = agent_id[-32:]
+    bits = f"{bits[:12]}4{bits[13:16]}8{bits[17:]}"
+    return "-".join([bits[:8], bits[8:12], bits[12:16], bits[16:20], bits[20:]])
+
+
+def _prompt_words(record: AgentRecord, prompt: str) -> tuple[str, ...]:
+    """`--` ends options that take any number of words; a single word may be a subcommand's name."""
+    if not prompt or len(os.fsencode(prompt)) > PROMPT_LIMIT or "--" in record.argv:
+        return ()
+    return ("--", f"{prompt} " if re.fullmatch("[a-z][a-z-]{0,30}", prompt) else prompt)
+
+
+def without_choices(argv: Sequence[str]) -> tuple[str, ...]:
+    kept, skip = [], 0
+    for word in argv:
+        name, equals, _ = word.partition("=")
+        if skip and not word.startswith("-"):
+            skip -= 1
+        elif name in CHOICES:
+            skip = 0 if equals else CHOICES[name]
+        else:
+            skip = 0
+            kept.append(word)
+    return tuple(kept)
+
+
+def _every_launch(
+    context: LaunchContext, kept: dict[str, Json], prompted: bool
+) -> dict[str, tuple[bytes, int]]:
+    """`kept` is what later launches need to know of the first."""
+    record, input = context.record, {**kept, "prompted": prompted}
+    signal: dict[str, Json] = {"launch": record.launch, "time": record.launch_time, "input": input}
+    hook = hooks.script(context.state_dir, hops=HOPS, more=LINKS)
+    return {
+        home.HOOK: (hook, 0o700),
+        log.LAUNCH: (json.dumps(signal).encode() + b"\n", 0o600),
+    }
+
+
+def _said(evidence: Evidence | None, event: str) -> dict[str, Json]:
+    """What a signal of whichever launch holds."""
+    return table(table(evidence.signals.get(event)).get("input")) if evidence else {}
+
+
+def _last_session(evidence: Evidence | None) -> str:
+    """Hooks of programs the agent itself started are not among the signals."""
+    found = []
+    for event, signal in evidence.signals.items() if evidence else ():
+        time = table(signal).get("time")
+        session = text(table(table(signal).get("input")).get("session_id"))
+        # An agent can write there, and this becomes a word of a command.
+        if event != "Launch" and isinstance(time, (int, float)) and UUID.fullmatch(session):
+            found.append((time, session))
+    return max(found)[1] if found else ""
+
+
+def newest_session(files: Mapping[str, bytes]) -> bytes:
+    """The conversation a clone goes on with: the one its original was in last.
+
+    An original that is a clone itself, and was never spoken to, has only what it began with.
+    """
+    own = log.own(files)
+    return own[-1] if own else files.get(log.PARENT, b"")

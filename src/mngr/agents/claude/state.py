@@ -1,0 +1,248 @@
+"""What a Claude agent is at.
+
+The program keeps a file on each of its processes that says busy, idle or waiting: that decides.
+Its hooks say what it asks and how a turn ended; no hook fires when the user interrupts it, but the
+end of the transcript tells. Where a version keeps no such file, hooks and transcript decide alone.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mngr.agents import waits
+from mngr.agents.claude import log
+from mngr.agents.jsonl import iso, number, objects, one_line, rows, table, text
+from mngr.state import FAR, STARTING, Signals
+from mngr.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mngr.state import Evidence, Signal
+    from mngr.struct import Json
+
+TURN = ("UserPromptSubmit", "Stop")
+EVENTS = ("SessionStart", "StopFailure", *TURN)
+TOOL = "PermissionRequest"
+RESET = re.compile(
+    r"resets (?P<day>.{0,20}?)(?P<hour>\d\d?)(:(?P<minute>\d\d))?(?P<half>[ap]m)(?P<zone>.{0,40})"
+)
+"""As a person reads it; the transcript, which is a moment later, has it as a number."""
+SLACK = 2.0
+"""Seconds by which a file and the hook that tells of the same may differ."""
+BEGIN = 30.0
+"""Seconds that an idle program gets, on a slow machine, to begin with a prompt that it has."""
+
+
+class Status(Struct):
+    """The program's own word: busy, idle, shell, waiting; empty while it has not said any."""
+
+    word: str = ""
+    waits_for: str = ""
+    since: float = 0.0
+
+
+class Ending(Struct):
+    """The last thing said in a transcript."""
+
+    kind: str = ""
+    """asked, called, answered, command, interrupted, error or quota."""
+    detail: str = ""
+    time: str = ""
+
+
+def read(evidence: Evidence) -> Signals:
+    said = evidence.this_signals
+    if "SessionStart" not in said:
+        return Signals(working=STARTING, since=_launched(evidence))
+    now = status(evidence)
+    if now.word == "waiting":
+        return Signals(waiting="permission", detail=question(evidence, now), since=now.since)
+    if now.word == "busy":
+        return Signals(working="working", since=now.since)
+    if now.word:
+        return _at_rest(evidence, now.since)
+    return _without_status(evidence, said)
+
+
+def status(evidence: Evidence) -> Status:
+    """Of this launch; the link may still lead to what an earlier one left."""
+    told = next(objects(evidence.status), {})
+    started = evidence.this_started
+    if started is None or number(told.get("startedAt")) / 1000 < started.time - SLACK:
+        return Status()
+    return Status(
+        word=text(told.get("status")),
+        waits_for=text(told.get("waitingFor")),
+        since=min(number(told.get("statusUpdatedAt")) / 1000, FAR),
+    )
+
+
+def _launched(evidence: Evidence) -> float:
+    return evidence.this_started.time if evidence.this_started else 0.0
+
+
+def newest(said: dict[str, Signal], *events: str) -> Signal | None:
+    found = [signal for event, signal in said.items() if event in events]
+    return max(found, key=lambda signal: signal.time) if found else None
+
+
+def _at_rest(evidence: Evidence, since: float) -> Signals:
+    """Why it has nothing to do."""
+    end, last = ending(evidence.tail, evidence.now), newest(evidence.this_signals, *EVENTS)
+    # A turn has begun or ended since, of which the transcript is a moment late to tell.
+    late = last is not None and last.event in TURN and end.time < iso(last.time)
+    if end.kind in ("interrupted", "error", "quota") and not late:
+        return Signals(waiting=end.kind, detail=end.detail, since=since)
+    if last is not None and last.event == "StopFailure":
+        kind, detail = failure(last.input, evidence.now)
+        return Signals(waiting=kind, detail=detail, since=since)
+    if last is not None and _about_to_begin(evidence, last, end, since):
+        return Signals(working="working", since=last.time)
+    # A prompt went in, nothing says that its turn has ended, and yet it does nothing.
+    dropped = last is not None and last.event == "UserPromptSubmit"
+    killed = last is not None and last.event == "SessionStart" and end.kind in ("asked", "called")
+    reason = "interrupted" if dropped or killed else "end_of_turn"
+    return Signals(waiting=reason, since=since)
+
+
+def _about_to_begin(evidence: Evidence, last: Signal, end: Ending, since: float) -> bool:
+    """It calls itself idle still, between having its prompt and beginning with it."""
+    if evidence.now - max(since, last.time) > BEGIN:
+        return False  # the prompt was taken back, or was nothing to begin with
+    said, launched = evidence.this_signals, iso(_launched(evidence))
+    if last.event == "UserPromptSubmit":
+        return since < last.time
+    first = last.event == "SessionStart" and not any(each in said for each in TURN)
+    return (first and _prompted(said) and end.time < launched) or _queued(evidence.tail, launched)
+
+
+QUEUE = b'"queue-operation"'
+
+
+def _queued(tail: bytes, launched: str) -> bool:
+    """Whether something that came while it was busy has yet to be begun with."""
+    if QUEUE not in tail:  # most have none, and a listing looks at every agent
+        return False
+    for entry in _backwards(tail, QUEUE):
+        if entry.get("type") == "queue-operation":
+            kept = entry.get("operation") in ("enqueue", "dequeue")
+            return kept and text(entry.get("timestamp")) >= launched
+        if entry.get("type") == "user" and log.prompt(entry):
+            return False
+    return False
+
+
+def _prompted(said: dict[str, Signal]) -> bool:
+    """Whether it was launched with a prompt."""
+    return "Launch" in said and bool(said["Launch"].input.get("prompted"))
+
+
+def _without_status(evidence: Evidence, said: dict[str, Signal]) -> Signals:
+    last = newest(said, *EVENTS)
+    assert last is not None, "SessionStart is there"
+    end, asked = ending(evidence.tail, evidence.now), _asked(said, last.time)
+    later = end.time > iso(last.time)
+    if asked is not None and not (end.kind and end.time > iso(asked.time)):
+        return Signals(waiting="permission", detail=describe(asked.input), since=asked.time)
+    if end.kind == "interrupted" and (later or last.event != "UserPromptSubmit"):
+        return Signals(waiting="interrupted", since=last.time)
+    prompted = last.event == "SessionStart" and _prompted(said)
+    begun = last.event == "UserPromptSubmit" or prompted
+    # What was queued begins a turn of its own, of which no hook tells.
+    if begun or (later and end.kind in ("asked", "called")):
+        return Signals(working="working", since=last.time)
+    return _at_rest(evidence, last.time)
+
+
+def _asked(said: dict[str, Signal], since: float) -> Signal | None:
+    asked = newest(said, TOOL)
+    return asked if asked is not None and asked.time >= since else None
+
+
+def ending(tail: bytes, now: float) -> Ending:
+    for entry in _backwards(tail):
+        if not entry.get("isSidechain") and not entry.get("isMeta"):
+            kind, detail = _kind(entry, now)
+            if kind:
+                return Ending(kind=kind, detail=detail, time=text(entry.get("timestamp")))
+    return Ending()
+
+
+def _backwards(tail: bytes, *more: bytes) -> Iterator[dict[str, Json]]:
+    """The last line first, and none parsed in vain: a listing does this for every agent."""
+    return objects(b"\n".join(reversed(tail.split(b"\n"))), *log.TALK, *more)
+
+
+def _kind(entry: dict[str, Json], now: float) -> tuple[str, str]:
+    content = table(entry.get("message")).get("content")
+    if entry.get("type") == "assistant":
+        if entry.get("isApiErrorMessage"):
+            return failure(entry, now)
+        called = any(block.get("type") == "tool_use" for block in rows(content))
+        return ("called" if called else "answered"), ""
+    if log.said(content).startswith(log.INTERRUPTED):
+        return "interrupted", ""
+    spoken = log.prompt(entry)
+    if spoken:
+        return ("command" if spoken.startswith("/") else "asked"), ""
+    answered = any(block.get("type") == "tool_result" for block in rows(content))
+    return ("called" if answered else ""), ""
+
+
+def failure(told: dict[str, Json], now: float) -> tuple[str, str]:
+    """An error as the transcript or the StopFailure hook tells it; a used-up plan is a quota."""
+    message = table(told.get("message")).get("content", told.get("last_assistant_message"))
+    words = one_line(log.said(message)) or text(told.get("error")) or "unknown"
+    reset = number(table(told.get("quotaLimits")).get("resetsAt"))
+    if reset:
+        return "quota", waits.reset(reset, now)
+    at = RESET.search(words) if told.get("error") == "rate_limit" else None
+    if at is not None:
+        hour = int(at["hour"]) % 12 + 12 * (at["half"] == "pm")
+        return "quota", f"resets {at['day']}{hour:02d}:{at['minute'] or '00'}{at['zone']}"
+    return ("quota" if told.get("error") == "billing_error" else "error"), words
+
+
+def question(evidence: Evidence, now: Status) -> str:
+    """What it asks; a hook tells, and where none fired, the call that stands unanswered."""
+    asked = request(evidence, now)
+    if asked is not None:
+        return describe(asked.input)
+    note = newest(evidence.this_signals, "Notification")
+    told = text(note.input.get("message")) if note and note.time >= now.since - SLACK else ""
+    call = _open_call(evidence.tail) if now.waits_for == "permission prompt" else {}
+    return describe(call) if call else one_line(told or now.waits_for or "a dialog is open")
+
+
+def request(evidence: Evidence, now: Status) -> Signal | None:
+    """The permission request that it waits on now, where it is a plain one."""
+    return _asked(evidence.this_signals, now.since - SLACK)
+
+
+def _open_call(tail: bytes) -> dict[str, Json]:
+    """In the shape of a hook's input."""
+    answered = set()
+    for entry in _backwards(tail):
+        for block in reversed(rows(table(entry.get("message")).get("content"))):
+            answered.add(text(block.get("tool_use_id")))
+            if block.get("type") == "tool_use" and text(block.get("id")) not in answered:
+                return {"tool_name": block.get("name"), "tool_input": block.get("input")}
+    return {}
+
+
+def describe(asked: dict[str, Json]) -> str:
+    """One line: the tool and what it is to do."""
+    name, given = text(asked.get("tool_name")), table(asked.get("tool_input"))
+    questions = rows(given.get("questions"))
+    if questions:
+        return one_line("; ".join(_choices(each) for each in questions))
+    words = [text(given.get(key)) for key in ("command", "file_path", "notebook_path", "url")]
+    words += [text(value) for value in given.values()]
+    return one_line(": ".join([name or "a tool", *[word for word in words if word][:1]]))
+
+
+def _choices(asked: dict[str, Json]) -> str:
+    labels = [text(option.get("label")) for option in rows(asked.get("options"))]
+    return f"{text(asked.get('question'))} ({', '.join(labels)})"

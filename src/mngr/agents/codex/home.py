@@ -1,0 +1,250 @@
+"""The home directory an agent's Codex gets: the user's settings, and ours in a profile above them.
+
+The hooks stand in the profile, which only the agent's own program is told to use: a Codex that
+the agent starts shares the home but not the hooks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+
+from mngr.agents import hooks
+from mngr.quoting import quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeAlias
+
+    from mngr.agents.base import LaunchContext
+
+    Toml: TypeAlias = object
+    Files: TypeAlias = dict[str, tuple[bytes, int]]
+
+PROFILE = "mngr"
+EVENTS = {"SessionStart": "session_start", "PermissionRequest": "permission_request"}
+TIMEOUT = 3
+"""Seconds; Codex takes no more for some of its events."""
+
+# From the hook to the launcher: the program, and start scripts of whatever installed it. A nested
+# program has no hooks that would have to be told apart.
+HOPS = 9
+
+# A conversation begins with its first prompt. `transcript` then leads to what is written of it.
+BEGUN = r"""
+case $1 in SessionStart)
+  id=${input#*\"session_id\":\"} id=${id%%\"*}
+  case $id in *[!0-9a-f-]* | '') exit 0 ;; esac
+  printf '%s\n' "$id" >> "$dir/codex/threads"
+  for each in "$dir"/codex/sessions/*/*/*/rollout-*-"$id".jsonl; do
+    [ -f "$each" ] && ln -sfn "$each" "$dir/.transcript.$$" &&
+      mv -f "$dir/.transcript.$$" "$dir/transcript"
+  done ;;
+esac
+"""
+
+KEYS = ("OPENAI_API_KEY", "CODEX_API_KEY")
+
+
+def users_home() -> str:
+    return os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
+
+
+def environment(context: LaunchContext) -> dict[str, str]:
+    return {"CODEX_HOME": f"{context.state_dir}/codex", **_filter(context)}
+
+
+def log(context: LaunchContext) -> str:
+    return os.path.join(context.state_dir, "codex", "log", "codex-tui.log")
+
+
+def _filter(context: LaunchContext) -> dict[str, str]:
+    """Of its log one kind of line is of use, that it cannot reach its server; all are 60 KB a turn.
+
+    Who has a filter of their own wants that for what the agent runs.
+    """
+    if context.record.headless or "RUST_LOG" in context.env:
+        return {}
+    return {"RUST_LOG": "codex_core::responses_retry=warn"}
+
+
+def files(context: LaunchContext) -> Files:
+    """Settings, instructions, hooks; nothing secret but the key of a login by key."""
+    home = users_home()
+    settings = read_settings(home)
+    made: Files = {
+        "codex/hook.sh": (hooks.script(context.state_dir, hops=HOPS, more=BEGUN), 0o700),
+        "codex/config.toml": (toml(base(settings, context)), 0o600),
+        f"codex/{PROFILE}.config.toml": (toml(profile(settings, context)), 0o600),
+    }
+    for name in ("AGENTS.md", "AGENTS.override.md", "rules/default.rules"):
+        content = read(os.path.join(home, name))
+        if content is not None:
+            made[f"codex/{name}"] = (content, 0o600)
+    return made
+
+
+def base(settings: Mapping[str, Toml], context: LaunchContext) -> dict[str, Toml]:
+    """The user's own, without hooks, which they trusted elsewhere; and the work directory trusted.
+
+    Codex would start a server of its own that outlives the agent and would run its hooks.
+    """
+    record = context.record
+    paths = {record.work_dir, os.path.join(record.work_dir, record.cwd).rstrip("/")}
+    if context.local:
+        paths |= {*map(os.path.realpath, paths)}
+    trusted = {path: {"trust_level": "trusted"} for path in paths}
+    return {
+        **{key: value for key, value in settings.items() if key != "hooks"},
+        "check_for_update_on_startup": False,
+        "features": {**_table(settings, "features"), "daemon_auto_start": False},
+        "projects": {**_table(settings, "projects"), **trusted},
+    }
+
+
+def profile(settings: Mapping[str, Toml], context: LaunchContext) -> dict[str, Toml]:
+    """Hooks, trusted as they stand here; a title that tells the state; no questions at resume."""
+    path = os.path.join(context.state_dir, "codex", f"{PROFILE}.config.toml")
+    script = os.path.join(context.state_dir, "codex", "hook.sh")
+    table: dict[str, Toml] = {}
+    state = _trusted_by_the_user(settings, context)
+    for event, label in EVENTS.items():
+        command = {"type": "command", "command": f"{quote(script)} {event}", "timeout": TIMEOUT}
+        table[event] = [{"hooks": [command]}]
+        state[f"{path}:{label}:0:0"] = {"trusted_hash": fingerprint(label, command)}
+    return {
+        "history": {"persistence": "save-all"},
+        "log_dir": os.path.dirname(log(context)),
+        **_kept_from_commands(settings, context),
+        "tui": {
+            "terminal_title": ["activity", "run-state"],
+            "animations": False,
+            "show_tooltips": False,
+            "resume_cwd": "current",
+        },
+        "hooks": {**table, "state": state},
+    }
+
+
+def _kept_from_commands(settings: Mapping[str, Toml], context: LaunchContext) -> dict[str, Toml]:
+    """Our filter of its log is not meant for programs that the agent runs."""
+    excluded = _table(settings, "shell_environment_policy").get("exclude")
+    names = [*(excluded if isinstance(excluded, list) else []), *_filter(context)]
+    return {"shell_environment_policy": {"exclude": names}} if _filter(context) else {}
+
+
+def fingerprint(label: str, command: Mapping[str, Toml]) -> str:
+    """By which Codex knows a hook again that somebody has looked at."""
+    identity = {"event_name": label, "hooks": [{**command, "async": False}]}
+    text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _trusted_by_the_user(settings: Mapping[str, Toml], context: LaunchContext) -> dict[str, Toml]:
+    """The project's hooks that the user trusts where the work came from."""
+    source, here = context.record.source.rstrip("/"), context.record.work_dir
+    return {
+        here + path.removeprefix(source): value
+        for path, value in _table(_table(settings, "hooks"), "state").items()
+        if source and path.startswith(f"{source}/")
+    }
+
+
+# the login
+
+
+def login(context: LaunchContext) -> tuple[Files, dict[str, str]]:
+    """Files and links. A linked login stays the user's own when Codex renews it."""
+    theirs = os.path.join(users_home(), "auth.json")
+    content = read(theirs)
+    if content is not None and context.local:
+        return {}, {"codex/auth.json": os.path.abspath(theirs)}
+    if content is not None and context.copies_login:
+        return {"codex/auth.json": (content, 0o600)}, {}
+    key = next((context.env[name] for name in KEYS if context.env.get(name)), "")
+    if key:
+        return {"codex/auth.json": (json.dumps({"OPENAI_API_KEY": key}).encode(), 0o600)}, {}
+    return {}, {}
+
+
+def needs_login(settings: Mapping[str, Toml]) -> bool:
+    """Whether its provider is one that Codex wants an account for."""
+    name = settings.get("model_provider", "openai")
+    provider = _table(_table(settings, "model_providers"), str(name))
+    return name == "openai" or bool(provider.get("requires_openai_auth"))
+
+
+def provider_keys(settings: Mapping[str, Toml]) -> dict[str, str]:
+    """The variables that the user's own providers take their keys from."""
+    found: dict[str, str] = {}
+    for provider in _table(settings, "model_providers").values():
+        key = str(provider.get("env_key") or "") if isinstance(provider, dict) else ""
+        if key and key in os.environ:
+            found[key] = os.environ[key]
+    return found
+
+
+# files
+
+
+def read(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read(1 << 20)
+    except OSError:
+        return None
+
+
+def read_settings(home: str) -> dict[str, Toml]:
+    """What is not TOML would stop the user's own Codex as well; the agent's goes without it."""
+    import tomllib
+
+    try:
+        return tomllib.loads((read(os.path.join(home, "config.toml")) or b"").decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+
+
+def _table(holder: Mapping[str, Toml], key: str) -> dict[str, Toml]:
+    value = holder.get(key)
+    return dict(value) if isinstance(value, dict) else {}
+
+
+PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def toml(table: Mapping[str, Toml]) -> bytes:
+    return "".join(_lines(table, "")).encode("utf-8", "surrogateescape")
+
+
+def _lines(table: Mapping[str, Toml], path: str) -> list[str]:
+    inner = {key: value for key, value in table.items() if isinstance(value, dict)}
+    lines = [f"{_key(key)} = {_value(table[key])}\n" for key in table if key not in inner]
+    if path and (lines or not inner):
+        lines.insert(0, f"\n[{path}]\n")
+    for key, value in inner.items():
+        lines += _lines(value, f"{path}.{_key(key)}" if path else _key(key))
+    return lines
+
+
+def _key(key: str) -> str:
+    return key if PLAIN.fullmatch(key) else _string(key)
+
+
+def _string(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: Toml) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_key(key)} = {_value(value[key])}" for key in value) + "}"
+    return str(value)  # numbers and times are written alike

@@ -1,0 +1,92 @@
+"""Tables for a person at a terminal: no line is wider than it, and states are coloured."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NARROWEST = 8
+"""Columns that a shortened column keeps."""
+COLOURS = {
+    "CREATING": 36,
+    "RUNNING": 32,
+    "WAITING": 33,
+    "DONE": 34,
+    "STOPPED": 2,
+    "FAILED": 31,
+    "LOST": 31,
+    "UNREACHABLE": 35,
+}
+
+
+def terminal_width() -> int:
+    """The columns of the terminal that stdout is, or 0 where it is none."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return 0
+    try:
+        return int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns
+    except (OSError, ValueError):
+        return 80
+
+
+def coloured_state(text: str) -> str:
+    """A padded state in its colour."""
+    colour = COLOURS.get(text.strip())
+    return f"\x1b[{colour}m{text}\x1b[0m" if colour is not None else text
+
+
+def width_of(text: str) -> int:
+    """The columns a terminal gives to a text."""
+    return len(text) if text.isascii() else sum(map(_width, text))
+
+
+def _width(character: str) -> int:
+    import unicodedata
+
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def cut(text: str, width: int) -> str:
+    """The text, or its beginning and an ellipsis, in at most `width` columns."""
+    if width_of(text) <= width:
+        return text
+    kept, used = [], 1
+    for character in text:
+        used += _width(character)
+        if used > width:
+            break
+        kept.append(character)
+    return "".join(kept).rstrip() + "…" if width > 0 else ""
+
+
+def padded(text: str, width: int) -> str:
+    return text + " " * (width - width_of(text))
+
+
+def fitted(widths: Sequence[int], total: int) -> list[int]:
+    """Widths whose columns, two blanks apart, take at most `total`: the widest gives way first.
+
+    The first column holds names, which people copy: it gives way last. A table with too many
+    columns for the terminal loses the last ones.
+    """
+    found = list(widths)
+    over = sum(found) + 2 * (len(found) - 1) - total
+    for start in (1, 0):
+        while over > 0 and (rest := found[start:]):
+            widest = max(rest)
+            if widest <= NARROWEST:
+                break
+            at = start + rest.index(widest)
+            second = max((w for i, w in enumerate(rest, start) if i != at), default=0)
+            step = min(over, widest - max(min(second, widest - 1), NARROWEST))
+            found[at] -= step
+            over -= step
+    while over > 0 and len(found) > 1:
+        over -= found.pop() + 2
+    return found

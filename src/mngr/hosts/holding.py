@@ -1,0 +1,76 @@
+"""The first process of a host that an engine made: holds it, and ends it when its time is over."""
+
+from __future__ import annotations
+
+AGED, IDLE = 71, 72
+"""What HOLD exits with when the host is past its lifetime, and when it was idle for too long."""
+
+# Words: the host's id, its lifetime and its idle timeout in whole seconds (0 for none), and its
+# home there if not the usual one. Time counts from when the host first began: it may be stopped
+# and started again. mngr writes the tmux socket's path to $home/tmux.socket when it first comes.
+# Activity is output on an agent's terminal or a change in its state directory; looking at agents
+# changes neither. With `serve` as the last word, the tmux server is started here: where a visit's
+# processes end with the visit, as in Slurm with proctrack/cgroup, it would not outlive one.
+HOLD = r"""
+id=$1 lifetime=$2 idle=$3 home=${4:-${MNGR_HOST_DIR:-$HOME/.mngr}} serve=${5:-} socket=
+case $home in "~/"*) home=$HOME/${home#"~/"} ;; esac
+umask 077
+mkdir -p "$home" || exit 1
+began=$home/.began.$id seen=$home/.seen.$id
+[ -s "$began" ] || date +%s > "$began"
+read -r start < "$began"
+active=$(date +%s)
+ours() { tmux -u -S "$socket" "$@" 2> /dev/null; }
+finish() {
+  trap '' TERM INT
+  [ -z "$socket" ] || ours kill-server
+  for each in $(grep -lsF -- "MNGR_HOST_DIR=$home" /proc/[0-9]*/environ); do
+    pid=${each#/proc/} pid=${pid%/environ}
+    [ "$pid" = "$$" ] || ! tr '\0' '\n' < "$each" | grep -qxF -- "MNGR_HOST_DIR=$home" ||
+      kill -KILL "$pid"
+  done 2> /dev/null
+  exit "$1"
+}
+trap 'finish 0' TERM INT
+find_socket() {
+  [ -z "$socket" ] && [ -s "$home/tmux.socket" ] && read -r socket < "$home/tmux.socket" || return
+  [ -z "$serve" ] || {
+    mkdir -p -m 700 "${socket%/*}"
+    env -i HOME="$HOME" PATH="$PATH" SHELL="${SHELL:-/bin/sh}" LANG="${LANG:-C.UTF-8}" \
+      TERM=xterm-256color tmux -u -S "$socket" -f "$home/tmux.conf" \
+      start-server ';' set -g exit-empty off
+  }
+}
+look() {
+  : > "$seen.new"
+  [ -z "$(find "$home/agents" -newer "$seen" 2> /dev/null | head -n 1)" ] || active=$now
+  mv -f "$seen.new" "$seen"
+  last=$(ours list-panes -a -F '#{window_activity}' | sort -n | tail -n 1)
+  [ "${last:-0}" -le "$active" ] || active=$last
+}
+: > "$seen"
+nap=15
+for each in "$lifetime" "$idle"; do
+  [ "$each" -eq 0 ] || [ "$each" -gt 150 ] || nap=1
+done
+while :; do
+  find_socket
+  now=$(date +%s)
+  [ "$lifetime" -eq 0 ] || [ $((now - start)) -lt "$lifetime" ] || finish 71
+  if [ "$idle" -gt 0 ]; then look; [ $((now - active)) -lt "$idle" ] || finish 72; fi
+  # While no agent was ever here, mngr may be about to come.
+  if [ -z "$socket" ]; then sleep 0.2 & else sleep "$nap" & fi
+  wait $!
+done
+"""
+
+
+def ended(code: int) -> str:
+    """Why a host's first process ended, where its exit code says so."""
+    return {AGED: "reached its --max-age", IDLE: "idle for its --idle-timeout"}.get(code, "")
+
+
+def words(host_id: str, lifetime: float | None, idle: float | None, *more: str) -> list[str]:
+    """The command that holds a host."""
+    seconds = [str(max(1, round(each))) if each else "0" for each in (lifetime, idle)]
+    return ["sh", "-c", HOLD, "mngr", host_id, *seconds, *more]

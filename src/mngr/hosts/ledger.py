@@ -1,0 +1,128 @@
+"""Hosts this controller knows of, one file each, written before a host is made or first used.
+
+$MNGR_HOST_DIR/hosts/<provider>/<name>.json
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from mngr.errors import BadRecord, Taken
+from mngr.records import decode
+from mngr.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class HostNote(Struct):
+    """A host, and for one that we made the lease on it."""
+
+    id: str = ""
+    name: str
+    provider: str
+    handle: str = ""
+    """What the provider calls it; empty until it is made."""
+    made: bool = False
+    """Whether mngr made it, and so may end it."""
+    time: float = 0.0
+    lifetime: float | None = None
+    idle: float | None = None
+    build: dict[str, str] = {}
+    """What was asked for: where to look for a host whose making was cut short."""
+    home: str = ""
+    user: int = 0
+    agents: tuple[str, ...] = ()
+    """Those that ran when it was stopped; starting it brings them back."""
+
+
+def _path(home: str, provider: str, name: str) -> str:
+    return os.path.join(home, "hosts", provider, f"{name}.json")
+
+
+def write(home: str, note: HostNote, *, new: bool = False) -> None:
+    """Keep a note; a `new` one never takes the place of another."""
+    path = _path(home, note.provider, note.name)
+    text = json.dumps(note.to_json())
+    if not _put(path, text, new):
+        raise Taken(f"the host {note.name!r} exists already", "see `mngr host list`")
+
+
+def _put(path: str, text: str, new: bool) -> bool:
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    fresh = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
+    try:
+        with open(fresh, "x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if new:
+            os.link(fresh, path)
+        else:
+            os.rename(fresh, path)
+    except FileExistsError:
+        return False
+    finally:
+        _unlink(fresh)
+    return True
+
+
+def read(home: str, provider: str, name: str) -> HostNote | None:
+    try:
+        with open(_path(home, provider, name), "rb") as file:
+            return HostNote.from_json(decode(file.read()))
+    except (FileNotFoundError, BadRecord):
+        return None
+
+
+def known(home: str, provider: str) -> Iterator[HostNote]:
+    try:
+        names = sorted(os.listdir(os.path.join(home, "hosts", provider)))
+    except FileNotFoundError:
+        return
+    for name in names:
+        if name.endswith(".json") and (note := read(home, provider, name[:-5])):
+            yield note
+
+
+def forget(home: str, provider: str, name: str) -> None:
+    note = read(home, provider, name)
+    _unlink(_path(home, provider, name))
+    if note and note.id:
+        _unlink(os.path.join(home, "hosts", "ended", note.id))
+
+
+def ended(home: str, host_id: str, why: str = "") -> str:
+    """Why a host does not run any more, as its engine said: some forget that after minutes.
+
+    Not in the note: whoever looks at a host must not bring back the note of one that is destroyed.
+    """
+    path = os.path.join(home, "hosts", "ended", host_id)
+    try:
+        with open(path, encoding="utf-8") as file:
+            before = file.read()
+    except FileNotFoundError:
+        before = ""
+    if why and why != before:
+        _put(path, why, new=False)
+    return why or before
+
+
+def controller(home: str) -> str:
+    """What the hosts that this home made carry, so that no other home ends them."""
+    path = os.path.join(home, "hosts", "controller")
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read()
+    except FileNotFoundError:
+        _put(path, os.urandom(8).hex(), new=True)
+        return controller(home)
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass

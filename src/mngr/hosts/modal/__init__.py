@@ -1,0 +1,1 @@
+"""Sandboxes of Modal, through its SDK, which only the bridge imports."""

@@ -1,0 +1,218 @@
+"""Hosts as the bridge keeps them: made, found by their tags, kept as images, and made again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+
+from mngr.errors import MngrError, NotFound
+from mngr.hosts import holding
+from mngr.hosts.engines import NotMade
+from mngr.hosts.modal import state as states
+from mngr.hosts.modal.service import KEPT, Service, Wanted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import modal
+
+    from mngr.hosts.modal.service import Listed
+    from mngr.struct import Json
+
+FRESH = 1.0
+"""Seconds for which one list answers whoever asks."""
+WATCH = 60.0
+"""Seconds between two looks at how long sandboxes have to live."""
+GUARD = 900.0
+"""Seconds before its end that a snapshot of a sandbox is taken."""
+ID, ENDS = "mngr-host", "mngr-host-ends"
+
+
+class Hosting:
+    """The hosts of one home at one login."""
+
+    def __init__(self, home: str) -> None:
+        os.makedirs(os.path.join(home, "modal"), mode=0o700, exist_ok=True)
+        self._home = home
+        app = os.environ.get("MNGR_MODAL_APP", "mngr")
+        self.service = Service(app, os.path.join(home, "modal", "rate"))
+        self._sandboxes: dict[str, modal.Sandbox] = {}
+        self._listing: asyncio.Task[list[Listed]] | None = None
+        self._listed = 0.0
+        self._asking: dict[str, asyncio.Task[str]] = {}
+
+    async def perform(self, op: str, asked: dict[str, Json]) -> Json:
+        host = str(asked.get("host", ""))
+        if op == "create":
+            return await self.create(host, Wanted.from_json(asked["wanted"]))
+        if op == "leases":
+            known = asked["known"]
+            assert isinstance(known, list)
+            return await self.leases([str(each) for each in known])
+        actions = {"remove": self.remove, "stop": self.stop, "start": self.start}
+        if op == "snapshot":
+            return await self.snapshot(host)
+        await actions[op](host)
+        return None
+
+    async def running(self) -> list[Listed]:
+        """One request for all who ask at the same time."""
+        if self._listing is None or (
+            self._listing.done() and time.monotonic() - self._listed > FRESH
+        ):
+            self._listing = asyncio.create_task(self._list())
+        return await asyncio.shield(self._listing)
+
+    async def _list(self) -> list[Listed]:
+        found = await self.service.list()
+        self._listed = time.monotonic()
+        return found
+
+    def _changed(self) -> None:
+        self._listing = None
+
+    async def create(self, host: str, wanted: Wanted) -> str:
+        try:
+            made = await self.service.create(wanted)
+        except NotFound as error:  # an image, a secret: no agent and no host
+            raise NotMade(error.message, error.hint) from None
+        finally:
+            self._changed()
+        self._sandboxes[host] = made
+        states.changed(
+            self._home, host, sandbox=made.object_id, wanted=wanted.to_json(), ended="",
+            stopped=False, made=time.time(),
+        )  # fmt: skip
+        return str(made.object_id)
+
+    async def sandbox(self, host: str) -> modal.Sandbox:
+        """The one that is this host now."""
+        if host not in self._sandboxes:
+            mine = [each for each in await self.running() if each.tags.get(ID) == host]
+            if not mine:
+                raise NotFound("its sandbox does not run")
+            self._sandboxes[host] = await self.service.sandbox(mine[0].id)
+        return self._sandboxes[host]
+
+    async def lost(self, host: str) -> None:
+        """A command failed in an odd way: look for its sandbox anew."""
+        self._sandboxes.pop(host, None)
+        self._changed()
+
+    async def leases(self, known: list[str]) -> Json:
+        """Those that run, with their tags; and of the known ones that do not, why."""
+        running = await self.running()
+        mine = {each.tags[ID]: each for each in running if ID in each.tags}
+        gone = [each for each in known if each not in mine]
+        reasons = await asyncio.gather(*(self._why(each) for each in gone))
+        return {
+            "running": [{**each.tags} for each in mine.values()],
+            "ended": {host: why for host, why in zip(gone, reasons, strict=True) if why},
+        }
+
+    async def _why(self, host: str) -> str:
+        """Asked once: an end is final. Nothing of a host that never was."""
+        state = states.read(self._home, host)
+        if state.ended or not state.sandbox:
+            return state.ended
+        self._sandboxes.pop(host, None)
+        if host not in self._asking:
+            self._asking[host] = asyncio.create_task(self._end(host, state.sandbox))
+            self._asking[host].add_done_callback(lambda done: self._asking.pop(host))
+        return await asyncio.shield(self._asking[host])
+
+    async def _end(self, host: str, sandbox: str) -> str:
+        try:
+            reason, code = await self.service.ending(sandbox)
+            told = holding.ended(code) or (f"{reason} (exit code {code})" if code else reason)
+        except NotFound:
+            told = "Modal has forgotten its sandbox"
+        return self._over(host, told).ended
+
+    def _over(self, host: str, why: str) -> states.State:
+        """It ended: now, as far as anybody here knows, or at the end of its life."""
+        state = states.read(self._home, host)
+        ran = min(time.time() - state.made, float(str(state.wanted.get("timeout") or 0)))
+        return states.changed(self._home, host, ended=why, ran=state.ran + ran)
+
+    async def remove(self, host: str) -> None:
+        """The one that is known, or all that carry its tag; its name lets only one of them run."""
+        known = self._sandboxes.pop(host, None)
+        if known is not None:
+            await self.service.terminate(known)
+        else:
+            self._changed()
+            mine = [each.id for each in await self.running() if each.tags.get(ID) == host]
+            for each in mine:
+                await self.service.terminate(await self.service.sandbox(each))
+        self._changed()
+        states.forget(self._home, host)
+
+    async def snapshot(self, host: str) -> str:
+        """Of one that does not run, the one that was kept when it ended."""
+        try:
+            sandbox = await self.sandbox(host)
+        except NotFound:
+            return (await self._kept(host)).image
+        image = await self.service.snapshot(sandbox)
+        states.changed(self._home, host, image=image, taken=time.time())
+        return image
+
+    async def _kept(self, host: str) -> states.State:
+        """With the image that Modal kept when its sandbox ended, if it was not stopped by us."""
+        state = states.read(self._home, host)
+        if state.stopped or not state.sandbox:
+            return state
+        kept = await self.service.exit_snapshot(state.sandbox)
+        if not kept or kept == state.image:
+            return state
+        return states.changed(self._home, host, image=kept, taken=time.time())
+
+    async def stop(self, host: str) -> None:
+        """Its file system is kept, then it ends."""
+        sandbox = await self.sandbox(host)
+        image = await self.service.snapshot(sandbox)
+        states.changed(self._home, host, image=image, taken=time.time(), stopped=True)
+        await self.service.terminate(sandbox)
+        self._sandboxes.pop(host, None)
+        self._changed()
+        self._over(host, "its files are kept as a snapshot")
+
+    async def start(self, host: str) -> None:
+        """A new sandbox from the last snapshot; nothing where one runs."""
+        if any(each.tags.get(ID) == host for each in await self.running()):
+            return
+        state = await self._kept(host)
+        if not state.image or not state.wanted:
+            raise MngrError("modal: its sandbox left no snapshot, so its files are gone")
+        if time.time() - state.taken > KEPT:
+            raise MngrError("modal: its last snapshot is over 30 days old, and Modal removed it")
+        fresh = _again(Wanted.from_json(state.wanted), host)
+        await self.create(host, fresh.replace(image=state.image, file="", base=""))
+
+    async def guard(self) -> None:
+        """Sandboxes that near their end are kept as snapshots, as long as the bridge is there."""
+        while True:
+            await asyncio.sleep(WATCH)
+            for host in list(self._sandboxes):
+                try:
+                    await self._guarded(host)
+                except MngrError:
+                    continue
+
+    async def _guarded(self, host: str) -> None:
+        state = states.read(self._home, host)
+        tags = state.wanted.get("tags")
+        ends = float(str(tags.get(ENDS, 0))) if isinstance(tags, dict) else 0.0
+        if ends and ends - time.time() < GUARD and state.taken < ends - GUARD:
+            await self.snapshot(host)
+
+
+def _again(wanted: Wanted, host: str) -> Wanted:
+    """A life of its own, unless --max-age was asked for, which counts from the first start."""
+    if not wanted.renewed:
+        return wanted
+    *before, _, lifetime, idle = wanted.argv
+    argv = (*before, f"{host}.{os.urandom(4).hex()}", lifetime, idle)
+    tags = {**wanted.tags, ENDS: str(round(time.time() + int(lifetime)))}
+    return wanted.replace(argv=argv, tags=tags)

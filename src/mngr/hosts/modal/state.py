@@ -1,0 +1,69 @@
+"""What is known of each host beyond its note: its sandbox, its last snapshot, why it ended.
+
+$MNGR_HOST_DIR/modal/<host id>.json
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from mngr.errors import BadRecord
+from mngr.records import decode
+from mngr.struct import Json, Struct
+
+
+class State(Struct):
+    """A host of Modal."""
+
+    sandbox: str = ""
+    """The last sandbox it was."""
+    wanted: dict[str, Json] = {}
+    """What to make a new one from."""
+    image: str = ""
+    """The last snapshot of its file system."""
+    taken: float = 0.0
+    ended: str = ""
+    """Why its sandbox ended; empty while it runs."""
+    stopped: bool = False
+    """Whether the snapshot was taken in order to stop it, so that nothing came after it."""
+    made: float = 0.0
+    """When its sandbox was made."""
+    ran: float = 0.0
+    """Seconds that earlier sandboxes of it ran."""
+
+
+def path(home: str, host_id: str) -> str:
+    return os.path.join(home, "modal", f"{host_id}.json")
+
+
+def read(home: str, host_id: str) -> State:
+    try:
+        with open(path(home, host_id), "rb") as file:
+            return State.from_json(decode(file.read()))
+    except (FileNotFoundError, BadRecord):
+        return State()
+
+
+def write(home: str, host_id: str, state: State) -> State:
+    place = path(home, host_id)
+    os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+    fresh = f"{place}.{os.getpid()}.{os.urandom(4).hex()}"
+    with open(fresh, "x", encoding="utf-8") as file:
+        json.dump(state.to_json(), file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(fresh, place)
+    return state
+
+
+def forget(home: str, host_id: str) -> None:
+    try:
+        os.unlink(path(home, host_id))
+    except FileNotFoundError:
+        pass
+
+
+def changed(home: str, host_id: str, **changes: Json) -> State:
+    kept = read(home, host_id).to_json()
+    return write(home, host_id, State.from_json({**kept, **changes}))

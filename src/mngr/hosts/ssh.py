@@ -1,0 +1,260 @@
+"""Machines behind ssh, as ssh itself resolves their names: users, ports, keys and jump hosts."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+
+from mngr import tmux
+from mngr.errors import MngrError, NotFound, Refused, Unreachable
+from mngr.hosts import ledger, spawn
+from mngr.hosts.base import Capabilities, HostRef
+from mngr.hosts.ledger import HostNote
+from mngr.hosts.remote import RemoteHost
+from mngr.locks import Lock
+from mngr.quoting import join
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mngr.config import Config
+    from mngr.hosts.base import Completed, Host
+    from mngr.hosts.spawn import Sink
+
+# One connection per host, kept for some minutes: a call over it takes 11 ms instead of 250. A dead
+# line is noticed after 15 s; without keepalive, ssh would wait for minutes.
+OPTIONS = (
+    *("-o", "BatchMode=yes", "-o", "ConnectTimeout=10"),
+    *("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"),
+    *("-o", "ControlMaster=auto", "-o", "ControlPersist=300"),
+    *("-o", "StrictHostKeyChecking=yes", "-o", "LogLevel=ERROR"),
+    *("-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "ClearAllForwardings=yes"),
+)
+
+TRIES = 8
+
+HELLO = 'printf "%s\\n%s\\n" "${MNGR_HOST_DIR:-$HOME/.mngr}" "$(id -u)"'
+
+
+class UnknownKey(Unreachable):
+    """Nobody has said yet that this host's key is the right one."""
+
+
+class Crowded(Unreachable):
+    """sshd turned a connection away before anything was said: by default it does when ten wait."""
+
+
+class SshProvider:
+    """Hosts named in the settings, and hosts that were used before."""
+
+    name = "ssh"
+
+    def __init__(self, config: Config) -> None:
+        self._home = config.home
+        self._config = str(config.get("providers.ssh.config") or "")
+        listed = config.get("providers.ssh.hosts")
+        self._listed = [str(each) for each in listed] if isinstance(listed, list) else []
+
+    def hosts(self) -> list[Host]:
+        used = [note.name for note in ledger.known(self._home, self.name)]
+        return [self._host(name) for name in dict.fromkeys([*self._listed, *used])]
+
+    def find(self, name: str) -> Host:
+        """A host that ssh knows, also one that was never used here."""
+        if name not in self._listed and not resolves(name, self._config):
+            raise NotFound(f"no host {name!r}", "add it to ~/.ssh/config or to providers.ssh.hosts")
+        return self._host(name)
+
+    def _host(self, name: str) -> SshHost:
+        return SshHost(name, self._home, self._config)
+
+
+class SshHost(RemoteHost):
+    """One machine; where its home is was noted when it was first reached."""
+
+    capabilities = Capabilities()
+
+    def __init__(self, name: str, controller_home: str, config: str = "") -> None:
+        identity = hashlib.sha256(f"ssh {name}".encode()).hexdigest()[:32]
+        self.ref = HostRef(id=f"host-{identity}", name=name, provider="ssh")
+        self._controller = controller_home
+        self._config = ["-F", config] if config else []
+        self._note: HostNote | None = None
+
+    @property
+    def known_hosts(self) -> str:
+        """Keys that mngr was told to trust; those that ssh itself trusts count as well."""
+        return os.path.join(self._controller, "known_hosts")
+
+    def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
+        files = (self.known_hosts, os.path.expanduser("~/.ssh/known_hosts"))
+        known = " ".join(f'"{each.replace("%", "%%")}"' for each in files)
+        place = [
+            *("-o", f"UserKnownHostsFile={known}"),
+            *("-o", f"ControlPath={control_folder(self._controller)}/%C"),
+            "-tt" if tty else "-T",
+        ]
+        return ["ssh", *self._config, *OPTIONS, *place, "--", self.ref.name, join(argv)]
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        input: bytes | None = None,
+        timeout: float,
+        sink: Sink | None = None,
+    ) -> Completed:
+        """Again where the host was only crowded, for then nothing of it has begun."""
+        for number in range(1, TRIES):
+            try:
+                return super().run(argv, input=input, timeout=timeout, sink=sink)
+            except Crowded:
+                time.sleep(number * 0.1 + os.urandom(1)[0] / 500)
+        return super().run(argv, input=input, timeout=timeout, sink=sink)
+
+    def offered(self) -> str:
+        """The host's key as it shows it now, as a line for known_hosts; nothing is logged in to."""
+        import tempfile
+
+        with tempfile.TemporaryDirectory(prefix="mngr-") as folder:
+            path = os.path.join(folder, "known_hosts")
+            options = [
+                *("-o", f"UserKnownHostsFile={path}", "-o", "GlobalKnownHostsFile=/dev/null"),
+                *("-o", "StrictHostKeyChecking=accept-new", "-o", "ControlPath=none"),
+                *("-o", "PreferredAuthentications=none", "-o", "HashKnownHosts=no"),
+            ]
+            words = ["ssh", *self._config, *options, *OPTIONS, "-T", "--", self.ref.name, "true"]
+            done = spawn.run(words, timeout=self.patience + 10)
+            try:
+                with open(path, encoding="utf-8") as file:
+                    return file.read()
+            except FileNotFoundError:
+                raise self._lost(done.stderr, done.code) from None
+
+    def meet(self, ask: Callable[[str], bool] | None) -> None:
+        """At the first contact: whether its key is to be trusted is for a person to say."""
+        if self._note or ledger.read(self._controller, "ssh", self.ref.name):
+            return
+        try:
+            self._hello()
+        except UnknownKey:
+            if ask is None:
+                raise
+            line = self.offered()
+            if not ask(f"{fingerprints(self.ref.name, line)} Trust it?"):
+                raise Refused(f"the key of host {self.ref.name} is not trusted") from None
+            self.trusts(line)
+            self._hello()
+
+    def distrusts(self, line: str) -> bool:
+        """Whether another key of the same host is pinned."""
+        name = line.split(" ", 1)[0]
+        pinned = {each for each in _lines(self.known_hosts) if each.split(" ", 1)[0] == name}
+        return bool(pinned) and line not in pinned
+
+    def trusts(self, line: str) -> None:
+        """Keep that key, and none that was kept for the same host before."""
+        name = line.split(" ", 1)[0]
+        os.makedirs(self._controller, mode=0o700, exist_ok=True)
+        with Lock(self._controller, "known_hosts", ""):
+            kept = [each for each in _lines(self.known_hosts) if each.split(" ", 1)[0] != name]
+            fresh = f"{self.known_hosts}.{os.getpid()}"
+            with open(fresh, "w", encoding="utf-8") as file:
+                file.write("".join([*kept, line]))
+            os.rename(fresh, self.known_hosts)
+
+    def _lost(self, stderr: bytes, code: int) -> Unreachable:
+        name, told = self.ref.name, stderr.decode("utf-8", "replace")
+        if "IDENTIFICATION HAS CHANGED" in told:
+            return Unreachable(
+                f"host {name} shows another key than the one that is trusted: it was reinstalled, "
+                "or another machine answers for it",
+                f"if it was reinstalled, type: mngr host trust {name} --replace",
+            )
+        if "Host key verification failed" in told:
+            hint = f"type: mngr host trust {name}"
+            return UnknownKey(f"the key of host {name} is not known yet", hint)
+        if "kex_exchange_identification" in told:
+            return Crowded(f"host {name} turned the connection away", f"try: ssh {name}")
+        if "Permission denied" in told:
+            refused = told.strip().splitlines()[-1].strip()
+            return Unreachable(f"host {name} refused the login: {refused}", f"try: ssh {name}")
+        lost = super()._lost(stderr, code)
+        lost.hint = f"try: ssh {name}"
+        return lost
+
+    @property
+    def home(self) -> str:  # type: ignore[override]
+        return self._hello().home
+
+    @property
+    def socket(self) -> str:  # type: ignore[override]
+        note = self._hello()
+        return tmux.socket_path(note.home, note.user)
+
+    def _hello(self) -> HostNote:
+        if self._note is None:
+            self._note = ledger.read(self._controller, "ssh", self.ref.name) or self._greet()
+        return self._note
+
+    def _greet(self) -> HostNote:
+        lines = (
+            self.run(["sh", "-c", HELLO], timeout=self.patience + 10).stdout.decode().splitlines()
+        )
+        if len(lines) != 2 or not lines[1].isdigit():
+            raise Unreachable(f"host {self.ref.name} gave a torn answer")
+        note = HostNote(
+            name=self.ref.name, provider="ssh", time=time.time(), home=lines[0], user=int(lines[1])
+        )
+        ledger.write(self._controller, note)
+        return note
+
+
+def control_folder(controller_home: str, *, make: bool = True) -> str:
+    """Short, because a socket's path may hold about 104 bytes; only ours to enter."""
+    mark = hashlib.sha256(os.fsencode(controller_home)).hexdigest()[:8]
+    folder = f"/tmp/mngr-{os.getuid()}/ssh-{mark}"
+    if not make:
+        return folder
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    if os.stat(folder).st_uid != os.getuid():
+        raise MngrError(f"{folder} belongs to another user")
+    return folder
+
+
+def fingerprints(name: str, line: str) -> str:
+    """What a person can compare."""
+    done = spawn.run(["ssh-keygen", "-l", "-f", "-"], input=line.encode(), timeout=10)
+    told = [each.split() for each in done.stdout.decode("utf-8", "replace").splitlines()]
+    keys = ", ".join(f"{words[1]} {words[-1]}" for words in told if len(words) > 2)
+    if not keys:
+        raise MngrError(f"the key of host {name} cannot be read: {done.complaint}")
+    return f"Host {name} shows the key {keys}."
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return [each if each.endswith("\n") else f"{each}\n" for each in file]
+    except FileNotFoundError:
+        return []
+
+
+def resolves(name: str, config: str) -> bool:
+    """Whether ssh's configuration says anything about this name, or the network knows it."""
+    words = ["ssh", *(["-F", config] if config else []), "-G", name]
+    told = spawn.run(words, timeout=10).stdout.decode("utf-8", "replace")
+    target = dict(line.split(" ", 1) for line in told.splitlines() if " " in line)
+    said = target.get("hostname", name) != name or "proxyjump" in target or "." in name
+    return said or _on_the_network(name)
+
+
+def _on_the_network(name: str) -> bool:
+    import socket
+
+    try:
+        return bool(socket.getaddrinfo(name, None))
+    except OSError:
+        return False

@@ -1,0 +1,76 @@
+"""Programs from the package manager of this machine: the line to type, and typing it."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import MngrError
+from mngr.hosts import spawn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+INSTALL = {
+    "apt-get": "apt-get install -y",
+    "dnf": "dnf install -y",
+    "apk": "apk add",
+    "pacman": "pacman -S --needed",
+    "zypper": "zypper install",
+    "brew": "brew install",
+}
+QUIET = {**INSTALL, "pacman": "pacman -S --needed --noconfirm", "zypper": "zypper -n install"}
+"""The same without questions."""
+LONG = 900.0
+"""Seconds that an installation may take."""
+
+
+def here() -> str:
+    """The package manager of this machine, or ""."""
+    from shutil import which
+
+    return next((tool for tool in INSTALL if which(tool)), "")
+
+
+def line(package: str) -> str:
+    """What a person types to install it; "" where the package manager is unknown."""
+    tool = here()
+    if not tool:
+        return ""
+    return f"{'' if os.geteuid() == 0 or tool == 'brew' else 'sudo '}{INSTALL[tool]} {package}"
+
+
+def installing(package: str) -> Callable[[], None] | None:
+    """What installs it without a question; None where that takes a password or is unknown."""
+    words = _permitted(here())
+    return None if words is None else lambda: _install([*words, package])
+
+
+def _permitted(tool: str) -> list[str] | None:
+    if not tool:
+        return None
+    words = QUIET[tool].split()
+    if tool == "brew":
+        return None if os.geteuid() == 0 else words
+    if tool == "apt-get":
+        words = ["env", "DEBIAN_FRONTEND=noninteractive", *words]
+    if os.geteuid() == 0:
+        return words
+    return ["sudo", "-n", *words] if _succeeds(["sudo", "-n", "true"]) else None
+
+
+def _succeeds(argv: list[str]) -> bool:
+    try:
+        return spawn.run(argv, timeout=20).code == 0
+    except MngrError:  # there is no sudo
+        return False
+
+
+def _install(argv: list[str]) -> None:
+    done = spawn.run(argv, timeout=LONG)
+    if done.code and "apt-get" in argv:  # a fresh image has no package lists
+        update = [*argv[: argv.index("apt-get") + 1], "update"]
+        if spawn.run(update, timeout=LONG).code == 0:
+            done = spawn.run(argv, timeout=LONG)
+    if done.code:
+        raise MngrError(f"`{' '.join(argv)}` failed: {done.complaint}")

@@ -1,0 +1,51 @@
+"""Ask many hosts at once: the slowest decides, and none holds the others up for long."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from mngr.errors import Unreachable
+from mngr.hosts.base import HostReading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mngr.hosts.base import Host
+    from mngr.ops.world import World
+
+SLACK = 2.0
+"""Seconds beyond its own deadline that a host has: ending what it started takes a moment."""
+
+
+def readings(world: World, hosts: Sequence[Host], ids: Sequence[str] | None) -> list[HostReading]:
+    """One per host, in order, within `hosts.timeout`; of a host that is late only that it is."""
+    patience = world.config.seconds("hosts.timeout")
+    found: dict[int, HostReading] = {}
+    failed: list[BaseException] = []
+
+    def look(number: int, host: Host) -> None:
+        try:
+            found[number] = world.reading(host, ids)
+        except BaseException as error:  # raised again by whoever asked
+            failed.append(error)
+
+    started = []
+    for number, host in enumerate(hosts):
+        host.patience = patience
+        # A daemon: a host that ignores its deadline must not keep the command from ending.
+        started.append(threading.Thread(target=look, args=(number, host), daemon=True))
+        started[-1].start()
+    deadline = time.monotonic() + patience + SLACK
+    for each in started:
+        each.join(max(0.0, deadline - time.monotonic()))
+    if failed:
+        raise failed[0]
+    return [found.get(n) or _late(world, host, patience) for n, host in enumerate(hosts)]
+
+
+def _late(world: World, host: Host, patience: float) -> HostReading:
+    error = Unreachable(f"host {host.ref.name} did not answer within {patience:g} s")
+    world.note(host.ref.name, error)
+    return HostReading(host=host.ref, now=0.0, agents=(), error=error.message)

@@ -1,0 +1,90 @@
+"""Everything about one agent on one screen, and the words that hands know."""
+
+from __future__ import annotations
+
+from tests.support.cli import Cli, until
+from tests.support.screen import Screen
+
+NONE = ("--transfer", "none")
+
+
+def test_show_tells_what_an_agent_is_and_did_and_what_to_type(mngr: Cli) -> None:
+    mngr.create("foo", "--label", "a=b", "--timeout", "1h", "--", "sh", "-c", "echo up; sleep 99")
+    work = mngr.work_dir("foo")
+    (work / "new").write_text("1\n2\n")
+    mngr.commit("new", cwd=work)
+    (work / "more").write_text("3\n")
+    until(lambda: "  up" in mngr("show", "foo").ok().out)
+    lines = mngr("show", "foo").ok().out.splitlines()
+    head, *facts = lines[: lines.index("")]
+    assert head.startswith("foo  RUNNING for "), head
+    assert ", since 20" in head and head[-5] in "+-", "a local time with its zone"
+    found = {line[:10].rstrip(): line[12:] for line in facts}
+    assert found["path"] == str(work)
+    assert found["branch"].startswith("mngr/foo, from ")
+    assert found["changes"] == "1 commit, 1 uncommitted file: +3 -0 lines"
+    assert (found["limits"], found["labels"]) == ("time 1h 0m", "a=b")
+    assert found["host"] == ("bare (bare)" if mngr.provider == "bare" else "localhost (local)")
+    assert lines[lines.index("") + 1 :] == [
+        "  up",
+        "",
+        "next        mngr connect foo",
+        "            mngr logs foo -f",
+        "            mngr diff foo",
+        "            mngr merge foo",
+    ]
+    row = mngr("status", "foo", "--format", "json").ok().json()
+    assert row["changes"] == {"commits": 1, "files": 2, "added": 3, "removed": 0}
+    assert (row["name"], row["ahead"], row["dirty"], row["screen"]) == ("foo", 1, 1, ["up"])
+    assert row["limits"]["timeout"] == 3600
+
+
+def test_show_says_what_comes_after_each_end(local: Cli) -> None:
+    local.create("bad", *NONE, "--", "sh", "-c", "exit 3")
+    local.create("held", *NONE)
+    local("wait", "bad", "FAILED").ok()
+    local("kill", "held").ok()
+    shown = local("show", "bad").ok().out
+    assert "FAILED" in shown and "exit code 3" in shown and "mngr start bad" in shown
+    assert "STOPPED" in local("show", "held").ok().out
+    local("show", "nosuch").fails(4, "nosuch")
+
+
+def test_show_fits_a_narrow_terminal_and_is_not_painted_by_its_agent(local: Cli) -> None:
+    text = "x" * 100
+    local.create(
+        "foo", *NONE, "--", "sh", "-c", f"printf '\\033[2J\\033]0;evil\\007{text}'; sleep 99"
+    )
+    with Screen(local) as screen:
+        screen.tmux("resize-window", "-x", "80", "-y", "40")
+        until(lambda: "xxx" in local("show", "foo").ok().out)
+        # tmux tells the terminal its new size a moment later.
+        resized = 'until [ "$(stty size)" = "40 80" ]; do sleep 0.01; done'
+        screen.type(f"{resized}; clear; {' '.join(local.argv('show', 'foo'))}")
+        screen.shows("mngr connect foo")
+        lines = screen.tmux("capture-pane", "-p").splitlines()
+        assert [line for line in lines if line.startswith("  xxx")] == ["  " + "x" * 77 + "…"]
+
+
+def test_path_is_where_the_work_is(mngr: Cli) -> None:
+    mngr.create("foo", "--", "true")
+    work = str(mngr.work_dir("foo"))
+    done = mngr("path", "foo").ok()
+    assert done.out == f"{work}\n"
+    assert ("on the host bare" in done.err) == (mngr.provider == "bare")
+    assert mngr("path", "foo:src/x").ok().out == f"{work}/src/x\n"
+    row = mngr("path", "foo", "--format", "json").ok().json()
+    assert (row["name"], row["path"]) == ("foo", work)
+
+
+def test_words_from_other_tools_are_understood(local: Cli) -> None:
+    local.create("foo", *NONE)
+    assert local("ps", "--format", "{name}").ok().out == "foo\n"
+    local("attach", "foo", "--connect-command", "true").ok()
+    stubborn = "trap '' TERM HUP; echo armed; while :; do sleep 1; done"
+    local.create("deaf", *NONE, "--", "sh", "-c", stubborn)
+    until(lambda: "armed" in local("logs", "deaf").ok().out)
+    local("kill", "deaf", env={"MNGR__STOP__GRACE": "50s"}, timeout=30).ok()
+    assert local.state("deaf") == "STOPPED"
+    local("rm", "foo", "-f").ok()
+    assert local("list", "--format", "{name}").ok().out == "deaf\n"

@@ -1,0 +1,73 @@
+"""Engines by templates in the settings: how values are put in, and what a template can break."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mngr.errors import UsageError
+from mngr.hosts.command import filled
+from mngr.quoting import quote
+from tests.support.cli import Cli
+from tests.support.folders import on_folders
+
+
+def printed(script: str) -> bytes:
+    done = subprocess.run(
+        ["sh", "-c", script.encode("utf-8", "surrogateescape")], capture_output=True, check=True
+    )
+    return done.stdout
+
+
+@given(st.text(st.characters(min_codepoint=1, max_codepoint=0x10FFFF, exclude_categories=["Cs"])))
+def test_a_value_arrives_as_one_word_whatever_it_holds(value: str) -> None:
+    script = filled("printf '%s|' before {name} after", {"name": quote(value)}, str)
+    assert printed(script) == f"before|{value}|after|".encode()
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b", "c"]), st.text(), min_size=3))
+def test_a_value_that_looks_like_a_place_is_not_filled_again(values: dict[str, str]) -> None:
+    values = {**values, "a": "{b}"}
+    assert filled("{a}-{b}-{c}", values, str) == f"{{b}}-{values['b']}-{values['c']}"
+
+
+@given(st.sampled_from(["${HOME}", "{}", "{ echo; }", "{{x}}", "{A}", "awk '{print $1}'"]))
+def test_other_braces_stay(text: str) -> None:
+    assert filled(text, {"x": "y"}, str) == text.replace("{x}", "y")
+
+
+def test_an_unknown_place_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match=r"label.*known here: handle"):
+        filled("rm {label}", {"handle": "x"}, str)
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Iterator[Cli]:
+    with on_folders(tmp_path) as cli:
+        yield cli
+
+
+def test_an_engine_by_template(folders: Cli, tmp_path: Path) -> None:
+    place = tmp_path / "folders"
+    make = ("host", "create", "box", "--provider", "folders")
+    folders(*make, "-b", "color=red").fails(2, "folders takes colour")
+    folders(*make, "-b", "colour=it's $HOME `id`", "-s", "a b", "-s", "$(id)").ok()
+    assert (place / "box" / "colour").read_text() == "it's $HOME `id`\n"
+    assert (place / "box" / "args").read_text() == "a b\n$(id)\n"
+    folders.create("foo@box")
+    assert folders("exec", "foo", 'echo "$HOME"').ok().out.strip() == str(place / "box")
+    assert folders("host", "audit").ok().out.split()[-3:] == ["folders", "box", "true"]
+    image = folders("host", "snapshot", "box").ok().out.rstrip(".\n").split()[-1]
+    assert (place / f".{image}" / "colour").exists()
+    folders("host", "stop", "box").fails(2, "cannot be stopped")
+    folders("host", "destroy", "box", "--force").ok()
+    folders("host", "audit", "--provider", "folders").ok()
+    broken = {"MNGR__PROVIDERS__FOLDERS__LIST": "echo down >&2; exit 3"}
+    told = folders("provider", "list", "--format", "json", env=broken).ok().json()["providers"]
+    standing = {each["name"]: each for each in told}["folders"]
+    assert (standing["usable"], standing["reason"]) == (False, "providers.folders.list: down")

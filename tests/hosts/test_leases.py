@@ -1,0 +1,162 @@
+"""No host that mngr made is ever forgotten, wherever it was killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+
+from tests.support.cli import KILL_AT, Cli, until
+from tests.support.lab import cluster as lab_cluster
+from tests.support.lab import engine as lab_engine
+from tests.support.lab.cluster import Cluster
+from tests.support.lab.engine import Engine
+from tests.support.places import (
+    BOXES,
+    describe,
+    on_cluster,
+    on_engine,
+    on_slurm_templates,
+    without_hosts,
+)
+
+BEFORE = ("host_noted",)
+CUT = ("making", "host_made")
+AFTER = (
+    *("host_kept", "host_greeted", "claimed", "recorded", "mirror_made", "mirror_updated"),
+    *("cloned", "work_dir", "files", "launched"),
+)
+RESTART = ("host_agents_stopped", "host_started")
+HOST_STEPS = {*BEFORE, *CUT, *AFTER, *RESTART} - {"making"}
+
+# Ends the mngr that asked for a host before the engine has heard of it, and asks on its own.
+WRAPPER = """#!/bin/sh
+case "$KILL_ASKER:$0 $1" in
+  yes:*/docker\\ run|yes:*/sbatch*)
+    pid=$PPID
+    until case $(cat /proc/$pid/comm) in python*) true ;; *) false ;; esac; do
+      pid=$(cut -d" " -f4 /proc/$pid/stat)
+    done
+    kill -KILL "$pid" ;;
+esac
+exec {program} "$@"
+"""
+
+
+@pytest.fixture
+def docker(engine: Engine, tmp_path: Path) -> Iterator[Cli]:
+    with on_engine(engine, tmp_path) as cli:
+        yield cli
+
+
+@dataclass
+class Maker:
+    """A provider that nobody else uses, and how many of its hosts run as it says itself."""
+
+    cli: Cli
+    provider: str
+    running: Callable[[], int]
+
+
+@pytest.fixture(params=["docker", "boxes", "slurm", "nodes"])
+def maker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Maker]:
+    name, contexts = request.param, ExitStack()
+    reason = lab_engine.why_not() if name in ("docker", "boxes") else lab_cluster.why_not()
+    if reason:
+        pytest.skip(reason)
+    with contexts:
+        if name in ("docker", "boxes"):
+            engine: Engine = request.getfixturevalue("own_engine")
+            cli = contexts.enter_context(on_engine(engine, tmp_path))
+            describe(cli, "boxes", BOXES)
+            yield Maker(cli, name, lambda: len(engine.told("ps", "-q").split()))
+        else:
+            cluster: Cluster = request.getfixturevalue("own_cluster")
+            on = on_slurm_templates if name == "nodes" else on_cluster
+            cli = contexts.enter_context(on(cluster, tmp_path))
+            yield Maker(cli, name, lambda: len(cluster.ask("squeue", "-h").splitlines()))
+
+
+def audited(mngr: Cli, *words: str) -> dict[str, dict[str, Any]]:
+    found = mngr("host", "audit", "--format", "json", *words)
+    assert found.code in (0, 1), found.err
+    return {each["name"]: each for each in found.json()["hosts"] if each["ours"]}
+
+
+def killed(maker: Maker, step: str) -> None:
+    """Begin an agent on a host of its own, and end mngr at that step."""
+    name = f"{step.replace('_', '-')}@.{maker.provider}"
+    env = {"KILL_ASKER": "yes"} if step == "making" else {KILL_AT: step}
+    done = maker.cli("create", name, "--no-connect", "--", "sleep", "1000", env=env, timeout=200)
+    assert done.code == -9, (step, done.err)
+
+
+@pytest.mark.soak
+def test_every_host_is_accounted_for_wherever_mngr_was_killed(maker: Maker, tmp_path: Path) -> None:
+    mngr, asking = maker.cli, "docker" if maker.provider in ("docker", "boxes") else "sbatch"
+    wrapper = tmp_path / "wrapper" / asking
+    wrapper.parent.mkdir()
+    wrapper.write_text(WRAPPER.format(program=which(asking)))
+    wrapper.chmod(0o755)
+    mngr.env["PATH"] = f"{wrapper.parent}:{mngr.env['PATH']}"
+    for step in (*BEFORE, *CUT, *AFTER):
+        killed(maker, step)
+
+    made = len(CUT) + len(AFTER)
+    until(lambda: maker.running() == made, 60, f"{made} hosts")
+    found = audited(mngr)
+    assert {name.replace("-", "_") for name in found} == {*BEFORE, *CUT, *AFTER}
+    assert len({each["handle"] for each in found.values() if each["running"]}) == made
+    problems = {name.replace("-", "_"): each["problem"] for name, each in found.items()}
+    assert problems == {
+        **dict.fromkeys(BEFORE, "never made: its creation was cut short"),
+        **dict.fromkeys(CUT, "its creation was cut short"),
+        **dict.fromkeys(AFTER, ""),
+    }
+
+    mngr("host", "audit", "--end", timeout=200).ok()
+    assert {name.replace("-", "_") for name in audited(mngr)} == set(AFTER)
+    assert maker.running() == len(AFTER)
+    # What was made is used on: the same create again, on the host that is there.
+    mngr("create", "files@files", "--no-connect", "--", "sleep", "1000").ok()
+    # Jobs that the templates make share a home, so each of their hosts lists every agent.
+    listed = mngr("list", "--format", "json").ok().json()["agents"]
+    assert {each["state"] for each in listed if each["name"] == "files"} == {"RUNNING"}
+    without_hosts(mngr)
+    assert maker.running() == 0
+
+
+def test_a_host_that_was_stopped_or_started_half_way_has_its_agents_again(docker: Cli) -> None:
+    docker("create", "foo@.docker", "--no-connect", "--", "sleep", "1000").ok()
+    for verb, step in zip(("stop", "start"), RESTART, strict=True):
+        assert docker("host", verb, "foo", env={KILL_AT: step}).code == -9
+        docker("host", verb, "foo").ok()
+    assert docker.state("foo") == "RUNNING"
+
+
+def test_another_home_s_hosts_are_left_alone(docker: Cli, engine: Engine, tmp_path: Path) -> None:
+    docker("host", "create", "box", "--provider", "docker").ok()
+    with on_engine(engine, tmp_path / "other") as other:
+        other("host", "create", "box", "--provider", "docker").ok()
+        assert "made by another home" in other("host", "audit", "--end").ok().out
+        other("host", "create", "box", "--provider", "docker").fails(1, "'box' exists already")
+    assert [each["problem"] for each in audited(docker).values()] == [""]
+    # Its note is lost: the host still says that it is ours.
+    (docker.controller_home / "hosts" / "docker" / "box.json").unlink()
+    assert audited(docker, "--provider", "docker")["box"]["problem"].endswith("its note is gone")
+    docker("host", "audit", "--provider", "docker", "--end").ok()
+    assert engine.containers(docker) == []
+
+
+def test_an_engine_that_cannot_be_used_leaves_no_note(local: Cli) -> None:
+    local.env["DOCKER_HOST"] = "unix:///nonexistent/docker.sock"
+    made = local("create", "foo@.docker", "--no-connect", "--", "true")
+    made.fails(1, "docker: Cannot connect", "see `mngr provider list`")
+    assert "audit" not in made.err
+    listed = local("host", "list", "--format", "json").ok().json()["hosts"]
+    assert [each["provider_name"] for each in listed] == ["local"]

@@ -1,0 +1,308 @@
+"""Hosts behind ssh: their keys, their silence, and what a person is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import until
+from tests.support.places import Boxes, hang_up
+from tests.support.screen import Screen
+
+SIZES = """tmux -S /tmp/mngr-$(id -u)/[0-9a-f]* \
+  list-clients -F '#{client_width}x#{client_height}'"""
+PROGRAMS = "/usr/local/bin"
+QUICK = ("-S", "hosts.timeout=5s")
+
+
+def test_an_unknown_key_is_refused_with_the_line_to_type(boxes: Boxes) -> None:
+    known = boxes.cli.controller_home / "known_hosts"
+    known.unlink()
+    refused = boxes("create", "foo@box1", "--no-connect", "--", "sleep", "100")
+    refused.fails(5, "the key of host box1 is not known yet", "mngr host trust box1")
+    hint = boxes("host", "trust", "box1").fails(1, "ED25519", "SHA256:", "--fingerprint").err
+    print_ = next(word for word in hint.split() if word.startswith("SHA256:"))
+    boxes("host", "trust", "box1", "--fingerprint", "SHA256:x").fails(1, "not SHA256:x")
+    assert not known.exists()
+    boxes("host", "trust", "box1", "--fingerprint", print_).ok()
+    boxes.cli.create("foo@box1")
+    assert boxes.states() == {"foo": "RUNNING"}
+
+
+def test_a_changed_key_is_refused_in_one_line(boxes: Boxes) -> None:
+    known = boxes.cli.controller_home / "known_hosts"
+    boxes.cli.create("foo@box1")
+    hang_up(boxes.cli)
+    theirs = known.read_text().splitlines()
+    other = theirs[1].partition(" ")[2]
+    known.write_text(f"{boxes.one.address} {other}\n{theirs[1]}\n")
+    boxes("exec", "foo@box1", "true").fails(5, "box1")
+    assert "another key" in boxes("list").ok().err
+    assert boxes.states() == {"foo": "UNREACHABLE"}
+    boxes("host", "trust", "box1", "--force").fails(1, "--replace")
+    boxes("host", "trust", "box1", "--force", "--replace").ok()
+    assert boxes.states() == {"foo": "RUNNING"}
+    assert theirs[1] in known.read_text()
+
+
+def test_logs_paths_and_input_reach_another_machine(boxes: Boxes) -> None:
+    boxes.cli.create("foo@box1", "--", "sh", "-c", "echo begin; read line; echo got $line")
+    with boxes.cli.start("logs", "foo", "-f") as follower:
+        assert follower.stdout and follower.stdout.readline() == b"begin\n"
+        boxes("message", "foo", "-m", "hello").ok()
+        out, _ = follower.communicate(timeout=60)
+    assert out.endswith(b"got hello\n"), out
+    assert boxes("logs", "foo", "-n", "1").ok().out == "got hello\n"
+    done = boxes("path", "foo").ok()
+    assert "on the host box1" in done.err
+    given = boxes.cli("exec", "-i", "foo", "pwd; cat", input="over there\n").ok()
+    assert given.out == f"{done.out}over there\n"
+    assert "box1 (ssh)" in boxes("show", "foo").ok().out
+
+
+def test_a_silent_host_delays_nobody_for_long(boxes: Boxes) -> None:
+    boxes.cli.create("here")
+    boxes.cli.create("foo@box1")
+    boxes.cli.create("bar@box2")
+    boxes.one.cut()
+    began = time.monotonic()
+    told = boxes("list", "--format", "json", *QUICK).ok()
+    assert time.monotonic() - began < 30
+    listed = {each["name"]: each for each in told.json()["agents"]}
+    assert {name: each["state"] for name, each in listed.items()} == {
+        "here": "RUNNING",
+        "foo": "UNREACHABLE",
+        "bar": "RUNNING",
+    }
+    assert "last known RUNNING" in listed["foo"]["state_reason"]
+    assert "box1" in json.dumps(told.json()["errors"])
+    boxes("exec", "foo", *QUICK, "true").fails(5, "box1")
+    boxes("message", "foo", *QUICK, "-m", "x").fails(5, "box1")
+    boxes("gc", *QUICK, "-S", "trash.keep=0s").ok()
+    boxes.one.heal()
+    assert boxes.states()["foo"] == "RUNNING"
+
+
+def test_names_are_resolved_as_ssh_does(boxes: Boxes) -> None:
+    config = boxes.cli.user_home / "ssh_config"
+    text = config.read_text().replace("Host box2\n", "Host box2 two.example.com\n")
+    config.write_text(text)
+    boxes.cli.create("foo@two.example.com")
+    assert boxes.cli.agent("foo")["host"]["name"] == "two.example.com"
+    assert boxes("exec", "foo@two.example.com", "whoami").ok().out == "dev2\n"
+    boxes("create", "bar@nosuch", "--no-connect", "--", "true").fails(4, "no host 'nosuch'")
+
+
+def test_a_refused_login_is_told(boxes: Boxes) -> None:
+    config = boxes.cli.user_home / "ssh_config"
+    config.write_text(config.read_text().replace("User dev1", "User nobody"))
+    refused = boxes("create", "foo@box1", "--no-connect", "--", "true")
+    refused.fails(5, "host box1 refused the login", "ssh box1")
+
+
+def test_a_command_that_is_late_is_ended_over_there(boxes: Boxes) -> None:
+    boxes.cli.create("foo@box1")
+    began = time.monotonic()
+    boxes("exec", "foo", "--timeout", "1s", "echo early; sleep 4321").fails(124)
+    assert time.monotonic() - began < 30
+    until(lambda: "sleep 4321" not in boxes.one.inside("ps", "-A", "-o", "args="), what="its end")
+
+
+def test_bytes_and_codes_arrive_as_they_are(boxes: Boxes) -> None:
+    boxes.cli.create("foo@box1")
+    assert boxes("exec", "foo", "printf 'no newline'; exit 255").code == 255
+    assert boxes("exec", "foo", "printf 'no newline'").ok().out == "no newline"
+    left = boxes("exec", "foo", "sleep 60 & echo left").ok()
+    assert left.out == "left\n"
+    sent = boxes("exec", "foo", "seq 300000 | tee all | cksum; cksum < all").ok().out.split()
+    data = boxes("exec", "foo", "cat all").ok().out
+    assert len(data) == int(sent[1]) == int(sent[3])
+
+
+def test_a_person_is_asked_about_a_new_key(boxes: Boxes) -> None:
+    (boxes.cli.controller_home / "known_hosts").unlink()
+    with Screen(boxes.cli) as screen:
+        screen.mngr("create", "foo@box1", "--no-connect", "--", "sleep", "1000")
+        screen.shows("Host box1 shows the key SHA256:", "Trust it? [y/N]")
+        screen.type("n")
+        screen.shows("the key of host box1 is not trusted")
+        screen.type("clear")
+        screen.mngr("create", "foo@box1", "--no-connect", "--", "sleep", "1000")
+        screen.shows("Trust it? [y/N]")
+        screen.type("y")
+        until(lambda: boxes.states() == {"foo": "RUNNING"}, what="the agent")
+
+
+@pytest.mark.parametrize("kind", ["xterm-256color", "no-such-terminal"])
+def test_a_terminal_is_handed_over_and_follows_its_size(boxes: Boxes, kind: str) -> None:
+    boxes.cli.create("foo@box1", "--", "sh", "-c", "echo I am foo; exec cat")
+
+    def sizes() -> str:
+        return boxes("exec", "foo", SIZES).ok().out
+
+    with Screen(boxes.cli, {"TERM": kind}) as screen:
+        screen.mngr("connect", "foo")
+        screen.shows("I am foo", "[foo]")
+        screen.type("größer")
+        screen.shows("größer\ngrößer")
+        assert sizes() == "150x40\n"
+        screen.tmux("resize-window", "-x", "90", "-y", "25")
+        until(lambda: sizes() == "90x25\n", what="the new size over there")
+        screen.keys("C-b", "d")
+        screen.shows("[detached")
+    assert boxes.states() == {"foo": "RUNNING"}
+
+
+def test_doctor_says_what_a_host_lacks(boxes: Boxes) -> None:
+    def checks() -> dict[str, dict[str, str]]:
+        found = boxes("doctor", "--host", "box1", "--format", "json")
+        return {each["check"]: each for each in json.loads(found.out)["checks"]}
+
+    healthy = checks()
+    assert {healthy[each]["status"] for each in ("host", "git", "tmux", "home")} == {"ok"}
+    boxes.one.inside("mv", "/usr/bin/tmux", "/usr/bin/tmux.away")
+    try:
+        lacking = checks()["tmux"]
+        assert (lacking["status"], lacking["detail"]) == (
+            "problem",
+            "not installed, tmux 3.2 or newer",
+        )
+        assert lacking["remedy"] == "ssh -t box1 \"su -c 'apt-get install -y tmux'\""
+        refused = boxes("create", "foo@box1", "--no-connect", "--", "sleep", "9")
+        refused.fails(1, "tmux is not installed on box1", "mngr doctor --host box1")
+        assert boxes.states() == {}
+    finally:
+        boxes.one.inside("mv", "/usr/bin/tmux.away", "/usr/bin/tmux")
+    boxes.one.inside("chmod", "0", boxes.one.home)
+    try:
+        assert checks()["home"]["status"] == "problem"
+    finally:
+        boxes.one.inside("chmod", "755", boxes.one.home)
+    boxes("doctor", "--host", "nosuch").fails(4, "no host 'nosuch'")
+
+
+def test_waiting_is_told_of_changes(boxes: Boxes, tmp_path: Path) -> None:
+    """One visit per host lasts seconds; the end of an agent is known at once all the same."""
+    boxes.cli.create("foo@box1", "--", "sh", "-c", "until [ -e go ]; do sleep 0.1; done")
+    boxes.cli.create("bar@box2")
+    told = tmp_path / "told"
+    with told.open("wb") as file:
+        observing = boxes.cli.start("observe", "--format", "jsonl", stdout=file)
+    waiting = boxes.cli.start("wait", "foo", "--timeout", "90s")
+    try:
+        until(lambda: told.read_text().count("agent_discovered") == 2, 60, "both agents")
+        boxes("exec", "foo", "touch go").ok()
+        assert waiting.wait(60) == 0
+        until(lambda: '"new_state":"DONE"' in told.read_text().replace(" ", ""), 60, "its end")
+    finally:
+        for each in (observing, waiting):
+            each.kill()
+            each.communicate()
+
+
+def test_our_paths_mean_nothing_over_there(boxes: Boxes) -> None:
+    """A repository at the same path as ours is somebody else's."""
+    repo, theirs = str(boxes.cli.repo), "git -c user.name=x -c user.email=x@x"
+    stranger = f"mkdir -p {repo} && cd {repo} && git init -q && {theirs} commit -qm 1 --allow-empty"
+    boxes.one.inside("sh", "-c", f"{stranger} && chown -R {boxes.one.user} /tmp/pytest-of-root")
+    boxes.cli.create("foo@box1")
+    boxes.cli.commit("two")
+    boxes.cli.commit("three")
+    boxes("exec", "foo", "touch new").ok()
+    row = boxes("list", "--format", "json", "--fields", "name,ahead,behind,dirty").json()["agents"]
+    assert row == [{"name": "foo", "ahead": 0, "behind": 2, "dirty": 1}]
+    boxes("push", "foo").ok()
+    row = boxes("list", "--format", "json", "--fields", "ahead,behind").json()["agents"]
+    assert row == [{"ahead": 2, "behind": 0}]
+    refused = boxes("create", "bar@box1", "--no-connect", "--record", "--", "true")
+    refused.fails(2, "--record")
+
+
+def test_the_second_agent_sends_only_what_is_new(boxes: Boxes) -> None:
+    boxes.cli.write("large", os.urandom(3 << 20))
+    boxes.cli.commit("large")
+    boxes.cli.create("foo@box1")
+    mirrors = f"{boxes.one.home}/.mngr/mirrors"
+    before = boxes.one.inside("sh", "-c", f"find {mirrors} -name '*.pack' | wc -l; ls {mirrors}")
+    boxes.cli.create("bar@box1")
+    boxes.cli.write("small", "small")
+    boxes.cli.commit("small")
+    boxes.cli.create("baz@box1")
+    after = boxes.one.inside("sh", "-c", f"find {mirrors} -name '*.pack' | wc -l; ls {mirrors}")
+    assert before == after
+    assert len(after.split()) == 2
+    used = int(boxes.one.inside("du", "-sk", f"{boxes.one.home}/.mngr/mirrors").split()[0])
+    assert used < 4 << 10
+    assert boxes("exec", "baz", "cat small; wc -c < large").ok().out == f"small{3 << 20}\n"
+
+
+def test_work_moves_between_machines(boxes: Boxes) -> None:
+    boxes.cli.create("foo@box1")
+    work = "echo mine > new.txt; git add -A; git commit -qm new; echo more > extra"
+    boxes("exec", "foo", work).ok()
+    boxes.cli.create("bar@box2", "--from", "foo", "--include-dirty")
+    assert boxes("exec", "bar", "cat new.txt extra; whoami").ok().out == "mine\nmore\ndev2\n"
+    boxes("stop", "foo").ok()
+    boxes("migrate", "foo", "box2").ok()
+    assert boxes.cli.agent("foo")["host"]["name"] == "box2"
+    assert boxes("exec", "foo", "cat new.txt extra").ok().out == "mine\nmore\n"
+    boxes("stop", "foo").ok()
+    boxes("pull", "foo").ok()
+    assert boxes.cli.git("show", "mngr/foo:new.txt") == "mine"
+
+
+@pytest.mark.parametrize("program", ["claude", "codex"])
+def test_a_login_is_copied_only_when_asked_for(boxes: Boxes, program: str) -> None:
+    login = {"claude": ".claude/.credentials.json", "codex": ".codex/auth.json"}[program]
+    content = '{"tokens": {"refresh_token": "s3cret"}, "claudeAiOauth": {"refreshToken": "s3cret"}}'
+    path = boxes.cli.user_home / login
+    path.parent.mkdir()
+    path.write_text(content)
+    boxes.cli.env |= {"ANTHROPIC_BASE_URL": "s3cret.example", "OPENAI_API_KEY": "s3cret"}
+    script = f"printf '#!/bin/sh\nsleep 1000\n' > {PROGRAMS}/{program}; chmod 755 {PROGRAMS}/*"
+    boxes.one.inside("sh", "-c", script)
+
+    def secrets() -> list[str]:
+        grep = f"grep -rl s3cret {boxes.one.home}/.mngr || :"
+        return boxes.one.inside("sh", "-c", grep).split()
+
+    try:
+        boxes("create", "foo@box1", program, "--no-connect").ok()
+        assert secrets() == []
+        boxes("create", "here", "--no-connect", "--", "sleep", "1000").ok()
+        boxes("create", "bar@box1", program, "--no-connect", "--pass-login").ok()
+        assert any(each.endswith(login.split("/")[1]) for each in secrets())
+        boxes("destroy", "bar", "--force").ok()
+    finally:
+        boxes.one.inside("rm", f"{PROGRAMS}/{program}")
+
+
+def test_many_calls_at_once_share_a_cold_connection(boxes: Boxes) -> None:
+    """sshd takes ten sessions per connection, and ten that have not logged in, by default."""
+    boxes.cli.create("first@box1")
+    hang_up(boxes.cli)
+    names = [f"a{number}" for number in range(16)]
+    batch = "".join(f'{{"name": "{name}@box1", "args": ["sleep", "900"]}}\n' for name in names)
+    words = ("create", "--batch", "-", "--max-parallel", "16")
+    boxes.cli(*words, input=batch, timeout=300).ok()
+    hang_up(boxes.cli)
+    ran = boxes.cli("exec", *names, "--", "true", timeout=300).ok()
+    assert ran.err == ""
+    assert set(boxes.states().values()) == {"RUNNING"}
+
+
+def test_a_machine_is_forgotten_and_its_agents_are_not(boxes: Boxes) -> None:
+    boxes.cli.create("foo@box1")
+    boxes.one.refuse()
+    assert boxes.states() == {"foo": "UNREACHABLE"}
+    boxes("host", "forget", "box1").ok()
+    assert boxes.states() == {}
+    boxes("host", "forget", "box1").fails(4, "no host 'box1'")
+    boxes("host", "forget", "localhost").fails(1, "localhost")
+    boxes.one.heal()
+    boxes.cli.create("bar@box1")
+    assert boxes.states() == {"foo": "RUNNING", "bar": "RUNNING"}

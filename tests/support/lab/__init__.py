@@ -1,0 +1,1 @@
+"""Real hosts on this machine: sshd in namespaces, with file systems of their own."""

@@ -1,0 +1,251 @@
+"""Hosts that a test can cut off, turn away and mend: one entry per provider.
+
+Each site has a host called `box`, made before the test begins, in an engine that no other test uses
+at the same time.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mngr.config import Config
+from mngr.hosts import ledger
+from mngr.hosts.base import Host
+from mngr.hosts.ledger import HostNote
+from mngr.ops.world import World
+from mngr.plugins import load_registry
+from tests.support.cli import Cli, Result
+from tests.support.cloud import running
+from tests.support.lab import cluster, engine, machines
+from tests.support.lab.cluster import Cluster
+from tests.support.lab.engine import Engine
+from tests.support.places import (
+    BOXES,
+    describe,
+    ended,
+    on_cloud,
+    on_cluster,
+    on_engine,
+    on_slurm_templates,
+    reaching,
+    without_hosts,
+)
+
+
+@dataclass
+class Site:
+    """A CLI, a host that it can reach, and what can happen to that host."""
+
+    cli: Cli
+    host: str
+    provider: str
+    inside: Callable[[str], str]
+    """Runs a script there, as a user who may do anything, without mngr."""
+    cut: Callable[[], None]
+    """Nothing answers any more, and nobody is told."""
+    refuse: Callable[[], None]
+    """What is under way breaks off; whoever asks is turned away."""
+    heal: Callable[[], None]
+    """As often as it is asked for."""
+    wrappers: str
+    """A folder at the front of PATH over there; each test puts there what it needs."""
+    die: Callable[[], None]
+    """The host itself ends, with all that runs there."""
+    smaller: Callable[[], str]
+    """Make a host whose home has room for 3 MB, and return its name; or make this one so."""
+
+    def __call__(self, *words: str, timeout: float = 200) -> Result:
+        return self.cli(*words, timeout=timeout)
+
+    @property
+    def it(self) -> Host:
+        """The host as mngr itself has it."""
+        config = Config.load(str(self.cli.controller_home), str(self.cli.repo), self.cli.env)
+        return World(config, load_registry(config)).host(self.host, self.provider)
+
+    def argv(self, *words: str) -> list[str]:
+        """What runs these words over there, typed here."""
+        return [*self.cli.within, *self.it.argv(words)]
+
+    def at(self, name: str) -> str:
+        return f"{name}@{self.host}"
+
+    @property
+    def home(self) -> str:
+        """$MNGR_HOST_DIR over there."""
+        path = self.cli.controller_home / "hosts" / self.provider / f"{self.host}.json"
+        return str(json.loads(path.read_text())["home"])
+
+    def folders(self, name: str) -> list[str]:
+        return self.inside(f"cd {self.home} && ls {name} 2>/dev/null || :").split()
+
+    def states(self, *words: str) -> dict[str, str]:
+        listed = self("list", "--format", "json", *words).ok().json()["agents"]
+        return {each["name"]: each["state"] for each in listed}
+
+    def program(self, name: str, text: str) -> None:
+        """Put a program at the front of PATH over there, or take it away again."""
+        path = shlex.quote(f"{self.wrappers}/{name}")
+        if not text:
+            self.inside(f"rm -f {path}")
+            return
+        self.inside(f"printf %s {shlex.quote(text)} > {path} && chmod 755 {path}")
+
+
+@contextmanager
+def ssh(request: pytest.FixtureRequest, base: Path) -> Iterator[Site]:
+    lab: machines.Lab = request.getfixturevalue("lab")
+    box = lab.machines[0]
+    cli = reaching(lab, base)
+    note = HostNote(name=box.name, provider="ssh", home=f"{box.home}/.mngr", user=1000)
+    ledger.write(str(cli.controller_home), note)  # as if it had been used before
+
+    def inside(script: str) -> str:
+        return box.inside("sh", "-c", script)
+
+    def smaller() -> str:
+        inside(f"mkdir -p {box.home}/.mngr; chown {box.user} {box.home}/.mngr")
+        return shrunk(inside, f"{box.home}/.mngr", box.name)
+
+    yield Site(
+        cli, box.name, "ssh", inside, box.cut, box.refuse, box.heal, "/usr/local/bin", box.refuse,
+        smaller,
+    )  # fmt: skip
+    ended(cli)
+    for each in lab.machines:
+        each.reset()
+
+
+def shrunk(inside: Callable[[str], str], home: str, name: str) -> str:
+    """Put a small file system where a host's home is, with the same files."""
+    small = f"mount -t tmpfs -o size=3m,mode=700,uid=$(stat -c %u {home}.away) none {home}"
+    inside(f"mv {home} {home}.away && mkdir {home} && {small} && cp -a {home}.away/. {home}/")
+    return name
+
+
+def _on(made: Engine, cli: Cli, provider: str, *words: str) -> Site:
+    cli("host", "create", "box", "--provider", provider, *words, timeout=200).ok()
+    note = json.loads((cli.controller_home / "hosts" / provider / "box.json").read_text())
+    handle = str(note["handle"])
+    into = ("exec", "-u", "root", handle, "sh", "-c")
+
+    def die() -> None:
+        made.told("kill", handle)
+
+    def smaller() -> str:
+        mount = "--tmpfs=/srv/dev/.mngr:size=3m,mode=0700,uid=1000"
+        cli("host", "create", "small", "--provider", provider, "-s", mount, timeout=200).ok()
+        return "small"
+
+    return Site(
+        cli, "box", provider, lambda script: made.told(*into, script), made.freeze, made.down,
+        made.heal, "/usr/local/bin", die, smaller,
+    )  # fmt: skip
+
+
+@contextmanager
+def docker(request: pytest.FixtureRequest, base: Path) -> Iterator[Site]:
+    made: Engine = request.getfixturevalue("own_engine")
+    with on_engine(made, base) as cli:
+        yield _on(made, cli, "docker")
+        made.heal()
+
+
+@contextmanager
+def docker_template(request: pytest.FixtureRequest, base: Path) -> Iterator[Site]:
+    made: Engine = request.getfixturevalue("own_engine")
+    with on_engine(made, base) as cli:
+        describe(cli, "boxes", BOXES)
+        yield _on(made, cli, "boxes")
+        made.heal()
+
+
+def _allocated(made: Cluster, cli: Cli, provider: str, base: Path, *words: str) -> Site:
+    bin = base / "wrappers"
+    bin.mkdir()
+    cli.env["PATH"] = f"{bin}:{cli.env['PATH']}"  # Slurm hands it over
+    cli("host", "create", "box", "--provider", provider, *words, timeout=200).ok()
+    job, node = made.ask("squeue", "-h", "-o", "%i %N").split()
+
+    note = json.loads((cli.controller_home / "hosts" / provider / "box.json").read_text())
+
+    def inside(script: str) -> str:
+        return made.inside(node, script)
+
+    def die() -> None:
+        made.ask("scancel", job)
+
+    return Site(
+        cli, "box", provider, inside, made.freeze, made.refuse, made.heal, str(bin), die,
+        lambda: shrunk(inside, note["home"], "box"),
+    )  # fmt: skip
+
+
+@contextmanager
+def slurm(request: pytest.FixtureRequest, base: Path) -> Iterator[Site]:
+    made: Cluster = request.getfixturevalue("own_cluster")
+    with on_cluster(made, base) as cli:
+        yield _allocated(made, cli, "slurm", base)
+        made.heal()
+
+
+@contextmanager
+def slurm_template(request: pytest.FixtureRequest, base: Path) -> Iterator[Site]:
+    made: Cluster = request.getfixturevalue("own_cluster")
+    with on_slurm_templates(made, base) as cli:
+        found = _allocated(made, cli, "nodes", base)
+        yield found
+        made.heal()
+        # The hosts of these templates share a home: the next test's would see this one's agents.
+        home = found.home
+        without_hosts(cli)
+        found.inside(f"umount -l {home} 2>/dev/null; rm -rf {home}")
+
+
+@contextmanager
+def modal(request: pytest.FixtureRequest, base: Path) -> Iterator[Site]:
+    made: running.Cloud = request.getfixturevalue("own_cloud")
+    with on_cloud(made, base) as cli, pytest.MonkeyPatch.context() as patch:
+        for key in made.env(""):  # for hosts that the test asks itself, in this process
+            patch.setenv(key, cli.env[key])
+        cli("host", "create", "box", "--provider", "modal").ok()
+        (box,) = made.sandboxes(running.owner(cli))
+
+        def die() -> None:
+            made.end(running.owner(cli), box)
+
+        def inside(script: str) -> str:
+            return made.inside(box, script)
+
+        yield Site(
+            cli, "box", "modal", inside, made.freeze, made.refuse, made.heal, "/usr/local/bin",
+            die, lambda: shrunk(inside, "/root/.mngr", "box"),
+        )  # fmt: skip
+        made.heal()
+
+
+def only(*names: str) -> pytest.MarkDecorator:
+    """These sites in every run, the others in the soak."""
+    every = [
+        each if each in names else pytest.param(each, marks=pytest.mark.soak) for each in SITES
+    ]
+    return pytest.mark.parametrize("site", every, indirect=True)
+
+
+Opened = Callable[[pytest.FixtureRequest, Path], AbstractContextManager[Site]]
+
+SITES: dict[str, tuple[Opened, Callable[[], str]]] = {
+    "ssh": (ssh, machines.why_not),
+    "docker": (docker, engine.why_not),
+    "slurm": (slurm, cluster.why_not),
+    "modal": (modal, running.why_not),
+    "docker-template": (docker_template, engine.why_not),
+    "slurm-template": (slurm_template, cluster.why_not),
+}

@@ -1,0 +1,131 @@
+"""A run on hosts of its own, made by an engine: they are shared, replaced, and gone at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks import tmr
+from mngr_tmr import runs
+from mngr_tmr.model import Outcome
+from tests.support.cli import Cli, until
+from tests.support.folders import on_folders
+from tests.support.robots import Robots
+
+PATIENCE = 400
+ANSWERS = {"add": Outcome.FIXED, "word": Outcome.BLOCKED, "idle": Outcome.UNCHANGED}
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Iterator[Cli]:
+    with on_folders(tmp_path) as cli:
+        yield cli
+
+
+def agents_by_host(folder: Path) -> Counter[str]:
+    """Testing agents per host, as the hosts' own disks have it."""
+    records = folder.glob("folders/*/.mngr/agents/*/agent.*.json")
+    testers = {
+        (path.parents[3].name, path.parent.name)
+        for path in records
+        if json.loads(path.read_bytes())["labels"].get("role") == "tester"
+    }
+    return Counter(host for host, _ in testers)
+
+
+def text_of(journal: Path) -> str:
+    return journal.read_text() if journal.exists() else ""
+
+
+def test_a_run_brings_its_hosts_and_ends_them(folders: Cli, tmp_path: Path) -> None:
+    robots = Robots(folders)
+    robots.paths = tuple(f"tests/test_{name}.py" for name in ANSWERS)
+    robots.hold()
+    more = ("--provider", "folders", "--agents-per-host", "2", "-b", "colour=red")
+    running = robots.start(*more, "--workers", "1")
+    journal = folders.controller_home / "tmr" / "six" / "journal.jsonl"
+    until(lambda: text_of(journal).count('"try_launched"') == 3, PATIENCE, "the agents")
+    # On the first host is the bare agent that runs the tests, too.
+    assert sorted(agents_by_host(tmp_path).values()) == [1, 2]
+    made = [each for each in (tmp_path / "folders").iterdir() if each.name.startswith("tmr-six-")]
+    assert len(made) == 2 and {(each / "colour").read_text() for each in made} == {"red\n"}
+    # One host is lost with all that is on it: only its own agents are tried again.
+    victims = [each for each in made if agents_by_host(tmp_path)[each.name] == 2]
+    os.kill(int((victims[0] / "pid").read_text()), signal.SIGKILL)
+    until(lambda: text_of(journal).count('"gathering"') == 2, PATIENCE, "two lost agents")
+    robots.release()
+    _, err = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 0, err.decode()
+    run = runs.load(folders.controller_home / "tmr" / "six")
+    latest = {id.partition("-")[0]: task.latest for id, task in run.tasks.items()}
+    assert {n: each.ended.outcome for n, each in latest.items() if each and each.ended} == ANSWERS
+    assert sorted(len(task.tries) for task in run.tasks.values()) == [1, 2, 2]
+    assert len(run.hosts) == 3 and all(host.seconds > 0 for host in run.hosts.values())
+    assert {host.provider for host in run.hosts.values()} == {"folders"}
+    assert [each for each in (tmp_path / "folders").iterdir() if each.name[0] != "."] == []
+    assert (
+        folders("host", "audit", "--provider", "folders", "--format", "json").ok().json()["hosts"]
+        == []
+    )
+    report = folders.controller_home / "tmr" / "six" / "report" / "index.html"
+    assert "tmr-six-1 " in report.read_text()
+
+
+@pytest.mark.soak
+def test_a_run_that_was_killed_finds_its_hosts_again(folders: Cli, tmp_path: Path) -> None:
+    robots = Robots(folders)
+    robots.paths = ("tests/test_add.py", "tests/test_word.py")
+    robots.hold()
+    more = ("--provider", "folders", "--agents-per-host", "3", "--workers", "1")
+    running = robots.start(*more)
+    until(lambda: sum(agents_by_host(tmp_path).values()) == 2, PATIENCE, "the agents")
+    journal = folders.controller_home / "tmr" / "six" / "journal.jsonl"
+    until(lambda: text_of(journal).count('"try_launched"') == 2, PATIENCE, "their launch")
+    running.kill()
+    running.communicate(timeout=PATIENCE)
+    robots.release()
+    folders("tmr", "resume", "six", timeout=PATIENCE).ok()
+    run = runs.load(folders.controller_home / "tmr" / "six")
+    assert list(run.hosts) == ["tmr-six-1"] and len(robots.launches()) == 2
+    assert run.hosts["tmr-six-1"].agents >= 2
+    assert [each for each in (tmp_path / "folders").iterdir() if each.name[0] != "."] == []
+
+
+@pytest.mark.soak
+def test_a_hundred_agents_on_ten_hosts_of_which_one_dies(folders: Cli, tmp_path: Path) -> None:
+    tmr.plant(str(folders.repo), folders.env, 100)
+    hold = tmp_path / "hold"
+    hold.touch()
+    agent = ["sh", "-c", f"while [ -e {hold} ]; do sleep 0.5; done; {tmr.PUBLISH}"]
+    running = folders.start(
+        *("tmr", "run", "--name", "many", "--yes", "--repeats", "1", "--type", "command"),
+        *("--provider", "folders", "--agents-per-host", "10", "--max-agents", "100"),
+        *("--workers", "1", "--idle", "10m", *(f"--agent-arg={word}" for word in agent)),
+    )
+    folder = folders.controller_home / "tmr" / "many"
+    journal = folder / "journal.jsonl"
+    until(lambda: text_of(journal).count('"try_launched"') == 100, 1500, "a hundred agents")
+    seats = agents_by_host(tmp_path)
+    victim = next(host for host, count in seats.items() if count == 10)
+    os.kill(int((tmp_path / "folders" / victim / "pid").read_text()), signal.SIGKILL)
+    until(lambda: text_of(journal).count('"gathering"') == 10, 600, "the ten that were lost")
+    hold.unlink()
+    _, err = running.communicate(timeout=1500)
+    assert running.returncode == 0, err.decode()
+    run = runs.load(folder)
+    latest = [task.latest for task in run.tasks.values() if task.latest]
+    outcomes = Counter(each.ended.outcome for each in latest if each.ended)
+    assert outcomes == {Outcome.UNCHANGED: 100}
+    assert Counter(len(task.tries) for task in run.tasks.values()) == {1: 90, 2: 10}
+    # The bare agent that runs the tests has a seat, too.
+    assert sum(host.agents for host in run.hosts.values()) == 110 + 1
+    assert run.hosts[victim].agents in (10, 11)
+    assert [each for each in (tmp_path / "folders").iterdir() if each.name[0] != "."] == []
+    audit = folders("host", "audit", "--provider", "folders", "--format", "json").ok().json()
+    assert audit["hosts"] == []
