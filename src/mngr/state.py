@@ -13,8 +13,8 @@ STARTING = "starting"
 KILLED_GRACE = 1.0
 """A pane can be seen dead an instant before its `exit` file; after this long none is coming."""
 UNREAPED_GRACE = 5.0
-"""The same where tmux has not told when the pane died: it has yet to collect the process's status,
-which takes a moment on a busy machine, or is older than 3.3 and never tells."""
+"""The same where tmux has not told when the pane died: it has yet to collect the process's status
+(each reading makes it look, see tmux_scripts.COLLECT), or is older than 3.3 and never tells."""
 
 
 BEING_DESTROYED = "being destroyed; if that was interrupted, destroy it again or run gc"

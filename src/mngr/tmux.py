@@ -12,7 +12,7 @@ from mngr.state import Pane
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 MINIMUM = (3, 2)
 
@@ -96,6 +96,12 @@ def parse_panes(text: str) -> dict[str, list[Pane]]:
             )
             panes.setdefault(session, []).append(pane)
     return panes
+
+
+def uncollected(panes: Mapping[str, Sequence[Pane]]) -> bool:
+    """Whether a pane is dead and tmux does not know how its process ended; see COLLECT."""
+    each = (pane for found in panes.values() for pane in found)
+    return any(pane.dead and not pane.dead_time and pane.code is None for pane in each)
 
 
 def capture(socket: str, pane: str, *, full: bool, ansi: bool) -> list[str]:

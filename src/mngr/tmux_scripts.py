@@ -158,6 +158,10 @@ end_processes() {
 
 RESTORE = "home=$1 socket=$2\n" + FUNCTIONS + "restore_socket\n"
 
+# tmux 3.3a loses about one SIGCHLD in fifty of programs that end at once: their panes are dead, but
+# have no exit status until the server looks at its children again, which this makes it do.
+COLLECT = 'kill -CHLD "$(tmux -u -S "$socket" display-message -p "#{pid}")" 2>/dev/null'
+
 # Save the screens, end every process of these agents, then their sessions. Words: each id, and the
 # event that says so where there is one. The screens go where no agent can have put a pipe. tmux
 # reads its commands from a pipe: as words, those for a hundred agents would be too long for it.

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import Cli, lives, until
+from tests.support.places import ended
 
 NONE = ("--transfer", "none")
 
@@ -107,6 +108,17 @@ def test_what_tmux_saw_counts_more_than_what_the_agent_wrote(mngr: Cli) -> None:
     agent = mngr.agent("foo")
     assert (agent["state"], agent["exit_code"]) == ("FAILED", 3)
     assert agent["state_reason"].startswith("exit code 3; its launcher could not record this")
+
+
+@pytest.mark.soak
+def test_a_program_that_ends_at_once_is_never_called_killed(tmp_path: Path) -> None:
+    """tmux 3.3a loses about one SIGCHLD in fifty, and then does not know how a program ended."""
+    for number in range(150):
+        cli = Cli(tmp_path / str(number))
+        cli.create("foo", *NONE, "--", "sh", "-c", 'mkdir "$MNGR_AGENT_STATE_DIR/exit"; exit 3')
+        cli("wait", "foo", "--timeout", "30").fails(1, "foo is FAILED")
+        assert cli.agent("foo")["exit_code"] == 3
+        ended(cli)
 
 
 @pytest.mark.parametrize("stop", ["tmux", "everything"])

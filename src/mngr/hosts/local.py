@@ -121,12 +121,20 @@ class LocalHost:
             # /tmp is everybody's: a stranger could have made the directory, and answer for tmux.
             if os.stat(self.socket).st_uid != os.getuid():
                 return {}, f"{self.socket} belongs to somebody else"
-            listed = self.run(tmux.list_panes(self.socket), timeout=self.patience)
+            panes = self._listed()
+            if tmux.uncollected(panes):
+                collect = f"socket=$1; {tmux_scripts.COLLECT}"
+                self.run(["sh", "-c", collect, "mngr", self.socket], timeout=self.patience)
+                panes = self._listed()
         except FileNotFoundError:
             return {}, ""  # the server has just ended
         except MngrError as error:
             return {}, error.message
-        return tmux.parse_panes(listed.stdout.decode("utf-8", "replace")), ""
+        return panes, ""
+
+    def _listed(self) -> dict[str, list[Pane]]:
+        done = self.run(tmux.list_panes(self.socket), timeout=self.patience)
+        return tmux.parse_panes(done.stdout.decode("utf-8", "replace"))
 
     def _restore_socket(self) -> bool:
         if not os.path.exists(os.path.join(self.home, "tmux.json")):

@@ -34,7 +34,12 @@ READ = (
 date +%s
 if command -v tmux >/dev/null; then
   [ -S "$socket" ] || restore_socket
-  [ -S "$socket" ] && tmux -u -S "$socket" list-panes -a -F "$1" 2>/dev/null
+  panes() { tmux -u -S "$socket" list-panes -a -F "$1" 2>/dev/null; }
+  if [ -S "$socket" ]; then
+    listed=$(panes "$1"; echo .)
+    case $listed in *"UNCOLLECTED"*) COLLECT; listed=$(panes "$1"; echo .) ;; esac
+    printf %s "${listed%.}"
+  fi
 else
   echo "error tmux is not installed"
 fi
@@ -73,7 +78,10 @@ find "$@" -type d \( -path './*/*/*' -o -path './*/*' ! -name signals \) -prune 
   LC_ALL=C awk -F/ '++seen[$2, NF == 4, substr($3, 1, 6)] <= CANDIDATES' |
   { set --; [ -z "$tails" ] || set -- -C "$tails" .; tar -cf - -T - "$@" 2>/dev/null || :; }
 [ -z "$tails" ] || rm -rf "$tails"
-""".replace("TAIL", str(TAIL)).replace("CANDIDATES", str(CANDIDATES))
+""".replace("TAIL", str(TAIL))
+    .replace("CANDIDATES", str(CANDIDATES))
+    .replace("UNCOLLECTED", "\t1\t\t\t")  # dead, at no time and with no code
+    .replace("COLLECT", tmux_scripts.COLLECT)
 )
 
 PUT = r"""
