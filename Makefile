@@ -34,7 +34,7 @@ bench: setup-dev ## how fast it is here
 	@$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
 docs: setup-dev ## write the man pages and the README's recording anew
-	@$(BIN)/python -m mngr.cli.manual --write man
+	@$(BIN)/python -m mngr.cli.app.manual --write man
 	@$(BIN)/python scripts/record_day.py docs/day.svg
 
 soak: setup-soak ## the tests that take minutes, and properties on many more examples

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from benchmarks import tmr
 from benchmarks.measure import Row, interleaved, once, ratio
-from mngr_tmr import runs
-from mngr_tmr.model import Run
+from mngr_tmr.journal.model import Run
+from mngr_tmr.run import runs
 from tests.support.cli import Cli
 from tests.support.cloud import running
 from tests.support.cloud.running import Cloud, owner

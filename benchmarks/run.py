@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import e2e, modal, remote, snapshot, tmr, transfer, view
 from benchmarks.measure import HEADER, Row, as_json, interleaved, line, once, percentile, ratio
-from mngr import tmux
+from mngr.hosts import tmux
 
 PYTHON = sys.executable
 MNGR = [str(Path(sys.executable).with_name("mngr"))]
@@ -33,7 +33,7 @@ import sys
 spawned = []
 events = ("os.posix_spawn", "subprocess.Popen", "os.fork")
 sys.addaudithook(lambda event, args: event in events and spawned.append(args))
-from mngr.cli.main import main
+from mngr.cli.app.main import main
 main(["list"])
 print(len(spawned), file=sys.stderr)
 """

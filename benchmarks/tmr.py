@@ -11,14 +11,14 @@ import time
 from pathlib import Path
 
 from benchmarks.measure import Row
-from mngr.struct import Json
-from mngr_tmr import runs
-from mngr_tmr.codec import to_json
-from mngr_tmr.conductor import Conductor
-from mngr_tmr.fold import apply, fold
-from mngr_tmr.journal import Journal, read
-from mngr_tmr.model import Run
-from mngr_tmr.options import Options
+from mngr.model.struct import Json
+from mngr_tmr.dispatch.conductor import Conductor
+from mngr_tmr.journal.codec import to_json
+from mngr_tmr.journal.fold import apply, fold
+from mngr_tmr.journal.journal import Journal, read
+from mngr_tmr.journal.model import Run
+from mngr_tmr.run import runs
+from mngr_tmr.run.options import Options
 from tests.support.simulated import (
     Inline,
     SimulatedClock,

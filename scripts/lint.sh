@@ -20,6 +20,6 @@ check 'lint' $bin/ruff check --quiet .
 check 'format' $bin/ruff format --quiet --check .
 check 'types' $bin/mypy
 check 'imports' $bin/lint-imports
-check 'man pages' $bin/python -m mngr.cli.manual --check man
+check 'man pages' $bin/python -m mngr.cli.app.manual --check man
 
 [ -z "$failed" ] || { echo "failed: ${failed#, }" >&2; exit 1; }

@@ -21,7 +21,7 @@ class StructPlugin(Plugin):
 
 def _signature(context: MethodSigContext) -> FunctionLike:
     of = get_proper_type(context.type)
-    if isinstance(of, Instance) and of.type.has_base("mngr.struct.Struct"):
+    if isinstance(of, Instance) and of.type.has_base("mngr.model.struct.Struct"):
         kept = of.type.get("__mypy-replace")
         found = get_proper_type(kept.type) if kept else None
         if isinstance(found, CallableType):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from mngr_tmr.planting import main
+from mngr_tmr.cli.planting import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -103,7 +103,7 @@ class Day:
 
     def close(self) -> None:
         """End the agents and their tmux server, and remove the home."""
-        from mngr import tmux
+        from mngr.hosts import tmux
 
         self.run("mngr stop --all --quiet")
         socket = tmux.socket_path(str(self.home / ".mngr"), os.getuid())

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import os
 
-from mngr.ops.listing import Agent
+from mngr.ops.look.listing import Agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mngr.hosts.base import Host
-    from mngr.ops.burial import Destroyed
-    from mngr.ops.clone import Migrated
-    from mngr.ops.create import Created
-    from mngr.ops.doctor import Finding
-    from mngr.ops.files import Copied
-    from mngr.ops.gc import Leftover
-    from mngr.ops.pushing import Pushed
-    from mngr.ops.restore import Returned
-    from mngr.ops.rewind import Restored
-    from mngr.ops.snapshot import Saved, Snapshot
-    from mngr.ops.transfer import Pulled
-    from mngr.ops.trash import Trashed
-    from mngr.ops.workdir import Risk
+    from mngr.ops.keep.rewind import Restored
+    from mngr.ops.keep.snapshot import Saved, Snapshot
+    from mngr.ops.lifecycle.burial import Destroyed
+    from mngr.ops.lifecycle.create import Created
+    from mngr.ops.lifecycle.gc import Leftover
+    from mngr.ops.lifecycle.restore import Returned
+    from mngr.ops.lifecycle.trash import Trashed
+    from mngr.ops.look.doctor import Finding
+    from mngr.ops.work.clone import Migrated
+    from mngr.ops.work.files import Copied
+    from mngr.ops.work.pulling import Pulled
+    from mngr.ops.work.pushing import Pushed
+    from mngr.ops.work.workdir import Risk
     from mngr.ops.world import World
 
 
@@ -33,7 +33,7 @@ class Work:
     world: World
 
     def get(self, target: str | Agent) -> Agent:
-        from mngr.ops import listing
+        from mngr.ops.look import listing
 
         if isinstance(target, Agent):
             return listing.refreshed(self.world, target)
@@ -47,26 +47,26 @@ class Work:
 
     def snapshot(self, target: str | Agent, name: str = "") -> Saved:
         """Keep the work directory as it is now; the agent does not notice."""
-        from mngr.ops import snapshot
+        from mngr.ops.keep import snapshot
 
         return snapshot.create(self.get(target), name)
 
     def snapshots(self, target: str | Agent) -> Sequence[Snapshot]:
         """Oldest first."""
-        from mngr.ops import snapshot
+        from mngr.ops.keep import snapshot
 
         return snapshot.of(self.get(target))
 
     def restore_snapshot(self, target: str | Agent, which: str) -> Restored:
         """Bring the files back; what would be lost by that is kept as another snapshot."""
-        from mngr.ops import rewind, snapshot
+        from mngr.ops.keep import rewind, snapshot
 
         agent = self.get(target)
         return rewind.restore(agent, snapshot.find(agent, which))
 
     def diff(self, target: str | Agent, *, uncommitted: bool = False) -> bytes:
         """A patch from the agent's base, or its HEAD, to its files as they are."""
-        from mngr.ops import compare
+        from mngr.ops.keep import compare
 
         return compare.difference(self.get(target), uncommitted=uncommitted).patch
 
@@ -80,36 +80,36 @@ class Work:
         cwd: str = "",
     ) -> Pulled:
         """Fetch the agent's branch into its source repository; HEAD does not move."""
-        from mngr.ops import transfer
+        from mngr.ops.work import pulling
 
         agent = self._agent(target)
-        home = transfer.user_repository(self.world, agent, cwd or os.getcwd())
-        return transfer.pull(self.world, agent, home, branch=branch, force=force, dry_run=dry_run)
+        home = pulling.user_repository(self.world, agent, cwd or os.getcwd())
+        return pulling.pull(self.world, agent, home, branch=branch, force=force, dry_run=dry_run)
 
     def push(
         self, target: str | Agent, *, rev: str = "HEAD", dry_run: bool = False, cwd: str = ""
     ) -> Pushed:
         """Fast-forward the branch the agent has checked out, and its files."""
-        from mngr.ops import pushing, transfer
+        from mngr.ops.work import pulling, pushing
 
         agent = self._agent(target)
-        home = transfer.user_repository(self.world, agent, cwd or os.getcwd())
+        home = pulling.user_repository(self.world, agent, cwd or os.getcwd())
         return pushing.push(self.world, agent, home, rev=rev, dry_run=dry_run)
 
     def bring(self, target: str | Agent, commit: str, ref: str, *, cwd: str = "") -> None:
         """Keep exactly that commit of an agent under `ref` in its source repository."""
-        from mngr.ops import transfer
+        from mngr.ops.work import pulling
 
         agent = self._agent(target)
-        home = transfer.user_repository(self.world, agent, cwd or os.getcwd())
-        transfer.bring(self.world, agent, home, commit, ref)
+        home = pulling.user_repository(self.world, agent, cwd or os.getcwd())
+        pulling.bring(self.world, agent, home, commit, ref)
 
     def deliver(self, target: str | Agent, commit: str, *, cwd: str = "") -> None:
         """Give an agent a commit to check out; nothing in its work directory moves."""
-        from mngr.ops import pushing, transfer
+        from mngr.ops.work import pulling, pushing
 
         agent = self._agent(target)
-        home = transfer.user_repository(self.world, agent, cwd or os.getcwd())
+        home = pulling.user_repository(self.world, agent, cwd or os.getcwd())
         pushing.deliver(self.world, agent, home, commit)
 
     def pull_files(
@@ -122,7 +122,7 @@ class Work:
         dry_run: bool = False,
     ) -> Copied:
         """A file or directory of the work directory, to exactly `local`."""
-        from mngr.ops import files
+        from mngr.ops.work import files
 
         agent = self._agent(target)
         return files.pull(self.world.home, agent, path, local, force=force, dry_run=dry_run)
@@ -137,20 +137,21 @@ class Work:
         dry_run: bool = False,
     ) -> Copied:
         """A file or directory of this machine, to exactly `path` in the work directory."""
-        from mngr.ops import files
+        from mngr.ops.work import files
 
         return files.push(self._agent(target), local, path, force=force, dry_run=dry_run)
 
     def clone(self, target: str | Agent, address: str = "", **changes: object) -> Created:
         """Another agent with the same work; `changes` are fields of a CreateRequest."""
-        from mngr.ops import clone, create
+        from mngr.ops.lifecycle import create
+        from mngr.ops.work import clone
 
         agent = self.get(target)
         return create.create(self.world, clone.request(self.world, agent, address, changes))
 
     def migrate(self, target: str | Agent, host: Host, *, pass_login: bool = False) -> Migrated:
         """Clone there, prove the work equal, destroy here; the trash holds the original."""
-        from mngr.ops import clone
+        from mngr.ops.work import clone
 
         return clone.migrate(self.world, self.get(target), host, pass_login=pass_login)
 
@@ -158,13 +159,13 @@ class Work:
 
     def risk(self, target: str | Agent, *, drop_branch: bool = False) -> Risk:
         """Work that would be lost once the trash is emptied too."""
-        from mngr.ops import destroy
+        from mngr.ops.lifecycle import destroy
 
         return destroy.risk(self._agent(target), drop_branch=drop_branch)
 
     def destroy(self, target: str | Agent, *, drop_branch: bool = False) -> Destroyed:
         """Move to the trash, without asking: look at `risk` first."""
-        from mngr.ops import destroy
+        from mngr.ops.lifecycle import destroy
 
         return destroy.destroy(self.world, self.get(target), drop_branch=drop_branch)
 
@@ -173,7 +174,7 @@ class Work:
     ) -> Callable[[Agent], Destroyed]:
         """Destroy all of them at once; what is returned tells of each, or raises its error."""
         from mngr.errors import MngrError
-        from mngr.ops import destroy
+        from mngr.ops.lifecycle import destroy
 
         outcomes = destroy.destroy_many(self.world, agents, drop_branch=drop_branch)
 
@@ -186,23 +187,23 @@ class Work:
         return outcome
 
     def trashed(self) -> Sequence[Trashed]:
-        from mngr.ops import trash
+        from mngr.ops.lifecycle import trash
 
         return trash.trashed(self.world)
 
     def restore(self, name: str, new_name: str = "") -> Returned:
-        from mngr.ops import restore, trash
+        from mngr.ops.lifecycle import restore, trash
 
         return restore.restore(self.world, trash.find_trashed(self.world, name), new_name)
 
     def purge(self, trashed: Trashed) -> None:
-        from mngr.ops import trash
+        from mngr.ops.lifecycle import trash
 
         trash.purge(self.world, trashed)
 
     def leftovers(self, provider: str = "") -> Sequence[Leftover]:
         """What `gc` would remove; call `.remove()` on each to do it."""
-        from mngr.ops import gc
+        from mngr.ops.lifecycle import gc
 
         found = gc.plan(self.world, provider)
         if provider in ("", "local"):
@@ -212,6 +213,6 @@ class Work:
 
     def doctor(self, host: str = "") -> Sequence[Finding]:
         """Checks of this machine, or of the host named."""
-        from mngr.ops import checkup, doctor
+        from mngr.ops.look import checkup, doctor
 
         return checkup.of(self.world, host) if host else doctor.examine(self.world)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 
 from mngr.errors import BadRecord
-from mngr.struct import Struct
+from mngr.model.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.struct import Json
+    from mngr.model.struct import Json
 
 FILE = "outcome.json"
 SCHEMA = 1

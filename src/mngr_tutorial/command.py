@@ -9,11 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mngr.cli.create_options import count
-from mngr.cli.output import one, rows, say
-from mngr.cli.parser import Parser
-from mngr.durations import parse_duration
+from mngr.cli.app.output import one, rows, say
+from mngr.cli.app.parser import Parser
+from mngr.cli.commands.create_options import count
 from mngr.errors import UsageError
+from mngr.model.durations import parse_duration
 from mngr_e2e.matchers import plural
 from mngr_tutorial import installing, scaffolding
 from mngr_tutorial.checking import Report, check
@@ -21,7 +21,7 @@ from mngr_tutorial.manual import DESCRIPTION, EXAMPLES, EXIT_STATUS, NOTES
 from mngr_tutorial.project import Project, find_project, replace_text
 
 if TYPE_CHECKING:
-    from mngr.cli.output import Column, Row
+    from mngr.cli.app.output import Column, Row
 
 FIELDS = ["kind", "path", "line", "message", "test"]
 # Which verbs an option goes with; the others go with all.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from mngr.cli.output import clean
+from mngr.cli.app.output import clean
 from mngr.errors import Refused
 from mngr.outcome import Confusing
 from mngr_tutorial.project import replace_text

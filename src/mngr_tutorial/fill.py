@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mngr.api import Mngr
-from mngr.cli.output import clean, confirm, one, rows, say, warn
+from mngr.cli.app.output import clean, confirm, one, rows, say, warn
 from mngr.errors import BadRecord, MngrError
 from mngr.outcome import Confusing
 from mngr_e2e.blocks import Block
@@ -20,7 +20,7 @@ from mngr_tutorial.proposals import Proposal, Proposals
 from mngr_tutorial.trials import Trial
 
 if TYPE_CHECKING:
-    from mngr.cli.output import Row
+    from mngr.cli.app.output import Row
 
 FIELDS = ["line", "result", "commands", "comment", "block", "exit_code", "seconds", "output"]
 REMINDER = (

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mngr.api import Agent, CreateRequest, Mngr, State, local_repository
-from mngr.cli.create_options import request
-from mngr.cli.main import parsed
-from mngr.cli.output import clean, say, warn
+from mngr.cli.app.main import parsed
+from mngr.cli.app.output import clean, say, warn
+from mngr.cli.commands.create_options import request
 from mngr.errors import MngrError, TimedOut, UsageError
-from mngr.git import checkout
-from mngr.ops.message import normalise
-from mngr.state import ALIVE, ENDED
+from mngr.git.repository import checkout
+from mngr.model.state import ALIVE, ENDED
+from mngr.ops.talk.message import normalise
 
 PAUSE = 0.2
 BACKSTOP = 60.0

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from mngr.api import Mngr
-from mngr.cli.output import clean, one, rows, say, warn
+from mngr.cli.app.output import clean, one, rows, say, warn
 from mngr.errors import BadRecord, MngrError, UsageError
 from mngr.outcome import BYTES_LIMIT, FILE, Outcome, parse_outcome
 from mngr_e2e.blocks import Block
@@ -17,8 +17,8 @@ from mngr_tutorial.project import Project
 from mngr_tutorial.verifying import Verified, Wanted, verify
 
 if TYPE_CHECKING:
-    from mngr.cli.output import Row
-    from mngr.struct import Json
+    from mngr.cli.app.output import Row
+    from mngr.model.struct import Json
 
 FIELDS = ["line", "block", "verified", "tests", "problems"]
 STALE = ("unknown", "unreadable")

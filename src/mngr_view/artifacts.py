@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mngr.struct import Json
+from mngr.model.struct import Json
 from mngr_e2e.artifacts import slug
 from mngr_view.markup import decoded
 

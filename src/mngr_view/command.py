@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from mngr.cli.output import one, say
-from mngr.cli.parser import Parser
+from mngr.cli.app.output import one, say
+from mngr.cli.app.parser import Parser
 from mngr.errors import MngrError, NotFound, UsageError
-from mngr_tmr import runs
-from mngr_tmr.journal import NAME
+from mngr_tmr.journal.journal import NAME
+from mngr_tmr.run import runs
 from mngr_view.folder import MARK
 from mngr_view.serving import Server
 from mngr_view.writing import Live, write

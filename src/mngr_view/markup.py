@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from html import escape
 from urllib.parse import quote
 
-from mngr.cli.output import clean
+from mngr.cli.app.output import clean
 
 VOID = frozenset(("br", "col", "hr", "input", "link", "meta"))
 LONGEST_LINE = 2000

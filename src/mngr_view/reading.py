@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mngr.struct import Json
-from mngr_tmr.codec import from_json
-from mngr_tmr.fold import apply
-from mngr_tmr.journal import NAME, is_at_work, parsed
-from mngr_tmr.model import Event, Proof, Run
+from mngr.model.struct import Json
+from mngr_tmr.journal.codec import from_json
+from mngr_tmr.journal.fold import apply
+from mngr_tmr.journal.journal import NAME, is_at_work, parsed
+from mngr_tmr.journal.model import Event, Proof, Run
 
 EVERYTHING = frozenset(("run_started", "collected", "baseline", "selected", "integration_started"))
 """After these, any page may say something else."""

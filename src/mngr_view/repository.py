@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from mngr.api import local_repository
-from mngr_tmr import assertions, patches
+from mngr_tmr.verify import assertions, patches
 
 LIMIT, TOTAL_LIMIT = 400_000, 64 << 20
 # An agent may have committed gigabytes, and the user may have set up programs that show

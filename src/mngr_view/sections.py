@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from mngr_tmr import ranking
-from mngr_tmr.model import Eviction, Pick, Ruling, Task, Verdict
+from mngr_tmr.integrate import ranking
+from mngr_tmr.journal.model import Eviction, Pick, Ruling, Task, Verdict
 from mngr_view.markup import Child, Html, cut, diff, el, folded, join, listed, pre, shortened, table
 from mngr_view.view import View, kind_of
 from mngr_view.words import NEEDY, badge, counted, place, reason_of

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mngr_tmr import forecasting, publishing, ranking
-from mngr_tmr.model import Run, Task
+from mngr_tmr.integrate import ranking
+from mngr_tmr.journal.model import Run, Task
+from mngr_tmr.run import forecasting, publishing
 from mngr_view.layout import page
 from mngr_view.markup import Child, Html, el, join, link, listed, shortened
 from mngr_view.sections import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from mngr_tmr import ranking
-from mngr_tmr.model import Baseline, Ended, Ruling, Task, Try, Verdict
+from mngr_tmr.integrate import ranking
+from mngr_tmr.journal.model import Baseline, Ended, Ruling, Task, Try, Verdict
 from mngr_view import artifacts
 from mngr_view.artifacts import Recorded, Spoken
 from mngr_view.layout import page

@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 
 from mngr_e2e.artifacts import slug
-from mngr_tmr import progress
-from mngr_tmr.model import Eviction, Pick, Proof, Run, Task
-from mngr_tmr.signatures import normalise
+from mngr_tmr.cli import progress
+from mngr_tmr.journal.model import Eviction, Pick, Proof, Run, Task
+from mngr_tmr.run.signatures import normalise
 from mngr_view.markup import Html, el, link, shortened, table
 from mngr_view.reading import Gate, Reading
 from mngr_view.repository import Repository

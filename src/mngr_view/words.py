@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from mngr_tmr import ranking
-from mngr_tmr.costs import Spending
-from mngr_tmr.model import Run, Task
+from mngr_tmr.integrate import ranking
+from mngr_tmr.journal.model import Run, Task
+from mngr_tmr.run.costs import Spending
 from mngr_view.markup import Html, el, shortened
 
 ORDER = (

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 
 from mngr_e2e.artifacts import slug
-from mngr_tmr.model import Pick, Task, Try
+from mngr_tmr.journal.model import Pick, Task, Try
 from mngr_view import artifacts, player, summary, testing
 from mngr_view.folder import Folder
 from mngr_view.layout import asset, page

@@ -12,8 +12,8 @@ import pytest
 from mngr.agents.base import Launch, LaunchContext
 from mngr.agents.claude.agent import ClaudeAgent
 from mngr.agents.claude.launch import LINKS, session_of
-from mngr.records import AgentRecord, Worker
-from mngr.state import Evidence
+from mngr.model.records import AgentRecord, Worker
+from mngr.model.state import Evidence
 
 CLAUDE = ClaudeAgent()
 ID = "agent-0123456789abcdef0123456789abcdef"

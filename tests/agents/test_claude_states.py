@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from mngr.agents.base import Delivery
 from mngr.agents.claude.agent import ClaudeAgent
-from mngr.events import iso
-from mngr.records import AgentRecord, Started, Worker
-from mngr.state import Evidence
+from mngr.model.events import iso
+from mngr.model.records import AgentRecord, Started, Worker
+from mngr.model.state import Evidence
 
 RECORDED = Path(__file__).parent / "recorded" / "claude"
 START = 1794787000.0

@@ -14,9 +14,9 @@ from mngr.agents.base import Delivery, LaunchContext, Tokens
 from mngr.agents.opencode import talk
 from mngr.agents.opencode.agent import OpenCodeAgent, options
 from mngr.errors import UsageError
-from mngr.records import AgentRecord, Started
-from mngr.state import Evidence
-from mngr.struct import Json
+from mngr.model.records import AgentRecord, Started
+from mngr.model.state import Evidence
+from mngr.model.struct import Json
 from tests.support import fox
 
 RECORDED = (Path(__file__).parent / "recorded" / "opencode.jsonl").read_bytes()

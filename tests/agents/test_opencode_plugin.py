@@ -11,7 +11,7 @@ from typing import TypeAlias
 from mngr.agents.base import Tokens
 from mngr.agents.opencode import talk
 from mngr.agents.opencode.plugin import plugin
-from mngr.struct import Json
+from mngr.model.struct import Json
 
 DRIVER = """
 import { readFileSync } from "node:fs"

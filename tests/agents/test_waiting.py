@@ -9,7 +9,7 @@ import pytest
 
 from mngr.api import Mngr
 from mngr.errors import Refused
-from mngr.ops import dialogs
+from mngr.ops.talk import dialogs
 from tests.support.cli import Cli, until
 from tests.support.real import FREE, PATIENCE, Stage, stage
 

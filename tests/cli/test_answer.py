@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mngr.api import Mngr
-from mngr.ops import answering
+from mngr.ops.talk import answering
 from tests.support.cli import Cli, until
 from tests.support.scribe import know, scribe
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.records import AgentRecord, Worker, agent_dir, encode
+from mngr.model.records import AgentRecord, Worker, agent_dir, encode
 from tests.support.kite import environment, mngr
 
 AGENTS = ("alpha", "alphabet", "beta")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.settings import SETTINGS
+from mngr.settings.schema import SETTINGS
 
 
 class Shell:

@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.address import NAME
-from mngr.cli.create_batch import free_name, slug
+from mngr.cli.commands.create_batch import free_name, slug
+from mngr.model.address import NAME
 from tests.support.cli import Cli, Result, first_line, until
 from tests.support.screen import Screen
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.tmux_scripts import mark
+from mngr.hosts.tmux_scripts import mark
 from tests.support.cli import Cli, lives, until
 
 NONE = ("--transfer", "none")

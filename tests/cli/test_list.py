@@ -237,7 +237,12 @@ def test_listing_needs_one_program_and_nothing_slow(local: Cli, tmp_path: Path) 
     assert log.read_text() == "tmux\n"
     ours = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     slow = {"typing", "dataclasses", "subprocess", "contextlib", "pathlib", "threading", "tomllib"}
-    created = {"mngr.ops.create", "mngr.ops.destroy", "mngr.git", "mngr.filters.parser"}
+    created = {
+        "mngr.ops.lifecycle.create",
+        "mngr.ops.lifecycle.destroy",
+        "mngr.git.repository",
+        "mngr.query.parser",
+    }
     assert ours & {*created, *(slow - _at_any_start(local))} == set()
 
 

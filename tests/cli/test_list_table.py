@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.cli import tables
-from mngr.durations import written
+from mngr.cli.app import tables
+from mngr.model.durations import written
 from tests.support.cli import Cli
 from tests.support.screen import Screen
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.cli.logs import cleaned
+from mngr.cli.commands.logs import cleaned
 from tests.support.cli import Cli, until
 
 NONE = ("--transfer", "none")

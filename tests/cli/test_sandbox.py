@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr import sandbox
 from mngr.agents import hooks
+from mngr.hosts import bubblewrap
 from tests.support.cli import Cli, until
 
 pytestmark = [
@@ -187,9 +187,9 @@ PATHS = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(lambda p: "
 
 @given(st.lists(PATHS, max_size=6))
 def test_outermost_holds_every_path_once(paths: list[str]) -> None:
-    found = sandbox.outermost(paths)
-    assert all(any(sandbox.is_within(path, each) for each in found) for path in paths)
-    assert not any(sandbox.is_within(a, b) for a in found for b in found if a != b)
+    found = bubblewrap.outermost(paths)
+    assert all(any(bubblewrap.is_within(path, each) for each in found) for path in paths)
+    assert not any(bubblewrap.is_within(a, b) for a in found for b in found if a != b)
 
 
 def test_a_hook_speaks_for_the_agents_own_program_inside(local: Cli) -> None:

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mngr.api import Mngr
-from mngr.config import Config
-from mngr.ops import rewind
-from mngr.plugins import load_registry
+from mngr.ops.keep import rewind
+from mngr.plugins.registry import load_registry
+from mngr.settings.layers import Config
 from tests.support.cli import Cli
 from tests.support.properties import examples
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from mngr.api import Mngr
-from mngr.config import Config
 from mngr.errors import MngrError, NotFound, Refused
-from mngr.plugins import load_registry
+from mngr.plugins.registry import load_registry
+from mngr.settings.layers import Config
 from tests.support.cli import Cli
 from tests.support.screen import Screen
 
@@ -111,7 +111,7 @@ def test_a_restore_on_a_list_that_is_old_says_so(local: Cli) -> None:
     mine = api(local)
     (listed,) = mine.trashed()
     local("gc", env=AT_ONCE).ok()
-    from mngr.ops import restore
+    from mngr.ops.lifecycle import restore
 
     with pytest.raises(MngrError, match="foo is no longer in the trash"):
         restore.restore(mine.world, listed)
@@ -170,7 +170,7 @@ def test_of_two_destroys_the_second_finds_it_gone(local: Cli) -> None:
 
 
 def test_a_destroy_that_was_overtaken_by_a_restore_leaves_everything_alone(mngr: Cli) -> None:
-    from mngr.ops import burial
+    from mngr.ops.lifecycle import burial
 
     mngr.create("x")
     work = mngr.work_dir("x")
@@ -535,7 +535,7 @@ def test_gc_removes_mirrors_and_pins_that_nothing_uses(mngr: Cli) -> None:
 def test_what_another_gc_removed_meanwhile_is_no_failure(
     local: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from mngr.cli.gc import collect
+    from mngr.cli.commands.gc import collect
 
     local.create("foo", *NONE, "--", "true")
     local("destroy", "foo").ok()

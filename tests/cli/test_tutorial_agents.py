@@ -242,7 +242,7 @@ def test_what_was_agreed_to_stays_when_the_rest_is_broken_off(stage: Stage) -> N
 
 MUSE = """\
 from mngr.agents.base import AgentType
-from mngr.state import Signals
+from mngr.model.state import Signals
 
 def register(registry):
     registry.agent_type("muse", "muse:Muse")

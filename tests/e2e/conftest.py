@@ -28,7 +28,7 @@ git commit -qm Begin
 LAUNCHER = """#!{python}
 import sys
 sys.path[0] = {source!r}
-from mngr.cli.main import main
+from mngr.cli.app.main import main
 sys.exit(main())
 """
 

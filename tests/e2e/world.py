@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from mngr import tmux
+from mngr.hosts import tmux
 from mngr_e2e import E2eSession, expect
 
 READS_LINES = """sh -c 'while read line; do echo "noted: $line"; done'"""

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mngr_e2e import blocks
-from mngr_tmr import planting
+from mngr_tmr.cli import planting
 
 ROOT = Path(__file__).resolve().parents[2]
 JOT = ROOT / "examples" / "jot"

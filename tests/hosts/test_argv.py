@@ -8,7 +8,7 @@ import select
 import subprocess
 from contextlib import ExitStack
 
-from mngr.ops import transport
+from mngr.ops.work import transport
 from tests.support.cli import until
 from tests.support.sites import Site, only
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.errors import UsageError
-from mngr.hosts.command import filled
-from mngr.quoting import quote
+from mngr.hosts.engines.command import filled
+from mngr.model.quoting import quote
 from tests.support.cli import Cli
 from tests.support.folders import on_folders
 

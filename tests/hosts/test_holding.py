@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.hosts import holding
+from mngr.hosts.engines import holding
 from tests.support.cli import until
 
 SHELLS = [name for name in ("dash", "bash", "busybox") if shutil.which(name)]

@@ -12,8 +12,8 @@ import pytest
 from mngr.errors import MissingProgram, TimedOut
 from mngr.hosts.base import Host
 from mngr.hosts.local import LocalHost
+from mngr.model.records import AgentRecord, Worker, encode, record_stem
 from mngr.ops.versioned import current
-from mngr.records import AgentRecord, Worker, encode, record_stem
 from tests.support.bare import BareHost
 from tests.support.cli import until
 

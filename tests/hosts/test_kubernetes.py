@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.config import Config
 from mngr.errors import UsageError
-from mngr.hosts import pods as pod_states
 from mngr.hosts.base import HostRequest
-from mngr.hosts.kubernetes import KubernetesProvider
+from mngr.hosts.engines import pods as pod_states
+from mngr.hosts.engines.kubernetes import KubernetesProvider
 from mngr.hosts.ledger import HostNote
+from mngr.settings.layers import Config
 from tests.support.cli import Cli, until
 from tests.support.lab.kubernetes import Pods
 from tests.support.places import on_pods

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from mngr.hosts.modal.bucket import Bucket
-from mngr_tmr import forecasting
-from mngr_tmr.costs import Forecast, HostTime
-from mngr_tmr.model import Run, Task, Try
-from mngr_tmr.options import Budget, Options
-from mngr_tmr.throttle import host_cost, over_budget
+from mngr_tmr.dispatch.throttle import host_cost, over_budget
+from mngr_tmr.journal.model import Run, Task, Try
+from mngr_tmr.run import forecasting
+from mngr_tmr.run.costs import Forecast, HostTime
+from mngr_tmr.run.options import Budget, Options
 from tests.hosts.test_leases import AFTER, BEFORE, CUT, RESTART
 from tests.support.cli import KILL_AT, ROOT, Cli, until
 from tests.support.cloud.running import Cloud, owner

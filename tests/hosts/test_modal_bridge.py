@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from mngr.config import Config
 from mngr.hosts.modal.provider import ModalProvider
+from mngr.settings.layers import Config
 from tests.support.cli import Cli, lives, until
 from tests.support.cloud import running
 from tests.support.cloud.running import Cloud

@@ -9,7 +9,7 @@ import pytest
 
 from mngr.hosts.base import Host
 from mngr.hosts.local import LocalHost
-from mngr.ops.risk import Risk, at_risk, mark_copied
+from mngr.ops.work.risk import Risk, at_risk, mark_copied
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from mngr import tmux
 from mngr.api import CreateRequest, Mngr
-from mngr.config import Config
-from mngr.plugins import load_registry
+from mngr.hosts import tmux
+from mngr.plugins.registry import load_registry
+from mngr.settings.layers import Config
 from tests.support.properties import examples
 
 ENV = {

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.hosts.slurm import seconds
+from mngr.hosts.engines.slurm import seconds
 from tests.support.cli import KILL_AT, Cli, until
 from tests.support.lab import cluster as lab
 from tests.support.lab.cluster import Cluster

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mngr import git
 from mngr.errors import MngrError, Refused, Taken, UsageError
-from mngr.git import Repo
+from mngr.git import repository as git
+from mngr.git.repository import Repo
 from mngr.hosts.local import LocalHost
-from mngr.ops import workdir
+from mngr.ops.work import workdir
 from tests.support.properties import examples
 
 NAMES = ("a", "b b", "c'c", "d\nd", "-e", "é", "dir/f", "dir/g", "$(h)")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import modal
-from mngr_tmr.model import Outcome
+from mngr_tmr.journal.model import Outcome
 from tests.support.cloud import running
 from tests.support.cloud.running import owner
 from tests.support.places import on_cloud

@@ -52,7 +52,7 @@ def test_three_hundred_agents_live_side_by_side(local: Cli) -> None:
 
 def test_a_thousand_random_messages_arrive_byte_for_byte_and_in_order(local: Cli) -> None:
     from mngr.api import Mngr
-    from mngr.config import Config
+    from mngr.settings.layers import Config
 
     dice = random.Random(SEED)
     local.create("ear", "--", "sh", "-c", "stty -echo; exec cat > heard")

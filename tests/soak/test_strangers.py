@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from mngr_tmr import runs, selecting
-from mngr_tmr.model import Ruling, Run, Task
-from mngr_tmr.mutants import mutants
+from mngr_tmr.journal.model import Ruling, Run, Task
+from mngr_tmr.run import runs, selecting
+from mngr_tmr.verify.mutants import mutants
 from tests.support import foreign, forger
 from tests.support.cli import Cli
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mngr.config import Config
 from mngr.hosts.base import Capabilities, Host
-from mngr.plugins import Registry
+from mngr.plugins.registry import Registry
+from mngr.settings.layers import Config
 from tests.support.bare import BareHost
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from mngr import tmux
-from mngr.config import Config
+from mngr.hosts import tmux
 from mngr.hosts.base import Capabilities, Host, HostRef
 from mngr.hosts.shell import ShellHost
-from mngr.plugins import Registry
+from mngr.plugins.registry import Registry
+from mngr.settings.layers import Config
 
 
 def register(registry: Registry) -> None:

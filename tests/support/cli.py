@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mngr import tmux
+from mngr.hosts import tmux
 
 ROOT = Path(__file__).parents[2]
 KILL_AT, PAUSE_AT, KILLING = "MNGR_KILL_AT", "MNGR_PAUSE_AT", "tests.support.killing"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mngr.records import AgentRecord, Started, Worker
-from mngr.state import Evidence, Pane
-from mngr.struct import Json
+from mngr.model.records import AgentRecord, Started, Worker
+from mngr.model.state import Evidence, Pane
+from mngr.model.struct import Json
 
 
 def record(type: str, began: float, **changes: object) -> AgentRecord:

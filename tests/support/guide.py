@@ -21,7 +21,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from mngr import tmux
+from mngr.hosts import tmux
 from tests.support.cli import ROOT, Cli
 from tests.support.dists import install
 

@@ -13,11 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from mngr_e2e.artifacts import slug
-from mngr_tmr.codec import to_json
-from mngr_tmr.costs import Forecast, Spending
-from mngr_tmr.journal import Journal
-from mngr_tmr.model import Ended, Eviction, Outcome, Pick, Proof, Ruling, Test, TestRun, Verdict
-from mngr_tmr.options import Options
+from mngr_tmr.journal.codec import to_json
+from mngr_tmr.journal.journal import Journal
+from mngr_tmr.journal.model import (
+    Ended,
+    Eviction,
+    Outcome,
+    Pick,
+    Proof,
+    Ruling,
+    Test,
+    TestRun,
+    Verdict,
+)
+from mngr_tmr.run.costs import Forecast, Spending
+from mngr_tmr.run.options import Options
 
 SCRIPT = "<script>window.pwned = 1; alert('pwned')</script>"
 IMAGE = '"\'><img src=x onerror="window.pwned = 2">'

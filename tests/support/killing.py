@@ -11,7 +11,7 @@ import signal
 from pathlib import Path
 
 from mngr.ops import steps
-from mngr.plugins import Registry
+from mngr.plugins.registry import Registry
 from tests.support.cli import KILL_AT, PAUSE_AT, until
 
 

@@ -11,10 +11,10 @@ import os
 import subprocess
 import sys
 
-from mngr.cli.output import confirm, one, rows, say
-from mngr.cli.parser import Pairs, Parser
+from mngr.cli.app.output import confirm, one, rows, say
+from mngr.cli.app.parser import Pairs, Parser
 from mngr.errors import PartialFailure, Refused
-from mngr.plugins import Registry
+from mngr.plugins.registry import Registry
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 

@@ -9,10 +9,10 @@ import json
 import os
 from collections.abc import Sequence
 
-from mngr.config import Config
 from mngr.errors import MngrError, Unreachable
 from mngr.hosts.base import Host, HostReading
-from mngr.plugins import Registry
+from mngr.plugins.registry import Registry
+from mngr.settings.layers import Config
 from tests.support.bare import BareHost
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from mngr_tmr import runs
-from mngr_tmr.model import Run
+from mngr_tmr.journal.model import Run
+from mngr_tmr.run import runs
 from tests.support.cli import Cli
 
 NAMES = ("add", "sub", "mul", "div", "word", "idle")

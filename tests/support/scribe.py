@@ -28,8 +28,8 @@ from mngr.agents.base import (
     ToolCall,
     Turn,
 )
-from mngr.plugins import Registry
-from mngr.state import Evidence, Signals
+from mngr.model.state import Evidence, Signals
+from mngr.plugins.registry import Registry
 from tests.support.cli import Cli, Result, until
 
 TALK, SPENT = "talk/talk.jsonl", "talk/spent.txt"

@@ -10,10 +10,10 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mngr.config import Config
 from mngr.errors import Unreachable
 from mngr.hosts.base import Completed, Host
-from mngr.plugins import Registry
+from mngr.plugins.registry import Registry
+from mngr.settings.layers import Config
 from tests.support.bare import BareHost
 
 if TYPE_CHECKING:

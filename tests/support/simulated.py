@@ -9,11 +9,11 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
-from mngr.struct import Json
-from mngr_tmr.costs import Spending
-from mngr_tmr.judging import Sighting
-from mngr_tmr.model import Ended, Outcome, Ruling, Task, TestRun, Try, Verdict
-from mngr_tmr.roles import Fix, Order
+from mngr.model.struct import Json
+from mngr_tmr.dispatch.judging import Sighting
+from mngr_tmr.dispatch.roles import Fix, Order
+from mngr_tmr.journal.model import Ended, Outcome, Ruling, Task, TestRun, Try, Verdict
+from mngr_tmr.run.costs import Spending
 
 P = ParamSpec("P")
 T = TypeVar("T")

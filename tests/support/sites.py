@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from mngr.config import Config
 from mngr.hosts import ledger
 from mngr.hosts.base import Host
 from mngr.hosts.ledger import HostNote
 from mngr.ops.world import World
-from mngr.plugins import load_registry
+from mngr.plugins.registry import load_registry
+from mngr.settings.layers import Config
 from tests.support.cli import Cli, Result
 from tests.support.cloud import running
 from tests.support.lab import cluster, engine, machines

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from mngr.api import Mngr, local_repository
-from mngr.config import Config
-from mngr.git import Repo
-from mngr.struct import Json
-from mngr_tmr.bench import Bench, Check, Checked
-from mngr_tmr.fold import apply
-from mngr_tmr.integrate import Integration, Resolve
-from mngr_tmr.model import Baseline, Ended, Outcome, Run, Task, Try, Verdict
-from mngr_tmr.options import Options
-from mngr_tmr.settings import Project
-from mngr_tmr.verify import RealInspector
+from mngr.git.repository import Repo
+from mngr.model.struct import Json
+from mngr.settings.layers import Config
+from mngr_tmr.integrate.integrate import Integration, Resolve
+from mngr_tmr.journal.fold import apply
+from mngr_tmr.journal.model import Baseline, Ended, Outcome, Run, Task, Try, Verdict
+from mngr_tmr.run.options import Options
+from mngr_tmr.run.settings import Project
+from mngr_tmr.verify.bench import Bench, Check, Checked
+from mngr_tmr.verify.verify import RealInspector
 from tests.support import tmr_kit as kit
 from tests.support.cli import Cli
 

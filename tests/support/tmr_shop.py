@@ -9,8 +9,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from mngr_tmr.model import Verdict
-from mngr_tmr.settings import Project
+from mngr_tmr.journal.model import Verdict
+from mngr_tmr.run.settings import Project
 from tests.support.cli import Cli
 from tests.support.tmr_lab import Files, Lab
 

@@ -11,15 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mngr.struct import Json
-from mngr_tmr import ranking, retrying, rounds, selecting
-from mngr_tmr.codec import to_json
-from mngr_tmr.journal import read
-from mngr_tmr.judging import Sighting
-from mngr_tmr.model import Eviction, Pick, Ruling, Task, TestRun, Try, Verdict
-from mngr_tmr.options import Budget, Options
-from mngr_tmr.roles import Fix, Order
-from mngr_tmr.throttle import over_budget
+from mngr.model.struct import Json
+from mngr_tmr.dispatch import retrying
+from mngr_tmr.dispatch.judging import Sighting
+from mngr_tmr.dispatch.roles import Fix, Order
+from mngr_tmr.dispatch.throttle import over_budget
+from mngr_tmr.integrate import ranking
+from mngr_tmr.journal.codec import to_json
+from mngr_tmr.journal.journal import read
+from mngr_tmr.journal.model import Eviction, Pick, Ruling, Task, TestRun, Try, Verdict
+from mngr_tmr.run import rounds, selecting
+from mngr_tmr.run.options import Budget, Options
 from tests.support.simulated import ACCEPTED, DONE, Life, SimulatedTrials
 from tests.tmr.test_conductor import Killed, Stage
 

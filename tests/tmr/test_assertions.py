@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr_tmr.assertions import (
+from mngr_tmr.verify.assertions import (
     assertions,
     changed_hooks,
     changed_tests,
@@ -19,7 +19,7 @@ from mngr_tmr.assertions import (
     removed_tests,
     runs_commands,
 )
-from mngr_tmr.weakening import implies, weaker
+from mngr_tmr.verify.weakening import implies, weaker
 
 BLOCK = '''\
 e2e.write_tutorial_block("""

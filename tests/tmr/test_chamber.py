@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.api import Mngr
-from mngr.config import Config
 from mngr.errors import MngrError
-from mngr_tmr import chamber, judges
-from mngr_tmr.bench import Bench, Check, Checked
+from mngr.settings.layers import Config
+from mngr_tmr.verify import chamber, guarded_files
+from mngr_tmr.verify.bench import Bench, Check, Checked
 from tests.support import tmr_kit as kit
 from tests.support.tmr_lab import Lab, lab_in
 
@@ -299,9 +299,9 @@ def test_reports_come_from_workers_of_xdist_too(lab: Lab) -> None:
 def test_a_module_may_not_stand_in_the_place_of_an_installed_one(lab: Lab) -> None:
     asked = bench(lab)
     try:
-        assert "in the place of iniconfig" in judges.changed_judge("iniconfig.py", None, "")
-        assert not judges.changed_judge("src/no_such_module.py", None, "")
-        assert not judges.changed_judge("src/iniconfig.py", "", "x = 1")
+        assert "in the place of iniconfig" in guarded_files.changed_judge("iniconfig.py", None, "")
+        assert not guarded_files.changed_judge("src/no_such_module.py", None, "")
+        assert not guarded_files.changed_judge("src/iniconfig.py", "", "x = 1")
     finally:
         asked.close()
 

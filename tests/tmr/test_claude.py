@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from mngr_tmr import runs
-from mngr_tmr.journal import read
-from mngr_tmr.model import Outcome, Run, Task
-from mngr_tmr.ranking import ending_of
+from mngr_tmr.integrate.ranking import ending_of
+from mngr_tmr.journal.journal import read
+from mngr_tmr.journal.model import Outcome, Run, Task
+from mngr_tmr.run import runs
 from tests.support import tmr_kit as kit
 from tests.support.cli import Cli, until
 from tests.support.real import FREE, Stage, stage

@@ -15,12 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mngr_tmr
-from mngr.struct import Json
-from mngr_tmr import chamber, clustering, forecasting, probing, reaching
-from mngr_tmr.clustering import Failure, Lines
-from mngr_tmr.fold import apply
-from mngr_tmr.lines import ranges
-from mngr_tmr.model import Run
+from mngr.model.struct import Json
+from mngr_tmr.journal.fold import apply
+from mngr_tmr.journal.model import Run
+from mngr_tmr.probes import reports
+from mngr_tmr.probes.lines import ranges
+from mngr_tmr.run import clustering, forecasting
+from mngr_tmr.run import coverage as reaching
+from mngr_tmr.run.clustering import Failure, Lines
+from mngr_tmr.verify import chamber
 
 
 def lines(*numbers: int) -> Lines:
@@ -196,7 +199,7 @@ def test_the_lines_of_each_test_are_measured_with_coverage_and_without(
     done = subprocess.run(
         argv, cwd=project, env=env, input=orders, stdout=subprocess.PIPE, check=False
     )
-    probed = probing.parse(done.stdout, "n")
+    probed = reports.parse(done.stdout, "n")
     assert {test: run.outcome for test, run in probed.runs.items()} == {
         "test_app.py::test_one": "passed",
         "test_app.py::test_two": "failed",
@@ -220,7 +223,7 @@ def test_what_the_probe_says_of_lines_is_hostile(monkeypatch: pytest.MonkeyPatch
     many = "1-600,1000000-9999999"
     entries.append({"ran": "u", "lines": {"a.py": many, "b.py": many}})
     told = [json.dumps({"nonce": "n", **each}).encode() for each in entries]
-    probed = probing.parse(b"\n".join(told), "n")
+    probed = reports.parse(b"\n".join(told), "n")
     assert {line for _, line in reaching.decoded(probed.lines["t"])} >= {1, 2, 3, 7}
     assert len(reaching.decoded(probed.lines["u"])) == reaching.MOST
     assert sum(map(len, reaching.by_file(probed.lines["u"]).values())) == reaching.MOST

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mngr.struct import Json
-from mngr_tmr.codec import from_json, to_json
-from mngr_tmr.conductor import Conductor
-from mngr_tmr.costs import Spending
-from mngr_tmr.fold import apply, fold
-from mngr_tmr.journal import Journal, read
-from mngr_tmr.judging import Sighting
-from mngr_tmr.model import Outcome, Ruling, Run, TestRun, Verdict
-from mngr_tmr.options import Budget, Options
-from mngr_tmr.ranking import counts
-from mngr_tmr.roles import Order
+from mngr.model.struct import Json
+from mngr_tmr.dispatch.conductor import Conductor
+from mngr_tmr.dispatch.judging import Sighting
+from mngr_tmr.dispatch.roles import Order
+from mngr_tmr.integrate.ranking import counts
+from mngr_tmr.journal.codec import from_json, to_json
+from mngr_tmr.journal.fold import apply, fold
+from mngr_tmr.journal.journal import Journal, read
+from mngr_tmr.journal.model import Outcome, Ruling, Run, TestRun, Verdict
+from mngr_tmr.run.costs import Spending
+from mngr_tmr.run.options import Budget, Options
 from tests.support.simulated import (
     ACCEPTED,
     DONE,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mngr_tmr import runs
+from mngr_tmr.run import runs
 from tests.support.cli import Cli, until
 from tests.support.robots import Robots
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from mngr.struct import Json
-from mngr_tmr import runs
-from mngr_tmr.codec import to_json
-from mngr_tmr.fold import fold
-from mngr_tmr.journal import Journal, read
-from mngr_tmr.model import Ended, Outcome
-from mngr_tmr.options import Budget, Options
-from mngr_tmr.orders import obey
+from mngr.model.struct import Json
+from mngr_tmr.dispatch.orders import obey
+from mngr_tmr.journal.codec import to_json
+from mngr_tmr.journal.fold import fold
+from mngr_tmr.journal.journal import Journal, read
+from mngr_tmr.journal.model import Ended, Outcome
+from mngr_tmr.run import runs
+from mngr_tmr.run.options import Budget, Options
 from tests.support.cli import Cli, lives, until
 from tests.support.robots import Robots
 from tests.support.screen import Screen
@@ -278,8 +278,8 @@ OBEY = """
 import os, sys, time
 from pathlib import Path
 from mngr_tmr import orders, runs
-from mngr_tmr.fold import apply
-from mngr_tmr.journal import Journal
+from mngr_tmr.journal.fold import apply
+from mngr_tmr.journal.journal import Journal
 
 folder, moment = Path(sys.argv[1]), sys.argv[2]
 run, inbox = runs.load(folder), runs.ControlFolder(folder)

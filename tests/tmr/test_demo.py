@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from mngr_tmr import chamber, runs
-from mngr_tmr.model import Run
-from mngr_tmr.planting import BLOCKED, BUGS, DEFECTS, STALE, WEAK, plant
-from mngr_tmr.probing import parse
-from mngr_tmr.ranking import ending_of
+from mngr_tmr.cli.planting import BLOCKED, BUGS, DEFECTS, STALE, WEAK, plant
+from mngr_tmr.integrate.ranking import ending_of
+from mngr_tmr.journal.model import Run
+from mngr_tmr.probes.reports import parse
+from mngr_tmr.run import runs
+from mngr_tmr.verify import chamber
 from tests.support.cli import Cli
 
 # What the tests here look at is made once, by one of the workers, in two minutes.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 
-from mngr_tmr import runs
-from mngr_tmr.ranking import counts
+from mngr_tmr.integrate.ranking import counts
+from mngr_tmr.run import runs
 from tests.support import tmr_kit as kit
 from tests.support.cli import Cli, Result, until
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from mngr_tmr.model import Ruling, Verdict
-from mngr_tmr.trying import RealTrials
+from mngr_tmr.dispatch.trying import RealTrials
+from mngr_tmr.journal.model import Ruling, Verdict
 from tests.support.tmr_shop import (
     CLI,
     CONFTEST,

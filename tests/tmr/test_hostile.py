@@ -15,14 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.api import local_repository
-from mngr_tmr import fleet, judges, patches
-from mngr_tmr.assertions import changed_hooks
-from mngr_tmr.judges import changed_judge
-from mngr_tmr.judging import reset_time
-from mngr_tmr.model import TestRun
-from mngr_tmr.probing import cut_short, incomplete, parse
-from mngr_tmr.settings import Project, matches
-from mngr_tmr.signatures import normalise, signature
+from mngr_tmr.dispatch import fleet
+from mngr_tmr.dispatch.judging import reset_time
+from mngr_tmr.journal.model import TestRun
+from mngr_tmr.probes.reports import cut_short, incomplete, parse
+from mngr_tmr.run.settings import Project, matches
+from mngr_tmr.run.signatures import normalise, signature
+from mngr_tmr.verify import guarded_files, patches
+from mngr_tmr.verify.assertions import changed_hooks
+from mngr_tmr.verify.guarded_files import changed_judge
 from tests.support.cli import Cli
 
 # what the probe wrote
@@ -328,7 +329,7 @@ def test_a_projects_own_list_replaces_only_what_is_a_matter_of_taste() -> None:
 def test_how_tests_are_run_is_not_for_agents_to_say(
     path: str, old: str | None, new: str | None, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judges, "installed", lambda: frozenset({"iniconfig"}))
+    monkeypatch.setattr(guarded_files, "installed", lambda: frozenset({"iniconfig"}))
     why = changed_judge(path, old, new)
     assert told in why if told else not why
 

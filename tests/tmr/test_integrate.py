@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 
 from mngr.errors import MngrError
-from mngr_tmr import messages, patches, ranking
-from mngr_tmr.bench import Bench, Check, Checked
-from mngr_tmr.codec import to_json
-from mngr_tmr.fold import apply
-from mngr_tmr.model import Eviction, Run, Task
-from mngr_tmr.options import Options
-from mngr_tmr.resolving import Resolver
+from mngr_tmr.integrate import messages, ranking
+from mngr_tmr.integrate.resolving import Resolver
+from mngr_tmr.journal.codec import to_json
+from mngr_tmr.journal.fold import apply
+from mngr_tmr.journal.model import Eviction, Run, Task
+from mngr_tmr.run.options import Options
+from mngr_tmr.verify import patches
+from mngr_tmr.verify.bench import Bench, Check, Checked
 from tests.support import tmr_kit as kit
 from tests.support.tmr_lab import (
     ALPHA,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mngr_tmr import runs
-from mngr_tmr.judging import Sighting, judge
-from mngr_tmr.model import Outcome, Run, Try
-from mngr_tmr.options import Options
+from mngr_tmr.dispatch.judging import Sighting, judge
+from mngr_tmr.journal.model import Outcome, Run, Try
+from mngr_tmr.run import runs
+from mngr_tmr.run.options import Options
 from tests.support.cli import Cli, until
 from tests.support.places import ended
 from tests.support.robots import Robots

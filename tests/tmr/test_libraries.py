@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr_tmr import runs
+from mngr_tmr.run import runs
 from tests.support import foreign
 from tests.support.cli import Cli
 

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mngr.api import local_repository
-from mngr_tmr.flags import Added, expected, flags
-from mngr_tmr.measuring import Measured, sample_size
-from mngr_tmr.mutants import Mutant, mutants
-from mngr_tmr.parts import Kind, Parts
-from mngr_tmr.probing import parse
-from mngr_tmr.reaching import by_file
-from mngr_tmr.settings import Project
+from mngr_tmr.probes.reports import parse
+from mngr_tmr.run.coverage import by_file
+from mngr_tmr.run.settings import Project
+from mngr_tmr.verify.flags import Added, expected, flags
+from mngr_tmr.verify.measuring import Measured, sample_size
+from mngr_tmr.verify.mutants import Mutant, mutants
+from mngr_tmr.verify.parts import Kind, Parts
 from tests.support.cli import Cli
 from tests.support.tmr_shop import PRICES
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr_tmr import messages, ranking
-from mngr_tmr.model import Ended, Eviction, Outcome, Pick, Ruling, Run, Task, Try, Verdict
+from mngr_tmr.integrate import messages, ranking
+from mngr_tmr.journal.model import Ended, Eviction, Outcome, Pick, Ruling, Run, Task, Try, Verdict
 
 # texts
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import tmr
-from mngr_tmr import runs
-from mngr_tmr.model import Outcome
+from mngr_tmr.journal.model import Outcome
+from mngr_tmr.run import runs
 from tests.support.cli import Cli, until
 from tests.support.folders import on_folders
 from tests.support.robots import Robots

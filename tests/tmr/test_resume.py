@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from mngr_tmr.journal import read
-from mngr_tmr.judging import Sighting
-from mngr_tmr.model import Outcome
-from mngr_tmr.options import Options
+from mngr_tmr.dispatch.judging import Sighting
+from mngr_tmr.journal.journal import read
+from mngr_tmr.journal.model import Outcome
+from mngr_tmr.run.options import Options
 from tests.support.cli import Cli, lives, until
 from tests.support.places import ended
 from tests.support.robots import Robots

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr_tmr.journal import read
+from mngr_tmr.journal.journal import read
 from tests.support.cli import Cli, until
 from tests.support.robots import SETTINGS, Robots
 from tests.tmr.test_resume import PATIENCE, killed_in_between

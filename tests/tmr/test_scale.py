@@ -11,11 +11,11 @@ import pytest
 
 from benchmarks import tmr
 from mngr.api import Mngr, local_repository
-from mngr.config import Config
-from mngr_tmr import runs
-from mngr_tmr.fleet import RealFleet
-from mngr_tmr.model import Run
-from mngr_tmr.stopping import Stopper
+from mngr.settings.layers import Config
+from mngr_tmr.dispatch.fleet import RealFleet
+from mngr_tmr.dispatch.stopping import Stopper
+from mngr_tmr.journal.model import Run
+from mngr_tmr.run import runs
 from tests.support.cli import Cli, until
 
 PATIENCE = 3600

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from mngr.errors import MngrError
-from mngr_tmr.bench import Bench, Check, Checked
-from mngr_tmr.cases import Case
-from mngr_tmr.model import Baseline, Ruling, Task, TestRun, Verdict
-from mngr_tmr.verify import FIX, RealInspector
+from mngr_tmr.journal.model import Baseline, Ruling, Task, TestRun, Verdict
+from mngr_tmr.verify.bench import Bench, Check, Checked
+from mngr_tmr.verify.cases import Case
+from mngr_tmr.verify.verify import FIX, RealInspector
 from mngr_view.artifacts import recorded
 from tests.support import tmr_kit as kit
 from tests.support.cli import lives, until

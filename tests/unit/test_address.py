@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.address import NAME, parse_address
 from mngr.errors import UsageError
+from mngr.model.address import NAME, parse_address
 
 names = st.from_regex(NAME, fullmatch=True)
 hosts = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,20}", fullmatch=True)

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mngr.errors import UsageError
-from mngr.filters import Fields, compile_filter
-from mngr.struct import Json
+from mngr.model.struct import Json
+from mngr.query import Fields, compile_filter
 from tests.support.properties import examples
 
 Text: TypeAlias = st.SearchStrategy[str]

@@ -13,12 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mngr.cli.main import make_parser
-from mngr.cli.parser import Parser
-from mngr.config import Config, find_project, new_project
+from mngr.cli.app.main import make_parser
+from mngr.cli.app.parser import Parser
 from mngr.errors import MngrError, UsageError
-from mngr.plugins import load_registry
-from mngr.settings import (
+from mngr.model.struct import Json
+from mngr.plugins.registry import load_registry
+from mngr.settings.edit import change, edited
+from mngr.settings.file import _toml_value, parse_settings, parse_value, read_settings
+from mngr.settings.layers import Config, find_project, new_project
+from mngr.settings.schema import (
     SETTINGS,
     check,
     check_one,
@@ -32,9 +35,6 @@ from mngr.settings import (
     sift,
     split_key,
 )
-from mngr.settings_edit import change, edited
-from mngr.settings_file import _toml_value, parse_settings, parse_value, read_settings
-from mngr.struct import Json
 
 NAMES = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=6)
 SCALARS = (
@@ -697,7 +697,7 @@ def test_an_edited_file_keeps_its_permissions_and_its_link(world: World) -> None
 
 def test_edits_at_the_same_time_are_all_kept(world: World) -> None:
     code = (
-        "import sys; from mngr.settings_edit import change; home, n = sys.argv[1:]\n"
+        "import sys; from mngr.settings.edit import change; home, n = sys.argv[1:]\n"
         "for i in range(5):\n"
         "    key = ('providers', 'x', f'k{n}x{i}')\n"
         "    change(home, home + '/settings.toml', key, i, private=True)"
@@ -714,7 +714,7 @@ def test_edits_at_the_same_time_are_all_kept(world: World) -> None:
 
 def test_no_settings_means_no_toml_parser(world: World) -> None:
     code = (
-        "import sys; from mngr.config import Config\n"
+        "import sys; from mngr.settings.layers import Config\n"
         "c = Config.load(sys.argv[1], '/', {'HOME': '/', 'MNGR__TMUX__WIDTH': '80',\n"
         "    'MNGR__COMMANDS__CREATE__CONNECT_COMMAND': 'echo hi'}, ['stop.grace=3'])\n"
         "assert c.get('tmux.width') == 80\n"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr import entry_points
-from mngr.entry_points import EntryPoint, installed, parse
+from mngr.plugins import entry_points
+from mngr.plugins.entry_points import EntryPoint, installed, parse
 from tests.support.cli import ROOT
 from tests.support.dists import install, remove, settle
 
@@ -214,7 +214,7 @@ def test_a_start_imports_neither_importlib_metadata_nor_json(home: Path, site: P
     settle(site)
     script = (
         "import sys; before = set(sys.modules)\n"
-        "from mngr.config import Config; from mngr.plugins import load_registry\n"
+        "from mngr.settings.layers import Config; from mngr.plugins.registry import load_registry\n"
         "registry = load_registry(Config.load(sys.argv[1], '/', {}, []))\n"
         "assert 'hello' in [p.point.name for p in registry.plugins], registry.plugins\n"
         "print(*(set(sys.modules) - before))\n"

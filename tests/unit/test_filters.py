@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mngr.errors import UsageError
-from mngr.filters import Fields, compile_filter, parse_fields, parse_sort, select
-from mngr.struct import Json
+from mngr.model.struct import Json
+from mngr.query import Fields, compile_filter, parse_fields, parse_sort, select
 
 FIELDS = Fields(
     {

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.cli.output import cell, clean, confirm, one, rows, say, warn
-from mngr.cli.templates import lookup, parse_template
+from mngr.cli.app.output import cell, clean, confirm, one, rows, say, warn
+from mngr.cli.app.templates import lookup, parse_template
 from mngr.errors import Refused, UsageError
-from mngr.struct import Json
+from mngr.model.struct import Json
 
 AGENTS: list[dict[str, Json]] = [
     {

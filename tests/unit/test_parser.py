@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.cli.parser import (
-    Pairs,
-    Parser,
-    cut,
-    overlay,
-    settings_in,
-    split_command,
-)
+from mngr.cli.app.parser import Pairs, Parser, cut, overlay, settings_in, split_command
 from mngr.errors import UsageError
 
 

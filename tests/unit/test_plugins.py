@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mngr.config import Config
 from mngr.errors import MngrError, UsageError
-from mngr.plugins import EVENTS, Registry, load_registry
+from mngr.plugins.registry import EVENTS, Registry, load_registry
+from mngr.settings.layers import Config
 
 PROVIDERS = ["local", "ssh", "docker", "slurm", "kubernetes", "modal"]
 
@@ -49,7 +49,7 @@ def test_built_ins_come_with_their_aliases() -> None:
         "mv": "rename",
         "snap": "snapshot",
     }
-    assert registry.names("agent_type") == ["command", "mechanic", "claude", "codex", "opencode"]
+    assert registry.names("agent_type") == ["command", "claude", "codex", "opencode"]
     assert registry.names("provider") == PROVIDERS
 
 
@@ -135,7 +135,7 @@ def test_a_broken_plugin_is_one_line_and_the_rest_works(
     assert "\n" not in first
     assert first.endswith("; `mngr plugin disable trial_c` leaves it out")
     assert second.startswith("plugin 'trial_absent': there is no module 'trial_absent'; ")
-    assert registry.resolve("ls").module == "mngr.cli.list"
+    assert registry.resolve("ls").module == "mngr.cli.commands.list"
 
 
 def test_a_plugin_that_fails_half_way_registers_nothing(plugin: Path) -> None:

@@ -10,10 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mngr.agents.base import AgentType, Tokens
-from mngr.config import Config
-from mngr.ops.prices import TABLE, Prices, plain
-from mngr.ops.watcher import Limits, script
-from mngr.records import AgentRecord, Worker
+from mngr.model.records import AgentRecord, Worker
+from mngr.ops.limits.prices import TABLE, Prices, plain
+from mngr.ops.limits.watcher import Limits, script
+from mngr.settings.layers import Config
 
 SHIPPED = Prices(Config("/nowhere", "", ()))
 

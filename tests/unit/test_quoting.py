@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.ops.launch import env_file
-from mngr.quoting import join, quote
+from mngr.model.quoting import join, quote
+from mngr.ops.lifecycle.launch import env_file
 from tests.support.properties import examples
 
 raw = st.binary(max_size=40).map(lambda data: os.fsdecode(data.replace(b"\0", b"")))

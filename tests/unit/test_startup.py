@@ -35,7 +35,7 @@ FORBIDDEN = {
     "typing",
 }
 
-SCRIPT = "import sys; from mngr.cli.main import main; sys.exit(main())"
+SCRIPT = "import sys; from mngr.cli.app.main import main; sys.exit(main())"
 
 
 def imported(home: Path, *argv: str) -> set[str]:
@@ -61,7 +61,8 @@ def at_any_start() -> set[str]:
 
 
 def test_the_version_needs_nothing(tmp_path: Path) -> None:
-    assert imported(tmp_path, "--version") <= {"__future__", "mngr", "mngr.cli", "mngr.cli.main"}
+    own = {"mngr", "mngr.cli", "mngr.cli.app", "mngr.cli.app.main"}
+    assert imported(tmp_path, "--version") <= {"__future__", *own}
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.records import AgentRecord, Exit, Removal, Started, StopIntent, Worker
-from mngr.state import ALIVE, Evidence, Pane, Signals, State, Verdict, describe_code, judge
+from mngr.model.records import AgentRecord, Exit, Removal, Started, StopIntent, Worker
+from mngr.model.state import ALIVE, Evidence, Pane, Signals, State, Verdict, describe_code, judge
 
 WORKER = Worker(machine="m", pid=1, start="s")
 NOW = 1000.0

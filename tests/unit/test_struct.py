@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.errors import BadRecord
-from mngr.records import AgentRecord, Exit, Window, Worker, decode, encode
-from mngr.state import Verdict
-from mngr.struct import Json, Struct
+from mngr.model.records import AgentRecord, Exit, Window, Worker, decode, encode
+from mngr.model.state import Verdict
+from mngr.model.struct import Json, Struct
 from tests.support.cli import ROOT
 
 text = st.text(max_size=20)
@@ -127,7 +127,7 @@ def test_a_default_that_can_change_is_never_shared() -> None:
 def test_the_types_of_replaced_fields_are_checked(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.py"
     wrong.write_text(
-        "from mngr.records import Exit\n"
+        "from mngr.model.records import Exit\n"
         "def later(exit: Exit) -> Exit:\n"
         "    exit.replace(code='x')\n"
         "    exit.replace(cod=1)\n"

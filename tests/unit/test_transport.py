@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.hosts.local import LocalHost
-from mngr.ops import transport
+from mngr.ops.work import transport
 from tests.support.properties import examples
 
 words = st.lists(

@@ -6,11 +6,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from mngr.config import Config
 from mngr.hosts.base import Host
 from mngr.hosts.local import LocalProvider
 from mngr.ops.world import World
-from mngr.plugins import Registry
+from mngr.plugins.registry import Registry
+from mngr.settings.layers import Config
 from tests.support.cli import until
 
 entered = threading.Semaphore(0)

@@ -15,10 +15,11 @@ import pytest
 
 from mngr.errors import Refused
 from mngr_e2e.artifacts import slug
-from mngr_tmr import runs, working
-from mngr_tmr.codec import to_json
-from mngr_tmr.model import Ended, Outcome, Pick, Ruling, Verdict
-from mngr_tmr.progress import Progress
+from mngr_tmr.cli import working
+from mngr_tmr.cli.progress import Progress
+from mngr_tmr.journal.codec import to_json
+from mngr_tmr.journal.model import Ended, Outcome, Pick, Ruling, Verdict
+from mngr_tmr.run import runs
 from mngr_view import player, writing
 from mngr_view.repository import Repository
 from mngr_view.writing import Live, Report, write
@@ -183,7 +184,7 @@ def test_the_page_of_a_test_tells_its_story(report: Path) -> None:
 
 
 def test_the_block_a_test_cites_is_taken_from_its_source(tmp_path: Path) -> None:
-    from mngr_tmr.model import Test
+    from mngr_tmr.journal.model import Test
 
     story = Story(tmp_path / "home/tmr/night", tmp_path / "repo")
     source = 'def test_list(e2e):\n    e2e.write_tutorial_block("""\n    jot --all\n    """)\n'
@@ -196,7 +197,7 @@ def test_a_run_that_goes_on_says_so_and_an_interrupted_one_what_to_type(tmp_path
     story = whole_run(tmp_path, finished=False)
     page = write(story.folder, tmp_path / "out")
     assert "night interrupted" in words(page) and "mngr tmr resume night" in words(page)
-    from mngr_tmr.journal import Journal
+    from mngr_tmr.journal.journal import Journal
 
     with Journal(story.folder, lambda: 0.0):
         said = words(write(story.folder, tmp_path / "out"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mngr.records import AgentRecord
-from mngr.state import Evidence, Signals
-from mngr.struct import Json, Struct
+from mngr.model.records import AgentRecord
+from mngr.model.state import Evidence, Signals
+from mngr.model.struct import Json, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -49,8 +49,8 @@ def _code(words: str) -> str:
 
 
 def builtin_types() -> dict[str, AgentType]:
-    from mngr.builtin import register
-    from mngr.plugins import Registry
+    from mngr.plugins.builtin import register
+    from mngr.plugins.registry import Registry
 
     registry = Registry()
     register(registry)

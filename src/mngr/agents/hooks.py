@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 
-from mngr.quoting import quote
+from mngr.model.quoting import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.struct import Json
+    from mngr.model.struct import Json
 
 # Arguments: the event. Standard input: JSON of the program. Always succeeds and prints nothing: a
 # program may take either for an answer.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 
-from mngr.struct import Json
+from mngr.model.struct import Json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

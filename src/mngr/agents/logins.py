@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mngr.struct import Json
+    from mngr.model.struct import Json
 
 LIMIT = 1 << 20
 

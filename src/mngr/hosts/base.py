@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from mngr.records import revision
-from mngr.state import Evidence
-from mngr.struct import Json, Struct
+from mngr.model.records import revision
+from mngr.model.state import Evidence
+from mngr.model.struct import Json, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Protocol, TypeAlias
 
-    from mngr.config import Config
+    from mngr.settings.layers import Config
 
     Files: TypeAlias = Mapping[str, tuple[bytes, int]]
     """Absolute path -> (content, mode)."""

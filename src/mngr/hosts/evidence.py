@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mngr.errors import BadRecord
-from mngr.records import AgentRecord, Exit, Started, decode
-from mngr.state import FAR, Evidence, Pane
-from mngr.struct import Json
+from mngr.model.records import AgentRecord, Exit, Started, decode
+from mngr.model.state import FAR, Evidence, Pane
+from mngr.model.struct import Json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import json
 import os
 
 from mngr.errors import BadRecord, Taken
-from mngr.records import decode
-from mngr.struct import Struct
+from mngr.model.records import decode
+from mngr.model.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from mngr import agent_files, tmux, tmux_scripts
 from mngr.errors import BadRecord, MngrError
-from mngr.hosts import spawn
+from mngr.hosts import agent_files, spawn, tmux, tmux_scripts
 from mngr.hosts.base import (
     CHANGING,
     Capabilities,
@@ -18,7 +17,7 @@ from mngr.hosts.base import (
     newest,
 )
 from mngr.hosts.evidence import CANDIDATES, first_record, read_evidence
-from mngr.records import (
+from mngr.model.records import (
     RECORD_LIMIT,
     TAIL,
     NameClaim,
@@ -27,15 +26,15 @@ from mngr.records import (
     name_stem,
     revision,
 )
-from mngr.state import Evidence, Pane
+from mngr.model.state import Evidence, Pane
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mngr.config import Config
     from mngr.hosts.base import Files
     from mngr.hosts.spawn import Sink
+    from mngr.settings.layers import Config
 
 PATIENCE = 5.0
 """Seconds to go after a record that is replaced whenever it is about to be read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mngr.hosts import spawn
-from mngr.records import Worker
+from mngr.model.records import Worker
 
 
 def start_of(pid: int) -> str:

@@ -8,13 +8,12 @@ from __future__ import annotations
 import io
 import tarfile
 
-from mngr import agent_files, tmux, tmux_scripts
 from mngr.errors import MngrError, Unreachable
-from mngr.hosts import spawn
+from mngr.hosts import agent_files, spawn, tmux, tmux_scripts
 from mngr.hosts.base import CHANGING, Capabilities, Completed, HostReading, HostRef
 from mngr.hosts.evidence import CANDIDATES, first_record, read_evidence
-from mngr.records import RECORD_LIMIT, TAIL, revision
-from mngr.state import Evidence, Pane
+from mngr.model.records import RECORD_LIMIT, TAIL, revision
+from mngr.model.state import Evidence, Pane
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

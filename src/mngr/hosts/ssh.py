@@ -6,22 +6,21 @@ import hashlib
 import os
 import time
 
-from mngr import tmux
 from mngr.errors import MngrError, NotFound, Refused, Unreachable
-from mngr.hosts import ledger, spawn
+from mngr.hosts import ledger, spawn, tmux
 from mngr.hosts.base import Capabilities, HostRef
 from mngr.hosts.ledger import HostNote
 from mngr.hosts.remote import RemoteHost
 from mngr.locks import Lock
-from mngr.quoting import join
+from mngr.model.quoting import join
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mngr.config import Config
     from mngr.hosts.base import Completed, Host
     from mngr.hosts.spawn import Sink
+    from mngr.settings.layers import Config
 
 # One connection per host, kept for some minutes: a call over it takes 11 ms instead of 250. A dead
 # line is noticed after 15 s; without keepalive, ssh would wait for minutes.

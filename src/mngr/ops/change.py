@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mngr.errors import BadRecord, NotFound, Stale
-from mngr.records import REVISION_DIGITS, AgentRecord, encode, record_stem
+from mngr.model.records import REVISION_DIGITS, AgentRecord, encode, record_stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mngr.hosts.base import Host
-    from mngr.state import Evidence
+    from mngr.model.state import Evidence
 
 ATTEMPTS = 200
 """Fifty writers at once need at most fifty rounds each; more means something is broken."""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from mngr.errors import MissingProgram, Refused, UsageError, nearest
-from mngr.struct import Struct
+from mngr.model.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mngr.agents.base import AgentType
-    from mngr.config import Config
     from mngr.hosts.base import Host
-    from mngr.ops.create import CreateRequest
+    from mngr.model.struct import Json
+    from mngr.ops.lifecycle.create import CreateRequest
     from mngr.ops.world import World
-    from mngr.plugins import Registry
-    from mngr.struct import Json
+    from mngr.plugins.registry import Registry
+    from mngr.settings.layers import Config
 
 
 PREFERRED = ("claude", "codex", "opencode")
@@ -189,8 +189,8 @@ def settled(
         request = request.replace(type=kind.type, args=kind.argv, env=env)
         remarks = (remark,)
     if request.max_cost is not None or request.max_tokens is not None:
-        from mngr.ops.limits import require_meter
-        from mngr.ops.watcher import Limits
+        from mngr.ops.limits.limits import require_meter
+        from mngr.ops.limits.watcher import Limits
 
         limits = Limits(max_cost=request.max_cost, max_tokens=request.max_tokens)
         require_meter(world, request.type or "command", limits)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mngr import agent_files
 from mngr.errors import Stale
-from mngr.records import RECORD_LIMIT
+from mngr.hosts import agent_files
+from mngr.model.records import RECORD_LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

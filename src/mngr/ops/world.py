@@ -6,18 +6,18 @@ import os
 
 from mngr.errors import MngrError, NotFound, UsageError, nearest
 from mngr.hosts.base import HostReading
-from mngr.struct import Struct
+from mngr.model.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mngr.agents.base import AgentType
-    from mngr.config import Config
     from mngr.hosts.base import Host, HostRef, Provider
-    from mngr.plugins import Registry
-    from mngr.records import AgentRecord
-    from mngr.struct import Json
+    from mngr.model.records import AgentRecord
+    from mngr.model.struct import Json
+    from mngr.plugins.registry import Registry
+    from mngr.settings.layers import Config
 
 
 class HostProblem(Struct):
@@ -63,7 +63,7 @@ class World:
 
     def _remembered(self, provider: str, error: Exception) -> list[Host]:
         """The hosts a provider had that cannot be asked: their agents are not gone."""
-        from mngr.ops import remembered
+        from mngr.ops.look import remembered
 
         return remembered.hosts(self.home, provider, _told(error))
 

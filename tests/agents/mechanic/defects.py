@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mngr.agents.mechanic.program.lab import Lab
+from mngr_mechanic.program.lab import Lab
 from tests.support import foreign
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -8,9 +8,9 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mngr.agents.mechanic import archive
 from mngr.ops import publishing
 from mngr.outcome import Outcome, parse_outcome
+from mngr_mechanic import archive
 
 BUDGET = "300"
 """Seconds. On an idle machine a tenth is enough; what is tested is not the machine."""

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.agents.mechanic.program import candidates
-from mngr.agents.mechanic.program.bench import Bench, Vocabulary
-from mngr.agents.mechanic.program.hints import Hints, changes, gather
-from mngr.agents.mechanic.program.ops_text import parts, specs
-from mngr.agents.mechanic.program.reports import Failure
-from mngr.agents.mechanic.program.source import Edit, Source
+from mngr_mechanic.program import candidates
+from mngr_mechanic.program.bench import Bench, Vocabulary
+from mngr_mechanic.program.hints import Hints, changes, gather
+from mngr_mechanic.program.ops_text import parts, specs
+from mngr_mechanic.program.reports import Failure
+from mngr_mechanic.program.source import Edit, Source
 from tests.support.cli import ROOT
 
 FILES = [

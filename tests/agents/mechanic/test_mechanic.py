@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mngr.agents.mechanic import archive
 from mngr.outcome import parse_outcome
+from mngr_mechanic import archive
 from tests.agents.mechanic.garage import BUDGET, Garage
 from tests.support.cli import ROOT, Cli, until
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from mngr.agents.mechanic.program import reports, task
-from mngr.agents.mechanic.program.clock import Clock, share
-from mngr.agents.mechanic.program.lab import Lab
-from mngr.agents.mechanic.program.localise import preferred
-from mngr.agents.mechanic.program.probe.mechanic_places import place
-from mngr.agents.mechanic.program.search import Knowledge, Search
-from mngr.agents.mechanic.program.source import Edit, Source
+from mngr_mechanic.program import reports, task
+from mngr_mechanic.program.clock import Clock, share
+from mngr_mechanic.program.lab import Lab
+from mngr_mechanic.program.localise import preferred
+from mngr_mechanic.program.probe.mechanic_places import place
+from mngr_mechanic.program.search import Knowledge, Search
+from mngr_mechanic.program.source import Edit, Source
 from tests.agents.mechanic.defects import PROBE
 from tests.agents.mechanic.garage import Garage
 

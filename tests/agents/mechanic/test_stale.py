@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.agents.mechanic.program.stale import corrected
+from mngr_mechanic.program.stale import corrected
 from tests.agents.mechanic.garage import Garage
 from tests.support.cli import ROOT
 

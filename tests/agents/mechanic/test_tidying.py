@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.cli import ROOT
 
-PROBE = ROOT / "src/mngr/agents/mechanic/program/probe"
+PROBE = ROOT / "src/mngr_mechanic/program/probe"
 SERVE = "import mechanic_probe; mechanic_probe._served([])"
 
 

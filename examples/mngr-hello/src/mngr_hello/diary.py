@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from mngr.struct import Json
+from mngr.model.struct import Json
 
 
 def write(payload: dict[str, Json]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from mngr.api import Mngr
-from mngr.cli.output import rows
-from mngr.cli.parser import Parser
+from mngr.cli.app.output import rows
+from mngr.cli.app.parser import Parser
 
 
 def configure(parser: Parser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mngr.agents.base import AgentType, Launch, LaunchContext
-from mngr.state import Evidence, Signals
+from mngr.model.state import Evidence, Signals
 
 # The signal is written by rename, so that nobody reads half of it.
 SCRIPT = b"""\

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from mngr import tmux
-from mngr.config import Config
+from mngr.hosts import tmux
 from mngr.hosts.base import Capabilities, Host, HostRef
 from mngr.hosts.shell import ShellHost
+from mngr.settings.layers import Config
 
 
 class SandboxProvider:

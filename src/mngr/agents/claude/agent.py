@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mngr.agents.base import Delivery, Launch, LaunchContext, Login, Receipt, Tokens, Turn
-    from mngr.state import Evidence, Signals
+    from mngr.model.state import Evidence, Signals
 
 NOT_A_YES = ("AskUserQuestion", "ExitPlanMode")
 """Questions whose first choice is more than a yes."""

@@ -11,14 +11,14 @@ import os
 import sys
 
 from mngr.agents.jsonl import table
-from mngr.quoting import quote
+from mngr.model.quoting import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from mngr.agents.base import LaunchContext
-    from mngr.struct import Json
+    from mngr.model.struct import Json
 
 FOLDER = "claude"
 HOOK = f"{FOLDER}/hook.sh"

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mngr.agents.base import LaunchContext
-    from mngr.records import AgentRecord
-    from mngr.state import Evidence
-    from mngr.struct import Json
+    from mngr.model.records import AgentRecord
+    from mngr.model.state import Evidence
+    from mngr.model.struct import Json
 
 HOPS = 3
 """hook.sh, the program, perhaps a wrapper of the user's, the launcher; a Claude that the agent

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from mngr.struct import Json
+    from mngr.model.struct import Json
 
 PROJECTS = "claude/projects/"
 PARENT = "claude/parent.jsonl"

@@ -12,15 +12,15 @@ import re
 from mngr.agents import waits
 from mngr.agents.claude import log
 from mngr.agents.jsonl import iso, number, objects, one_line, rows, table, text
-from mngr.state import FAR, STARTING, Signals
-from mngr.struct import Struct
+from mngr.model.state import FAR, STARTING, Signals
+from mngr.model.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mngr.state import Evidence, Signal
-    from mngr.struct import Json
+    from mngr.model.state import Evidence, Signal
+    from mngr.model.struct import Json
 
 TURN = ("UserPromptSubmit", "Stop")
 EVENTS = ("SessionStart", "StopFailure", *TURN)

@@ -14,7 +14,7 @@ from mngr.agents.codex import rollout
 from mngr.agents.hooks import note
 from mngr.agents.jsonl import iso, objects, one_line, table, text
 from mngr.agents.taking import receipt
-from mngr.state import STARTING, Signals
+from mngr.model.state import STARTING, Signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from mngr.agents.base import Delivery, LaunchContext, Login, Receipt, Tokens, Turn
     from mngr.agents.codex.rollout import Moment
-    from mngr.state import Evidence
-    from mngr.struct import Json
+    from mngr.model.state import Evidence
+    from mngr.model.struct import Json
 
 ASKS = "Action Required"
 BUSY = ("Working", "Thinking", "Undoing", "Waiting", "Starting")

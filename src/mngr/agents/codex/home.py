@@ -12,7 +12,7 @@ import os
 import re
 
 from mngr.agents import hooks
-from mngr.quoting import quote
+from mngr.model.quoting import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import re
 from mngr.agents import waits
 from mngr.agents.base import Tokens, ToolCall, Turn
 from mngr.agents.jsonl import number, objects, one_line, table, text
-from mngr.struct import Json, Struct
+from mngr.model.struct import Json, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

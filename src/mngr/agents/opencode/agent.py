@@ -14,7 +14,7 @@ from mngr.agents.hooks import note
 from mngr.agents.jsonl import one_line, table, text
 from mngr.agents.opencode import talk
 from mngr.agents.taking import receipt
-from mngr.state import STARTING, Signals
+from mngr.model.state import STARTING, Signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from mngr.agents.base import Delivery, LaunchContext, Login, Receipt, Tokens, Turn
     from mngr.agents.opencode.talk import Moment
-    from mngr.records import AgentRecord
-    from mngr.state import Evidence
+    from mngr.model.records import AgentRecord
+    from mngr.model.state import Evidence
 
 LONG = 60.0
 """Seconds; one that tries again only after more than this waits for its quota."""

@@ -10,7 +10,7 @@ import re
 
 from mngr.agents.base import Tokens, ToolCall, Turn
 from mngr.agents.jsonl import iso, number, objects, table, text
-from mngr.struct import Json, Struct
+from mngr.model.struct import Json, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mngr.struct import Json
+    from mngr.model.struct import Json
 
 LINGER = 300.0
 """Seconds that it stays after the last request."""

@@ -7,8 +7,8 @@ import os
 import time
 
 from mngr.errors import MngrError, NotFound
-from mngr.hosts import holding
-from mngr.hosts.engines import NotMade
+from mngr.hosts.engines import holding
+from mngr.hosts.engines.engine import NotMade
 from mngr.hosts.modal import state as states
 from mngr.hosts.modal.service import KEPT, Service, Wanted
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import modal
 
     from mngr.hosts.modal.service import Listed
-    from mngr.struct import Json
+    from mngr.model.struct import Json
 
 FRESH = 1.0
 """Seconds for which one list answers whoever asks."""

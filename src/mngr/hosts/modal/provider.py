@@ -8,13 +8,14 @@ import sys
 import time
 
 from mngr import errors
-from mngr.durations import parse_duration
 from mngr.errors import MngrError, Unreachable, UsageError
-from mngr.hosts import engines, holding, ledger
+from mngr.hosts import ledger
 from mngr.hosts.base import Capabilities
-from mngr.hosts.engines import Engine, EngineHost
+from mngr.hosts.engines import engine, holding
+from mngr.hosts.engines.engine import Engine, EngineHost
 from mngr.hosts.modal import enter
 from mngr.hosts.modal import state as states
+from mngr.model.durations import parse_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from mngr.hosts.base import HostRequest, Lease
     from mngr.hosts.ledger import HostNote
-    from mngr.struct import Json
+    from mngr.model.struct import Json
 
 DAY = 86400
 """Seconds that Modal lets a sandbox live."""
@@ -164,7 +165,7 @@ class ModalProvider(Engine):
 
     def leases(self) -> list[Lease]:
         notes = {note.id: note for note in ledger.known(self.controller, self.name)}
-        told = self.call("leases", engines.LOOK, known=[*notes])
+        told = self.call("leases", engine.LOOK, known=[*notes])
         assert isinstance(told, dict)
         running, ended = told["running"], told["ended"]
         assert isinstance(running, list)
@@ -172,12 +173,12 @@ class ModalProvider(Engine):
         found = [self._running(each) for each in running if isinstance(each, dict)]
         for host_id, reason in ended.items():
             values = [*self.tags(notes[host_id]).values()]
-            found.append(engines.lease(host_id, values, False, str(reason)))
+            found.append(engine.lease(host_id, values, False, str(reason)))
         return found
 
     def _running(self, tags: dict[str, Json]) -> Lease:
-        values = [str(tags.get(f"{engines.TAG}{key}", "")) for key in engines.KEYS]
-        return engines.lease(values[0], values, True, "")
+        values = [str(tags.get(f"{engine.TAG}{key}", "")) for key in engine.KEYS]
+        return engine.lease(values[0], values, True, "")
 
     def call(self, op: str, seconds: float, **words: Json) -> Json:
         """Ask the bridge."""
@@ -217,7 +218,7 @@ def _line(door: object) -> dict[str, Json]:
 
 def _error(told: Mapping[str, Json]) -> MngrError:
     name = str(told["kind"])
-    kind = engines.NotMade if name == "NotMade" else getattr(errors, name, MngrError)
+    kind = engine.NotMade if name == "NotMade" else getattr(errors, name, MngrError)
     made: MngrError = kind(str(told["error"]), str(told.get("hint") or ""))
     return made
 

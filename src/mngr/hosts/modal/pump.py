@@ -8,7 +8,7 @@ import time
 
 from mngr.errors import MngrError, Unreachable
 from mngr.hosts.modal.service import CALL, within
-from mngr.quoting import join
+from mngr.model.quoting import join
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from modal.sandbox._sandbox import impl_class_for_sandbox_id
 from modal_proto import api_pb2
 
 from mngr.errors import MngrError, NotFound, Unreachable, UsageError
-from mngr.hosts.engines import NotMade
+from mngr.hosts.engines.engine import NotMade
 from mngr.hosts.modal.bucket import Bucket
-from mngr.struct import Struct
+from mngr.model.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ def _described(wanted: Wanted, client: modal.Client) -> modal.Image:
         return modal.Image.from_id(wanted.image, client=client)
     if wanted.image:
         return modal.Image.from_registry(wanted.image)
-    default = Path(__file__).parents[1] / "Dockerfile"
+    default = Path(__file__).parents[1] / "engines" / "Dockerfile"
     return modal.Image.from_dockerfile(
         wanted.file or default,
         context_dir=wanted.context if wanted.file else default.parent,

@@ -9,8 +9,8 @@ import json
 import os
 
 from mngr.errors import BadRecord
-from mngr.records import decode
-from mngr.struct import Json, Struct
+from mngr.model.records import decode
+from mngr.model.struct import Json, Struct
 
 
 class State(Struct):

@@ -1,1 +1,0 @@
-"""The mechanic: an agent without a model, and the program it brings along."""

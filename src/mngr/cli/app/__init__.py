@@ -1,0 +1,1 @@
+"""The command line itself: parse, run, print."""

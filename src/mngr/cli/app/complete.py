@@ -1,0 +1,257 @@
+"""What a shell asks on TAB: `mngr __complete -- WORDS...`, the word at the cursor last.
+
+Prints one candidate a line, `value<TAB>description`, and returns FILES when the shell should
+complete file names itself. It answers while someone waits between two keys, so it imports
+argparse only once a command is known.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Sequence
+
+    from mngr.cli.app.parser import Parser
+    from mngr.plugins.registry import Registry
+    from mngr.settings.layers import Config
+
+FILES = 9
+"""The exit code for "complete file names here"; the scripts in completion.py know it."""
+
+COMMON = {
+    "--format": "how results are printed",
+    "--quiet": "print ids and errors, nothing else",
+    "--verbose": "say more; show tracebacks",
+    "--setting": "override a setting for this run",
+    "--headless": "never prompt",
+    "--help": "show the manual",
+    "--version": "print the version",
+}
+_FORMATS = ("human", "json", "jsonl")
+
+
+def complete(words: list[str]) -> int:
+    """Answer for `words`. Errors need no care: the shells' scripts discard what is on stderr."""
+    from mngr.cli.app.main import load_config
+    from mngr.plugins.registry import load_registry
+
+    config = load_config([], strict=False)
+    found = candidates(words or [""], load_registry(config), config)
+    if found is None:
+        return FILES
+    for value, text in found.items():
+        sys.stdout.write(f"{value}\t{text}\n" if text else f"{value}\n")
+    return 0
+
+
+def candidates(words: list[str], registry: Registry, config: Config) -> dict[str, str] | None:
+    """What could stand at the last word, with descriptions; None for file names."""
+    *before, current = words
+    at = _command_at(before)
+    if at is None:
+        found: dict[str, str] | None = _before_command(before, current, registry)
+    else:
+        parser = _parser(registry, before[at])
+        found = _in_command(parser, before[at + 1 :], current, registry, config)
+    return found and {v: text for v, text in found.items() if v.startswith(current)}
+
+
+def _command_at(before: list[str]) -> int | None:
+    """Where the command word is; the options in front of it are few and known."""
+    at = 0
+    while at < len(before) and before[at].startswith("-"):
+        at += 2 if before[at] in ("--format", "--setting", "-S") else 1
+    return at if at < len(before) else None
+
+
+def _before_command(before: list[str], current: str, registry: Registry) -> dict[str, str]:
+    if before[-1:] == ["--format"]:
+        return dict.fromkeys(_FORMATS, "")
+    if before and before[-1] in ("--setting", "-S"):
+        return {f"{key}=": text for key, text in _config_keys().items()}
+    if current.startswith("--format="):
+        return {f"--format={name}": "" for name in _FORMATS}
+    if current.startswith("-"):
+        return COMMON
+    return {name: command.help for name, command in registry.commands.items()}
+
+
+def _parser(registry: Registry, word: str) -> Parser:
+    from mngr.cli.app.main import make_parser
+
+    return make_parser(registry, word)
+
+
+def _in_command(
+    parser: Parser, before: list[str], current: str, registry: Registry, config: Config
+) -> dict[str, str] | None:
+    def values(actions: Iterable[argparse.Action], typed: str = current) -> dict[str, str] | None:
+        return _values(parser, actions, registry, config, [*before, typed])
+
+    if "--" in before:
+        return None if parser.rest_name else {}
+    option, equals, typed = current.partition("=")
+    if equals and option.startswith("--"):
+        found = values(_taking_value(parser, option), typed)
+        return found and {f"{option}={value}": text for value, text in found.items()}
+    if before and (taking := _taking_value(parser, before[-1])):
+        return values(taking)
+    if current.startswith("-"):
+        return _options(parser)
+    return values(_words_at(parser, before))
+
+
+def _options(parser: Parser) -> dict[str, str]:
+    from mngr.cli.app.manual import option_help
+
+    shown = [action for action in parser.options if action.help != "==SUPPRESS=="]
+    return {
+        option: option_help(action)
+        for action in shown
+        for option in action.option_strings
+        if option.startswith("--")
+    }
+
+
+def _taking_value(parser: Parser, word: str) -> list[argparse.Action]:
+    """The option that needs the word after `word`, if there is one."""
+    if not word.startswith("-") or "=" in word:
+        return []
+    short = f"-{word[-1]}"  # the last of `-qS` is what wants a value
+    names = (word,) if word.startswith("--") else (word, short)
+    return [
+        action
+        for action in parser.options
+        if action.nargs not in (0, "?") and any(name in action.option_strings for name in names)
+    ]
+
+
+def _words_at(parser: Parser, before: list[str]) -> list[argparse.Action]:
+    """The arguments that could stand after these words; all that follow a repeatable one."""
+    given = 0
+    for at, word in enumerate(before):
+        is_option = word.startswith("-") and word != "-"
+        if not is_option and not (at and _taking_value(parser, before[at - 1])):
+            given += 1
+    for at, action in enumerate(parser.positionals):
+        if action.nargs in ("*", "+"):
+            return parser.positionals[at:]
+        if at == given:
+            return [action]
+    return []
+
+
+def _values(
+    parser: Parser,
+    actions: Iterable[argparse.Action],
+    registry: Registry,
+    config: Config,
+    words: list[str],
+) -> dict[str, str] | None:
+    found: dict[str, str] = {}
+    for action in actions:
+        kind = parser.completions.get(action, tuple(map(str, action.choices or ())))
+        if kind == "file":
+            return None
+        if action.dest == "format" and not kind:
+            kind = _FORMATS
+        if action.dest == "setting":
+            found.update({f"{key}=": text for key, text in _config_keys().items()})
+        else:
+            found.update(_of_kind(kind, registry, config, words))
+    return found
+
+
+def _of_kind(
+    kind: str | Sequence[str], registry: Registry, config: Config, words: list[str]
+) -> dict[str, str]:
+    if not isinstance(kind, str):
+        return dict.fromkeys(kind, "")
+    if ":" in kind:
+        return dict.fromkeys(_called(kind, config, words), "")
+    sources: dict[str, Callable[[], dict[str, str]]] = {
+        "agent": lambda: dict.fromkeys(_agents(config), ""),
+        "command": lambda: {name: c.help for name, c in registry.commands.items()},
+        "config_key": _config_keys,
+        "field": lambda: _fields(words[-1]),
+        "plugin": lambda: dict.fromkeys(
+            (p.point.name for p in registry.plugins if p.point.distribution), ""
+        ),
+        "provider": lambda: dict.fromkeys(registry.names("provider"), ""),
+        "state": _states,
+        "snapshot": lambda: dict.fromkeys(_agents_or_snapshots(config, words), ""),
+        "template": lambda: dict.fromkeys(config.table("create_templates"), ""),
+        "type": lambda: dict.fromkeys(
+            [*registry.names("agent_type"), *config.table("agent_types")], ""
+        ),
+    }
+    return sources[kind]()
+
+
+def _called(kind: str, config: Config, words: list[str]) -> Iterable[str]:
+    """What `module:function` answers, given the words of the command, the unfinished one last."""
+    from importlib import import_module
+
+    module, _, name = kind.partition(":")
+    found: Iterable[str] = getattr(import_module(module), name)(config.home, words)
+    return found
+
+
+def _fields(typed: str) -> dict[str, str]:
+    """The last name of a list such as `name,state,ho`."""
+    from mngr.cli.commands.list_rows import FIELDS
+
+    head = typed[: typed.rfind(",") + 1]
+    return {f"{head}{name}": "" for name in FIELDS.names()}
+
+
+def _agents_or_snapshots(config: Config, words: list[str]) -> list[str]:
+    """Agents; after `restore AGENT` or `destroy AGENT`, the agent's snapshots."""
+    given = [word for word in words[:-1] if not word.startswith("-")]
+    if len(given) < 2 or given[0] not in ("restore", "destroy"):
+        return _agents(config)
+    from mngr.api import Mngr
+
+    api = Mngr(config)
+    return [each.name or str(each.number) for each in api.snapshots(api.resolve(given[1:2])[0])]
+
+
+def trash(home: str, _: list[str]) -> list[str]:
+    """The names of what was destroyed on this machine and can be restored."""
+    import json
+    import os
+
+    from mngr.hosts import agent_files
+    from mngr.model.records import RECORD_LIMIT
+
+    found = []
+    folder = os.path.join(home, "trash")
+    for each in os.listdir(folder) if os.path.isdir(folder) else ():
+        try:
+            note = agent_files.read(os.path.join(folder, each, "trash.json"), RECORD_LIMIT)
+            found.append(str(json.loads(note)["name"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # a removal under way
+    return sorted(set(found))
+
+
+def _agents(config: Config) -> list[str]:
+    from mngr.hosts.local import LocalHost
+    from mngr.ops.look import remembered
+
+    return sorted({*LocalHost(config.home).names(), *remembered.names(config.home)})
+
+
+def _states() -> dict[str, str]:
+    from mngr.model.state import State
+
+    return dict.fromkeys(map(str, State), "")
+
+
+def _config_keys() -> dict[str, str]:
+    from mngr.settings.schema import SETTINGS
+
+    return {key: text for key, (_, _, text) in SETTINGS.items() if "*" not in key}

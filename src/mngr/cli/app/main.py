@@ -1,0 +1,294 @@
+"""From argv to an exit code: find the command, parse, run it, and turn any error into one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mngr import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+    from types import ModuleType
+
+    from mngr.cli.app.parser import Parser
+    from mngr.plugins.registry import Command, Registry
+    from mngr.settings.layers import Config
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line. Nothing is imported that `--version` would not need."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    _open_streams()
+    try:
+        code = _answer(words)
+        _flush()
+        return code
+    except BaseException as error:
+        return _report(error, words)
+
+
+def _answer(words: list[str]) -> int:
+    if words[:1] == ["--version"]:
+        return _version()
+    if words[:1] == ["__complete"]:
+        from mngr.cli.app.complete import complete
+
+        return complete(words[2:] if words[1:2] == ["--"] else words[1:])
+    import gc
+
+    # A short run ends before collecting cycles pays: the two lines save a tenth of `list`.
+    gc.set_threshold(100_000, 50, 50)
+    try:
+        return _run(words)
+    finally:
+        gc.freeze()
+
+
+def _version() -> int:
+    print(f"mngr {__version__}")
+    return 0
+
+
+def _import_argparse() -> None:
+    """argparse imports `gettext` for translations that do not exist: a tenth of a start."""
+    if "argparse" in sys.modules or "gettext" in sys.modules:
+        return
+    stand_in = type(sys)("gettext")
+    plural = {"ngettext": lambda one, many, count: one if count == 1 else many}
+    vars(stand_in).update(gettext=str, **plural)
+    sys.modules["gettext"] = stand_in
+    try:
+        import argparse  # noqa: F401
+    finally:
+        del sys.modules["gettext"]
+
+
+def _run(words: list[str]) -> int:
+    _import_argparse()
+    from mngr.cli.app.parser import settings_in, split_command
+    from mngr.plugins.registry import load_registry
+
+    before, word, after = split_command(words)
+    if "--version" in before:
+        return _version()
+    if not word:  # `mngr` and `mngr --help`
+        word, before = "help", [each for each in before if each not in ("-h", "--help")]
+    config = load_config(settings_in(words), strict=False)
+    registry = load_registry(config)
+    try:
+        return _run_command(registry, registry.resolve(word), config, before + after)
+    finally:
+        _warn(*registry.problems)
+
+
+def _run_command(registry: Registry, command: Command, config: Config, argv: list[str]) -> int:
+    module = registry.load_command(command.name)
+    parser = make_parser(registry, command.name)
+    if _has(argv, "-h", "--help"):
+        from mngr.cli.app.manual import show
+
+        return show(parser)
+    _check_settings(config, module)
+    _check_commands(config, registry)
+    args = _parse(parser, module, config, registry, argv)
+    return int(module.run(args) or 0)
+
+
+def make_parser(registry: Registry, name: str) -> Parser:
+    """A command's parser as its module configures it, without the user's settings."""
+    from mngr.cli.app.parser import Parser
+
+    command = registry.resolve(name)
+    parser = Parser(command.name, command.help, command.aliases)
+    registry.load_command(name).configure(parser)
+    return parser
+
+
+def command_named(registry: Registry, word: str) -> str:
+    """The word itself: defaults are looked up by a command's full name."""
+    full = registry.resolve(word).name
+    if full != word:
+        from mngr.errors import UsageError
+
+        raise UsageError(f"{word!r} is short for {full!r}", f"use commands.{full}")
+    return full
+
+
+def parsed(registry: Registry, config: Config, name: str, argv: list[str]) -> Namespace:
+    """As the command's own line would give it: for a command that does a part of another's work."""
+    return _parse(make_parser(registry, name), registry.load_command(name), config, registry, argv)
+
+
+def load_config(settings: Sequence[str], strict: bool = True) -> Config:
+    """The settings of this process: its home, directory, environment and -S options."""
+    from mngr.settings.layers import Config
+
+    try:
+        cwd = os.getcwd()
+    except FileNotFoundError:  # removed under us; much still works
+        cwd = "/"
+    return Config.load(home_dir(), cwd, os.environ, settings, strict=strict)
+
+
+def home_dir() -> str:
+    """$MNGR_HOST_DIR, or ~/.mngr."""
+    return os.path.abspath(os.environ.get("MNGR_HOST_DIR") or os.path.expanduser("~/.mngr"))
+
+
+def _check_settings(config: Config, module: ModuleType) -> None:
+    """A broken settings file stops all but the commands that help to mend it.
+
+    A key that nobody knows is only a warning: it may belong to another version of mngr.
+    """
+    if config.problems and not getattr(module, "SETTINGS_OPTIONAL", False):
+        raise config.problems[0]
+    if not getattr(module, "SHOWS_SETTINGS", False):
+        _warn(*map(str, config.faults))
+
+
+def _check_commands(config: Config, registry: Registry) -> None:
+    """Defaults for a command that does not exist have no effect, so their author has to know.
+
+    Only a warning: settings are shared, and the plugin may be installed elsewhere.
+    """
+    unknown = [name for name in config.table("commands") if name not in registry.commands]
+    if unknown and all(plugin.enabled and not plugin.problem for plugin in registry.plugins):
+        from mngr.errors import UsageError
+
+        for name in unknown:
+            try:
+                command_named(registry, name)
+            except UsageError as problem:
+                _warn(f"commands.{name} in {config.origin(f'commands.{name}')}: {problem}")
+
+
+def _parse(
+    parser: Parser, module: ModuleType, config: Config, registry: Registry, argv: list[str]
+) -> Namespace:
+    from mngr.errors import UsageError
+
+    try:
+        _lay_settings(parser, config)
+    except UsageError as problem:
+        if not getattr(module, "SETTINGS_OPTIONAL", False):
+            raise
+        _warn(str(problem))
+    args = _attached(parser, config, registry, argv)
+    if hasattr(module, "defaults"):
+        parser.layer(parser.coerce(module.defaults(args), f"{parser.prog}: defaults"))
+        args = _attached(parser, config, registry, argv)
+    return args
+
+
+def _lay_settings(parser: Parser, config: Config) -> None:
+    for key, value in config.command_defaults(parser.command).items():
+        from mngr.errors import UnknownSetting
+        from mngr.settings.schema import join_key
+
+        where = config.origin(join_key(("commands", parser.command, key)))
+        try:
+            parser.layer(parser.coerce({key: value}, f"{where}: commands.{parser.command}"))
+        except UnknownSetting as problem:
+            if where == "-S":
+                raise
+            _warn(str(problem))
+
+
+def _attached(parser: Parser, config: Config, registry: Registry, argv: list[str]) -> Namespace:
+    args = parser.parse(argv)
+    args.headless = args.headless or config.get("headless") is True
+    args.command, args.parser, args.config, args.registry = (
+        parser.command,
+        parser,
+        config,
+        registry,
+    )
+    return args
+
+
+def _has(words: list[str], *options: str) -> bool:
+    own = words[: words.index("--")] if "--" in words else words
+    return any(option in own for option in options)
+
+
+def _report(error: BaseException, words: list[str]) -> int:
+    """Say what went wrong in one line; the exit code."""
+    from mngr.errors import MngrError
+
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    if isinstance(error, KeyboardInterrupt):
+        return 130
+    if isinstance(error, BrokenPipeError):
+        _discard_output()
+        return 141
+    if isinstance(error, MngrError):
+        _trace(error.__cause__, words)
+        return _fail(str(error), error.exit_code)
+    if isinstance(error, OSError):
+        _trace(error, words)
+        return _fail(_system_error(error), 1)
+    _trace(error, words)
+    what = f"internal error: {type(error).__name__}: {error}"
+    return _fail(f"{what}; run again with -v for the traceback", 1)
+
+
+def _system_error(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    files = [str(name) for name in (error.filename, error.filename2) if name is not None]
+    return ": ".join([" -> ".join(files), reason] if files else [reason])
+
+
+def _fail(text: str, code: int) -> int:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard_output()
+    try:
+        _warn(text)
+    except OSError:  # nobody reads stderr; the code still tells
+        pass
+    return code
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        error.filename = "standard output"
+        raise
+
+
+def _warn(*lines: str) -> None:
+    if lines:
+        from mngr.cli.app.output import warn
+
+        for line in lines:
+            warn(" ".join(line.split("\n")))
+
+
+def _trace(error: BaseException | None, words: list[str]) -> None:
+    if error is not None and _has(words, "-v", "--verbose"):
+        import traceback
+
+        traceback.print_exception(error)
+
+
+def _open_streams() -> None:
+    """A closed stream is None to Python; and no text may fail to print for its characters."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _discard_output() -> None:
+    """Python flushes once more at exit, and would complain where we must be silent."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, 1)
+    os.close(devnull)

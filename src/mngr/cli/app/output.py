@@ -1,0 +1,273 @@
+"""How results are printed: tables, JSON, JSON lines, templates; and notes on stderr.
+
+Results go to stdout and everything else to stderr, so that a pipe gets results only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+
+from mngr.cli.app.templates import check_fields, lookup, parse_template
+from mngr.errors import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
+
+    from mngr.model.struct import Json
+
+    Row: TypeAlias = Mapping[str, Json]
+    Column: TypeAlias = str | tuple[str, str]
+    """A dotted field, or a field and its header."""
+
+
+PATIENCE = 5.0
+"""Seconds to wait for an answer from a pipe."""
+
+
+def rows(
+    args: Namespace,
+    rows: Sequence[Row],
+    columns: Sequence[Column],
+    envelope: str | None = None,
+    errors: Sequence[Json] = (),
+    empty: str = "",
+    fields: Sequence[str] = (),
+) -> None:
+    """Print many results. `fields` are the known names, for when there are no rows to tell."""
+    if args.format == "json":
+        listed: Json = [dict(row) for row in rows]
+        _print(_json({envelope: listed, "errors": list(errors)} if envelope else listed))
+    elif args.format == "jsonl":
+        _print(*(json.dumps(dict(row)) for row in rows))
+    elif args.format == "human":
+        _print_table(rows, columns, empty, fields)
+    else:
+        _print_template(args.format, rows, fields)
+    if args.format != "json" or not envelope:
+        for error in errors:
+            warn(_message(error))
+
+
+def one(args: Namespace, row: Row, human: str) -> None:
+    """Print one result."""
+    if args.format == "json":
+        _print(_json(dict(row)))
+    elif args.format == "human":
+        _print(clean(human))
+    else:
+        rows(args, [row], [])
+
+
+def print_result(args: Namespace, row: Row, human: str) -> None:
+    """Print what was done to one thing; with --quiet only the id, of what has one."""
+    if args.format == "human" and args.quiet:
+        _print(*([str(row["id"])] if "id" in row else []))
+    else:
+        one(args, row, human)
+
+
+def say(args: Namespace, text: str) -> None:
+    """A note for a person; not with --quiet."""
+    if not args.quiet:
+        _note(clean(text))
+
+
+def warn(text: str) -> None:
+    """Something is wrong, though not so wrong that the command fails."""
+    _note(f"mngr: {clean(text)}")
+
+
+def can_ask(args: Namespace) -> bool:
+    """Whether somebody is there to see a question and to answer it."""
+    return not args.headless and _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+
+
+def confirm(
+    args: Namespace,
+    question: str,
+    *,
+    reason: str = "",
+    otherwise: str = "use --force to do it anyway",
+    default: bool = False,
+) -> bool:
+    """Ask, after the reason for asking; --yes answers.
+
+    Without a terminal on both ends it is refused, with what to do `otherwise`: guessing may lose
+    work.
+    """
+    if getattr(args, "yes", False):
+        return True
+    if not can_ask(args):
+        needs = f"a terminal is needed to ask: {question}"
+        raise Refused(clean(reason or needs), otherwise)
+    question = f"{reason}. {question}" if reason else question
+    sys.stderr.write(f"{clean(question)} [{'Y/n' if default else 'y/N'}] ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    if not answer:
+        _note("")
+        return False
+    return _agrees(answer, default)
+
+
+def _agrees(answer: str, default: bool) -> bool:
+    return answer.strip().lower() in ("y", "yes") if answer.strip() else default
+
+
+def declined(args: Namespace) -> bool:
+    """Whether a pipe says no to what needs no answer, as in `echo n | mngr destroy foo`."""
+    import select
+    import stat
+
+    if args.headless or sys.stdin is None or _is_terminal(sys.stdin):
+        return False
+    if not stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):
+        return False
+    ready, _, _ = select.select([sys.stdin], [], [], PATIENCE)
+    answer = sys.stdin.readline() if ready else ""
+    return bool(answer) and not _agrees(answer, False)
+
+
+def asker(args: Namespace) -> Callable[[str], bool] | None:
+    """What puts a question to the person at the terminal, if there is one."""
+    return (lambda question: confirm(args, question)) if can_ask(args) else None
+
+
+_UNSAFE = (
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)"  # OSC, DCS and the like
+    r"|\x1b[ -/]*[0-~]?"  # any other escape
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"  # controls, C1, text direction
+)
+
+
+def clean(text: str) -> str:
+    """Text without terminal escapes and control characters; newlines and tabs stay."""
+    return text if text.isprintable() else re.sub(_UNSAFE, "", text)
+
+
+def cell(value: Json) -> str:
+    """A value as one line of text for a table or template."""
+    if isinstance(value, str):
+        text = value
+    elif value is None:
+        return ""
+    elif isinstance(value, dict):
+        text = ",".join(f"{key}={cell(inner)}" for key, inner in value.items())
+    elif isinstance(value, (list, tuple)):
+        text = ",".join(cell(inner) for inner in value)
+    else:
+        text = json.dumps(value)
+    return text if text.isprintable() else clean(re.sub(r"[\r\n\t]+", " ", text))
+
+
+def local_time(stamp: Json) -> str:
+    """An ISO 8601 time as the reader's clock shows it, with its zone; other text as it is."""
+    import time
+
+    from mngr.query.values import parse_timestamp
+
+    moment = parse_timestamp(stamp) if isinstance(stamp, str) else None
+    if moment is None:
+        return cell(stamp)
+    return time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(moment.micros / 1e6))
+
+
+def coloured() -> bool:
+    """Whether stdout is for a person who wants colour."""
+    return _is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
+
+
+def bold(text: str) -> str:
+    return f"\x1b[1m{text}\x1b[0m" if coloured() else text
+
+
+def _print_table(
+    rows: Sequence[Row], columns: Sequence[Column], empty: str, known: Sequence[str]
+) -> None:
+    named = [(c, _header(c)) if isinstance(c, str) else c for c in columns]
+    check_fields((field for field, _ in named), rows, known)
+    if not rows:
+        _print(*([empty] if empty else []))
+        return
+    cells = [[_readable(lookup(row, field)) for field, _ in named] for row in rows]
+    states = {at for at, (field, _) in enumerate(named) if field.endswith("state")}
+    head, *body = _aligned([[header for _, header in named], *cells], states)
+    _print(bold(head), *body)
+
+
+def _readable(value: Json | None) -> str:
+    """A cell for people: times in their own zone."""
+    if isinstance(value, str) and value[10:11] == "T" and value[-1:] == "Z":
+        return local_time(value)
+    return cell(value)
+
+
+def _header(field: str) -> str:
+    return field.replace("_", " ").replace(".", " ").upper()
+
+
+def _aligned(table: list[list[str]], states: set[int]) -> Iterator[str]:
+    if _is_terminal(sys.stdout):
+        yield from _on_terminal(table, states if coloured() else set())
+        return
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for line in table:
+        padded = (text.ljust(width) for text, width in zip(line, widths, strict=True))
+        yield "  ".join(padded).rstrip()
+
+
+def _on_terminal(table: list[list[str]], states: set[int]) -> Iterator[str]:
+    """The lines of a table that fits the terminal; `states` are the columns to colour."""
+    from mngr.cli.app import tables
+
+    natural = [max(map(tables.width_of, column)) for column in zip(*table, strict=True)]
+    widths = tables.fitted(natural, tables.terminal_width())
+    for line in table:
+        texts = [
+            tables.padded(tables.cut(text, width), width)
+            for text, width in zip(line, widths, strict=False)
+        ]
+        texts[-1] = texts[-1].rstrip()
+        painted = [tables.coloured_state(t) if at in states else t for at, t in enumerate(texts)]
+        yield "  ".join(painted).rstrip()
+
+
+def _print_template(template: str, rows: Sequence[Row], known: Sequence[str]) -> None:
+    pieces = parse_template(template)
+    check_fields((field for _, field in pieces if field), rows, known)
+    for row in rows:
+        _print("".join(text + (cell(lookup(row, name)) if name else "") for text, name in pieces))
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, indent=2 if _is_terminal(sys.stdout) else None)
+
+
+def _message(error: Json) -> str:
+    return cell(error["message"] if isinstance(error, dict) and "message" in error else error)
+
+
+def _print(*lines: str) -> None:
+    try:
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+    except OSError as error:  # such as a full disk; Python does not say on which file
+        error.filename = "standard output"
+        raise
+
+
+def _note(line: str) -> None:
+    sys.stdout.flush()  # so that both streams on one terminal keep their order
+    sys.stderr.write(f"{line}\n")
+
+
+def _is_terminal(stream: object) -> bool:
+    """A closed stream is None."""
+    isatty = getattr(stream, "isatty", None)
+    return bool(isatty and isatty())

@@ -1,0 +1,56 @@
+"""How far a copy has come, on the last line of a terminal, and why a host does not start."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from mngr.cli.app.output import warn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+PAUSE = 0.1
+
+
+class Copying:
+    """Call it with the number of files so far; close it before anything else is written."""
+
+    def __init__(self) -> None:
+        self._shown = 0.0
+
+    def __call__(self, count: int) -> None:
+        now = time.monotonic()
+        if now - self._shown >= PAUSE:
+            self._shown = now
+            self._write(f"\r{count} files copied")
+
+    def close(self) -> None:
+        if self._shown:
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def waiting(args: argparse.Namespace) -> Callable[[str], None] | None:
+    """Write each new reason why a host does not start, for a person at a terminal."""
+    if args.quiet or sys.stderr is None or not sys.stderr.isatty():
+        return None
+    said: list[str] = []
+
+    def tell(reason: str) -> None:
+        if reason not in said[-1:]:
+            said.append(reason)
+            warn(f"still waiting for the host: {reason}")
+
+    return tell
+
+
+def copying(args: argparse.Namespace) -> Copying | None:
+    """Only for a person: on a terminal, and not while an editor has it."""
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    return None if args.quiet or args.edit_message or not terminal else Copying()

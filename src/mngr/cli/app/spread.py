@@ -1,0 +1,65 @@
+"""Do something to several agents and keep every result, good or bad."""
+
+from __future__ import annotations
+
+from mngr.errors import MngrError, PartialFailure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeVar
+
+    from mngr.api import Agent
+    from mngr.cli.app.parser import Parser
+
+    T = TypeVar("T")
+
+PARALLEL = 8
+
+
+def add_on_error(parser: Parser) -> None:
+    parser.add_argument(
+        "--on-error",
+        choices=("continue", "abort"),
+        default="continue",
+        help="with several agents: go on after a failure (default), or one by one, until one fails",
+    )
+
+
+def spread(
+    agents: Sequence[Agent],
+    action: Callable[[Agent], T],
+    good: Callable[[T], bool] = lambda _: True,
+    on_error: str = "continue",
+) -> Iterator[tuple[Agent, T | MngrError]]:
+    """Each result, in order. With `abort`, one at a time, and none after the first bad one."""
+    if on_error == "abort" or len(agents) <= 1:
+        for agent in agents:
+            result = _attempt(action, agent)
+            yield agent, result
+            if on_error == "abort" and (isinstance(result, MngrError) or not good(result)):
+                return
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool = ThreadPoolExecutor(max_workers=PARALLEL)
+    try:
+        results = pool.map(lambda agent: _attempt(action, agent), agents)
+        yield from zip(agents, results, strict=True)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _attempt(action: Callable[[Agent], T], agent: Agent) -> T | MngrError:
+    try:
+        return action(agent)
+    except MngrError as error:
+        return error
+    except OSError as error:
+        return MngrError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+def exit_code(failed: int, total: int) -> int:
+    if not failed:
+        return 0
+    return 1 if failed == total else PartialFailure.exit_code

@@ -1,0 +1,192 @@
+"""Which agents a command line means, and doing something to each of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mngr.cli.app.output import print_result, rows, say, warn
+from mngr.cli.app.spread import spread
+from mngr.errors import MngrError, NotFound, PartialFailure, UsageError
+from mngr.model.address import AGENT_ID, parse_address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import TypeVar
+
+    from mngr.api import Agent, Mngr
+    from mngr.cli.app.output import Row
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+
+    T = TypeVar("T")
+
+
+def add_targets(parser: Parser, what: str, *, session: bool = False) -> None:
+    """TARGET..., `-` and --stdin; --session where a tmux key binding may want it."""
+    help = f"{what}: names, ids or addresses; `-` reads them from standard input"
+    word = parser.add_argument("target", nargs="*", metavar="TARGET", help=help)
+    parser.completes(word, "agent")
+    help = "the same as TARGET; repeatable"
+    named = parser.add_argument("--agent", action="append", metavar="NAME", help=help)
+    parser.completes(named, "agent")
+    add_stdin(parser)
+    if session:
+        help = "the agent of this tmux session; repeatable"
+        parser.add_argument("--session", action="append", metavar="NAME", help=help)
+
+
+def add_stdin(parser: Parser) -> None:
+    help = "read names, one per line, from standard input"
+    parser.add_argument("--stdin", action="store_true", help=help)
+
+
+def agents(
+    args: argparse.Namespace,
+    api: Mngr,
+    words: Sequence[str] | None = None,
+    *,
+    look: bool = True,
+) -> list[Agent]:
+    """The agents meant, each once. What cannot be resolved among several is left to `each`.
+
+    A single unknown target is an error at once. Of several, those found are returned and the
+    others wait in `args.failures`, which `each` reports. `look`: see `listing.candidates`.
+    """
+    from mngr.ops.look.listing import by_word, candidates
+
+    wanted = named(args) if words is None else list(words)
+    pool = candidates(api.world, wanted, look=look)
+    footnotes(api)
+    found: dict[str, Agent] = {}
+    args.failures = []
+    called = by_word(pool)
+    for word in wanted:
+        try:
+            agent = _meant(called.get(word, pool), word)
+            found[agent.id] = agent
+        except MngrError as error:
+            args.failures.append(error)
+    if args.failures and not found:
+        *others, last = args.failures
+        for other in others:
+            warn(str(other))
+        raise last
+    return list(found.values())
+
+
+def all_agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
+    """As `agents`, but one unknown target among several is an error before anything is done."""
+    chosen = agents(args, api)
+    if args.failures:
+        *others, last = args.failures
+        for other in others:
+            warn(str(other))
+        raise last
+    return chosen
+
+
+def named(args: argparse.Namespace) -> list[str]:
+    """The words that name agents, with standard input read where asked for."""
+    given = list(getattr(args, "target", ()))
+    words = [word for word in given if word != "-"]
+    words += getattr(args, "agent", ())
+    words += map(_session, getattr(args, "session", ()))
+    if args.stdin or "-" in given:
+        return words + lines_of_stdin()
+    if not words:
+        raise UsageError("name an agent", "see `mngr list`")
+    return words
+
+
+def lines_of_stdin() -> list[str]:
+    lines = sys.stdin if sys.stdin is not None else ()
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _session(name: str) -> str:
+    """A session has the id of its agent for a name."""
+    if not AGENT_ID.fullmatch(name):
+        raise NotFound(f"no agent has a tmux session {name!r}", "sessions are named by agent ids")
+    return name
+
+
+def _meant(pool: Sequence[Agent], word: str) -> Agent:
+    from mngr.ops.look.listing import one
+
+    if not AGENT_ID.fullmatch(word) and parse_address(word).path is not None:
+        raise UsageError(f"{word!r} names a path, not an agent", "leave out the colon and the path")
+    return one(pool, word)
+
+
+def with_path(words: Sequence[str]) -> tuple[str, str | None, str | None]:
+    """AGENT [PATH] [LOCAL], where `AGENT:PATH` is the same as `AGENT PATH`."""
+    name, *rest = words
+    address = None if AGENT_ID.fullmatch(name) else parse_address(name)
+    if address is not None and address.path is not None:
+        rest = [address.path or ".", *rest]
+        name = str(address.replace(path=None))
+    if len(rest) > 2:
+        raise UsageError(f"unexpected argument {rest[2]!r}", "PATH was given with the agent")
+    path, local = (*rest, None, None)[:2]
+    return name, path, local
+
+
+def footnotes(api: Mngr) -> None:
+    """Hosts that did not answer, each once."""
+    for problem in dict.fromkeys(api.problems):
+        warn(problem)
+
+
+def each(
+    args: argparse.Namespace,
+    agents: Sequence[Agent],
+    action: Callable[[Agent], T],
+    describe: Callable[[Agent, T], tuple[Row, str]],
+) -> int:
+    """Act on all at once; report each as (row, note), in order. 0, 3 if some failed, 1 if all."""
+    outlive_terminal()
+    failures: list[MngrError] = list(getattr(args, "failures", ()))
+    missing, done = len(failures), []
+    for error in failures:
+        warn(str(error))
+    for agent, result in spread(agents, action):
+        if isinstance(result, MngrError):
+            if len(agents) == 1 and not missing:
+                raise result
+            warn(f"{agent.name}: {result}")
+            failures.append(result)
+            continue
+        row, note = describe(agent, result)
+        done.append(row)
+        _report(args, row, note)
+    if args.format == "json":
+        errors: list[Json] = [{"message": str(error)} for error in failures]
+        rows(args, done, [], "agents", errors)
+    return (PartialFailure.exit_code if done else _worst(failures)) if failures else 0
+
+
+def outlive_terminal() -> None:
+    """An agent that stops itself loses its terminal, and we must still finish what we began."""
+    if os.environ.get("MNGR_AGENT_ID"):
+        import signal
+
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def _report(args: argparse.Namespace, row: Row, note: str) -> None:
+    """The first line of the note is the result, the others are remarks."""
+    if args.format == "json":
+        return
+    human, *remarks = note.split("\n")
+    print_result(args, row, human)
+    for remark in remarks:
+        say(args, remark)
+
+
+def _worst(failures: Iterable[MngrError]) -> int:
+    """All failed: their common exit code, if they have one."""
+    codes = {error.exit_code for error in failures}
+    return codes.pop() if len(codes) == 1 else 1

@@ -1,0 +1,140 @@
+"""The user's terminal: hand it to tmux, to an editor or to a connect command."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mngr.errors import MissingProgram, MngrError, Refused, UsageError
+from mngr.hosts import spawn, tmux
+from mngr.model.quoting import join
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import NoReturn
+
+    from mngr.hosts.base import Host
+    from mngr.model.records import AgentRecord
+    from mngr.ops.look.listing import Agent
+
+# Another machine may not know this terminal, and tmux would refuse it: most are like xterm.
+# One line, for those who print or parse what connecting runs.
+ELSEWHERE = 'tput longname >/dev/null 2>&1 || export TERM=xterm-256color; exec "$@"'
+
+
+def is_terminal() -> bool:
+    """Whether a person sits at both ends."""
+    return input_is_terminal() and sys.stdout is not None and sys.stdout.isatty()
+
+
+def input_is_terminal() -> bool:
+    """A closed stream is None."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def connect(agent: Agent, *, command: str = "", read_only: bool = False) -> int:
+    """Switch, run the connect command, or become tmux."""
+    if agent.evidence.pane is None:
+        raise Refused(
+            f"{agent.name} is {agent.state}: there is no terminal to attach to",
+            f"start it with `mngr start {agent.name}`",
+        )
+    if command:
+        return run_connect_command(command, agent.host, agent.record, read_only)
+    if not is_terminal():
+        raise UsageError("connecting needs a terminal", f"see `mngr capture {agent.name}`")
+    if not read_only and switch(agent.host, agent.record):
+        return 0
+    return attach(agent.host, agent.record, read_only)
+
+
+def attach(host: Host, record: AgentRecord, read_only: bool = False) -> NoReturn:
+    """Become the tmux client."""
+    become(attach_argv(host, record, read_only))
+
+
+def become(argv: list[str]) -> NoReturn:
+    """Run a program in place of mngr, with its terminal and its standard input."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvpe(argv[0], argv, spawn.environment())
+    except FileNotFoundError:
+        raise MissingProgram(f"{argv[0]} is not installed or not on PATH") from None
+
+
+def attach_argv(host: Host, record: AgentRecord, read_only: bool = False) -> list[str]:
+    true_colour = os.environ.get("COLORTERM", "") in ("truecolor", "24bit")
+    words = tmux.attach(host.socket, record.id, read_only=read_only, true_colour=true_colour)
+    if host.argv(["x"]) != ["x"]:
+        words = ["sh", "-c", ELSEWHERE, "mngr", *words]
+    return host.argv(words, tty=True)
+
+
+def switch(host: Host, record: AgentRecord) -> bool:
+    """Inside an agent whose terminal somebody watches, show them the other agent instead."""
+    here = os.environ.get("MNGR_AGENT_ID", "")
+    if not here:
+        return False
+    listed = host.run(tmux.list_clients(host.socket, here), timeout=20)
+    clients = listed.stdout.decode("utf-8", "replace").splitlines()
+    if listed.code or not clients:
+        return False
+    done = host.run(tmux.switch_client(host.socket, clients[0], record.id), timeout=20)
+    if done.code:
+        raise MngrError(f"could not switch to {record.name}: {done.complaint}")
+    return True
+
+
+def connect_command(args: argparse.Namespace, record: AgentRecord) -> str:
+    """The command to run instead of attaching, or "".
+
+    A configured command that itself calls `mngr connect` for this agent gets the plain attachment;
+    otherwise it would call itself without end.
+    """
+    command = str(args.connect_command or "")
+    configured = command == args.parser.base.get("connect_command")
+    inside = os.environ.get("MNGR_CONNECT_ARGV") and os.environ.get("MNGR_SESSION_NAME")
+    return "" if configured and inside == record.id else command
+
+
+def run_connect_command(
+    command: str, host: Host, record: AgentRecord, read_only: bool = False
+) -> int:
+    """The user's own way to connect; it learns what we would have run."""
+    env = {
+        **spawn.environment(),
+        "MNGR_AGENT_NAME": record.name,
+        "MNGR_SESSION_NAME": record.id,
+        "MNGR_TMUX_SOCKET": host.socket,
+        "MNGR_CONNECT_ARGV": join(attach_argv(host, record, read_only)),
+    }
+    sys.stdout.flush()
+    sys.stderr.flush()
+    code = spawn.call(["sh", "-c", command], env)
+    if code:
+        raise MngrError(f"the connect command ended with exit code {code}: {command}")
+    return 0
+
+
+def edit(path: str) -> None:
+    """Let the user edit a file; returns when the editor is closed."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    # Through a shell, as git does: the variable may hold options.
+    code = spawn.call(["sh", "-c", f'{editor} "$@"', "editor", path], dict(os.environ))
+    if code:
+        raise MngrError(f"the editor {editor!r} ended with exit code {code}")
+
+
+def compose(introduction: str = "") -> str:
+    """A text from the user's editor; empty when they wrote nothing."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="mngr-") as folder:
+        path = os.path.join(folder, "MESSAGE.md")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(introduction)
+        edit(path)
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "surrogateescape")

@@ -1,0 +1,103 @@
+"""`mngr answer`: see what agents ask permission for, and answer."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import clean, one, print_result, rows
+from mngr.errors import UsageError, nearest
+from mngr.model.durations import parse_duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.api import Agent
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+
+DESCRIPTION = """\
+Show what an agent asks permission for, and with `allow` or `deny`, as a word or as an option, \
+answer it. The command succeeds once the agent has provably gone on from the question. mngr never \
+answers by itself."""
+
+CHOICES = {"allow": True, "yes": True, "deny": False, "no": False}
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    add = parser.add_argument
+    target = add("target", nargs="?", metavar="TARGET", help="the agent that asks")
+    parser.completes(target, "agent")
+    choice = add("choice", nargs="?", metavar="CHOICE", help="allow or deny; yes or no")
+    parser.completes(choice, ("allow", "deny"))
+    add("--allow", action="store_true", help="let it do that, this once")
+    add("--deny", action="store_true", help="do not let it")
+    add("--all-pending", action="store_true", help="list every agent that asks something")
+    help = "how long the agent has to go on; then exit with 124 (default 30s)"
+    add("--timeout", type=parse_duration, default=30.0, metavar="DURATION", help=help)
+    parser.add_dry_run()
+    parser.exit_status = [
+        ("1", "the agent asks nothing, or cannot be answered by mngr"),
+        ("124", "it was answered, and still asks"),
+    ]
+    parser.examples = [
+        ("who asks for what?", "mngr answer --all-pending"),
+        ("read the question of one", "mngr answer foo"),
+        ("let it", "mngr answer foo --allow"),
+        ("do not let it", "mngr answer foo deny"),
+    ]
+    parser.see_also = ["mngr-message", "mngr-wait", "mngr-connect"]
+
+
+def run(args: argparse.Namespace) -> int:
+    allow = _choice(args)
+    api = Mngr(args.config, args.registry)
+    if args.all_pending:
+        if args.target or allow is not None:
+            raise UsageError("--all-pending only lists", "answer them one by one")
+        return _list(args, api)
+    if not args.target:
+        raise UsageError("name an agent", "see `mngr answer --all-pending`")
+    agent = targets.agents(args, api, [args.target])[0]
+    question = api.question(agent)
+    if allow is None or args.dry_run:
+        one(args, _row(agent, question), question)
+        return 0
+    after = api.answer(agent, allow, timeout=args.timeout)
+    word = "allow" if allow else "deny"
+    done = "Allowed" if allow else "Denied"
+    human = f"{done} {agent.name}; it is {after.state} ({clean(after.verdict.reason)})."
+    print_result(args, {**_row(after, question), "answer": word}, human)
+    return 0
+
+
+def _choice(args: argparse.Namespace) -> bool | None:
+    given = [flag for flag in ("allow", "deny") if getattr(args, flag)]
+    if args.choice is not None:
+        if args.choice.lower() not in CHOICES:
+            near = nearest(args.choice.lower(), tuple(CHOICES))
+            hint = f"did you mean {near!r}?" if near else f"choose from {', '.join(CHOICES)}"
+            raise UsageError(f"CHOICE: unknown value {args.choice!r}", hint)
+        given.append(args.choice.lower())
+    if len({CHOICES[word] for word in given}) > 1:
+        raise UsageError("allow and deny together", "choose one")
+    return CHOICES[given[0]] if given else None
+
+
+def _row(agent: Agent, question: str) -> dict[str, Json]:
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "question": question,
+        "answer": None,
+        "state": str(agent.state),
+        "state_reason": agent.verdict.reason,
+    }
+
+
+def _list(args: argparse.Namespace, api: Mngr) -> int:
+    table = [_row(agent, question) for agent, question in api.pending()]
+    targets.footnotes(api)
+    rows(args, table, ["name", "question"], "agents", empty="No questions found")
+    return 0

@@ -1,0 +1,107 @@
+"""`mngr clone`: make another agent with the same work."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import asker, one, print_result
+from mngr.cli.commands import create_options
+from mngr.cli.commands.create import (
+    add_connect,
+    launch_failure,
+    message_failure,
+    tell_remarks,
+    templates,
+    whereabouts,
+)
+from mngr.cli.commands.stop import standing
+from mngr.errors import MngrError, UsageError
+from mngr.ops.lifecycle.create import CreateRequest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.api import Agent
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+
+DESCRIPTION = """\
+Make a new agent like TARGET: the same program, type, labels, variables and windows, and the same \
+work, with the commits, the uncommitted changes and the untracked files; of a plain copy, every \
+file. It works on a branch of its own and starts at once. The original is left alone.
+
+Every option of `mngr create` changes that aspect; labels and variables are added. Everything \
+after `--` replaces the command."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    parser.rest_name = "ARGS"
+    add = parser.add_argument
+    parser.completes(add("target", metavar="TARGET", help="the agent to copy"), "agent")
+    add("address", nargs="?", metavar="NEW", help="the new name, or NAME@HOST (default: NAME-2)")
+    create_options.configure(parser)
+    add_connect(parser, "attach to it then (default: no)", default=False)
+    parser.add_dry_run()
+    parser.examples = [
+        ("a second one with the same work", "mngr clone foo"),
+        ("try another command on it", "mngr clone foo bar -- make other"),
+        ("with another label", "mngr clone foo bar --label attempt=2"),
+    ]
+    parser.see_also = ["mngr-create", "mngr-migrate", "mngr-snapshot"]
+
+
+def defaults(args: argparse.Namespace) -> dict[str, Json]:
+    return templates(args, args.template)
+
+
+def run(args: argparse.Namespace) -> int:
+    from mngr.ops.work import clone
+
+    if args.source != ".":
+        raise UsageError("--from: a clone has the work of its original", "use `mngr create --from`")
+    api = Mngr(args.config, args.registry)
+    api.world.asks = asker(args)
+    agent = targets.agents(args, api, [args.target])[0]
+    request = clone.request(api.world, agent, args.address or "", changes(args))
+    if args.dry_run:
+        return _preview(args, api, agent, request)
+    created = api.create(request)
+    tell_remarks(args, created)
+    failure = launch_failure(created.agent) or message_failure(created)
+    if failure:
+        raise MngrError(failure)
+    made = created.agent
+    row = {**made.to_json(), "clone_of": agent.id}
+    print_result(args, row, f"Cloned {agent.name} as {made.name}; it is {standing(made)}.")
+    return whereabouts(args, made, connect=args.connect or bool(args.connect_command))
+
+
+def changes(args: argparse.Namespace) -> dict[str, object]:
+    """The fields of a request that the command line says something about."""
+    asked = create_options.request(args)
+    unsaid = {"address", "source"}
+    if not args.type:
+        unsaid.add("type")
+        if not args.rest:
+            unsaid.add("args")
+    plain = CreateRequest()
+    return {
+        name: getattr(asked, name)
+        for name in CreateRequest._fields
+        if name not in unsaid and getattr(asked, name) != getattr(plain, name)
+    }
+
+
+def _preview(args: argparse.Namespace, api: Mngr, agent: Agent, request: CreateRequest) -> int:
+    name, host, plan = api.preview(request)
+    row: dict[str, Json] = {
+        "clone_of": agent.id,
+        "name": name,
+        "host_name": host.ref.name,
+        "work_dir": plan.work_dir if plan else "",
+        "branch": plan.branch if plan else "",
+    }
+    one(args, row, f"Would clone {agent.name} as {name} on {host.ref.name}")
+    return 0

@@ -1,0 +1,80 @@
+"""`mngr completion`: a script that lets a shell complete mngr's words."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from mngr.cli.app.parser import Parser
+
+SETTINGS_OPTIONAL = True
+
+DESCRIPTION = """\
+Print a completion script for a shell. It completes commands, options, their values, names of
+agents, templates and settings: on TAB it asks mngr, so it need not be printed anew when mngr
+or its plugins change.
+
+Add one line to the shell's start-up file, or save the script where the shell looks for such:
+
+    bash   source <(mngr completion bash)     # in ~/.bashrc
+    zsh    source <(mngr completion zsh)      # in ~/.zshrc, after compinit
+    fish   mngr completion fish | source      # in ~/.config/fish/config.fish"""
+
+FILES = {"bash": "mngr.bash", "zsh": "_mngr", "fish": "mngr.fish"}
+"""In the folder `completions`, by the names under which shells look for them."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    parser.add_argument("shell", metavar="SHELL", choices=tuple(FILES), help="bash, zsh or fish")
+    parser.examples = [("complete in this bash", "source <(mngr completion bash)")]
+
+
+def run(args: Namespace) -> int:
+    sys.stdout.write(script(args.shell))
+    return 0
+
+
+def script(shell: str) -> str:
+    """The completion script for a shell, which asks mngr on TAB."""
+    path = os.path.join(os.path.dirname(__file__), "completions", FILES[shell])
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+PLACES = {
+    "bash": (".local/share/bash-completion/completions/mngr", (".bashrc", ".bash_profile")),
+    "zsh": ("", (".zshrc",)),
+    "fish": (".config/fish/completions/mngr.fish", (".config/fish/config.fish",)),
+}
+"""Where each shell looks for a script, and its start-up files, below the user's home."""
+
+
+def is_set_up(shell: str, home: str) -> bool:
+    """Whether the script is where the shell looks, or a start-up file prints it."""
+    place, start_up = PLACES[shell]
+    if place and os.path.exists(os.path.join(home, place)):
+        return True
+    return any("mngr completion" in _content(os.path.join(home, name)) for name in start_up)
+
+
+def set_up(shell: str, home: str) -> None:
+    """Write the script to where the shell looks for it."""
+    path = os.path.join(home, PLACES[shell][0])
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    fresh = f"{path}.{os.getpid()}"
+    with open(fresh, "w", encoding="utf-8") as file:
+        file.write(script(shell))
+    os.replace(fresh, path)
+
+
+def _content(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(1 << 20)
+    except OSError:
+        return ""

@@ -1,0 +1,293 @@
+"""`mngr config`: read and change settings."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from mngr.cli.app.output import one, print_result, rows, warn
+from mngr.errors import MngrError, NotFound, UsageError
+from mngr.settings.edit import change
+from mngr.settings.file import read_settings
+from mngr.settings.layers import Config, Layer, new_project, read_value, settings_files
+from mngr.settings.schema import (
+    check,
+    check_known,
+    check_one,
+    join_key,
+    leaves,
+    lookup,
+    nest,
+    split_key,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator
+
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+    from mngr.plugins.registry import Registry
+
+SETTINGS_OPTIONAL = True  # it has to work with broken settings: it is how they are mended
+SCOPES = ("user", "project", "local")
+
+DESCRIPTION = """\
+Settings come in layers, and later ones win: built-in defaults, the user's settings.toml, the \
+project's .mngr/settings.toml, its .mngr/settings.local.toml, MNGR__A__B variables, -S a.b=c, and \
+the options of a command."""
+
+NOTES = """\
+A VALUE is read as TOML if it is TOML (3, true, ["a", "b"]) and as plain text otherwise. \
+Names that contain a dot are quoted: providers."a.b".region.
+
+`set`, `edit` and `path` use the project's settings.toml if the project has a .mngr folder, and \
+yours otherwise. A setting whose name calls it a token, key, password or secret goes to yours. \
+`unset` takes a setting out of the file that has it.
+
+MNGR_HEADLESS=1 sets `headless`, MNGR_PREFIX sets `prefix`. An unknown key in a file or variable \
+is an error here and in `mngr doctor`, and a warning elsewhere."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    parser.notes = NOTES
+    add = parser.add_argument
+    add("verb", choices=tuple(_VERBS), metavar="VERB", help="list, get, set, unset, edit or path")
+    key = add("key", nargs="?", metavar="KEY", help="a dotted name such as trash.keep")
+    add("value", nargs="?", metavar="VALUE", help="what `set` writes")
+    scope = "which file (default: project in a project with a .mngr folder, else user)"
+    add("--scope", choices=SCOPES, help=scope)
+    add("--origin", action="store_true", help="`list`: say where each value comes from")
+    add("--show-secrets", action="store_true", help="`list` and `get`: do not mask them")
+    parser.completes(key, "config_key")
+    parser.add_dry_run()
+    parser.examples = [
+        ("see every setting and where it comes from", "mngr config list --origin"),
+        ("keep destroyed agents for a month", "mngr config set --scope user trash.keep 30d"),
+        (
+            "give all agents of this project a label",
+            "mngr config set --scope project commands.create.label '[\"team=core\"]'",
+        ),
+        ("go back to the default", "mngr config unset trash.keep"),
+        ("open your own settings in your editor", "mngr config edit --scope user"),
+    ]
+    parser.see_also = ["mngr-create"]
+
+
+def run(args: argparse.Namespace) -> int:
+    verb, words = _VERBS[args.verb]
+    given = [word for word in (args.key, args.value) if word is not None]
+    usage = f"write it like `{' '.join(('mngr config', args.verb, *words))}`"
+    if len(given) < len(words):
+        raise UsageError(f"missing {words[len(given)]}", usage)
+    if len(given) > len(words):
+        raise UsageError(f"unexpected argument {given[len(words)]!r}", usage)
+    try:
+        return verb(args)
+    except UsageError as error:
+        if str(error) not in map(str, args.config.faults):
+            raise
+        return error.exit_code  # broken settings were reported before we were called
+
+
+def _list(args: argparse.Namespace) -> int:
+    layers = args.config.layers
+    if args.scope is not None:
+        path = _path(args)
+        layers = [layer for layer in layers if layer.origin == path]
+    view = Config(args.config.home, args.config.project, layers)
+    problems: list[Json] = [str(p) for layer in layers for p in refusals(args.registry, layer)]
+    found = [
+        {"key": key, "value": _masked(args, split_key(key)[-1], value), "origin": view.origin(key)}
+        for key, value in sorted(leaves(view.values))
+    ]
+    columns = _FIELDS if args.origin else _FIELDS[:2]
+    rows(args, found, columns, "settings", problems, "No settings found", _FIELDS)
+    return UsageError.exit_code if problems or args.config.faults else 0
+
+
+def _get(args: argparse.Namespace) -> int:
+    parts, value = split_key(args.key), args.config.get(args.key)
+    if value is None:
+        check_known(parts)
+        raise NotFound(f"{args.key} is not set")
+    for problem in args.config.faults:  # what the other layers say may be wrong
+        raise problem
+    human = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict):
+        value = {name: _masked(args, name, inner) for name, inner in value.items()}
+        human = "\n".join(f"{key} = {json.dumps(v)}" for key, v in leaves(value, parts))
+    one(args, {"key": args.key, "value": value, "origin": args.config.origin(args.key)}, human)
+    return 0
+
+
+def _set(args: argparse.Namespace) -> int:
+    parts, path = split_key(args.key), _path(args)
+    value = read_value(parts, args.value)
+    check_one(parts, value)
+    for refusal in refusals(args.registry, Layer(origin="", values=nest(parts, value))):
+        raise refusal
+    if not args.dry_run:
+        change(args.config.home, path, parts, value, private=_scope(args) == "user")
+        if _scope(args) == "local":
+            _hide_from_git(os.path.dirname(path))
+    return _done(args, "set", path)
+
+
+def _unset(args: argparse.Namespace) -> int:
+    parts, path = split_key(args.key), _path(args)
+    if lookup(read_settings(path) or {}, parts) is None:
+        origin = args.config.origin(args.key)
+        raise NotFound(f"{args.key} is not set in {path}", origin and f"it comes from {origin}")
+    if not args.dry_run:
+        change(args.config.home, path, parts, None, private=_scope(args) == "user")
+    return _done(args, "unset", path)
+
+
+def _edit(args: argparse.Namespace) -> int:
+    path = _path(args)
+    if not args.dry_run:
+        from mngr.cli.app.terminal import edit
+
+        os.makedirs(os.path.dirname(path), 0o700 if _scope(args) == "user" else 0o777, True)
+        edit(path)
+        try:
+            values = read_settings(path) or {}
+            check(values, path)
+            for refusal in refusals(args.registry, Layer(origin=path, values=values)):
+                raise refusal
+        except MngrError as error:
+            warn(str(error))
+            return error.exit_code
+    return _done(args, "edit", path)
+
+
+def _show_path(args: argparse.Namespace) -> int:
+    path = _path(args)
+    one(args, {"scope": _scope(args), "path": path, "exists": os.path.exists(path)}, path)
+    return 0
+
+
+_VERBS: dict[str, tuple[Callable[[argparse.Namespace], int], tuple[str, ...]]] = {
+    "list": (_list, ()),
+    "get": (_get, ("KEY",)),
+    "set": (_set, ("KEY", "VALUE")),
+    "unset": (_unset, ("KEY",)),
+    "edit": (_edit, ()),
+    "path": (_show_path, ()),
+}
+_FIELDS = ["key", "value", "origin"]
+
+
+def _scope(args: argparse.Namespace) -> str:
+    """The file that is meant: the project's where there is one, but for secrets, which stay out
+    of a file that is committed; `unset` looks for the file that has the setting."""
+    if args.scope:
+        return str(args.scope)
+    files = settings_files(args.config.home, _project(args))
+    parts = split_key(args.key) if args.key else ()
+    if args.verb == "unset":
+        has = [scope for scope in files if _sets(files[scope], parts)]
+        return has[-1] if has else "user"
+    return "project" if "project" in files and not any(map(_names_secret, parts)) else "user"
+
+
+def _sets(path: str, parts: tuple[str, ...]) -> bool:
+    try:
+        return lookup(read_settings(path) or {}, parts) is not None
+    except UsageError:
+        return False
+
+
+def _project(args: argparse.Namespace) -> str:
+    """The project's `.mngr`, also one without settings yet; "" outside any."""
+    if args.config.project:
+        return str(args.config.project)
+    try:
+        folder = new_project(os.getcwd(), args.config.home, os.environ)
+    except (UsageError, FileNotFoundError):
+        return ""
+    return folder if os.path.isdir(folder) else ""
+
+
+def _path(args: argparse.Namespace) -> str:
+    config, scope = args.config, _scope(args)
+    project = _project(args)
+    if not project and scope != "user":
+        project = new_project(os.getcwd(), config.home, os.environ)
+    return settings_files(config.home, project)[scope]
+
+
+def _done(args: argparse.Namespace, verb: str, path: str) -> int:
+    row: dict[str, Json] = {"key": args.key, "scope": _scope(args), "path": path}
+    what = f"{verb} {args.key} in {path}" if args.key else f"{verb} {path}"
+    human = f"would {what}" if args.dry_run else what
+    print_result(args, {**row, "done": not args.dry_run}, human)
+    return 0
+
+
+def _hide_from_git(folder: str) -> None:
+    """Untracked files make `create` ask what to do about them; this one is nobody's business."""
+    try:
+        with open(os.path.join(folder, ".gitignore"), "x") as file:
+            file.write("/.gitignore\n/settings.local.toml\n")
+    except FileExistsError:
+        pass
+
+
+def refusals(registry: Registry, layer: Layer) -> Iterator[MngrError]:
+    """What the commands themselves say of the defaults that a layer sets for their options."""
+    commands, templates = layer.values.get("commands"), layer.values.get("create_templates")
+    named = [("commands", name, name, options) for name, options in _tables(commands)]
+    named += [("create_templates", name, "create", options) for name, options in _tables(templates)]
+    for table, name, command, options in named:
+        where = f"{layer.origin}: {join_key((table, name))}".removeprefix(": ")
+        try:
+            _try_options(registry, command, options, where)
+        except MngrError as error:
+            yield error
+
+
+def _tables(tree: Json) -> Iterator[tuple[str, dict[str, Json]]]:
+    for name, inner in tree.items() if isinstance(tree, dict) else ():
+        if isinstance(inner, dict):
+            yield name, inner
+
+
+def _try_options(registry: Registry, command: str, options: dict[str, Json], where: str) -> None:
+    from mngr.cli.app.main import command_named, make_parser
+
+    try:
+        parser = make_parser(registry, command_named(registry, command))
+    except MngrError as error:
+        raise UsageError(f"{where}: {error.message}", error.hint) from None
+    parser.coerce(options, where)
+
+
+_SECRET = ("token", "key", "password", "passwd", "passphrase", "secret", "secrets", "credentials")
+
+
+def _masked(args: argparse.Namespace, name: str, value: Json) -> Json:
+    return value if args.show_secrets else mask(name, value)
+
+
+def mask(name: str, value: Json) -> Json:
+    """Stars for what its name calls a secret, also in a list of NAME=VALUE."""
+    if isinstance(value, dict):
+        return {inner: mask(inner, item) for inner, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [mask(name, item) for item in value]
+    if _names_secret(name) and not isinstance(value, bool):
+        return "***"
+    if isinstance(value, str):
+        left, equals, _ = value.partition("=")
+        return f"{left}=***" if equals and _names_secret(left) else value
+    return value
+
+
+def _names_secret(name: str) -> bool:
+    """Any word of it: `API_KEY_2` is one, `max_tokens` is not."""
+    words = "".join(c if c.isalnum() else " " for c in name.lower()).split()
+    return any(word.endswith(_SECRET) for word in words)

@@ -1,0 +1,161 @@
+"""`mngr connect`: attach to an agent."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from mngr.api import Mngr
+from mngr.cli.app import targets, terminal
+from mngr.cli.app.output import can_ask, clean, confirm, say, warn
+from mngr.cli.commands.start import login_notes
+from mngr.errors import Ambiguous, MngrError, NotFound, Refused, UsageError
+from mngr.model.state import ALIVE, State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.api import Agent
+    from mngr.cli.app.parser import Parser
+
+DESCRIPTION = """\
+Shows the agent's terminal in yours; detach with C-b d, and it runs on. If you are in a tmux of \
+your own that uses C-b, press C-b twice, then d. Without TARGET you choose from a list, by number, \
+name or the start of a name. Inside an agent's terminal it switches to the other agent.
+
+An agent that was stopped or lost is started. One that is DONE or FAILED shows its last screen and \
+how it ended; it runs again only with --start, or if you answer yes."""
+
+NOTES = """\
+tmux.user.conf in mngr's home ($MNGR_HOST_DIR, or ~/.mngr) holds your settings for the tmux \
+server of the agents: another prefix, key bindings, `set -g mouse off`. It is read when that \
+server starts. 24-bit colours are used if your terminal announces them (COLORTERM=truecolor).
+
+A connect command that calls `mngr connect` for the same agent attaches to it."""
+
+FINISHED = (State.DONE, State.FAILED)
+
+CONNECT_COMMAND = """\
+run this through sh instead of attaching; its environment has MNGR_AGENT_NAME, MNGR_SESSION_NAME, \
+MNGR_TMUX_SOCKET and MNGR_CONNECT_ARGV, the command line that attaches"""
+
+
+def configure(parser: Parser) -> None:
+    parser.description, parser.notes = DESCRIPTION, NOTES
+    target = parser.add_argument("target", nargs="?", metavar="TARGET", help="name, id or address")
+    parser.completes(target, "agent")
+    parser.add_argument(
+        "--start",
+        action=argparse.BooleanOptionalAction,
+        help="start it if it does not run (default: if it was stopped or lost)",
+    )
+    parser.add_argument(
+        "--connect-command",
+        metavar="CMD",
+        help=CONNECT_COMMAND,
+    )
+    parser.add_yes()
+    parser.add_argument("--read-only", action="store_true", help="watch, without typing")
+    parser.examples = [
+        ("attach to an agent", "mngr connect tests"),
+        ("choose from a list", "mngr connect"),
+        ("run a finished agent again", "mngr connect tests --start"),
+        ("look, and touch nothing", "mngr connect tests --read-only --no-start"),
+        (
+            "in a window of its own",
+            "mngr connect tests --connect-command 'xterm -e sh -c \"$MNGR_CONNECT_ARGV\" &'",
+        ),
+    ]
+    parser.see_also = ["mngr-create", "mngr-capture", "mngr-start"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    agent = _chosen(args, api)
+    args.connect_command = command = terminal.connect_command(args, agent.record)
+    again = bool(args.start)
+    if agent.state in FINISHED and not again:
+        again = _wants_again(args, api, agent)
+        if not again:
+            return 0
+    if not command and not terminal.is_terminal():
+        raise UsageError("connecting needs a terminal", "see `mngr capture`, or --connect-command")
+    if agent.state not in ALIVE and (again or args.start is None):
+        agent = _started(args, api, agent)
+    return terminal.connect(agent, command=command, read_only=args.read_only)
+
+
+def _wants_again(args: argparse.Namespace, api: Mngr, agent: Agent) -> bool:
+    """Show how it ended, and ask where somebody can answer."""
+    try:
+        sys.stdout.write(clean(api.capture(agent)))
+    except NotFound:
+        pass  # it never had a screen
+    ended = f"{agent.name} is {agent.state} ({agent.verdict.reason})"
+    hint = f"run it again with `mngr connect {agent.name} --start`"
+    if args.connect_command:
+        raise Refused(ended, hint)
+    say(args, f"{ended}; {hint}")
+    if args.start is not None:
+        return False
+    return args.yes or (can_ask(args) and confirm(args, "Run it again?"))
+
+
+def _chosen(args: argparse.Namespace, api: Mngr) -> Agent:
+    if args.target is not None:
+        return targets.agents(args, api, [args.target])[0]
+    if args.headless or not terminal.is_terminal():
+        raise UsageError("name an agent", "the list to choose from needs a terminal")
+    pool = [agent for agent in api.list() if not _archived(agent)]
+    targets.footnotes(api)
+    if not pool:
+        raise NotFound("there are no agents", "make one with `mngr create`")
+    return _picked(pool)
+
+
+def _archived(agent: Agent) -> bool:
+    return agent.evidence.record is not None and agent.evidence.record.archived is not None
+
+
+def _picked(pool: list[Agent]) -> Agent:
+    """Ask for a number, a name or its start until the answer names one agent."""
+    width = max(len(agent.name) for agent in pool)
+    for number, agent in enumerate(pool, start=1):
+        note = f"{number:3}  {agent.name:{width}}  {agent.state} ({agent.verdict.reason})"
+        sys.stderr.write(clean(note) + "\n")
+    while True:
+        sys.stderr.write("Which one? ")
+        sys.stderr.flush()
+        answer = sys.stdin.readline().strip()
+        if not answer:
+            raise Refused("no agent was chosen")
+        try:
+            return _by_answer(pool, answer)
+        except (NotFound, UsageError) as mistake:
+            warn(str(mistake))
+
+
+def _by_answer(pool: list[Agent], answer: str) -> Agent:
+    from mngr.ops.look.listing import one
+
+    named = [agent for agent in pool if agent.name == answer]
+    if not named and answer.isascii() and answer.isdigit():
+        if not 1 <= int(answer[:9]) <= len(pool):
+            raise NotFound(f"there is no number {answer[:9]}", f"choose from 1 to {len(pool)}")
+        return pool[int(answer) - 1]
+    begun = [agent for agent in pool if agent.name.startswith(answer)]
+    if not named and len(begun) > 1:
+        names = ", ".join(agent.name for agent in begun)
+        raise Ambiguous(f"{answer!r} is the start of {names}", "type more of the name")
+    return begun[0] if len(begun) == 1 else one(pool, answer)
+
+
+def _started(args: argparse.Namespace, api: Mngr, agent: Agent) -> Agent:
+    started = api.start(agent)
+    if started.state not in ALIVE:
+        say(args, f"{started.name} was started and is {started.state} already.")
+        raise MngrError(
+            f"{started.name} is {started.state} ({started.verdict.reason})",
+            f"see its screen with `mngr capture {started.name}`",
+        )
+    say(args, f"Started {started.name}.{login_notes(api, started, agent)}")
+    return started

@@ -1,0 +1,333 @@
+"""`mngr create`: make an agent: its work directory, its launch, and attach."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from mngr.api import Mngr
+from mngr.cli.app import terminal
+from mngr.cli.app.output import asker, clean, one, print_result, say, warn
+from mngr.cli.commands import create_options
+from mngr.cli.commands.connect import CONNECT_COMMAND
+from mngr.cli.commands.stop import standing
+from mngr.errors import MissingProgram, MngrError, UsageError, nearest
+from mngr.model.quoting import join
+from mngr.model.state import ALIVE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.api import Agent, Created, CreateRequest
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+
+NOT_FOUND = 127
+"""What a shell exits with for a program that is not there."""
+
+DESCRIPTION = """\
+An agent is a program in a terminal of its own, in a work directory of its own. In a git \
+repository that directory is a worktree on the new branch mngr/NAME; elsewhere it is a copy. In a \
+subdirectory of a repository, the program starts in that subdirectory.
+
+Everything after `--` is run as is, without a shell. If you give neither a command nor a type, \
+mngr starts the first coding agent that is installed, or `mechanic`, which needs no model; the \
+setting commands.create.type names another. If the program is not installed, `create` fails and \
+makes nothing. It returns once the program is proven to run or to have ended, and then attaches \
+if you are at a terminal."""
+
+NOTES = """\
+An agent gets HOME, USER, LOGNAME, SHELL, PATH, LANG, LC_*, TERM, COLORTERM, TZ and TMPDIR, \
+what --env, --env-file and --pass-env name, and MNGR_AGENT_NAME, MNGR_AGENT_ID, \
+MNGR_AGENT_STATE_DIR, MNGR_AGENT_WORK_DIR, MNGR_HOST_DIR and MNGR_GIT_BASE: nothing else \
+of your environment.
+
+A line of a batch that starts with `{` is a JSON object of options, written with `_`, and `name`, \
+`args` and `message`; any other line is a message, and a name is made from it. Options on the \
+command line hold for all lines. Each result is one line of JSON: line, agent_id, agent_name, \
+state, error."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description, parser.notes = DESCRIPTION, NOTES
+    parser.rest_name = "ARGS"
+    add = parser.add_argument
+    add("address", nargs="?", metavar="ADDRESS", help="its name, as NAME or NAME@HOST.PROVIDER")
+    kind = add(
+        "type_word", nargs="?", metavar="TYPE", help="agent type (default: an installed agent)"
+    )
+    parser.completes(kind, "type")
+    add("-n", "--name", metavar="NAME", help="its name; then the first word may be the type")
+    create_options.configure(parser)
+    _connecting(parser)
+    _many(parser)
+    parser.add_dry_run()
+    parser.examples = [
+        ("run the tests on a branch of their own", "mngr create tests -- make test"),
+        ("without attaching, with a label", "mngr create tests --no-connect --label by=me -- make"),
+        ("wait for it, with its output and its exit code", "mngr create --foreground -- make test"),
+        ("work in place, with a second window", "mngr create -w log='tail -f log' -- python3 -i"),
+        ("ten at once", "mngr create --batch jobs.jsonl --max-parallel 10"),
+    ]
+    parser.see_also = ["mngr-connect", "mngr-message", "mngr-list", "mngr-destroy"]
+
+
+def _connecting(parser: Parser) -> None:
+    group = parser.add_argument_group("Afterwards")
+    add_connect(group, "attach (default: on a terminal, or with a connect command)")
+    group.add_argument(
+        "--edit-message", action="store_true", help="write the message while the agent starts"
+    )
+    group.add_argument(
+        "--foreground",
+        action="store_true",
+        help="no terminal: print what it prints, exit with its code; Ctrl-C stops it",
+    )
+
+
+def _many(parser: Parser) -> None:
+    group = parser.add_argument_group("Many at once")
+    batch = group.add_argument("--batch", metavar="FILE", help="one agent per line; `-` is stdin")
+    parser.completes(batch, "file")
+    group.add_argument(
+        "--max-parallel",
+        type=create_options.count,
+        default=4,
+        metavar="N",
+        help="how many at a time (default %(default)s)",
+    )
+
+
+def add_connect(group: argparse._ActionsContainer, help: str, default: bool | None = None) -> None:
+    connect = argparse.BooleanOptionalAction
+    group.add_argument("--connect", action=connect, default=default, help=help)
+    group.add_argument("--connect-command", metavar="CMD", help=CONNECT_COMMAND)
+
+
+def defaults(args: argparse.Namespace) -> dict[str, Json]:
+    """What the templates say; below the options, above the other settings."""
+    return templates(args, args.template)
+
+
+def templates(args: argparse.Namespace, names: list[str]) -> dict[str, Json]:
+    from mngr.cli.app.parser import overlay
+
+    known = args.config.table("create_templates")
+    found: dict[str, object] = {}
+    for name in names:
+        if name not in known:
+            near = nearest(name, tuple(known))
+            hint = f"did you mean {near!r}?" if near else "define it in [create_templates.NAME]"
+            raise UsageError(f"unknown template {name!r}", hint)
+        if "template" in known[name]:
+            raise UsageError(f"create_templates.{name}: a template cannot name templates")
+        args.parser.coerce(known[name], f"create_templates.{name}")
+        found = overlay(found, {key: _listed(value) for key, value in known[name].items()})
+    return found  # type: ignore[return-value]  # only settings were laid over each other
+
+
+def _listed(value: Json) -> Json:
+    """An object adds up with the lists of other templates."""
+    if isinstance(value, dict):
+        return [f"{key}={inner}" for key, inner in value.items()]
+    return value
+
+
+def _take_name(args: argparse.Namespace) -> None:
+    """--name beside the words: `--name foo claude`, `--name foo @box`."""
+    if args.name is None or args.batch is not None:
+        return
+    word = args.address or ""
+    if word and not word.startswith("@"):
+        if args.type_word is not None:
+            raise UsageError(f"--name and the name {word!r} exclude each other")
+        args.type_word, word = word, ""
+    args.address = args.name + word
+
+
+def run(args: argparse.Namespace) -> int:
+    _take_name(args)
+    _refuse_contradictions(args)
+    api = Mngr(args.config, args.registry)
+    api.world.asks = asker(args)
+    if args.batch is not None:
+        from mngr.cli.commands.create_batch import run_batch
+
+        return run_batch(args, api)
+    request = create_options.request(args)
+    if args.dry_run:
+        return _preview(args, api, request)
+    if args.foreground:
+        return _foreground(args, api, request)
+    return _create(args, api, request)
+
+
+def _made(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> Created:
+    """A large copy takes a while, and a new host: say how far it is."""
+    from mngr.cli.app.progress import copying, waiting
+
+    request = request.replace(waiting=waiting(args))
+    progress = copying(args)
+    if progress is None:
+        return api.create(request)
+    try:
+        return api.create(request.replace(progress=progress))
+    finally:
+        progress.close()
+
+
+def _refuse_contradictions(args: argparse.Namespace) -> None:
+    if args.address == "":
+        raise UsageError("the name is empty", "leave it out, and one is made up")
+    if args.batch is not None:
+        given = [("ADDRESS", args.address), ("--foreground", args.foreground)]
+        given.append(("--edit-message", args.edit_message))
+        for name, value in given:
+            if value:
+                raise UsageError(f"--batch and {name} exclude each other")
+    if args.edit_message and (args.message is not None or args.message_file is not None):
+        raise UsageError("--edit-message and --message exclude each other")
+    if args.edit_message and not terminal.is_terminal():
+        raise UsageError("--edit-message needs a terminal", "use --message or --message-file")
+    if args.foreground and args.format != "human":
+        raise UsageError("--foreground prints what the agent prints", "leave out --format")
+
+
+def _preview(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
+    name, host, plan = api.preview(request)
+    row: dict[str, Json] = {"name": name, "agent_name": name, "host_name": host.ref.name}
+    if plan is None:
+        new = f"Would make the host {host.ref.name} of {host.ref.provider} and create {name} there"
+        human = f"Would reuse {name}" if host.ref.id else new
+        one(args, {**row, "argv": list(request.args)}, human)
+        return 0
+    request, remarks = api.settled(request)
+    for remark in remarks:
+        say(args, f"Note: {remark}")
+    row |= {"type": request.type, "argv": list(request.args)}
+    row["command"] = join(request.args)
+    row |= {"transfer": plan.transfer, "work_dir": plan.work_dir, "branch": plan.branch}
+    branch = f" on branch {plan.branch}" if plan.branch else ""
+    human = f"Would create {name} on {host.ref.name}, in {plan.work_dir} ({plan.transfer}){branch}"
+    one(args, row, f"{human}, running: {join(request.args) or request.type}")
+    return 0
+
+
+def _create(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
+    editing = args.edit_message
+    created = _created_while_editing(api, request) if editing else _made(args, api, request)
+    agent = created.agent
+    tell_remarks(args, created)
+    ref = agent.host.ref
+    row = {
+        "id": agent.id,
+        "name": agent.name,
+        "agent_id": agent.id,
+        "agent_name": agent.name,
+        "host_id": ref.id,
+        "host_name": ref.name,
+        "state": str(agent.state),
+    }
+    if args.format != "human":
+        one(args, row, "")
+    failure = launch_failure(agent) or message_failure(created)
+    if failure:
+        raise MngrError(failure, hint_for(agent))
+    if args.format == "human":
+        done = "Reused" if created.reused else "Created"
+        print_result(args, row, f"{done} {agent.name}; it is {standing(agent)}.")
+    return whereabouts(args, agent, connect=wants_connection(args))
+
+
+def whereabouts(args: argparse.Namespace, agent: Agent, connect: bool) -> int:
+    """Say where a new agent works and what to type next; or attach to it."""
+    record = agent.record
+    connect = connect and (bool(args.connect_command) or agent.state in ALIVE)
+    if args.format == "human":
+        if record.branch:
+            say(args, f"branch  {record.branch}")
+        say(args, f"path    {record.work_dir}")
+        following = "connect" if agent.state in ALIVE else "logs"
+        if not connect:
+            say(args, f"next    mngr {following} {agent.name}")
+    return terminal.connect(agent, command=args.connect_command or "") if connect else 0
+
+
+def tell_remarks(args: argparse.Namespace, created: Created) -> None:
+    for remark in created.remarks:
+        say(args, f"Note: {remark}")
+    receipt = created.receipt
+    if receipt is not None and receipt.ok:
+        detail = f" ({receipt.detail})" if receipt.detail else ""
+        say(args, f"Message {receipt.outcome}{detail}.")
+
+
+def launch_failure(agent: Agent) -> str:
+    """Why nothing was ever run, or nothing. How a program ends later is its own affair."""
+    evidence = agent.evidence
+    if evidence.this_started is None and evidence.this_exit is not None:
+        return f"{agent.name} could not be launched: {agent.verdict.reason}"
+    return ""
+
+
+def message_failure(created: Created) -> str:
+    receipt, agent = created.receipt, created.agent
+    if receipt is None or receipt.ok:
+        return ""
+    return f"{agent.name} is {agent.state}, but its message was not delivered: {receipt.detail}"
+
+
+def hint_for(agent: Agent) -> str:
+    if agent.state in ALIVE:
+        return f"send it again with `mngr message {agent.name}`"
+    return f"look with `mngr capture {agent.name}`, remove it with `mngr destroy {agent.name}`"
+
+
+def wants_connection(args: argparse.Namespace) -> bool:
+    if args.connect is not None:
+        return bool(args.connect)
+    return bool(args.connect_command) or (terminal.is_terminal() and not args.headless)
+
+
+def _created_while_editing(api: Mngr, request: CreateRequest) -> Created:
+    """The agent starts while the user writes; an empty text sends nothing."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        pending = pool.submit(api.create, request)
+        text = terminal.compose()
+    try:
+        created = pending.result()
+    except (MngrError, OSError):
+        if text.strip():
+            warn(f"your message was not sent:\n{text.rstrip()}")
+        raise
+    if not text.strip():
+        return created
+    receipt = api.message(created.agent, text)
+    return created.replace(agent=api.get(created.agent), receipt=receipt)
+
+
+def _foreground(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
+    try:
+        created = _made(args, api, request)
+    except MissingProgram as error:
+        warn(str(error))
+        return NOT_FOUND
+    agent = created.agent
+    tell_remarks(args, created)
+    try:
+        for name, data in api.stream(agent):
+            stream = sys.stdout if name == "stdout" else sys.stderr
+            stream.buffer.write(data)
+            stream.buffer.flush()
+    except (KeyboardInterrupt, BrokenPipeError):
+        api.stop(agent)  # nobody is listening any more; its work stays
+        raise
+    agent = api.get(agent)
+    if failure := launch_failure(agent) or message_failure(created):
+        warn(failure)
+    elif agent.evidence.this_exit and agent.evidence.this_exit.cause:
+        warn(f"{agent.name}: {agent.evidence.this_exit.cause}")
+    elif agent.verdict.exit_code is None:
+        raise MngrError(f"{agent.name} is {agent.state}: {clean(agent.verdict.reason)}")
+    return agent.verdict.exit_code or 0

@@ -1,0 +1,92 @@
+"""The variables a new agent gets: --env, --env-file and --pass-env."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from mngr.cli.app.output import warn
+from mngr.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Mapping
+
+KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+ENV_FILE_LIMIT = 1 << 20
+
+
+def environment(args: argparse.Namespace, below: Mapping[str, str]) -> dict[str, str]:
+    """The type's own variables, then files, then what is passed on, then --env; later ones win."""
+    found = {key: _value(key, value, "agent_types") for key, value in below.items()}
+    for path in args.env_file:
+        found.update(read_env_file(path))
+    for key in args.pass_env:
+        if _key(key, "--pass-env") in os.environ:
+            found[key] = os.environ[key]
+        else:
+            warn(f"--pass-env: {key} is not set here; the agent will not have it")
+    for key, value in args.env.items():
+        found[_key(key, "--env")] = _value(key, value, "--env")
+    return found
+
+
+def _key(key: str, where: str) -> str:
+    if not KEY.fullmatch(key):
+        raise UsageError(f"{where}: {key[:80]!r} is not a variable name")
+    if key.startswith("MNGR_"):
+        raise UsageError(f"{where}: {key} is mngr's own to set")
+    return key
+
+
+def _value(key: str, value: str, where: str) -> str:
+    return sound(value, f"{where}: {key}")
+
+
+def sound(text: str, where: str) -> str:
+    """Text that a program can be given: no NUL, and nothing that stands for no bytes at all."""
+    try:
+        if b"\0" not in os.fsencode(text):
+            return text
+    except UnicodeEncodeError:
+        raise UsageError(f"{where}: holds a lone surrogate, which is no text") from None
+    raise UsageError(f"{where}: holds a NUL character, which no program can be given")
+
+
+def read_env_file(path: str) -> dict[str, str]:
+    """KEY=VALUE lines; `export ` in front, quotes around the value and # comments are allowed."""
+    where = f"--env-file: {path}"
+    try:
+        with open(os.path.expanduser(path), "rb") as file:
+            data = file.read(ENV_FILE_LIMIT + 1)
+    except OSError as error:
+        raise UsageError(f"{where}: {error.strerror}") from None
+    if len(data) > ENV_FILE_LIMIT:
+        raise UsageError(f"{where}: larger than 1 MiB")
+    return dict(_assignments(os.fsdecode(data), where))
+
+
+def _assignments(text: str, where: str) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        line = line.strip().removeprefix("export ").lstrip()
+        if not line or line.startswith("#"):
+            continue
+        key, equals, value = line.partition("=")
+        here = f"{where}:{number}"
+        if not equals:
+            raise UsageError(f"{here}: expected KEY=VALUE")
+        key = _key(key.strip(), here)
+        yield key, _value(key, _unquoted(value.strip(), here), here)
+
+
+def _unquoted(value: str, where: str) -> str:
+    """As a shell has it, but that nothing is ever expanded."""
+    quote = value[:1]
+    if quote not in ("'", '"'):
+        return re.split(r"\s#", value, maxsplit=1)[0].rstrip()
+    pattern = r"'([^']*)'\s*(#.*)?" if quote == "'" else r'"((?:[^"\\]|\\.)*)"\s*(#.*)?'
+    match = re.fullmatch(pattern, value)
+    if match is None:
+        raise UsageError(f"{where}: the quotes do not match")
+    return match[1] if quote == "'" else re.sub(r'\\(["\\$`])', r"\1", match[1])

@@ -1,0 +1,121 @@
+"""`mngr destroy`: remove agents, with an undo."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import can_ask, confirm, declined, say, warn
+from mngr.cli.app.spread import spread
+from mngr.errors import MngrError, Refused
+from mngr.model.state import ALIVE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from mngr.api import Agent
+    from mngr.cli.app.output import Row
+    from mngr.cli.app.parser import Parser
+    from mngr.ops.work.workdir import Risk
+
+DESCRIPTION = """\
+End agents and move their work directories and records to the trash; `mngr restore` brings them \
+back exactly as they were until `mngr gc` empties the trash, after `trash.keep`. A branch that \
+holds nothing is removed; one with commits stays unless you ask.
+
+Uncommitted files, and commits that no branch would keep, are listed first and you are asked. On a \
+terminal you are also asked before a running agent is destroyed. --force and --yes skip the \
+questions; without a terminal, work at risk is not destroyed unless you pass one of them."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    targets.add_targets(parser, "the agents to destroy", session=True)
+    add = parser.add_argument
+    add("-f", "--force", action="store_true", help="do not ask, even if work is at risk")
+    help = "also remove the branch mngr made for it, with its commits"
+    add("-b", "--remove-created-branch", action="store_true", help=help)
+    import argparse
+
+    help = "run `mngr gc` afterwards (default: no)"
+    add("--gc", action=argparse.BooleanOptionalAction, default=False, help=help)
+    parser.add_dry_run()
+    parser.add_yes()
+    parser.examples = [
+        ("destroy an agent", "mngr destroy foo"),
+        ("without being asked, branch and all", "mngr destroy -f -b foo"),
+        ("undo", "mngr restore foo"),
+        ("destroy all that are done", "mngr list --include 'state == \"DONE\"' --ids | mngr rm -"),
+    ]
+    parser.see_also = ["mngr-restore", "mngr-stop", "mngr-gc"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    chosen = targets.agents(args, api)
+    agreed = _agreed(args, api, chosen)
+    targets.outlive_terminal()
+    outcome = None
+    if not args.dry_run:
+        outcome = api.destroy_many(agreed, drop_branch=args.remove_created_branch)
+
+    def destroy(agent: Agent) -> Sequence[str]:
+        return outcome(agent).remarks if outcome else ()
+
+    def describe(agent: Agent, remarks: Sequence[str]) -> tuple[Row, str]:
+        row: Row = {"id": agent.id, "name": agent.name, "destroyed": not args.dry_run}
+        if args.dry_run:
+            return row, f"Would destroy {agent.name}."
+        for remark in remarks:
+            warn(f"{agent.name}: {remark}")
+        return row, f"Destroyed {agent.name} (undo: mngr restore {agent.name})."
+
+    code = targets.each(args, agreed, destroy, describe)
+    return _collect(args, api) or code if args.gc else code
+
+
+def _agreed(args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent]) -> list[Agent]:
+    """Those that may go. Every question is asked before anything is touched."""
+    agreed = []
+    for agent, risk in spread(chosen, lambda each: _risk(args, api, each)):
+        if isinstance(risk, MngrError):  # what cannot be judged stays
+            args.failures.append(risk)
+        elif _may_go(args, agent, risk):
+            agreed.append(agent)
+        else:
+            args.failures.append(Refused(f"{agent.name} was kept"))
+    if args.failures and not agreed:
+        raise args.failures[-1]
+    return agreed
+
+
+def _risk(args: argparse.Namespace, api: Mngr, agent: Agent) -> Risk | None:
+    _ = agent.record  # or an error that says why there is none
+    if (args.force or args.yes) and not args.dry_run:
+        return None
+    return api.risk(agent, drop_branch=args.remove_created_branch)
+
+
+def _may_go(args: argparse.Namespace, agent: Agent, risk: Risk | None) -> bool:
+    if args.dry_run:
+        if risk:
+            say(args, f"{agent.name} has {risk}.")
+        return True
+    if args.force or args.yes:
+        return True
+    if risk:
+        otherwise = "use --force to destroy it anyway"
+        reason = f"{agent.name} has {risk}"
+        return confirm(args, "Destroy it?", reason=reason, otherwise=otherwise)
+    if agent.state not in ALIVE:
+        return True
+    if can_ask(args):
+        return confirm(args, "Destroy it?", reason=f"{agent.name} is {agent.state}")
+    return not declined(args)
+
+
+def _collect(args: argparse.Namespace, api: Mngr) -> int:
+    from mngr.cli.commands.gc import collect
+
+    return collect(args, api.leftovers())

@@ -1,0 +1,113 @@
+"""`mngr diff`: what an agent did since it began."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import clean, coloured, one, rows, warn
+from mngr.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.api import Agent
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+    from mngr.ops.keep.compare import Difference
+
+DESCRIPTION = """\
+Show how an agent's work directory differs from the commit it started from: what it committed, \
+what it did not commit, and what git does not know yet; not what .gitignore names. It works \
+whether the agent runs or not, and disturbs neither its files nor its index.
+
+Paths after `--` limit it, relative to the top of the work directory. Into a pipe goes an ordinary \
+patch, as `git apply` takes it."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    parser.rest_name = "PATHS"
+    add = parser.add_argument
+    parser.completes(add("target", metavar="TARGET", help="the agent"), "agent")
+    add("--stat", action="store_true", help="files and line counts only")
+    add("--commits", action="store_true", help="the commits since it started, newest first")
+    add("--uncommitted", action="store_true", help="only what differs from its last commit")
+    parser.examples = [
+        ("see what it did", "mngr diff foo"),
+        ("in short", "mngr diff foo --stat"),
+        ("its commits", "mngr diff foo --commits"),
+        ("in some files", "mngr diff foo -- src tests"),
+        ("try it here", "mngr diff foo | git apply"),
+    ]
+    parser.see_also = ["mngr-merge", "mngr-snapshot", "mngr-pull"]
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.commits and (args.stat or args.uncommitted):
+        raise UsageError("--commits excludes --stat and --uncommitted")
+    api = Mngr(args.config, args.registry)
+    agent = targets.agents(args, api, [args.target])[0]
+    if args.commits:
+        return _commits(args, agent)
+    from mngr.ops.keep import compare
+
+    asked = {"uncommitted": args.uncommitted, "paths": args.rest, "stat": args.stat}
+    found = compare.difference(agent, **asked)
+    if found.complaint:
+        warn(f"{agent.name}: {found.complaint}; it is left out here")
+    if args.format == "human":
+        _show(found.patch)
+    else:
+        one(args, _row(args, agent, found), "")
+    return 0
+
+
+def _row(args: argparse.Namespace, agent: Agent, found: Difference) -> dict[str, Json]:
+    from mngr.ops.keep import compare
+
+    row: dict[str, Json] = {
+        "name": agent.name,
+        "id": agent.id,
+        "base": found.old,
+        "head": found.head,
+        "files": list(compare.files(found)),
+    }
+    if not args.stat:
+        row["diff"] = found.patch.decode("utf-8", "replace")
+    return row
+
+
+def _commits(args: argparse.Namespace, agent: Agent) -> int:
+    from mngr.ops.keep import compare
+
+    found = compare.commits(agent, args.rest)
+    if args.format == "human":
+        _show(os.fsencode("".join(f"{row['short']} {row['subject']}\n" for row in found)))
+    else:
+        rows(args, found, [], "commits", fields=["commit", "short", "author", "time", "subject"])
+    return 0
+
+
+def _show(text: bytes) -> None:
+    """Every byte into a pipe; on a terminal only what is harmless there, with colours."""
+    if not sys.stdout.isatty():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text)
+        return
+    paint = _painted if coloured() else str
+    for line in clean(text.decode("utf-8", "replace")).splitlines():
+        sys.stdout.write(f"{paint(line)}\n")
+
+
+COLOURS = {"@@": "36", "+++": "1", "---": "1", "diff ": "1", "index ": "1", "+": "32", "-": "31"}
+
+
+def _painted(line: str) -> str:
+    for start, colour in COLOURS.items():
+        if line.startswith(start):
+            return f"\x1b[{colour}m{line}\x1b[0m"
+    return line

@@ -1,0 +1,120 @@
+"""`mngr doctor`: check this machine and say what to do."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli.app.output import asker, rows, say, warn
+from mngr.errors import MngrError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from mngr.cli.app.parser import Parser
+    from mngr.ops.look.doctor import Finding
+
+SETTINGS_OPTIONAL = True
+SHOWS_SETTINGS = True
+COLUMNS = ["check", "status", "detail", "remedy"]
+
+
+def configure(parser: Parser) -> None:
+    parser.description = (
+        "Check the settings, the programs mngr needs, the logins of coding agents, mngr's home, "
+        "plugins, records "
+        "and hosts, and look for stale "
+        "state. Each line says what is wrong and what to do about it. Warnings do not count as "
+        "problems; `absent` is an agent's program that is not installed, or a login that was not "
+        "found. A renewable login that parallel agents would share is a warning.\n\n"
+        "--fix installs missing programs with the machine's package manager if that takes no "
+        "password, and completion for bash and fish. It installs no coding agents."
+    )
+    help = "check this host instead: what it lacks, and the line to type there"
+    parser.add_argument("--host", default="", metavar="HOST", help=help)
+    parser.add_argument(
+        "--fix", action="store_true", help="repair and install what can be done without asking"
+    )
+    parser.add_dry_run()
+    parser.exit_status = [("1", "there is a problem")]
+    parser.examples = [
+        ("check everything", "mngr doctor"),
+        ("check another machine", "mngr doctor --host box"),
+        ("repair what is broken, install what is missing", "mngr doctor --fix"),
+        ("only what is wrong", "mngr doctor --format '{status} {detail}' | grep -v ^ok"),
+    ]
+    parser.see_also = ["mngr-gc", "mngr-config"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    api.world.asks = asker(args)
+    findings = _findings(args, api)
+    if args.fix and _fixed(args, findings):
+        findings = _findings(args, Mngr(args.config, args.registry))
+    rows(args, [finding.to_json() for finding in findings], COLUMNS, "checks")
+    return int(any(finding.status == "problem" for finding in findings))
+
+
+def _findings(args: argparse.Namespace, api: Mngr) -> list[Finding]:
+    own = [] if args.host else _completion()
+    return [*_settings(args), *api.doctor(args.host), *own]
+
+
+def _completion() -> list[Finding]:
+    """Whether the user's shell completes mngr's words."""
+    import os
+
+    from mngr.cli.commands.completion import PLACES, is_set_up, set_up
+    from mngr.ops.look.doctor import Finding
+
+    shell, home = os.path.basename(os.environ.get("SHELL", "")), os.path.expanduser("~")
+    if shell not in PLACES:
+        return []
+    if is_set_up(shell, home):
+        return [Finding(check="completion", status="ok", detail=f"{shell} completes mngr")]
+    place, start_up = PLACES[shell]
+    line = (
+        "mngr completion fish | source" if shell == "fish" else f"source <(mngr completion {shell})"
+    )
+    return [
+        Finding(
+            check="completion", status="absent", detail=f"{shell} does not complete mngr",
+            remedy=f"add to ~/{start_up[0]}: {line}",
+            fix=(lambda: set_up(shell, home)) if place else None,
+        )
+    ]  # fmt: skip
+
+
+def _settings(args: argparse.Namespace) -> list[Finding]:
+    """A problem for each mistake in the settings."""
+    from mngr.cli.commands.config import refusals
+    from mngr.ops.look.doctor import Finding
+
+    refused = [each for layer in args.config.layers for each in refusals(args.registry, layer)]
+    mistakes = {str(each): each for each in (*args.config.faults, *refused)}
+    return [
+        Finding(
+            check="settings", status="problem", detail=each.message,
+            remedy=each.hint or "mend it with `mngr config edit`",
+        )
+        for each in mistakes.values()
+    ]  # fmt: skip
+
+
+def _fixed(args: argparse.Namespace, findings: Sequence[Finding]) -> bool:
+    """Whether anything changed, so that it is worth looking again."""
+    changed = False
+    for finding in findings:
+        if finding.fix is None:
+            continue
+        if args.dry_run:
+            say(args, f"Would fix {finding.check}: {finding.detail}.")
+            continue
+        try:
+            finding.fix()
+            changed = True
+            say(args, f"Fixed {finding.check}: {finding.detail}.")
+        except (MngrError, OSError) as error:
+            warn(f"{finding.check}: {finding.detail}: not fixed: {error}")
+    return changed

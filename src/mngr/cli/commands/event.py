@@ -1,0 +1,110 @@
+"""`mngr event`: what happened to an agent."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.following import for_ever
+from mngr.cli.app.output import cell, local_time, rows
+from mngr.errors import UsageError
+from mngr.query import Fields, compile_filter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable
+    from typing import TypeAlias
+
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+
+    Event: TypeAlias = dict[str, Json]
+
+FIELDS = Fields(
+    dict.fromkeys(("event_id", "timestamp", "source", "type", "agent_id", "agent_name"), "string"),
+    more=True,
+)
+PLAIN = ("event_id", "timestamp", "type", "agent_id", "agent_name")
+"""What the human line says otherwise, or not at all."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = (
+        "Print the events of an agent, oldest first: created, exited, stopped, started, renamed, "
+        "a message delivered. On a terminal each is a line with its local time; into a "
+        "pipe go JSON objects, one per line, with times in UTC."
+    )
+    parser.completes(parser.add_argument("target", metavar="TARGET", help="the agent"), "agent")
+    parser.add_argument("source", nargs="?", metavar="SOURCE", help="only events from this source")
+    add = parser.add_argument
+    add("-f", "--follow", action="store_true", help="print new events until interrupted")
+    add("--tail", type=_count, metavar="N", help="the last N only")
+    add("--head", type=_count, metavar="N", help="the first N only")
+    add("--include", action="append", metavar="EXPR", help="only where this holds; repeatable")
+    parser.examples = [
+        ("see what happened", "mngr event foo"),
+        ("follow along", "mngr event foo --follow --format jsonl"),
+        ("how it ended", "mngr event foo --include 'type == \"agent_exited\"' --tail 1"),
+        ("only what the launcher wrote", "mngr event foo launcher"),
+    ]
+    parser.see_also = ["mngr-observe", "mngr-wait"]
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise UsageError(f"expected a number, not {text!r}")
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.follow and args.head is not None:
+        raise UsageError("--head and --follow together", "leave one out")
+    api = Mngr(args.config, args.registry)
+    wanted = _filter(args)
+    agent = targets.agents(args, api, [args.target])[0]
+    everything = list(api.events(agent))
+    past = [event for event in everything if wanted(event)]
+    if args.head is not None:
+        past = past[: args.head]
+    if args.tail is not None:
+        past = past[-args.tail :] if args.tail else []
+    _print(args, past)
+    if args.follow:
+        shown = {str(event["event_id"]) for event in everything}
+        coming = (e for e in api.events(agent, follow=True) if str(e["event_id"]) not in shown)
+        for_ever(filter(wanted, coming), lambda event: _print(args, [event]))
+    return 0
+
+
+def _filter(args: argparse.Namespace) -> Callable[[Event], bool]:
+    tests = [compile_filter(expression, FIELDS, "--include") for expression in args.include]
+
+    def wanted(event: Event) -> bool:
+        from_there = args.source is None or event.get("source") == args.source
+        return from_there and all(test(event) for test in tests)
+
+    return wanted
+
+
+def _print(args: argparse.Namespace, events: Iterable[Event]) -> None:
+    human = args.format == "human" and sys.stdout.isatty()
+    for event in events:
+        if human:
+            sys.stdout.write(f"{_line(event)}\n")
+        elif args.format in ("human", "json", "jsonl"):
+            sys.stdout.write(f"{json.dumps(event)}\n")
+        else:
+            rows(args, [event], [])
+    sys.stdout.flush()
+
+
+def _line(event: Event) -> str:
+    details = [
+        f"{key}={cell(value)}"
+        for key, value in event.items()
+        if key not in PLAIN and value not in ("", None)
+    ]
+    return "  ".join([local_time(event.get("timestamp")), cell(event["type"]), *details])

@@ -1,0 +1,242 @@
+"""`mngr exec`: run a command in an agent's work directory."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import one, print_result, warn
+from mngr.cli.app.spread import add_on_error, exit_code, spread
+from mngr.errors import MngrError, TimedOut, UsageError
+from mngr.model.durations import parse_duration
+from mngr.model.quoting import join
+from mngr.model.state import ALIVE
+from mngr.ops.work.execute import ExecResult
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mngr.api import Agent
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+
+HOUR = 3600.0
+DESCRIPTION = """\
+Runs a shell command where the agent works, with the agent's environment, and leaves the agent \
+itself alone. The last word is the command; everything after `--` is a program with its \
+arguments, run without a shell.
+
+Its standard input is empty unless you pass -i. With -it the command gets your terminal, as an \
+editor or a shell requires."""
+
+NOTES = """\
+On one agent, output and exit code are the command's own. On several, each line is preceded by \
+the agent's name."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description, parser.notes = DESCRIPTION, NOTES
+    parser.rest_name = "ARGV"
+    words = parser.add_argument(
+        "target", nargs="+", metavar="TARGET", help="names, ids or addresses; then the command"
+    )
+    parser.completes(words, "agent")
+    targets.add_stdin(parser)
+    parser.add_argument("--cwd", default="", metavar="DIR", help="relative to its work directory")
+    help = "pass your standard input on to the command; one agent only"
+    parser.add_argument("-i", "--interactive", action="store_true", help=help)
+    help = "run the command in your terminal; one agent only"
+    parser.add_argument("-t", "--tty", action="store_true", help=help)
+    parser.add_argument(
+        "--timeout",
+        type=parse_duration,
+        metavar="DURATION",
+        help="end the command, and all it started, after this long (default 1h): exit code 124",
+    )
+    parser.add_argument("--stream", action="store_true", help="print output as it comes")
+    add_on_error(parser)
+    parser.add_argument(
+        "--start",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="start agents that do not run first (default: their work directories will do)",
+    )
+    parser.add_dry_run()
+    parser.examples = [
+        ("what has it changed?", "mngr exec tests 'git status --short'"),
+        ("the same everywhere", "mngr list --format '{name}' | mngr exec - 'git log -1 --oneline'"),
+        ("without a shell", "mngr exec tests -- grep -rn 'a b' src"),
+        ("a shell in its work directory", "mngr exec -it tests -- bash"),
+        ("feed it a file", "mngr exec -i tests 'git apply' < fix.patch"),
+        ("follow a long one", "mngr exec tests --stream --timeout 2h 'make check'"),
+    ]
+    parser.see_also = ["mngr-capture", "mngr-message"]
+
+
+def run(args: argparse.Namespace) -> int:
+    argv = _command(args)
+    api = Mngr(args.config, args.registry)
+    agents = targets.agents(args, api)
+    for error in args.failures:
+        warn(str(error))
+    if args.dry_run:
+        for agent in agents:
+            human = f"{agent.name}: would run {join(argv)} in {agent.record.work_dir}"
+            print_result(args, {"id": agent.id, "name": agent.name}, human)
+        return exit_code(len(args.failures), len(args.failures) + len(agents))
+    if args.start:
+        agents = [agent if agent.state in ALIVE else api.start(agent) for agent in agents]
+    alone = len(agents) == 1 and not args.failures
+    if args.interactive or args.tty:
+        return _interact(args, agents, argv)
+    if alone and args.format == "human":
+        return _run_alone(args, agents[0], argv)
+    return _run_all(args, agents, argv)
+
+
+def _interact(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
+    """Hand over our standard input, or our whole terminal, and become the command."""
+    from mngr.cli.app import terminal
+    from mngr.ops.work.execute import exec_argv
+
+    if len(agents) != 1:
+        raise UsageError(f"-i and -t need one agent, not {len(agents)}")
+    if args.stdin or "-" in args.target:
+        raise UsageError("-i and names on standard input exclude each other")
+    if args.stream or args.timeout is not None:
+        raise UsageError("-i and -t exclude --stream and --timeout")
+    if args.format != "human":
+        raise UsageError("-i and -t print what the command prints", "leave out --format")
+    if args.tty and not terminal.is_terminal():
+        raise UsageError("-t needs a terminal", "use -i to pass standard input on")
+    agent = agents[0]
+    words = exec_argv(agent.host, agent.record, argv, args.cwd)
+    return terminal.become(agent.host.argv(words, tty=args.tty))
+
+
+def _command(args: argparse.Namespace) -> list[str]:
+    """Takes the command off the targets."""
+    if args.rest:
+        return list(args.rest)
+    *args.target, command = args.target
+    if not args.target and not args.stdin:
+        raise UsageError("missing CMD", "write `mngr exec TARGET 'COMMAND'`")
+    if not command.strip():
+        raise UsageError("the command is empty")
+    return ["sh", "-c", command]
+
+
+def _run_alone(args: argparse.Namespace, agent: Agent, argv: Sequence[str]) -> int:
+    """Its bytes and its code are ours; what it printed before a deadline is not lost."""
+    from mngr.ops.work.execute import stream
+
+    kept: list[tuple[int, bytes]] = []
+    sink = _write if args.stream else lambda fd, data: kept.append((fd, data))
+    try:
+        return stream(agent, argv, sink, cwd=args.cwd, timeout=_timeout(args))
+    except TimedOut as error:
+        raise _late(args, error) from None
+    finally:
+        for fd, data in kept:
+            _write(fd, data)
+
+
+def _write(fd: int, data: bytes) -> None:
+    out = (sys.stdout if fd == 1 else sys.stderr).buffer
+    out.write(data)
+    out.flush()
+
+
+def _late(args: argparse.Namespace, error: TimedOut) -> TimedOut:
+    return TimedOut(f"the command did not finish within {_timeout(args):g} s and was ended")
+
+
+def _timeout(args: argparse.Namespace) -> float:
+    return HOUR if args.timeout is None else float(args.timeout)
+
+
+def _run_all(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
+    from mngr.ops.work.execute import stream
+
+    live = args.stream and args.format == "human"
+
+    def execute(agent: Agent) -> ExecResult:
+        lines = Lines(agent.name, live)
+        try:
+            code = stream(agent, argv, lines.take, cwd=args.cwd, timeout=_timeout(args))
+        except TimedOut as error:
+            lines.take(2, f"mngr: {_late(args, error)}\n".encode())
+            code = TimedOut.exit_code
+        lines.end()
+        out, err = lines.kept
+        return ExecResult(agent=agent.name, exit_code=code, stdout=bytes(out), stderr=bytes(err))
+
+    results: list[ExecResult] = []
+    total = len(agents)
+    for agent, result in spread(agents, execute, lambda r: r.exit_code == 0, args.on_error):
+        if isinstance(result, MngrError):
+            result = _impossible(agent, result)
+        results.append(result)
+        if args.format == "human" and not live:
+            prefixed(result, _write)
+    failed = [result.agent for result in results if result.exit_code]
+    _report(args, results, failed)
+    missing = len(args.failures)
+    return exit_code(len(failed) + missing + total - len(results), total + missing)
+
+
+def _impossible(agent: Agent, error: MngrError) -> ExecResult:
+    text = f"mngr: {error}\n".encode()
+    return ExecResult(agent=agent.name, exit_code=125, stdout=b"", stderr=text)
+
+
+def _report(args: argparse.Namespace, results: list[ExecResult], failed: list[str]) -> None:
+    if args.format == "human":
+        return
+    listed: list[Json] = [result.to_json() for result in results]
+    row: dict[str, Json] = {
+        "results": listed,
+        "failed_agents": list(failed),
+        "total_executed": len(results),
+        "total_failed": len(failed),
+    }
+    if args.format == "json":
+        one(args, row, "")
+    else:
+        for result in results:
+            one(args, result.to_json(), "")
+
+
+class Lines:
+    """Output of one of several agents: kept, or printed line by line behind the agent's name."""
+
+    def __init__(self, name: str, live: bool) -> None:
+        self.name, self.live = name, live
+        self.kept = (bytearray(), bytearray())
+
+    def take(self, fd: int, data: bytes) -> None:
+        kept = self.kept[fd - 1]
+        kept += data
+        if self.live and (cut := kept.rfind(b"\n") + 1):
+            _write(fd, _behind(self.name, bytes(kept[:cut])))
+            del kept[:cut]
+
+    def end(self) -> None:
+        for fd, rest in enumerate(self.kept, start=1):
+            if self.live and rest:
+                _write(fd, _behind(self.name, bytes(rest)))
+
+
+def prefixed(result: ExecResult, write: Callable[[int, bytes], None]) -> None:
+    for fd, data in ((1, result.stdout), (2, result.stderr)):
+        if data:
+            write(fd, _behind(result.agent, data))
+
+
+def _behind(name: str, data: bytes) -> bytes:
+    """Each line after `NAME: `; the last one gets its newline."""
+    lines = data.removesuffix(b"\n").split(b"\n")
+    return b"".join(b"%s: %s\n" % (name.encode(), line) for line in lines)

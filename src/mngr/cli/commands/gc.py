@@ -1,0 +1,100 @@
+"""`mngr gc`: remove leftovers that mngr created."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import cell, rows, say, warn
+from mngr.errors import MngrError, NotFound, PartialFailure, UsageError, nearest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+    from mngr.ops.lifecycle.gc import Leftover
+
+DESCRIPTION = """\
+Remove what mngr made and nobody needs: destroyed agents that have been in the trash for longer \
+than `trash.keep`, agents whose creation or removal was interrupted (they go to the trash), names \
+nobody has, files of interrupted writes, and runs of `mngr tmr` that were removed as long ago; of \
+agents that were removed for good also mirrors, refs that pinned commits in them, and branches \
+mngr made, once another branch has all their commits. Nothing that mngr did not record creating is \
+touched, and nothing on a host that does not answer.
+
+Prints one line for each thing; --dry-run prints the same lines."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    provider = parser.add_argument("--provider", default="", help="only on hosts of this provider")
+    parser.completes(provider, "provider")
+    parser.add_dry_run()
+    parser.examples = [
+        ("see what would go", "mngr gc --dry-run"),
+        ("remove it", "mngr gc"),
+        ("empty the whole trash", "mngr gc -S trash.keep=0s"),
+    ]
+    parser.see_also = ["mngr-destroy", "mngr-restore", "mngr-doctor"]
+
+
+def run(args: argparse.Namespace) -> int:
+    _check_provider(args)
+    api = Mngr(args.config, args.registry)
+    leftovers = api.leftovers(args.provider)
+    targets.footnotes(api)
+    return collect(args, leftovers)
+
+
+def _check_provider(args: argparse.Namespace) -> None:
+    known = args.registry.names("provider")
+    if args.provider and args.provider not in known:
+        near = nearest(args.provider, tuple(known))
+        hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
+        raise UsageError(f"--provider: unknown provider {args.provider!r}", hint)
+
+
+def collect(args: argparse.Namespace, leftovers: Sequence[Leftover]) -> int:
+    """Remove each and print a receipt; one that resists does not spare the others."""
+    receipt: list[dict[str, Json]] = []
+    failed = 0
+    for each in leftovers:
+        try:
+            error = None if args.dry_run else _removed(each)
+        except NotFound:  # another gc removed it meanwhile, or a restore took it back
+            continue
+        if error is not None:
+            warn(f"{each.kind} {each.what}: {error}")
+            failed += 1
+        row: dict[str, Json] = {"kind": each.kind, "what": each.what, "why": each.why}
+        receipt.append({**row, "removed": not args.dry_run and error is None, "error": error})
+    _print(args, receipt)
+    return PartialFailure.exit_code if failed else 0
+
+
+def _removed(leftover: Leftover) -> str | None:
+    try:
+        leftover.remove()
+    except NotFound:
+        raise
+    except (MngrError, OSError) as error:
+        return str(error)
+    return None
+
+
+def _print(args: argparse.Namespace, receipt: list[dict[str, Json]]) -> None:
+    if args.format != "human":
+        fields = ["kind", "what", "why", "removed", "error"]
+        rows(args, receipt, [], "leftovers", fields=fields)
+        return
+    for row in receipt:
+        if row["error"] is None:
+            print(f"{cell(row['kind'])} {cell(row['what'])}: {cell(row['why'])}")
+    count = sum(row["error"] is None for row in receipt)
+    things = f"{count} thing{'' if count == 1 else 's'}"
+    if not receipt:
+        say(args, "Nothing to remove.")
+    else:
+        say(args, f"Would remove {things}." if args.dry_run else f"Removed {things}.")

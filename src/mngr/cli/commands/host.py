@@ -1,0 +1,178 @@
+"""`mngr host`: the hosts themselves."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli.app.output import confirm, one, rows, say, warn
+from mngr.cli.commands import host_trust, list_hosts
+from mngr.cli.commands.create_options import add_host_options
+from mngr.errors import MngrError, PartialFailure, Refused, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from mngr.cli.app.output import Column
+    from mngr.cli.app.parser import Parser
+    from mngr.hosts.base import Host
+
+DESCRIPTION = """\
+`list` shows every host mngr knows of. `create` makes one, of the provider given with --provider. \
+`stop` stops a host and its agents, `start` starts it and the agents that `stop` stopped. \
+`snapshot` keeps its file system as an image. `destroy` ends it; a host that has agents is kept as \
+an image first, where the provider has images. `audit` compares the hosts that the providers have \
+with those noted here and shows hosts that are unknown here, gone, or past their lifetime; with \
+--end it ends or forgets those. Hosts that another home made with the same engine are shown too; \
+they are only ended with --force. `trust` pins the key of a host reached by ssh, after showing its \
+fingerprint; `forget` removes such a host from the list and leaves its agents there as they are. \
+With --force it also removes a host that mngr made, if its engine is gone for good.
+
+A host is noted on disk before it is made and carries a tag, so `audit` finds it even if mngr was \
+killed while making it. --max-age and --idle-timeout are enforced on the host itself."""
+
+COLUMNS: list[Column] = ["provider", "name", "running", "problem"]
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    add = parser.add_argument
+    add("verb", choices=tuple(_VERBS), metavar="VERB", help=", ".join(_VERBS))
+    add("names", nargs="*", metavar="HOST", help="the hosts meant")
+    parser.completes(add("--provider", default="", help="the provider of hosts"), "provider")
+    add_host_options(parser)
+    help = "`destroy`: also with agents; `audit --end`: also hosts of other homes; `forget`: also \
+hosts that mngr made"
+    add("-f", "--force", action="store_true", help=help)
+    add("--end", action="store_true", help="`audit`: end or forget hosts with a problem")
+    host_trust.add_options(parser)
+    parser.add_dry_run()
+    parser.add_yes()
+    parser.examples = [
+        ("see the hosts", "mngr host list"),
+        ("a container for several agents", "mngr host create box --provider docker"),
+        ("end it", "mngr host destroy box"),
+        ("account for everything that runs", "mngr host audit"),
+    ]
+    parser.see_also = ["mngr-provider", "mngr-create", "mngr-list"]
+
+
+def run(args: argparse.Namespace) -> int:
+    return _VERBS[args.verb](args, Mngr(args.config, args.registry))
+
+
+def _list(args: argparse.Namespace, api: Mngr) -> int:
+    return list_hosts.show_all(args, api)
+
+
+def _create(args: argparse.Namespace, api: Mngr) -> int:
+    from mngr.cli.app.progress import waiting
+    from mngr.hosts.base import HostRequest
+
+    if len(args.names) != 1 or not args.provider:
+        hint = "for instance: mngr host create box --provider docker"
+        raise UsageError("host create requires one name and --provider", hint)
+    if args.dry_run:
+        row = {"name": args.names[0], "provider_name": args.provider}
+        one(args, row, f"Would create the host {args.names[0]} of {args.provider}.")
+        return 0
+    request = HostRequest(
+        name=args.names[0], build=args.build_arg, start=tuple(args.start_arg),
+        lifetime=args.max_age, idle=args.idle_timeout, waiting=waiting(args),
+    )  # fmt: skip
+    host = api.create_host(args.provider, request)
+    row = {"id": host.ref.id, "name": host.ref.name, "provider_name": host.ref.provider}
+    one(args, row, f"Created host {host.ref.name}.")
+    return 0
+
+
+def _each(args: argparse.Namespace, act: Callable[[Host], str], verb: str) -> int:
+    """Act on every host named; the sentence that `act` returns says how it went."""
+    if not args.names:
+        raise UsageError(f"{verb} which host?", "see `mngr host list`")
+    failed = 0
+    api = Mngr(args.config, args.registry)
+    for host in [api.host(name) for name in args.names]:
+        try:
+            told = f"Would {verb} host {host.ref.name}." if args.dry_run else act(host)
+            one(args, {"name": host.ref.name, "id": host.ref.id, "result": told}, told)
+        except MngrError as error:
+            if len(args.names) == 1:
+                raise
+            warn(f"{host.ref.name}: {error}")
+            failed += 1
+    return PartialFailure.exit_code if failed else 0
+
+
+def _start(args: argparse.Namespace, api: Mngr) -> int:
+    def start(host: Host) -> str:
+        started = api.start_host(host.ref.id)
+        also = f" with {', '.join(agent.name for agent in started)}" if started else ""
+        return f"Started host {host.ref.name}{also}."
+
+    return _each(args, start, "start")
+
+
+def _stop(args: argparse.Namespace, api: Mngr) -> int:
+    def stop(host: Host) -> str:
+        api.stop_host(host.ref.id)
+        return f"Stopped host {host.ref.name}."
+
+    return _each(args, stop, "stop")
+
+
+def _snapshot(args: argparse.Namespace, api: Mngr) -> int:
+    def keep(host: Host) -> str:
+        image = api.snapshot_host(host.ref.id)
+        return f"Kept host {host.ref.name} as the image {image}."
+
+    return _each(args, keep, "snapshot")
+
+
+def _destroy(args: argparse.Namespace, api: Mngr) -> int:
+    def destroy(host: Host) -> str:
+        _ask(args, api, host)
+        image = api.destroy_host(host.ref.id, force=True)
+        kept = f"; it was kept as the image {image}" if image else ""
+        return f"Destroyed host {host.ref.name}{kept}."
+
+    return _each(args, destroy, "destroy")
+
+
+def _ask(args: argparse.Namespace, api: Mngr, host: Host) -> None:
+    names = [agent.name for agent in api.agents_of_host(host.ref.id)]
+    if not names or args.force or not api.makes_hosts(host.ref.provider):
+        return
+    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    reason = f"host {host.ref.name} has agents: {listed}"
+    otherwise = "use --force to destroy it with them"
+    if not confirm(args, "Destroy it with them?", reason=reason, otherwise=otherwise):
+        raise Refused(f"host {host.ref.name} was kept")
+
+
+def _audit(args: argparse.Namespace, api: Mngr) -> int:
+    found = api.audit_hosts(args.provider)
+    table = [each.to_json() for each in found]
+    rows(args, table, COLUMNS, "hosts", empty="No hosts to account for")
+    for problem in api.problems:
+        warn(problem)
+    odd = [each for each in found if each.problem and (each.ours or args.force)]
+    if args.end and not args.dry_run:
+        for each in odd:
+            api.settle_host(each)
+            say(args, f"Ended {each.name} of {each.provider} ({each.problem}).")
+        odd = []
+    return 1 if odd or api.problems else 0
+
+
+_VERBS = {
+    "list": _list,
+    "create": _create,
+    "start": _start,
+    "stop": _stop,
+    "snapshot": _snapshot,
+    "destroy": _destroy,
+    "audit": _audit,
+    "trust": host_trust.run,
+    "forget": host_trust.forget,
+}

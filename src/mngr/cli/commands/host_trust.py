@@ -1,0 +1,79 @@
+"""`mngr host trust` and `mngr host forget`: machines that mngr uses and did not make."""
+
+from __future__ import annotations
+
+from mngr.cli.app.output import asker, one, say
+from mngr.errors import Refused, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.api import Mngr
+    from mngr.cli.app.parser import Parser
+    from mngr.hosts.ssh import SshHost
+
+
+def add_options(parser: Parser) -> None:
+    add = parser.add_argument
+    help = "`trust`: the key must have this one"
+    add("--fingerprint", default="", metavar="SHA256:HASH", help=help)
+    add("--replace", action="store_true", help="`trust`: instead of the key trusted so far")
+
+
+def run(args: argparse.Namespace, api: Mngr) -> int:
+    from mngr.hosts import ssh
+
+    if len(args.names) != 1:
+        raise UsageError("trust which host?", "name one: mngr host trust HOST")
+    found = api.world.registry.load("provider", "ssh")(api.world.config)  # type: ignore[operator]
+    host: SshHost = found.find(args.names[0])
+    line = host.offered()
+    shown = ssh.fingerprints(host.ref.name, line)
+    if host.distrusts(line) and not args.replace:
+        raise Refused(f"{shown} Another one is trusted", "to trust this one instead, add --replace")
+    _agree(args, host.ref.name, shown)
+    host.trusts(line)
+    row = {"id": host.ref.id, "name": host.ref.name, "key": line.strip()}
+    one(args, row, f"Trusted the key of host {host.ref.name}.")
+    return 0
+
+
+def forget(args: argparse.Namespace, api: Mngr) -> int:
+    """Ask it no more; its agents run on, and are back when it is used again."""
+    from mngr.hosts import ledger
+    from mngr.ops.look import remembered
+
+    if not args.names:
+        raise UsageError("forget which host?", "see `mngr host list`")
+    for name in args.names:
+        host = api.host(name)
+        provider = host.ref.provider
+        if provider == "local" or (provider != "ssh" and not args.force):
+            hint = f"use `mngr host destroy {name}`, or --force if {provider} is gone for good"
+            raise Refused(f"{name} is a host of {provider} and cannot be forgotten", hint)
+        if args.dry_run:
+            say(args, f"Would forget host {name}.")
+            continue
+        ledger.forget(api.world.home, provider, host.ref.name)
+        remembered.forget(api.world.home, host.ref.id)
+        one(args, {"id": host.ref.id, "name": name}, f"Forgot host {name}; its agents are kept.")
+    return 0
+
+
+def _agree(args: argparse.Namespace, name: str, shown: str) -> None:
+    """By the fingerprint given, by --force, or by a person who sees it."""
+    if args.fingerprint:
+        if args.fingerprint not in shown.replace(",", "").split():
+            raise Refused(f"{shown} That is not {args.fingerprint}")
+    elif not args.force:
+        ask = asker(args)
+        if ask is None:
+            hint = f"compare it, then type: mngr host trust {name} --fingerprint {_first(shown)}"
+            raise Refused(f"{shown} Nobody is here to compare it", hint)
+        if not ask(f"{shown} Trust it?"):
+            raise Refused(f"the key of host {name} is not trusted")
+
+
+def _first(shown: str) -> str:
+    return next(word for word in shown.replace(",", "").split() if word.startswith("SHA256:"))

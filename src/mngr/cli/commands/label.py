@@ -1,0 +1,82 @@
+"""`mngr label`: set, remove and print labels of agents."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import rows, warn
+from mngr.errors import PartialFailure
+from mngr.ops.lifecycle.running import parse_labels
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from mngr.api import Agent
+    from mngr.cli.app.output import Row
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+
+
+def configure(parser: Parser) -> None:
+    parser.description = (
+        "Set labels: words with `=` are labels, the others agents. Labels that are not named stay. "
+        "Without any label to set or remove, the labels are printed."
+    )
+    targets.add_targets(parser, "agents, and labels as K=V")
+    parser.add_argument(
+        "--remove", action="append", metavar="K", help="drop this label; repeatable"
+    )
+    parser.add_dry_run()
+    parser.examples = [
+        ("label an agent", "mngr label foo team=web ticket=431"),
+        ("label many", "mngr list --project web --ids | mngr label - team=web"),
+        ("drop a label", "mngr label foo --remove ticket"),
+        ("see them", "mngr label foo"),
+    ]
+    parser.see_also = ["mngr-list", "mngr-rename"]
+
+
+def run(args: argparse.Namespace) -> int:
+    labels = parse_labels([word for word in args.target if "=" in word])
+    args.target = [word for word in args.target if "=" not in word]
+    api = Mngr(args.config, args.registry)
+    chosen = targets.agents(args, api)
+    if not labels and not args.remove:
+        return _print(args, chosen)
+
+    def change(agent: Agent) -> Agent:
+        return agent if args.dry_run else api.label(agent, labels, args.remove)
+
+    def describe(before: Agent, after: Agent) -> tuple[Row, str]:
+        kept = {k: v for k, v in before.record.labels.items() if k not in args.remove}
+        there = {**kept, **labels} if args.dry_run else after.record.labels
+        done = "Would label" if args.dry_run else "Labelled"
+        return _row(after, there), f"{done} {after.name}: {_shown(there)}."
+
+    return targets.each(args, chosen, change, describe)
+
+
+def _row(agent: Agent, labels: dict[str, str]) -> Row:
+    copied: dict[str, Json] = dict(labels)
+    return {"id": agent.id, "name": agent.name, "labels": copied}
+
+
+def _shown(labels: dict[str, str]) -> str:
+    return " ".join(f"{key}={value}" for key, value in labels.items()) or "no labels"
+
+
+def _print(args: argparse.Namespace, chosen: Sequence[Agent]) -> int:
+    if args.format != "human":
+        rows(args, [_row(agent, agent.record.labels) for agent in chosen], [], "agents")
+    else:
+        table = [
+            {"name": agent.name, "label": key, "value": value}
+            for agent in chosen
+            for key, value in agent.record.labels.items()
+        ]
+        rows(args, table, ["name", "label", "value"], empty="No labels found")
+    for error in args.failures:
+        warn(str(error))
+    return PartialFailure.exit_code if args.failures else 0

@@ -1,0 +1,59 @@
+"""Limits as people write them, for `create` and `limit`: 2h, 2.50, 500k."""
+
+from __future__ import annotations
+
+import re
+
+from mngr.errors import UsageError
+from mngr.model.durations import parse_duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+NONE = "none"
+_SCALES = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
+
+
+def add_limits(group: argparse._ArgumentGroup, *, or_none: bool = False) -> None:
+    """`or_none`: the word `none` takes a limit away."""
+    also = "; `none` lifts it" if or_none else ""
+    kinds = (
+        ("--timeout", seconds, "DURATION", "end it after this long: 90s, 2h"),
+        ("--max-cost", dollars, "AMOUNT", "end it when it has cost more dollars than this: 2.50"),
+        ("--max-tokens", tokens, "N", "end it when it has used more tokens than this: 500k"),
+    )
+    for option, parse, metavar, help in kinds:
+        kind = _or_none(parse) if or_none else parse
+        group.add_argument(option, type=kind, metavar=metavar, help=f"{help}{also}")
+
+
+def _or_none(parse: Callable[[str], object]) -> Callable[[str], object]:
+    return lambda text: NONE if text.strip().lower() == NONE else parse(text)
+
+
+def seconds(text: str) -> float:
+    found = parse_duration(text)
+    if found <= 0:
+        raise UsageError("must be more than 0")
+    return found
+
+
+def dollars(text: str) -> float:
+    if not re.fullmatch(r"\$?[0-9]{1,9}(\.[0-9]{1,6})?", text.strip()):
+        raise UsageError(f"{text[:40]!r} is not an amount", "write dollars, as in 2.50")
+    amount = float(text.strip().removeprefix("$"))
+    if amount <= 0:
+        raise UsageError("must be more than 0")
+    return amount
+
+
+def tokens(text: str) -> int:
+    match = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)([kmg]?)", text.strip().lower())
+    if match is None:
+        raise UsageError(f"{text[:40]!r} is not a number of tokens", "write it like 20000 or 1.5M")
+    count = round(float(match[1]) * _SCALES[match[2]])
+    if count <= 0:
+        raise UsageError("must be more than 0")
+    return count

@@ -1,0 +1,173 @@
+"""`mngr list`: every agent, everywhere. Start-up is a feature here: import nothing needless."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import warn
+from mngr.cli.commands.list_rows import FIELDS, add_filters, chosen, listed, requested
+from mngr.errors import PartialFailure, UsageError
+from mngr.model.durations import written
+from mngr.model.quoting import join
+from mngr.model.state import DULL
+from mngr.query import select
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from mngr.api import Agent
+    from mngr.cli.app.output import Column, Row
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+    from mngr.ops.look.changes import Changes
+
+COLUMNS: list[Column] = ["name", "state", "age", "agent", "changes", "reason"]
+DESCRIPTION = """\
+Show every agent on every host, oldest first, or the agents you name. Archived agents are left \
+out unless asked for. A host that does not answer is named on standard error.
+
+AGE is the time in the current state. AGENT is the agent's type, or its command. CHANGES counts \
+the commits since the agent began and the lines they added and removed, for worktrees on this \
+machine; uncommitted changes are in `mngr show` and `mngr diff`. HOST appears when the agents are \
+on more than one host. On a terminal the table is cut to its width.
+
+Filters of different kinds must all hold; state flags add up, as in `--failed --stopped`."""
+
+NOTES = """\
+Filter expressions use the fields of an agent: id, name, type, command, argv, work_dir, \
+initial_branch, sandbox (offline, open, or empty), create_time, start_time, state, state_reason, \
+state_since, pid, labels, project, idle_seconds, runtime_seconds, exit_code, usage, archived, \
+host (id, name, provider, state, tags) and plugin. `now` is the present time.
+
+More are worked out only where an option or template names them. These look into the work \
+directory of each agent: ahead (commits since it began), behind (commits of its source that it \
+lacks) and dirty (files that differ from its last commit). These read its conversation: tokens, \
+cost in dollars, and usage with all its parts, which is null otherwise. And idle: whole seconds \
+since it last did something. `changes` is what CHANGES shows: commits, added and removed lines."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description, parser.notes = DESCRIPTION, NOTES
+    targets.add_targets(parser, "show only these agents")
+    add_filters(parser)
+    add = parser.add_argument
+    add("--no-changes", action="store_true", help="leave out the CHANGES column")
+    add("--hosts", action="store_true", help="list hosts instead of agents")
+    add("--schema", action="store_true", help="print the JSON schema of `--format json`")
+    help = "print again every SECONDS (default 2) until interrupted"
+    add("--watch", nargs="?", type=_interval, const=2.0, metavar="SECONDS", help=help)
+    parser.examples = [
+        ("see all agents", "mngr list"),
+        ("see two of them", "mngr list fix docs"),
+        ("those at work, as JSON", "mngr list --running --format json"),
+        ("claude agents that are done or lost", "mngr list --type claude --done --lost"),
+        ("by an expression", "mngr list --include 'labels.team == \"web\" && idle_seconds > 600'"),
+        ("the columns you want", "mngr list --fields name,state,state_reason,labels.team"),
+        ("what they have done so far", "mngr list --fields name,state,ahead,behind,dirty"),
+        ("what they cost", "mngr list --fields name,state,idle,tokens,cost --sort cost:desc"),
+        ("stop all that wait", "mngr list --waiting --ids | mngr stop -"),
+    ]
+    parser.see_also = ["mngr-observe", "mngr-wait", "mngr-create"]
+
+
+def _interval(text: str) -> float:
+    from mngr.model.durations import parse_duration
+
+    seconds = parse_duration(text)
+    if seconds < 0.1:
+        raise UsageError("at least 0.1 s")
+    return seconds
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.schema:
+        from mngr.cli.commands.list_schema import show_schema
+
+        return show_schema(args)
+    if args.hosts:
+        from mngr.cli.commands.list_hosts import show
+
+        return show(args)
+    if args.watch is not None:
+        from mngr.cli.app.following import again
+
+        return again(args.watch, lambda: _show(args))
+    return _show(args)
+
+
+def _show(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    by_name = args.stdin or args.target
+    found = targets.agents(args, api) if by_name else api.list()
+    table = chosen(args, _table(args, api, found))
+    columns = COLUMNS
+    if args.format == "human" and args.fields is None and not args.ids and not args.quiet:
+        columns = _columns(args, table) if table else []
+        table = _for_people(api, found, table, "changes" in columns)
+    errors = _errors(api, found)
+    listed(args, table, columns, "agents", errors, "No agents found", FIELDS)
+    failures = args.failures if by_name else ()
+    for error in failures:
+        warn(str(error))
+    return PartialFailure.exit_code if failures else 0
+
+
+def _columns(args: argparse.Namespace, table: Sequence[Row]) -> list[Column]:
+    hosts = {select(row, "host.id") for row in table}
+    columns = [each for each in COLUMNS if each != "changes" or not args.no_changes]
+    return [*columns[:2], "host", *columns[2:]] if len(hosts) > 1 else columns
+
+
+def _for_people(
+    api: Mngr, found: Sequence[Agent], table: Sequence[Row], with_changes: bool
+) -> list[Row]:
+    """The cells of the default table."""
+    agents = {agent.id: agent for agent in found}
+    shown = [agents[str(row["id"])] for row in table]
+    changed: Sequence[Changes | None] = ()
+    if with_changes:
+        from mngr.ops.look.changes import changes
+
+        changed = changes(api.world.home, shown)
+    return [
+        {
+            "name": agent.name,
+            "state": str(agent.state),
+            "host": agent.host.ref.name,
+            "age": written(agent.now - agent.verdict.since, 1),
+            "agent": program(agent),
+            "changes": str(changed[at] or "") if changed else "",
+            "reason": "" if agent.verdict.reason in DULL else agent.verdict.reason,
+        }
+        for at, agent in enumerate(shown)
+    ]
+
+
+def program(agent: Agent) -> str:
+    """An agent's type; or the command, for the type that runs any."""
+    record = agent.evidence.record
+    if record is None or record.type != "command":
+        return record.type if record else ""
+    return join(record.argv)
+
+
+def _table(args: argparse.Namespace, api: Mngr, found: Sequence[Agent]) -> list[dict[str, Json]]:
+    table = [agent.to_json() for agent in found]
+    if names := requested(args):
+        from mngr.ops.look.columns import columns
+
+        for row, more in zip(table, columns(api.world, found, names), strict=True):
+            row.update(more)
+    return table
+
+
+def _errors(api: Mngr, found: Sequence[Agent]) -> list[Json]:
+    """Silent hosts and unreadable records; neither hides anything else."""
+    errors: list[Json] = [{"message": problem} for problem in dict.fromkeys(api.problems)]
+    for agent in found:
+        if agent.evidence.record is None:
+            message = f"{agent.id}: unreadable record: {agent.evidence.problem}"
+            errors.append({"agent_id": agent.id, "message": message})
+    return errors

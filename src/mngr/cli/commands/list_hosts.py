@@ -1,0 +1,85 @@
+"""`mngr list --hosts`: the hosts themselves."""
+
+from __future__ import annotations
+
+import time
+
+from mngr.api import Mngr
+from mngr.cli.app.output import rows, warn
+from mngr.cli.commands.list_rows import HOST, chosen, listed
+from mngr.model.durations import written
+from mngr.query import Fields
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from mngr.cli.app.output import Column, Row
+    from mngr.hosts.base import Host, Lease
+    from mngr.model.struct import Json
+
+FIELDS = Fields(
+    {**HOST, "agents": "int", "reason": "string", "time_left": "string", "cost": "double"}
+)
+COLUMNS: list[Column] = ["name", ("provider_name", "PROVIDER"), "state", "agents"]
+WHERE_ANY = [("cost", "COST"), ("time_left", "TIME LEFT"), ("reason", "REASON")]
+
+
+def show(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    table = chosen(args, _hosts(api), FIELDS)
+    errors: list[Json] = [{"message": problem} for problem in dict.fromkeys(api.problems)]
+    listed(args, table, _columns(table), "hosts", errors, "No hosts found", FIELDS)
+    return 0
+
+
+def show_all(args: argparse.Namespace, api: Mngr) -> int:
+    """For `mngr host list`, which takes no filters."""
+    table = _hosts(api)
+    rows(args, table, _columns(table), "hosts", empty="No hosts found")
+    for problem in dict.fromkeys(api.problems):
+        warn(problem)
+    return 0
+
+
+def _columns(table: Sequence[Row]) -> list[Column]:
+    return [*COLUMNS, *(each for each in WHERE_ANY if any(row.get(each[0]) for row in table))]
+
+
+def _hosts(api: Mngr) -> list[Row]:
+    agents = api.list()
+    told = api.leases()
+    leases = {each.host_id: each for listed in told.values() for each in listed}
+    return [
+        {
+            "id": host.ref.id,
+            "name": host.ref.name,
+            "provider_name": host.ref.provider,
+            "tags": dict(host.ref.tags),
+            "agents": sum(agent.host.ref.id == host.ref.id for agent in agents),
+            "cost": _rounded(api.host_cost(host)),
+            **_state(api, host, leases.get(host.ref.id), host.ref.provider in told),
+        }
+        for host in api.world.hosts()
+    ]
+
+
+def _rounded(cost: float | None) -> float | None:
+    return None if cost is None else round(cost, 4)
+
+
+def _state(api: Mngr, host: Host, lease: Lease | None, told: bool) -> dict[str, Json]:
+    """Whether it runs, for how long it still will, and if it does not, why.
+
+    `told` is whether its provider said what it has: then a host without a lease is gone.
+    """
+    reason = api.world.silent.get(host.ref.id, "")
+    if told and lease is None:
+        why = reason.removeprefix(f"host {host.ref.name} is stopped: ")
+        return {"state": "STOPPED", "time_left": "", "reason": why}
+    if lease is not None and not lease.running:
+        return {"state": "STOPPED", "time_left": "", "reason": lease.reason}
+    ends = lease.ends if lease else None
+    left = written(ends - time.time()) if ends else ""
+    return {"state": "UNREACHABLE" if reason else "RUNNING", "time_left": left, "reason": reason}

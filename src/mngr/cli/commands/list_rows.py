@@ -1,0 +1,211 @@
+"""Which rows `list` shows, in which order and with which columns."""
+
+from __future__ import annotations
+
+from mngr.cli.app.output import rows, warn
+from mngr.cli.app.templates import parse_template
+from mngr.errors import UsageError, nearest
+from mngr.query import Fields, compile_filter, mentioned, parse_fields, parse_sort, select
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeAlias
+
+    from mngr.cli.app.output import Column, Row
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+
+    Test: TypeAlias = Callable[[Row], bool]
+
+HOST = {
+    "id": "string",
+    "name": "string",
+    "provider": "string",
+    "provider_name": "string",
+    "state": "string",
+    "tags": "map",
+}
+
+FIELDS = Fields(
+    {
+        "id": "string",
+        "name": "string",
+        "type": "string",
+        "command": "string",
+        "argv": "list",
+        "work_dir": "string",
+        "initial_branch": "string",
+        "sandbox": "string",
+        "create_time": "string",
+        "start_time": "string",
+        "state": "string",
+        "state_reason": "string",
+        "state_since": "string",
+        "pid": "int",
+        "labels": "string map",
+        "project": "string",
+        "idle_seconds": "double",
+        "runtime_seconds": "double",
+        "exit_code": "int",
+        "usage": "any",
+        "archived": "bool",
+        "host": HOST,
+        "plugin": "map",
+        "ahead": "int",
+        "behind": "int",
+        "dirty": "int",
+        "cost": "double",
+        "tokens": "int",
+        "idle": "int",
+        "changes": {"commits": "int", "added": "int", "removed": "int"},
+    }
+)
+
+ON_REQUEST = ("ahead", "behind", "dirty", "cost", "tokens", "idle", "usage", "changes")
+"""Columns that are worked out only where something names them."""
+
+STATES = {
+    "running": ("RUNNING",),
+    "waiting": ("WAITING",),
+    "stopped": ("STOPPED",),
+    "failed": ("FAILED",),
+    "done": ("DONE",),
+    "lost": ("LOST",),
+    "active": ("CREATING", "RUNNING", "WAITING"),
+}
+
+
+def add_filters(parser: Parser) -> None:
+    add = parser.add_argument
+    add("--include", action="append", metavar="EXPR", help="only where this holds; repeatable")
+    add("--exclude", action="append", metavar="EXPR", help="not where this holds; repeatable")
+    for flag, states in STATES.items():
+        help = "RUNNING, WAITING or being made" if flag == "active" else f"in state {states[0]}"
+        add(f"--{flag}", action="store_true", help=help)
+    add("--archived", action="store_true", help="put aside with `mngr archive`")
+    add("--local", action="store_true", help="on this machine")
+    add("--remote", action="store_true", help="on any other host")
+    provider = add("--provider", action="append", help="on hosts of this provider; repeatable")
+    parser.completes(provider, "provider")
+    type = add("--type", action="append", help="agents of this type; repeatable")
+    parser.completes(type, "type")
+    add("--project", action="append", help="of this project; repeatable")
+    add("--label", action="append", metavar="K[=V]", help="with this label; repeatable")
+    add("--host-label", action="append", metavar="K[=V]", help="on hosts with this tag; repeatable")
+    order = add("--sort", metavar="FIELDS", help="order, as in `state,create_time:desc`")
+    columns = add("--fields", metavar="FIELDS", help="columns, as in `name,host.name,labels.team`")
+    for action in (order, columns):
+        parser.completes(action, "field")
+    add("--limit", type=_count, metavar="N", help="the first N only")
+    add("--ids", action="store_true", help="print ids only, one per line")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"expected a number above 0, not {text!r}")
+    return int(text)
+
+
+def chosen(args: argparse.Namespace, table: Sequence[Row], fields: Fields = FIELDS) -> list[Row]:
+    """Filtered, sorted, limited; what was asked is checked even when there is nothing to show."""
+    tests = list(_tests(args, fields))
+    order = parse_sort(args.sort, fields) if args.sort is not None else None
+    found = [row for row in table if all(test(row) for test in tests)]
+    if order is not None:
+        found.sort(key=order)
+    return found[: args.limit]
+
+
+def requested(args: argparse.Namespace) -> list[str]:
+    """The costly columns that an option or a template speaks of."""
+    said = {name for each in (*args.include, *args.exclude) for name in mentioned(each)}
+    columns = [*(args.fields or "").split(","), *(args.sort or "").split(",")]
+    if "{" in args.format:
+        columns += [field for _, field in parse_template(args.format)]
+    said |= {name.strip(" -").partition(":")[0].partition(".")[0] for name in columns}
+    return [name for name in ON_REQUEST if name in said]
+
+
+def _tests(args: argparse.Namespace, fields: Fields) -> Iterator[Test]:
+    for expression in args.include:
+        yield compile_filter(expression, fields, "--include")
+    for expression in args.exclude:
+        yield _negated(compile_filter(expression, fields, "--exclude"))
+    if fields is FIELDS:
+        yield from _agent_tests(args)
+
+
+def _negated(test: Test) -> Test:
+    return lambda row: not test(row)
+
+
+def _agent_tests(args: argparse.Namespace) -> Iterator[Test]:
+    states = [state for flag in STATES if getattr(args, flag) for state in STATES[flag]]
+    if states or args.archived:
+        yield lambda row: row["state"] in states or (args.archived and bool(row["archived"]))
+    if not _wants_archived(args):
+        yield lambda row: not row["archived"]
+    if args.local != args.remote:
+        yield lambda row: (select(row, "host.provider_name") == "local") is args.local
+    if args.provider:
+        _require_providers(args)
+        yield lambda row: select(row, "host.provider_name") in args.provider
+    if args.type:
+        yield lambda row: row["type"] in args.type
+    if args.project:
+        yield lambda row: row["project"] in args.project
+    for option, where in (("label", "labels"), ("host_label", "host.tags")):
+        for wanted in getattr(args, option):
+            yield _labelled(wanted, where)
+
+
+def _wants_archived(args: argparse.Namespace) -> bool:
+    """Whether they are asked for: by the flag, by name, or by an expression about `archived`."""
+    named = args.stdin or args.target
+    return args.archived or named or any("archived" in mentioned(e) for e in args.include)
+
+
+def _require_providers(args: argparse.Namespace) -> None:
+    known = args.registry.names("provider")
+    for name in args.provider:
+        if name not in known:
+            near = nearest(name, tuple(known))
+            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
+            raise UsageError(f"--provider: unknown provider {name!r}", hint)
+
+
+def _labelled(wanted: str, where: str) -> Test:
+    key, equals, value = wanted.partition("=")
+    if not key:
+        raise UsageError(f"expected a label as K or K=V, not {wanted!r}")
+
+    def test(row: Row) -> bool:
+        labels = select(row, where)
+        assert isinstance(labels, dict)
+        return key in labels and (not equals or labels[key] == value)
+
+    return test
+
+
+def listed(
+    args: argparse.Namespace,
+    table: Sequence[Row],
+    columns: Sequence[Column],
+    envelope: str,
+    errors: Sequence[Json],
+    empty: str,
+    fields: Fields,
+) -> None:
+    """Print the rows, with the columns asked for in every format."""
+    if (args.ids or args.quiet) and args.format == "human":
+        args.format = "{id}"
+    if args.fields is not None:
+        columns = names = parse_fields(args.fields, fields)
+        if args.format in ("json", "jsonl"):
+            table = [{name: select(row, name) for name in names} for row in table]
+    if args.format == "json":
+        for error in errors:
+            warn(str(error["message"]) if isinstance(error, dict) else str(error))
+    rows(args, table, columns, envelope, errors, empty, fields.names())

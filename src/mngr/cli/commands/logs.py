@@ -1,0 +1,122 @@
+"""`mngr logs`: what an agent's program printed."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import sys
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import clean, one
+from mngr.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from mngr.cli.app.parser import Parser
+
+DESCRIPTION = """\
+Print what the agent's program has written to its terminal since the agent was created, also after \
+the program has ended or was started again. The log is kept on the agent's host; the last 4 MB or \
+more are kept.
+
+Escape sequences and control characters are removed unless you pass --raw. A program that draws \
+its whole screen, as coding agents do, is easier to read with `mngr capture` or `mngr \
+transcript`."""
+
+SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-OQ-WYZ\\`-~])"
+HELD = 4096
+"""Characters of an escape sequence that may still be incomplete; a longer one is not awaited."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    target = parser.add_argument("target", metavar="TARGET", help="name, id or address")
+    parser.completes(target, "agent")
+    add = parser.add_argument
+    add("-f", "--follow", action="store_true", help="print new output until the agent has ended")
+    add("-n", "--tail", type=_count, metavar="N", help="print only the last N lines")
+    add("--raw", action="store_true", help="print every byte, with escape sequences")
+    parser.examples = [
+        ("see what it printed", "mngr logs tests"),
+        ("follow it", "mngr logs tests -f"),
+        ("the last lines", "mngr logs tests -n 20"),
+        ("replay it with its colours", "mngr logs tests --raw"),
+    ]
+    parser.see_also = ["mngr-capture", "mngr-transcript", "mngr-event", "mngr-show"]
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise UsageError(f"expected a number, not {text!r}")
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.follow and args.format != "human":
+        raise UsageError("--follow prints what the agent prints", "leave out --format")
+    api = Mngr(args.config, args.registry)
+    agent = targets.agents(args, api, [args.target])[0]
+    if args.format != "human":
+        text = cleaned(args.raw)(_last(api.printed(agent), args.tail), True)
+        one(args, {"id": agent.id, "name": agent.name, "log": text}, "")
+        return 0
+    if not args.follow:
+        data = _last(api.printed(agent), args.tail)
+        _write(args.raw, cleaned(args.raw), data, True)
+        return 0
+    from mngr.cli.app.following import for_ever
+
+    show = cleaned(args.raw)
+    chunks = iter(api.follow_printed(agent))
+    _write(args.raw, show, _last(next(chunks, b""), args.tail), False)
+    for_ever(chunks, lambda data: _write(args.raw, show, data, False))
+    return 0
+
+
+def _last(data: bytes, lines: int | None) -> bytes:
+    if lines is None:
+        return data
+    return b"".join(data.splitlines(keepends=True)[-lines:]) if lines else b""
+
+
+def _write(raw: bool, show: Callable[[bytes, bool], str], data: bytes, final: bool) -> None:
+    if raw:
+        sys.stdout.buffer.write(data)
+    else:
+        sys.stdout.write(show(data, final))
+    sys.stdout.flush()
+
+
+def cleaned(raw: bool) -> Callable[[bytes, bool], str]:
+    """What turns pieces of output into text; an escape sequence may begin in one and end in the
+    next, and so may a character."""
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    held = ""
+
+    def show(data: bytes, final: bool) -> str:
+        nonlocal held
+        text, held = held + decode(data, final), ""
+        if raw:
+            return text
+        if not final:
+            text, held = _complete(text)
+        return clean(re.sub(r"\r+\n?", "\n", text))
+
+    return show
+
+
+def _complete(text: str) -> tuple[str, str]:
+    """The text, and what at its end may be half of a sequence or of a line's end."""
+    end = 0
+    for match in re.finditer(SEQUENCE, text):
+        end = match.end()
+    start = text.find("\x1b", end)
+    if start < 0:
+        start = len(text.rstrip("\r"))
+    if len(text) - start > HELD:
+        return text, ""
+    return text[:start], text[start:]

@@ -1,0 +1,141 @@
+"""`mngr merge`: bring the commits of agents into the current branch."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mngr.api import Mngr
+from mngr.cli.app import output, targets
+from mngr.cli.app.output import rows, warn
+from mngr.errors import MngrError, PartialFailure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from mngr.api import Agent
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+    from mngr.ops.keep.merge import Merged, Place
+
+DESCRIPTION = """\
+Merge what agents have committed into the branch that is checked out in the current directory, one \
+agent after the other, as `git merge` does. What an agent has not committed is named and stays \
+where it is.
+
+A conflict leaves git's ordinary state: resolve it and `git commit`, or `git merge --abort`; the \
+agents after it are not merged. With --check, CMD runs through sh at the top of the repository \
+after each merge; if it fails, that merge is taken back and the next agent has its turn. Your own \
+uncommitted changes stay in either case."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    targets.add_targets(parser, "the agents whose commits to merge, in this order")
+    add = parser.add_argument
+    add("--squash", action="store_true", help="one commit per agent instead of its history")
+    add("--check", metavar="CMD", help="run this after each merge; take the merge back if it fails")
+    parser.add_dry_run()
+    parser.examples = [
+        ("take over an agent's work", "mngr merge foo"),
+        ("as one commit", "mngr merge foo --squash"),
+        ("keep only what passes the tests", "mngr merge foo bar baz --check 'make test'"),
+        ("see first what would come", "mngr merge foo --dry-run"),
+    ]
+    parser.exit_status = [
+        ("1", "a conflict, or nothing was merged"),
+        ("3", "some were merged, others were not"),
+    ]
+    parser.see_also = ["mngr-diff", "mngr-pull"]
+
+
+def run(args: argparse.Namespace) -> int:
+    from mngr.ops.keep import merge
+
+    api = Mngr(args.config, args.registry)
+    chosen = targets.all_agents(args, api)
+    here = merge.place(api.world, os.getcwd())
+    failures: list[MngrError] = []
+    done: list[Merged] = []
+    for at, agent in enumerate(chosen):
+        try:
+            done.append(_merged(args, api, here, agent))
+        except merge.Conflict as error:
+            failures.append(error)
+            warn(str(error))
+            _name_others(chosen[at + 1 :])
+            break
+        except MngrError as error:
+            failures.append(error)
+            warn(f"{agent.name}: {error}" if len(chosen) > 1 else str(error))
+    if args.format != "human":
+        errors: list[Json] = [{"message": str(error)} for error in failures]
+        table = [each.to_json() for each in done]
+        rows(args, table, [], "agents", errors if args.format == "json" else ())
+    return _code(done, failures)
+
+
+def _merged(args: argparse.Namespace, api: Mngr, here: Place, agent: Agent) -> Merged:
+    from mngr.ops.keep import merge
+    from mngr.ops.work.workdir import summary
+
+    tip = merge.tip_of(api.world, agent, here)
+    behind = merge.left_behind(agent)
+    if behind:
+        warn(f"{agent.name} has uncommitted changes that are not merged: {summary(behind)}")
+    if args.dry_run:
+        count = merge.missing(here, tip)
+        _told(args, agent.id, f"Would merge {_commits(count)} of {agent.name}.")
+        return merge.unchanged(here, agent, tip, count)
+    check = (lambda folder: _check(args.check, folder)) if args.check else None
+    result = merge.merge(here, agent, tip, squash=args.squash, check=check)
+    _tell(args, result)
+    return result
+
+
+def _commits(count: int) -> str:
+    return "1 commit" if count == 1 else f"{count} commits"
+
+
+def _tell(args: argparse.Namespace, result: Merged) -> None:
+    if result.undone:
+        warn(f"{result.name}: {result.undone}; the merge was taken back")
+    elif result.before == result.after:
+        _told(args, result.id, f"Merged 0 commits of {result.name}: nothing to merge.")
+    else:
+        made = f"Merged {_commits(result.commits)} of {result.name} ({result.after[:12]})."
+        _told(args, result.id, made)
+
+
+def _told(args: argparse.Namespace, agent_id: str, human: str) -> None:
+    """Each result as it comes; JSON follows at the end."""
+    if args.format == "human":
+        output.print_result(args, {"id": agent_id}, human)
+
+
+def _check(command: str, folder: str) -> int:
+    """What it prints goes to stderr as it comes: stdout is for results."""
+    from mngr.hosts import spawn
+
+    def sink(_: int, data: bytes) -> None:
+        sys.stderr.buffer.write(data)
+        sys.stderr.flush()
+
+    there = ["sh", "-c", 'cd "$1" && exec sh -c "$2"', "mngr", folder, command]
+    return spawn.run(there, timeout=12 * 3600, sink=sink).code
+
+
+def _name_others(others: Sequence[Agent]) -> None:
+    if others:
+        warn(f"not merged after the conflict: {', '.join(agent.name for agent in others)}")
+
+
+def _code(done: Sequence[Merged], failures: Sequence[MngrError]) -> int:
+    bad = [each for each in done if each.undone]
+    if not failures and not bad:
+        return 0
+    if len(done) > len(bad):
+        return PartialFailure.exit_code
+    return failures[0].exit_code if len(failures) == 1 and not bad else 1

@@ -1,0 +1,176 @@
+"""`mngr message`: send a text to agents and say whether it arrived."""
+
+from __future__ import annotations
+
+from mngr.agents.base import Receipt
+from mngr.api import Mngr
+from mngr.cli.app import targets, terminal
+from mngr.cli.app.output import clean, print_result, rows, say, warn
+from mngr.cli.app.spread import add_on_error, exit_code, spread
+from mngr.cli.app.text import given_text, read_stdin
+from mngr.errors import MngrError, TimedOut, Unreachable, UsageError
+from mngr.model.durations import parse_duration
+from mngr.model.state import ALIVE
+from mngr.ops.talk.replies import Reply
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from mngr.api import Agent
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+
+DESCRIPTION = """\
+Types the text into the agent's terminal, followed by Enter, and looks whether the program read \
+it: `delivered`; `queued` while the program is busy; `typed` where it cannot be seen. The text \
+comes from -m, a file, standard input, or an editor if you sit at a terminal.
+
+With --wait, the command returns when the agent has answered, and prints the answer. An agent that \
+asks for a permission instead, or meets an error or the end of its quota, makes it fail and say \
+so."""
+
+NOTES = """\
+Only tabs and newlines of the control characters can be sent. A program that reads whole lines \
+gets at most 4,095 bytes in one (1,023 on macOS); a longer line is refused before anything is \
+typed."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description, parser.notes = DESCRIPTION, NOTES
+    targets.add_targets(parser, "who gets it")
+    parser.add_argument("-m", "--message", metavar="TEXT", help="the text")
+    file = parser.add_argument("--message-file", metavar="FILE", help="a file; `-` is stdin")
+    parser.completes(file, "file")
+    parser.add_argument("--start", action="store_true", help="start agents that do not run")
+    parser.add_argument("--wait", action="store_true", help="wait for the answer, and print it")
+    parser.add_argument(
+        "--timeout",
+        type=parse_duration,
+        default=0.0,
+        metavar="DURATION",
+        help="how long a busy program has to read it, or with --wait to answer; then exit with 124",
+    )
+    add_on_error(parser)
+    parser.add_dry_run()
+    parser.examples = [
+        ("answer an agent", "mngr message tests -m 'yes, go on'"),
+        ("send a file to two agents", "mngr message one two --message-file plan.md"),
+        ("from a pipe, to all that wait", "git diff | mngr message review"),
+        ("write it in your editor", "mngr message tests"),
+        ("ask, and read the answer", "mngr message review -m 'Is it safe?' --wait --timeout 10m"),
+    ]
+    parser.see_also = ["mngr-transcript", "mngr-answer", "mngr-capture", "mngr-wait"]
+
+
+def run(args: argparse.Namespace) -> int:
+    from mngr.ops.talk.message import normalise
+
+    api = Mngr(args.config, args.registry)
+    agents = targets.agents(args, api)
+    text = normalise(_text(args, agents))
+
+    def send(agent: Agent) -> Reply:
+        if args.dry_run:
+            detail = f"{len(text.encode())} bytes would be sent"
+            return Reply(receipt=Receipt(outcome="dry-run", detail=detail))
+        if args.start and agent.state not in ALIVE:
+            agent = api.start(agent)
+        if args.wait:
+            return api.ask(agent, text, timeout=args.timeout)
+        return Reply(receipt=api.message(agent, text, timeout=args.timeout))
+
+    found = [
+        (agent, result if isinstance(result, Reply) else _refusal(result))
+        for agent, result in spread(agents, send, lambda r: _good(args, r.receipt), args.on_error)
+    ]
+    _report(args, found)
+    return _code(args, [reply.receipt for _, reply in found])
+
+
+def _refusal(error: MngrError) -> Reply:
+    outcome = "late" if isinstance(error, TimedOut) else "refused"
+    if isinstance(error, Unreachable):
+        outcome = "unreachable"
+    return Reply(receipt=Receipt(outcome=outcome, detail=str(error)))
+
+
+def _text(args: argparse.Namespace, agents: Sequence[Agent]) -> str:
+    text = given_text(args)
+    if args.message_file == "-" and _names_from_stdin(args):
+        raise UsageError("standard input cannot hold both the names and the message")
+    if text is not None:
+        return text
+    if terminal.input_is_terminal():
+        _explain_words(args, agents)
+    if terminal.is_terminal() and not args.headless:
+        return terminal.compose()
+    if _names_from_stdin(args) or terminal.input_is_terminal():
+        raise UsageError("there is no message", "use -m TEXT or --message-file FILE")
+    text = read_stdin()
+    if not text:
+        _explain_words(args, agents)
+    return text
+
+
+def _explain_words(args: argparse.Namespace, agents: Sequence[Agent]) -> None:
+    """`message fix hello`: the words after the agents' names were meant to be the text."""
+    known = [word for word in args.target if any(word in (a.name, a.id) for a in agents)]
+    words = args.target[len(known) :]
+    if args.failures and words and known == args.target[: len(known)]:
+        from mngr.model.quoting import join
+
+        right = join(["mngr", "message", *known, "-m", " ".join(words)])
+        raise UsageError(f"there is no agent {words[0]!r}", f"to send it as a text: {right}")
+
+
+def _names_from_stdin(args: argparse.Namespace) -> bool:
+    return args.stdin or "-" in args.target
+
+
+def _report(args: argparse.Namespace, found: list[tuple[Agent, Reply]]) -> None:
+    for error in args.failures:
+        warn(str(error))
+    if args.format != "human":
+        errors: list[Json] = [{"message": str(error)} for error in args.failures]
+        table = [_row(args, agent, reply) for agent, reply in found]
+        rows(args, table, [], "results", errors if args.format == "json" else ())
+        return
+    for agent, reply in found:
+        receipt = reply.receipt
+        if receipt.outcome in ("refused", "late", "unreachable"):
+            named = receipt.detail.startswith(agent.name)
+            warn(receipt.detail if named else f"{agent.name}: {receipt.detail}")
+            continue
+        detail = f" ({receipt.detail})" if receipt.detail else ""
+        if not args.wait:
+            print_result(args, _row(args, agent, reply), f"{agent.name}: {receipt.outcome}{detail}")
+        else:
+            say(args, f"{agent.name}: {receipt.outcome}{detail}")
+        if reply.text:
+            print(f"{agent.name}:\n{clean(reply.text)}\n" if len(found) > 1 else clean(reply.text))
+
+
+def _row(args: argparse.Namespace, agent: Agent, reply: Reply) -> dict[str, Json]:
+    receipt = reply.receipt
+    row: dict[str, Json] = {"id": agent.id, "name": agent.name}
+    row |= {"outcome": receipt.outcome, "detail": receipt.detail}
+    return {**row, "reply": reply.text} if args.wait else row
+
+
+def _good(args: argparse.Namespace, receipt: Receipt) -> bool:
+    if args.timeout and receipt.outcome == "queued" and not args.wait:
+        return False
+    return receipt.ok or receipt.outcome == "dry-run"
+
+
+def _code(args: argparse.Namespace, receipts: list[Receipt]) -> int:
+    failed = [receipt for receipt in receipts if not _good(args, receipt)]
+    late = [receipt for receipt in failed if receipt.outcome in ("queued", "late")]
+    if late and len(late) == len(receipts) and not args.failures:
+        return TimedOut.exit_code
+    if failed and all(receipt.outcome == "unreachable" for receipt in receipts):
+        return Unreachable.exit_code
+    missing = len(args.failures)
+    return exit_code(len(failed) + missing, len(receipts) + missing)

@@ -1,0 +1,91 @@
+"""`mngr migrate`: move an agent to another host."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import asker, print_result, say
+from mngr.errors import MngrError, NotFound, UsageError
+from mngr.model.address import parse_address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.api import Agent
+    from mngr.cli.app.parser import Parser
+    from mngr.hosts.base import Host
+
+LOGIN = "copy the login of its program, and variables with its keys, to the other host"
+
+DESCRIPTION = """\
+Move an agent to another host: it is stopped, cloned there under the same name, and once the copy \
+of its work has been compared with the original and the program runs there, the original goes to \
+the trash; `mngr restore` brings it back. If anything fails before that, the original is started \
+again, and nothing is lost.
+
+When the command was interrupted, the same command completes it."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    add = parser.add_argument
+    parser.completes(add("target", metavar="TARGET", help="the agent to move"), "agent")
+    add("host", metavar="HOST", help="where to, as HOST, HOST.PROVIDER or .PROVIDER")
+    add("--pass-login", action="store_true", help=LOGIN)
+    parser.add_dry_run()
+    parser.examples = [
+        ("move it to another host", "mngr migrate foo box"),
+        ("bring the original back", "mngr restore foo"),
+    ]
+    parser.see_also = ["mngr-clone", "mngr-destroy", "mngr-restore"]
+
+
+def run(args: argparse.Namespace) -> int:
+    from mngr.ops.work import clone
+
+    api = Mngr(args.config, args.registry)
+    api.world.asks = asker(args)
+    host = _host(api, args.host)
+    try:
+        agent = _agent(args, api, host)
+    except MngrError:
+        there = clone.arrived(api.world, args.target, host)
+        if there is None:
+            raise
+        return _tell(args, there, f"{there.name} is on {host.ref.name} already.")
+    if args.dry_run:
+        return _tell(args, agent, f"Would move {agent.name} to {host.ref.name}.")
+    done = api.migrate(agent, host, pass_login=args.pass_login)
+    for remark in done.remarks:
+        say(args, f"Note: {remark}")
+    undo = f"mngr restore {agent.id}"
+    return _tell(
+        args, done.agent, f"Moved {agent.name} to {host.ref.name}; undo there with: {undo}"
+    )
+
+
+def _host(api: Mngr, text: str) -> Host:
+    address = parse_address(f"@{text.removeprefix('@')}")
+    if address.path is not None or not (address.host or address.provider):
+        raise UsageError(f"{text!r} is not a host", "see `mngr list --hosts`")
+    return api.world.host(address.host, address.provider)
+
+
+def _agent(args: argparse.Namespace, api: Mngr, host: Host) -> Agent:
+    """The one meant, other than the copy of it that may be there already."""
+    from mngr.ops.look.listing import one as the_one
+
+    pool = api.list()
+    targets.footnotes(api)
+    elsewhere = [agent for agent in pool if agent.host.ref != host.ref]
+    try:
+        return the_one(elsewhere, args.target)
+    except NotFound:
+        there = the_one(pool, args.target)
+    raise UsageError(f"{there.name} is on {host.ref.name} already", "name another host")
+
+
+def _tell(args: argparse.Namespace, agent: Agent, human: str) -> int:
+    print_result(args, agent.to_json(), human)
+    return 0

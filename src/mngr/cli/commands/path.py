@@ -1,0 +1,45 @@
+"""`mngr path`: where an agent's work is."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import one, say
+from mngr.model.address import AGENT_ID, parse_address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.cli.app.parser import Parser
+
+DESCRIPTION = """\
+Print the path of an agent's work directory, or of `NAME:PATH` in it. For an agent on another host \
+the path is on that host, which is named on standard error."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    target = parser.add_argument("target", metavar="TARGET", help="name, id or address")
+    parser.completes(target, "agent")
+    parser.examples = [
+        ("go to an agent's work", 'cd "$(mngr path fix)"'),
+        ("open one of its files", 'less "$(mngr path fix:README.md)"'),
+    ]
+    parser.see_also = ["mngr-show", "mngr-exec", "mngr-pull"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    word, inner = args.target, ""
+    if not AGENT_ID.fullmatch(word) and (address := parse_address(word)).path is not None:
+        word, inner = str(address.replace(path=None)), address.path or ""
+    agent = targets.agents(args, api, [word], look=False)[0]
+    path = os.path.join(agent.record.work_dir, inner) if inner else agent.record.work_dir
+    host = agent.host
+    one(args, {"id": agent.id, "name": agent.name, "path": path, "host": host.ref.name}, path)
+    if args.format == "human" and host.argv(["x"]) != ["x"]:
+        say(args, f"This path is on the host {host.ref.name}.")
+    return 0

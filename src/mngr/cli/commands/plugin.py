@@ -1,0 +1,173 @@
+"""`mngr plugin`: which plugins there are, and which of them are used."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.cli.app.output import print_result, rows, warn
+from mngr.errors import MngrError, NotFound, UsageError, nearest
+from mngr.plugins.registry import BUILTIN, load_registry
+from mngr.settings.edit import change
+from mngr.settings.layers import Config, new_project, settings_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+    from mngr.plugins.entry_points import EntryPoint
+    from mngr.plugins.registry import Plugin
+
+SCOPES = ("user", "project", "local")
+KEY = "plugins.disabled"
+HINT = f"see `mngr plugin list`; what is built in is left out by the setting {KEY}"
+FIELDS = ["name", "version", "enabled", "registers", "problem", "distribution", "module"]
+
+DESCRIPTION = """\
+A plugin adds agent types, providers of hosts, commands, and functions that are called when \
+something happened. Install it with pip or uv into the environment that mngr lives in, and it is \
+found; or name its module in the setting plugins.modules.
+
+`disable` writes the plugin's name into the setting plugins.disabled. A disabled plugin is not \
+even imported, so that is also how to go on when one is broken."""
+
+NOTES = """\
+What a plugin registers must have names of its own: a name that is taken already is left out, with \
+one line on stderr. plugins.disabled may also hold names of single commands, agent types and \
+providers, built-in ones too."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description, parser.notes = DESCRIPTION, NOTES
+    add = parser.add_argument
+    add("verb", choices=("list", "enable", "disable"), metavar="VERB", help="list, enable, disable")
+    names = add("names", nargs="*", default=[], metavar="NAME", help="plugins by name or module")
+    parser.completes(names, "plugin")
+    add("--scope", choices=SCOPES, default="user", help="whose settings (default: user)")
+    parser.add_dry_run()
+    parser.examples = [
+        ("see what is there and what it adds", "mngr plugin list"),
+        ("go on without one", "mngr plugin disable hello"),
+        ("use it again", "mngr plugin enable hello"),
+        ("do without it in this project only", "mngr plugin disable hello --scope local"),
+    ]
+    parser.see_also = ["mngr-config"]
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.verb == "list":
+        return _list(args)
+    if not args.names:
+        raise UsageError("missing NAME", f"write it like `mngr plugin {args.verb} NAME`")
+    chosen = [_known(args, name) for name in args.names]
+    before = _listed(args)
+    after = _with(before, chosen) if args.verb == "disable" else _without(before, chosen)
+    if after != before and not args.dry_run:
+        value: list[Json] = [*after]
+        private = args.scope == "user"
+        change(args.config.home, _path(args), ("plugins", "disabled"), value, private=private)
+    return _report(args, list(dict.fromkeys(point.name for point in chosen)))
+
+
+def _with(names: list[str], chosen: list[EntryPoint]) -> list[str]:
+    missing = [each.name for each in chosen if not {each.name, each.module} & set(names)]
+    return names + list(dict.fromkeys(missing))
+
+
+def _without(names: list[str], chosen: list[EntryPoint]) -> list[str]:
+    gone = {name for each in chosen for name in (each.name, each.module)}
+    return [name for name in names if name not in gone]
+
+
+def _list(args: argparse.Namespace) -> int:
+    if args.names:
+        raise UsageError(f"unexpected argument {args.names[0]!r}", "see `mngr plugin --help`")
+    found = [_row(plugin) for plugin in _plugins(args)]
+    if args.format == "human":
+        found = [{**row, "registers": _spoken(row["registers"])} for row in found]
+    columns = FIELDS[:5] if any(row["problem"] for row in found) else FIELDS[:4]
+    rows(args, found, columns, "plugins", empty="No plugins found", fields=FIELDS)
+    return 0
+
+
+def _plugins(args: argparse.Namespace) -> list[Plugin]:
+    return [plugin for plugin in args.registry.plugins if plugin.point.name != BUILTIN]
+
+
+def _row(plugin: Plugin) -> dict[str, Json]:
+    point = plugin.point
+    return {
+        "name": point.name,
+        "version": point.version,
+        "enabled": plugin.enabled,
+        "registers": {kind: list(names) for kind, names in plugin.registers.items()},
+        "problem": plugin.problem,
+        "distribution": point.distribution,
+        "module": point.module,
+    }
+
+
+def _spoken(registers: Json) -> str:
+    assert isinstance(registers, dict)
+    return ", ".join(
+        f"{kind.replace('_', ' ').removesuffix('s')} {name}"
+        for kind, names in registers.items()
+        for name in (names if isinstance(names, list) else ())
+    )
+
+
+def _known(args: argparse.Namespace, name: str) -> EntryPoint:
+    points = [plugin.point for plugin in _plugins(args)]
+    for point in points:
+        if name in (point.name, point.module):
+            return point
+    near = nearest(name, [point.name for point in points])
+    raise NotFound(f"no plugin {name!r}", f"did you mean {near!r}?" if near else HINT)
+
+
+def _listed(args: argparse.Namespace) -> list[str]:
+    """What the chosen file says, or else the layers below it: a list replaces those."""
+    files = list(settings_files(args.config.home, args.config.project).values())
+    above = files[SCOPES.index(args.scope) + 1 :]
+    config = args.config
+    layers = [layer for layer in config.layers if layer.origin in ("default", *files)]
+    below = [layer for layer in layers if layer.origin not in above]
+    value = Config(config.home, config.project, below).get(KEY, [])
+    return [str(name) for name in value] if isinstance(value, list) else []
+
+
+def _path(args: argparse.Namespace) -> str:
+    project = args.config.project
+    if not project and args.scope != "user":
+        project = new_project(os.getcwd(), args.config.home, os.environ)
+    return settings_files(args.config.home, project)[args.scope]
+
+
+def _report(args: argparse.Namespace, names: list[str]) -> int:
+    """Said of what is so now: a later layer may say otherwise, and a plugin may be broken."""
+    enable = args.verb == "enable"
+    if args.dry_run:
+        for name in names:
+            _say(args, name, f"would {args.verb} {name} in {_path(args)}", enabled=enable)
+        return 0
+    from mngr.cli.app.main import load_config
+
+    config = load_config(args.setting)
+    registry = load_registry(config)
+    now = {plugin.point.name: plugin for plugin in registry.plugins}
+    failed = False
+    for name in names:
+        if now[name].enabled is not enable:
+            state = "enabled" if now[name].enabled else "disabled"
+            hint = f"{KEY} comes from {config.origin(KEY)}"
+            raise MngrError(f"{name} is still {state}", hint)
+        _say(args, name, f"{name} is {args.verb}d", enabled=enable)
+        if now[name].problem:
+            warn(now[name].problem)
+            failed = True
+    return int(failed)
+
+
+def _say(args: argparse.Namespace, name: str, text: str, *, enabled: bool) -> None:
+    print_result(args, {"name": name, "enabled": enabled, "done": not args.dry_run}, text)

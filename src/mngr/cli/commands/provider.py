@@ -1,0 +1,32 @@
+"""`mngr provider list`: which providers of hosts can be used here, and if not, why."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli.app.output import rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.cli.app.output import Column
+    from mngr.cli.app.parser import Parser
+
+DESCRIPTION = """\
+Show every provider of hosts: whether it can be used here, whether it makes new hosts, and if it \
+cannot be used, why."""
+
+COLUMNS: list[Column] = ["name", "usable", ("new_hosts", "NEW HOSTS"), "hosts", "reason"]
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    parser.add_argument("verb", choices=("list",), nargs="?", default="list", help="list")
+    parser.examples = [("see what can be used", "mngr provider list")]
+    parser.see_also = ["mngr-host", "mngr-plugin"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    rows(args, [each.to_json() for each in api.providers()], COLUMNS, "providers")
+    return 0

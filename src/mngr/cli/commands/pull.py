@@ -1,0 +1,128 @@
+"""`mngr pull`: bring an agent's commits, or files of its work directory, to this machine."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import print_result, say, warn
+from mngr.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.api import Agent
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+    from mngr.ops.work.files import Copied
+    from mngr.ops.work.pulling import Pulled
+
+DESCRIPTION = """\
+Without PATH, fetch the agent's branch into the repository it was created from, under the same \
+name. Nothing is checked out and HEAD does not move. A branch that is checked out somewhere, or \
+has commits the agent lacks, is left alone; with --force the latter is replaced, and its old tip \
+is kept as a ref. An agent in a worktree commits into that repository anyway: then there is \
+nothing to do.
+
+With PATH, copy that file or directory of the work directory, committed or not: to the same \
+relative path below the current directory, or to LOCAL, or into LOCAL if that is a directory. \
+Existing files that differ are left alone without --force.
+
+Either works whether the agent runs or not, and can be interrupted and repeated."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    add = parser.add_argument
+    target = add("target", metavar="TARGET", help="the agent; AGENT:PATH is AGENT PATH")
+    parser.completes(target, "agent")
+    add("path", nargs="?", metavar="PATH", help="in its work directory; `.` is all of it")
+    local = add("local", nargs="?", metavar="LOCAL", help="where to copy it to")
+    parser.completes(local, "file")
+    add("--branch", metavar="NAME", help="fetch into this branch instead of one of the same name")
+    add("-f", "--force", action="store_true", help="replace diverged commits, or differing files")
+    parser.add_dry_run()
+    parser.examples = [
+        ("fetch its commits", "mngr pull foo"),
+        ("into another branch", "mngr pull foo --branch review/foo"),
+        ("copy a file to the same place here", "mngr pull foo src/parser.py"),
+        ("copy a directory into another", "mngr pull foo reports /tmp/"),
+    ]
+    parser.see_also = ["mngr-push", "mngr-diff", "mngr-merge"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    words = [args.target, *(word for word in (args.path, args.local) if word is not None)]
+    name, path, local = targets.with_path(words)
+    if path is not None and args.branch:
+        raise UsageError("--branch is for commits, and PATH for files")
+    agent = targets.agents(args, api, [name])[0]
+    if path is None:
+        found = api.pull(agent, branch=args.branch or "", force=args.force, dry_run=args.dry_run)
+        return _report_commits(args, agent, found)
+    goal = destination(path, local)
+    copied = api.pull_files(agent, path, goal, force=args.force, dry_run=args.dry_run)
+    return report_files(args, agent, copied, "Copied")
+
+
+def destination(path: str, local: str | None) -> str:
+    """As cp would have it; without LOCAL the same relative path below the current directory."""
+    from mngr.ops.work.files import inside
+
+    path = inside(path, "PATH")
+    if local is None:
+        return os.path.normpath(os.path.join(os.getcwd(), path))
+    goal = os.path.abspath(local)
+    if (os.path.isdir(goal) or local.endswith("/")) and path != ".":
+        return os.path.join(goal, os.path.basename(path))
+    return goal
+
+
+def _report_commits(args: argparse.Namespace, agent: Agent, found: Pulled) -> int:
+    row: dict[str, Json] = {
+        "id": agent.id,
+        "name": agent.name,
+        "branch": found.branch,
+        "commit": found.tip,
+        "commits": found.commits,
+        "repository": found.repository,
+        "replaced": found.replaced or None,
+        "uncommitted": found.uncommitted,
+    }
+    print_result(args, row, _told(args, agent, found))
+    if found.uncommitted:
+        many = f"{found.uncommitted} uncommitted file{'s' if found.uncommitted > 1 else ''}"
+        say(args, f"Note: {agent.name} also has {many}; see `mngr diff {agent.name}`.")
+    if found.elsewhere:
+        warn(f"HEAD of {agent.name} is at {found.elsewhere}, which {found.branch} does not hold")
+    return 0
+
+
+def _told(args: argparse.Namespace, agent: Agent, found: Pulled) -> str:
+    tip = found.tip[:12]
+    if found.there:
+        return f"{found.branch} is there already, at {tip}."
+    done = "Would fetch" if args.dry_run else "Fetched"
+    many = f"{found.commits} commit{'' if found.commits == 1 else 's'}"
+    kept = f"; the old tip is kept as {found.replaced}" if found.replaced else ""
+    return f"{done} {many} of {agent.name} into {found.branch}, now at {tip}{kept}."
+
+
+def report_files(args: argparse.Namespace, agent: Agent, found: Copied, done: str) -> int:
+    for name in found.skipped:
+        warn(f"{name} is neither a file, a directory nor a link; left out")
+    row: dict[str, Json] = {
+        "id": agent.id,
+        "name": agent.name,
+        "target": found.target,
+        "files": list(found.files),
+        "same": found.same,
+    }
+    many = f"{len(found.files)} file{'' if len(found.files) == 1 else 's'}"
+    same = f" ({found.same} more were the same)" if found.same else ""
+    verb = f"Would have {done.lower()}" if args.dry_run else done
+    print_result(args, row, f"{verb} {many} to {found.target}{same}.")
+    return 0

@@ -1,0 +1,100 @@
+"""`mngr push`: bring commits or files from this machine into an agent's work directory."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import print_result
+from mngr.cli.commands.pull import report_files
+from mngr.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.api import Agent
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+    from mngr.ops.work.pushing import Pushed
+
+DESCRIPTION = """\
+Without LOCAL, bring the current commit of the repository the agent was created from into the \
+branch the agent has checked out, and its files with it. Only a fast-forward: an agent that has \
+commits of its own is left alone until they are merged (`mngr pull`, `git merge`), and so is one \
+whose uncommitted changes are in the way.
+
+With LOCAL, copy that file or directory into the work directory: to the same relative path, or to \
+PATH, or into PATH if that is a directory. Existing files that differ are left alone without \
+--force."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    add = parser.add_argument
+    target = add("target", metavar="TARGET", help="the agent")
+    parser.completes(target, "agent")
+    local = add("local", nargs="?", metavar="LOCAL", help="a file or directory to copy")
+    parser.completes(local, "file")
+    add("path", nargs="?", metavar="PATH", help="where in its work directory")
+    add("--rev", metavar="REV", help="bring this commit instead of the current one")
+    add("-f", "--force", action="store_true", help="overwrite files that differ")
+    parser.add_dry_run()
+    parser.examples = [
+        ("give it what you just committed", "mngr push foo"),
+        ("give it a file", "mngr push foo notes.md"),
+        ("under another name", "mngr push foo /tmp/data.csv fixtures/big.csv"),
+    ]
+    parser.see_also = ["mngr-pull", "mngr-merge"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    if args.local is not None and args.rev:
+        raise UsageError("--rev is for commits, and LOCAL for files")
+    agent = targets.agents(args, api, [args.target])[0]
+    if args.local is None:
+        if args.force:
+            raise UsageError("--force is for files: commits are only ever added")
+        pushed = api.push(agent, rev=args.rev or "HEAD", dry_run=args.dry_run)
+        return _report(args, agent, pushed)
+    local = os.path.expanduser(args.local)
+    if not os.path.lexists(local):
+        raise UsageError(f"{args.local!r} does not exist")
+    path = destination(agent, local, args.path)
+    copied = api.push_files(agent, local, path, force=args.force, dry_run=args.dry_run)
+    return report_files(args, agent, copied, "Copied")
+
+
+def destination(agent: Agent, local: str, path: str | None) -> str:
+    """As cp would have it; without PATH the same relative path, or just the name."""
+    from mngr.ops.work.files import inside, is_directory
+
+    name = os.path.basename(os.path.normpath(local))
+    name = "" if name in (".", "..") else name
+    if path is None:
+        relative = os.path.relpath(os.path.abspath(local), os.getcwd())
+        return name if relative == ".." or relative.startswith("../") else relative
+    goal = inside(path, "PATH")
+    if name and (path.endswith("/") or is_directory(agent, goal)):
+        return os.path.join(goal, name)
+    return goal
+
+
+def _report(args: argparse.Namespace, agent: Agent, pushed: Pushed) -> int:
+    row: dict[str, Json] = {
+        "id": agent.id,
+        "name": agent.name,
+        "branch": pushed.branch or None,
+        "commit": pushed.tip,
+        "commits": pushed.commits,
+    }
+    where = pushed.branch or "its detached HEAD"
+    if not pushed.commits:
+        print_result(args, row, f"{agent.name} has it already: {where} is at {pushed.tip[:12]}.")
+        return 0
+    done = "Would push" if args.dry_run else "Pushed"
+    many = f"{pushed.commits} commit{'' if pushed.commits == 1 else 's'}"
+    print_result(args, row, f"{done} {many} to {agent.name}: {where} is now at {pushed.tip[:12]}.")
+    return 0

@@ -1,0 +1,46 @@
+"""`mngr rename`: give an agent another name."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.model.address import check_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.api import Agent
+    from mngr.cli.app.output import Row
+    from mngr.cli.app.parser import Parser
+
+
+def configure(parser: Parser) -> None:
+    parser.description = (
+        "Give an agent another name, also while it runs. Its id, work directory and branch stay "
+        "as they are."
+    )
+    old = parser.add_argument("old", metavar="OLD", help="the agent: a name, id or address")
+    parser.completes(old, "agent")
+    parser.add_argument("new", metavar="NEW", help="a name no agent on its host has")
+    parser.add_dry_run()
+    parser.examples = [("rename an agent", "mngr rename foo bar")]
+    parser.see_also = ["mngr-label", "mngr-list"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    check_name(args.new)
+    chosen = targets.agents(args, api, [args.old])
+
+    def rename(agent: Agent) -> Agent:
+        return agent if args.dry_run else api.rename(agent, args.new)
+
+    def describe(before: Agent, after: Agent) -> tuple[Row, str]:
+        row = {**after.to_json(), "name": args.new, "old_name": before.name}
+        if before.name == args.new:
+            return row, f"{before.name} has that name already."
+        done = "Would rename" if args.dry_run else "Renamed"
+        return row, f"{done} {before.name} to {args.new}."
+
+    return targets.each(args, chosen, rename, describe)

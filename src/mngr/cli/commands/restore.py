@@ -1,0 +1,161 @@
+"""`mngr restore`: list and bring back what was destroyed."""
+
+from __future__ import annotations
+
+import time
+
+from mngr.api import Mngr
+from mngr.cli.app.output import confirm, print_result, rows, say, warn
+from mngr.cli.app.targets import footnotes
+from mngr.errors import MngrError, NotFound, PartialFailure, Refused, Taken, UsageError
+from mngr.model.durations import parse_duration
+from mngr.model.events import iso
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from mngr.cli.app.output import Column, Row
+    from mngr.cli.app.parser import Parser
+    from mngr.ops.lifecycle.restore import Returned
+    from mngr.ops.lifecycle.trash import Trashed
+
+COLUMNS: list[Column] = ["name", "id", "destroyed", "branch", "work_dir"]
+
+DESCRIPTION = """\
+Bring a destroyed agent back: its work directory with every file, its branch, its record. It comes \
+back stopped; `mngr start` launches it. Of several with the same name the one destroyed last is \
+meant; name the others by id. Without NAME, list what is in the trash.
+
+With --purge, remove from the trash for good instead: what NAME says, or what --older-than says."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    add = parser.add_argument
+    name = add("name", nargs="?", metavar="NAME", help="the name or id it had")
+    parser.completes(name, "mngr.cli.app.complete:trash")
+    add("--list", action="store_true", help="list what can be restored")
+    add("--as", dest="new_name", default="", metavar="NEW_NAME", help="restore under this name")
+    help = "list or purge only what was destroyed longer ago than this"
+    add("--older-than", type=parse_duration, metavar="TIME", help=help)
+    add("--purge", action="store_true", help="remove for good; there is no undo")
+    add("-f", "--force", action="store_true", help="do not ask before purging")
+    parser.add_dry_run()
+    parser.add_yes()
+    parser.examples = [
+        ("see what was destroyed", "mngr restore"),
+        ("bring one back", "mngr restore foo"),
+        ("under another name", "mngr restore foo --as foo-2"),
+        ("empty what is older than a month", "mngr restore --purge --older-than 30d"),
+    ]
+    parser.see_also = ["mngr-destroy", "mngr-start", "mngr-gc"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    if args.purge:
+        return _purge(args, api)
+    if args.list or args.name is None:
+        if args.new_name:
+            raise UsageError("--as needs the NAME to restore")
+        return _list(args, api)
+    if args.older_than is not None:
+        raise UsageError("--older-than goes with --list or --purge")
+    return _restore(args, api)
+
+
+def _matching(args: argparse.Namespace, api: Mngr) -> list[Trashed]:
+    found = api.trashed()
+    footnotes(api)
+    if args.name is not None:
+        found = [each for each in found if args.name in (each.note.name, each.note.id)]
+    if args.older_than is not None:
+        found = [each for each in found if time.time() - each.time >= args.older_than]
+    return list(found)
+
+
+def _list(args: argparse.Namespace, api: Mngr) -> int:
+    table = [_row(each) for each in _matching(args, api)]
+    fields = [str(column) for column in COLUMNS]
+    rows(args, table, COLUMNS, "trash", empty="The trash is empty", fields=fields)
+    return 0
+
+
+def _row(each: Trashed) -> Row:
+    note = each.note
+    return {
+        "name": note.name,
+        "id": note.id,
+        "destroyed": iso(each.time)[:19] + "Z",
+        "branch": note.branch,
+        "work_dir": note.work_dir,
+        "host": each.host.ref.name,
+    }
+
+
+def _restore(args: argparse.Namespace, api: Mngr) -> int:
+    from mngr.ops.lifecycle.trash import find_trashed
+
+    try:
+        trashed = find_trashed(api.world, args.name)
+    finally:
+        footnotes(api)  # it may be on a host that did not answer
+    name = args.new_name or trashed.note.name
+    if args.dry_run:
+        print_result(args, _row(trashed), f"Would restore {name}.")
+        return 0
+    try:
+        restored = api.restore(trashed.note.id, args.new_name)
+    except Taken as error:
+        raise Taken(error.message, f"use `mngr restore {args.name} --as NEW_NAME`") from None
+    for remark in restored.remarks:
+        warn(f"{restored.agent.name}: {remark}")
+    print_result(args, restored.agent.to_json(), _told(restored))
+    return 0
+
+
+def _told(restored: Returned) -> str:
+    agent = restored.agent
+    place = agent.record.work_dir
+    if not restored.work_dir:
+        return f"Restored {agent.name} without its work directory {place}; it is {agent.state}."
+    branch = f" on branch {restored.branch}" if restored.branch else ""
+    return f"Restored {agent.name}{branch}; it is {agent.state}."
+
+
+def _purge(args: argparse.Namespace, api: Mngr) -> int:
+    if args.name is None and args.older_than is None:
+        raise UsageError("--purge of what?", "give a NAME, or --older-than 0s for everything")
+    found = _matching(args, api)
+    if not found and args.name is not None:
+        raise NotFound(f"nothing called {args.name!r} in the trash", "see `mngr restore --list`")
+    if found and not args.dry_run and not args.force:
+        names = ", ".join(each.note.name for each in found)
+        reason = f"{names} would be removed for good"
+        otherwise = "use --force to remove without being asked"
+        if not confirm(args, "Go on?", reason=reason, otherwise=otherwise):
+            raise Refused("nothing was removed")
+    return _purged(args, api, found)
+
+
+def _purged(args: argparse.Namespace, api: Mngr, found: Sequence[Trashed]) -> int:
+    failed = 0
+    for each in found:
+        try:
+            if not args.dry_run:
+                api.purge(each)
+            done = "Would remove" if args.dry_run else "Removed"
+            if args.format == "human":
+                print_result(
+                    args, _row(each), f"{done} {each.note.name} ({each.note.id}) for good."
+                )
+        except (MngrError, OSError) as error:
+            warn(f"{each.note.name}: {error}")
+            failed += 1
+    if args.format != "human":
+        rows(args, [_row(each) for each in found], [], "trash")
+    elif not found:
+        say(args, "Nothing to remove.")
+    return PartialFailure.exit_code if failed else 0

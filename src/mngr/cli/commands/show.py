@@ -1,0 +1,199 @@
+"""`mngr show`: everything about one agent, on one screen."""
+
+from __future__ import annotations
+
+import sys
+
+from mngr.api import Mngr
+from mngr.cli.app import tables, targets
+from mngr.cli.app.output import bold, clean, coloured, local_time, one
+from mngr.cli.commands.list import program
+from mngr.errors import MngrError
+from mngr.model.durations import written
+from mngr.model.events import iso
+from mngr.model.quoting import join
+from mngr.model.state import ENDED, State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from mngr.api import Agent
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+
+    Row = dict[str, Json]
+
+DESCRIPTION = """\
+Show one agent: its state, why and since when; its program and host; its branch and changes, with \
+what is not committed; cost and limits; the last lines of its screen; and commands to type next."""
+
+LINES = 8
+"""Lines of the screen that are shown."""
+LABEL = 10
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    target = parser.add_argument("target", metavar="TARGET", help="name, id or address")
+    parser.completes(target, "agent")
+    parser.examples = [
+        ("see how an agent is doing", "mngr show fix"),
+        ("for a script", "mngr show fix --format '{state} {changes.commits} {dirty}'"),
+    ]
+    parser.see_also = ["mngr-list", "mngr-logs", "mngr-diff", "mngr-connect"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    agent = targets.agents(args, api, [args.target])[0]
+    row = _row(api, agent)
+    if args.format != "human":
+        one(args, row, "")
+        return 0
+    sys.stdout.write("".join(f"{line}\n" for line in _page(agent, row)))
+    return 0
+
+
+def _row(api: Mngr, agent: Agent) -> Row:
+    """As `list --format json` has it, with the columns that cost a look and what is shown below."""
+    row: Row = agent.to_json()
+    if agent.evidence.record is None:
+        return row | {"next": ["mngr doctor"]}
+    from mngr.ops.look.columns import columns
+
+    row |= columns(api.world, [agent], ("ahead", "behind", "dirty", "cost", "tokens", "usage"))[0]
+    row["changes"] = _changes(agent, row)
+    row["limits"] = api.limits(agent).to_json()
+    row["screen"] = _screen(api, agent)
+    row["next"] = list(_next(agent, row))
+    return row
+
+
+def _changes(agent: Agent, row: Row) -> Json:
+    """Commits, and lines with those of files that are not committed; null without git."""
+    if row["ahead"] is None:
+        return None
+    from mngr.ops.keep import compare
+
+    try:
+        files = compare.files(compare.difference(agent, stat=True))
+    except MngrError:
+        return None  # its base is gone
+    added, removed = (sum(int(str(f[k] or 0)) for f in files) for k in ("added", "deleted"))
+    return {"commits": row["ahead"], "files": len(files), "added": added, "removed": removed}
+
+
+def _screen(api: Mngr, agent: Agent) -> list[Json]:
+    try:
+        text = clean(api.capture(agent))
+    except MngrError:
+        return []  # it has none, or its host is silent
+    lines: list[Json] = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return lines[-LINES:]
+
+
+def _next(agent: Agent, row: Row) -> Iterator[str]:
+    """What somebody would want to type, by the state."""
+    name, reason = agent.name, agent.verdict.reason
+    if agent.state is State.UNREACHABLE:
+        yield "mngr list --hosts"
+        return
+    if agent.state is State.WAITING:
+        asks = reason.startswith("permission")
+        yield f"mngr answer {name} --allow" if asks else f"mngr message {name} -m '...'"
+    if agent.state not in ENDED:
+        yield f"mngr connect {name}"
+        yield f"mngr logs {name} -f"
+    elif agent.state is not State.DONE:
+        yield f"mngr logs {name}"
+        yield f"mngr start {name}"
+    if _has_work(row):
+        yield f"mngr diff {name}"
+    if row["ahead"]:
+        yield f"mngr merge {name}"
+    elif agent.state in ENDED:
+        yield f"mngr destroy {name}"
+
+
+def _has_work(row: Row) -> bool:
+    changes = row["changes"]
+    return isinstance(changes, dict) and bool(changes["commits"] or changes["files"])
+
+
+def _page(agent: Agent, row: Row) -> Iterator[str]:
+    width = tables.terminal_width() or 10_000
+    since = local_time(iso(agent.verdict.since))
+    state = tables.coloured_state(str(agent.state)) if coloured() else str(agent.state)
+    age = written(agent.now - agent.verdict.since)
+    yield f"{bold(agent.name)}  {state} for {age}, since {since}"
+    for label, text in _facts(agent, row):
+        if text:
+            shown = text if label in ("path", "id") else tables.cut(text, width - LABEL - 2)
+            yield f"{label:{LABEL}}  {shown}"
+    screen = row.get("screen")
+    if isinstance(screen, list) and screen:
+        yield ""
+        yield from ("  " + tables.cut(str(line), width - 2) for line in screen)
+    following = row["next"]
+    assert isinstance(following, list)
+    yield ""
+    for at, command in enumerate(following):
+        yield f"{'' if at else 'next':{LABEL}}  {command}"
+
+
+def _facts(agent: Agent, row: Row) -> Iterator[tuple[str, str]]:
+    yield "reason", clean(" ".join(agent.verdict.reason.split()))
+    record = agent.evidence.record
+    if record is None:
+        yield "id", agent.id
+        return
+    pid = f" (pid {row['pid']})" if row["pid"] else ""
+    yield "agent", clean(program(agent)) + (pid if record.type == "command" else "")
+    if record.type != "command":
+        yield "command", clean(join(record.argv)) + pid
+    host = agent.host.ref
+    sandbox = f", sandbox {record.sandbox}" if record.sandbox else ""
+    yield "host", f"{host.name} ({host.provider}){sandbox}"
+    yield "path", record.work_dir
+    base = f", from {record.base_commit[:10]} of {record.source}" if record.base_commit else ""
+    yield "branch", f"{record.branch}{base}" if record.branch else ""
+    yield "changes", _changed(row)
+    yield "used", _used(row)
+    yield "limits", _limited(row)
+    yield "labels", clean(", ".join(f"{key}={value}" for key, value in record.labels.items()))
+    yield "created", local_time(row["create_time"])
+    yield "id", agent.id
+
+
+def _changed(row: Row) -> str:
+    changes, dirty = row["changes"], row["dirty"]
+    if not isinstance(changes, dict):
+        return ""
+    commits = changes["commits"]
+    parts = [f"{commits} commit{'' if commits == 1 else 's'}"]
+    if dirty:
+        parts.append(f"{dirty} uncommitted file{'' if dirty == 1 else 's'}")
+    lines = f": +{changes['added']} -{changes['removed']} lines" if changes["files"] else ""
+    return f"{', '.join(parts)}{lines}"
+
+
+def _used(row: Row) -> str:
+    if row["tokens"] is None:
+        return ""
+    cost = f"${row['cost']:.2f}, " if isinstance(row["cost"], (int, float)) else ""
+    return f"{cost}{row['tokens']:,} tokens"
+
+
+def _limited(row: Row) -> str:
+    limits = row["limits"]
+    assert isinstance(limits, dict)
+    shown = []
+    if (seconds := limits.get("timeout")) is not None:
+        shown.append(f"time {written(float(str(seconds)))}")
+    if (cost := limits.get("max_cost")) is not None:
+        shown.append(f"cost ${float(str(cost)):.2f}")
+    if (tokens := limits.get("max_tokens")) is not None:
+        shown.append(f"{tokens:,} tokens")
+    return ", ".join(shown)

@@ -1,0 +1,198 @@
+"""`mngr snapshot`: keep and bring back moments of an agent's work."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import one, print_result, rows, say, warn
+from mngr.errors import MngrError, NotFound, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.api import Agent
+    from mngr.cli.app.output import Column, Row
+    from mngr.cli.app.parser import Parser
+    from mngr.ops.keep.snapshot import Saved, Snapshot
+
+COLUMNS: list[Column] = ["agent", "number", "name", "time", "note", ("short", "COMMIT")]
+
+DESCRIPTION = """\
+A snapshot is an agent's work directory at one moment: what is committed, changed, deleted and \
+untracked. It is a git commit that no branch knows of, so taking one disturbs neither the agent \
+nor its index; it works whether the agent runs or not. Files that .gitignore names are left out, \
+and how many is said.
+
+`create` takes one of each TARGET. `list` shows them, newest first, of one agent or of all. \
+`restore` makes the work directory hold exactly the files of a snapshot; the branch, HEAD and the \
+index stay. What would be lost by that is kept as another snapshot first. `destroy` forgets \
+snapshots; git itself keeps their commits for about two weeks.
+
+SNAPSHOT is a number or a name. `mngr create --from AGENT/SNAPSHOT` starts an agent from one."""
+
+NOTES = """\
+Files are kept as git would commit them: line endings and filters of .gitattributes apply, \
+permissions other than the executable bit and empty directories are not kept. A repository inside \
+the work directory cannot be kept, and is refused; a submodule is kept as its commit."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description, parser.notes = DESCRIPTION, NOTES
+    add = parser.add_argument
+    add("verb", choices=tuple(_VERBS), metavar="VERB", help="create, list, restore or destroy")
+    word = add("target", nargs="*", metavar="TARGET [SNAPSHOT]", help="an agent, and a snapshot")
+    parser.completes(word, "snapshot")
+    targets.add_stdin(parser)
+    add("--name", default="", help="`create`: give it a name")
+    add("--limit", type=_count, metavar="N", help="`list`: the newest N only")
+    help = "`destroy`: all of the agent's snapshots"
+    add("--all-snapshots", action="store_true", help=help)
+    parser.add_dry_run()
+    parser.examples = [
+        ("keep this moment", "mngr snapshot create foo --name before-refactoring"),
+        ("see what there is", "mngr snapshot list foo"),
+        ("go back", "mngr snapshot restore foo before-refactoring"),
+        ("try something else from there", "mngr create bar --from foo/before-refactoring"),
+        ("of every agent that runs", "mngr list --running --ids | mngr snapshot create -"),
+        ("forget one", "mngr snapshot destroy foo 3"),
+    ]
+    parser.see_also = ["mngr-diff", "mngr-clone", "mngr-restore"]
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"expected a number above 0, not {text[:40]!r}")
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    for option, verb in (("name", "create"), ("limit", "list"), ("all_snapshots", "destroy")):
+        if getattr(args, option) and args.verb != verb:
+            raise UsageError(f"--{option.replace('_', '-')} goes with `mngr snapshot {verb}`")
+    return _VERBS[args.verb](args, Mngr(args.config, args.registry))
+
+
+def _create(args: argparse.Namespace, api: Mngr) -> int:
+    from mngr.ops.keep import snapshot
+
+    snapshot.check_name(args.name)
+    chosen = targets.agents(args, api, look=False)
+    if args.dry_run:
+        return targets.each(args, chosen, snapshot.present_tree, _would_create)
+    return targets.each(args, chosen, lambda agent: snapshot.create(agent, args.name), _created)
+
+
+def _would_create(agent: Agent, tree: str) -> tuple[Row, str]:
+    row: Row = {"agent": agent.name, "agent_id": agent.id, "tree": tree}
+    return row, f"Would take a snapshot of {agent.name}."
+
+
+def _created(agent: Agent, saved: Saved) -> tuple[Row, str]:
+    made, left = saved.snapshot, list(saved.ignored)
+    row: Row = {**made.to_json(), "ignored": [*left]}
+    note = f"Snapshot {made.label} ({made.commit[:12]})"
+    if left:
+        from mngr.ops.work.workdir import summary
+
+        many = "1 ignored path" if len(left) == 1 else f"{len(left)} ignored paths"
+        note += f", without {many}: {summary(left, 3)}"
+    return row, f"{note}."
+
+
+def _list(args: argparse.Namespace, api: Mngr) -> int:
+    everything = not args.target and not args.stdin
+    chosen = list(api.list()) if everything else targets.agents(args, api)
+    readable = [agent for agent in chosen if agent.evidence.record is not None]
+    found = [each for agent in readable for each in api.snapshots(agent)]
+    found.sort(key=lambda each: (each.time, each.number), reverse=True)
+    table = [_row(each) for each in found[: args.limit]]
+    fields = "agent agent_id number name note time commit short parent branch ref".split()
+    rows(args, table, COLUMNS, "snapshots", empty="No snapshots found", fields=fields)
+    failures = [] if everything else args.failures
+    for error in failures:
+        warn(str(error))
+    return 3 if failures else 0
+
+
+def _row(each: Snapshot) -> Row:
+    row = each.to_json()
+    return {**row, "time": f"{str(row['time'])[:19]}Z", "short": each.commit[:12]}
+
+
+def _words(args: argparse.Namespace, api: Mngr) -> tuple[Agent, list[str]]:
+    """TARGET and what comes after it."""
+    if args.stdin:
+        raise UsageError(f"`mngr snapshot {args.verb}` takes one agent", "name it")
+    if not args.target:
+        raise UsageError("name an agent", "see `mngr list`")
+    return targets.agents(args, api, args.target[:1])[0], args.target[1:]
+
+
+def _restore(args: argparse.Namespace, api: Mngr) -> int:
+    from mngr.ops.keep import rewind, snapshot
+
+    agent, names = _words(args, api)
+    if len(names) != 1:
+        problem = "name the snapshot to restore" if not names else f"unexpected {names[1]!r}"
+        raise UsageError(problem, f"see `mngr snapshot list {agent.name}`")
+    wanted = snapshot.find(agent, names[0])
+    if args.dry_run:
+        one(args, wanted.to_json(), f"Would restore {wanted.label} in {agent.record.work_dir}")
+        return 0
+    done = rewind.restore(agent, wanted)
+    if done.saved is not None:
+        say(args, f"The present state is kept as {done.saved.label}.")
+    for remark in done.remarks:
+        say(args, f"Note: {remark}; check it out yourself.")
+    many = "1 file" if done.files == 1 else f"{done.files} files"
+    note = f"Restored {wanted.label}: {many} changed." if done.files else "Nothing differs from it."
+    saved = done.saved.to_json() if done.saved else None
+    print_result(args, {**wanted.to_json(), "files_changed": done.files, "saved": saved}, note)
+    return 0
+
+
+def _destroy(args: argparse.Namespace, api: Mngr) -> int:
+    from mngr.ops.keep import snapshot
+
+    agent, names = _words(args, api)
+    if bool(names) == args.all_snapshots:
+        raise UsageError("name the snapshots to destroy, or say --all-snapshots")
+    found, failures = _meant(api, agent, names)
+    done = []
+    for each in found:
+        if not args.dry_run:
+            snapshot.destroy(each)
+        done.append(each.to_json())
+        if args.format == "human":
+            word = "Would destroy" if args.dry_run else "Destroyed"
+            print_result(args, each.to_json(), f"{word} {each.label} (commit {each.commit}).")
+    if args.format != "human":
+        rows(args, done, [], "snapshots")
+    for error in failures:
+        warn(str(error))
+    if args.all_snapshots and not found:
+        say(args, f"{agent.name} has no snapshots.")
+    return (3 if done else 4) if failures else 0
+
+
+def _meant(api: Mngr, agent: Agent, names: list[str]) -> tuple[list[Snapshot], list[MngrError]]:
+    """Every name is looked up before anything is forgotten."""
+    from mngr.ops.keep import snapshot
+
+    if not names:
+        return list(api.snapshots(agent)), []
+    found: dict[str, Snapshot] = {}
+    failures: list[MngrError] = []
+    for name in names:
+        try:
+            each = snapshot.find(agent, name)
+            found[each.ref] = each
+        except NotFound as error:
+            failures.append(error)
+    if not found and len(failures) == 1:
+        raise failures[0]
+    return list(found.values()), failures
+
+
+_VERBS = {"create": _create, "list": _list, "restore": _restore, "destroy": _destroy}

@@ -1,0 +1,93 @@
+"""`mngr start`: launch agents that have ended."""
+
+from __future__ import annotations
+
+import argparse
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import warn
+from mngr.errors import UsageError
+from mngr.model.state import ALIVE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.api import Agent
+    from mngr.cli.app.output import Row
+    from mngr.cli.app.parser import Parser
+
+DESCRIPTION = """\
+Launch agents again with the command, environment and work directory they were created with; a \
+type that keeps a conversation resumes it. Returns when each provably runs or has ended.
+
+Starting what runs changes nothing and is not an error. If the program of a lost agent outlived \
+its terminal it is ended first: there is never a second copy."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    targets.add_targets(parser, "the agents to start")
+    parser.add_argument(
+        "--connect",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="attach to it then; one agent only (default: no)",
+    )
+    parser.add_dry_run()
+    parser.examples = [
+        ("start a stopped agent", "mngr start foo"),
+        ("and attach to it", "mngr start --connect foo"),
+        ("start all that failed", "mngr list --failed --ids | mngr start -"),
+    ]
+    parser.see_also = ["mngr-stop", "mngr-restart", "mngr-connect"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    chosen = targets.agents(args, api)
+    if args.connect and len(chosen) != 1:
+        raise UsageError(f"--connect needs one agent, not {len(chosen)}")
+
+    def start(agent: Agent) -> Agent:
+        return agent if args.dry_run else api.start(agent, fresh=agent is chosen[0])
+
+    def describe(before: Agent, after: Agent) -> tuple[Row, str]:
+        return after.to_json(), _note(args, before, after) + login_notes(api, after, before)
+
+    code = targets.each(args, chosen, start, describe)
+    if args.connect and not code and not args.dry_run:
+        return _connect(args, api, chosen[0])
+    return code
+
+
+def _note(args: argparse.Namespace, before: Agent, after: Agent) -> str:
+    if before.state in ALIVE:
+        return f"{after.name} is already {after.state}."
+    return f"Would start {before.name}." if args.dry_run else started(after)
+
+
+def started(agent: Agent, verb: str = "Started") -> str:
+    """A quick program may have ended before we looked."""
+    if agent.state in ALIVE:
+        return f"{verb} {agent.name}."
+    return f"{verb} {agent.name}; it is {agent.state} ({agent.verdict.reason})."
+
+
+def login_notes(api: Mngr, agent: Agent, before: Agent) -> str:
+    """Lines about a login that others use as well, where the agent was really started."""
+    if agent.state not in ALIVE or agent.evidence.this_started == before.evidence.this_started:
+        return ""
+    from mngr.ops.look import logins
+
+    return "".join(f"\nNote: {remark}" for remark in logins.remarks(api.world, agent))
+
+
+def _connect(args: argparse.Namespace, api: Mngr, agent: Agent) -> int:
+    agent = api.get(agent)
+    if agent.state not in ALIVE:
+        warn(f"{agent.name} has ended already: {agent.state} ({agent.verdict.reason})")
+        return 1
+    from mngr.cli.app import terminal
+
+    defaults = args.config.command_defaults("connect")
+    return terminal.connect(agent, command=str(defaults.get("connect_command") or ""))

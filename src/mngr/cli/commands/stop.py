@@ -1,0 +1,112 @@
+"""`mngr stop`: end agents' programs, keep everything else."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import print_result, warn
+from mngr.errors import MngrError, NotFound, UsageError
+from mngr.model.state import ALIVE, DULL, State
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.api import Agent
+    from mngr.cli.app.output import Row
+    from mngr.cli.app.parser import Parser
+
+DESCRIPTION = """\
+Save the screen, ask every process of the agent to end, and end those that have not complied \
+within `stop.grace`. The work directory, branch and record stay; `mngr start` continues.
+
+Stopping what has finished changes nothing and is not an error."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    targets.add_targets(parser, "the agents to stop", session=True)
+    parser.add_argument("--all", action="store_true", help="every agent that is alive")
+    help = "end them after a second, without waiting for `stop.grace`"
+    parser.add_argument("-f", "--force", action="store_true", help=help)
+    parser.add_argument("--archive", action="store_true", help="and leave them out of lists")
+    help = "and stop their hosts, with every other agent there"
+    parser.add_argument("--stop-host", action="store_true", help=help)
+    parser.add_dry_run()
+    parser.examples = [
+        ("stop one agent", "mngr stop foo"),
+        ("stop all that wait for an answer", "mngr list --waiting --ids | mngr stop -"),
+        ("stop everything", "mngr stop --all"),
+        ("stop it and put it aside", "mngr stop --archive foo"),
+    ]
+    parser.see_also = ["mngr-start", "mngr-archive", "mngr-destroy"]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = Mngr(args.config, args.registry)
+    chosen = _chosen(args, api)
+    targets.outlive_terminal()
+    unrecorded = {} if args.dry_run else api.stop_many(chosen, force=args.force)
+    after = chosen if args.dry_run else api.list([agent.id for agent in chosen])
+
+    def stop(agent: Agent) -> Agent:
+        now = next((each for each in after if each.id == agent.id), None)
+        if now is None:
+            raise NotFound("it was destroyed meanwhile", "see `mngr restore --list`")
+        if not args.dry_run:
+            api.check_stopped(now, unrecorded)
+        return api.archive(now) if args.archive and not args.dry_run else now
+
+    def describe(before: Agent, after: Agent) -> tuple[Row, str]:
+        return after.to_json(), note(args, before, after)
+
+    code = targets.each(args, chosen, stop, describe)
+    return max(code, _hosts_too(args, api, chosen)) if args.stop_host else code
+
+
+def _hosts_too(args: argparse.Namespace, api: Mngr, chosen: list[Agent]) -> int:
+    """Stop each host once, however many of its agents were named."""
+    failed = 0
+    for host in {agent.host.ref.id: agent.host for agent in chosen}.values():
+        try:
+            if not args.dry_run:
+                api.stop_host(host.ref.id)
+            if args.format == "human":
+                done = "Would stop" if args.dry_run else "Stopped"
+                print_result(args, {"id": host.ref.id}, f"{done} host {host.ref.name}.")
+        except MngrError as error:
+            warn(f"{host.ref.name}: {error}")
+            failed = error.exit_code
+    return failed
+
+
+def _chosen(args: argparse.Namespace, api: Mngr) -> list[Agent]:
+    if not args.all:
+        return targets.agents(args, api)
+    if args.target or args.session or args.stdin:
+        raise UsageError("--all and names together", "give one or the other")
+    alive = [agent for agent in api.list() if agent.state in ALIVE]
+    targets.footnotes(api)
+    return alive
+
+
+def note(args: argparse.Namespace, before: Agent, after: Agent) -> str:
+    """What a person is told: what was done, or what is the case anyway."""
+    verb = "archive" if args.command == "archive" or getattr(args, "archive", False) else "stop"
+    if verb == "archive" and not before.record.archived:
+        return f"Would archive {before.name}." if args.dry_run else f"Archived {after.name}."
+    if before.state not in ALIVE:
+        record = after.evidence.record
+        kept = "archived" if record and record.archived else standing(after)
+        return f"{after.name} is already {kept}."
+    if args.dry_run:
+        return f"Would stop {before.name} ({before.state})."
+    if after.state is not State.STOPPED:
+        return f"{after.name} ended by itself: {standing(after)}."
+    return f"Stopped {after.name}."
+
+
+def standing(agent: Agent) -> str:
+    """`FAILED (exit code 3)`; a reason that only repeats the state is left out."""
+    reason = agent.verdict.reason
+    return agent.state if reason in DULL else f"{agent.state} ({reason})"

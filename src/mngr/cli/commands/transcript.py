@@ -1,0 +1,123 @@
+"""`mngr transcript`: print the conversation with an agent."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.following import for_ever
+from mngr.cli.app.output import bold, cell, clean, local_time, rows
+from mngr.errors import UsageError
+from mngr.ops.talk.transcripts import ROLES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable
+    from typing import TypeAlias
+
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+
+    Record: TypeAlias = dict[str, Json]
+
+DESCRIPTION = """\
+Print what was said between people, the agent and its tools, oldest first: the same for every \
+program. Machine formats are one JSON object per line: event_id, timestamp, source (the agent's \
+type), type (`user_message`, `assistant_message` or `tool_result`), text, and where there are any, \
+model and tools (id, name, input)."""
+
+NOTES = """\
+With --follow, an entry that grows after it was printed is printed again under the same event_id. \
+What tools say is cut to a few lines for people, unless --verbose is given."""
+
+LINES = 10
+WIDTH = 200
+
+
+def configure(parser: Parser) -> None:
+    parser.description, parser.notes = DESCRIPTION, NOTES
+    parser.completes(parser.add_argument("target", metavar="TARGET", help="the agent"), "agent")
+    add = parser.add_argument
+    role = add(
+        "--role", action="append", choices=tuple(ROLES), help="only what they said; repeatable"
+    )
+    parser.completes(role, tuple(ROLES))
+    add("--tail", type=_count, metavar="N", help="the last N entries only")
+    add("--head", type=_count, metavar="N", help="the first N entries only")
+    add("-f", "--follow", action="store_true", help="print new messages until the agent has ended")
+    parser.examples = [
+        ("read the conversation", "mngr transcript foo"),
+        ("what it said last", "mngr transcript foo --role assistant --tail 1"),
+        ("follow along", "mngr transcript foo --follow"),
+        ("which tools it used", "mngr transcript foo --format jsonl | jq -r '.tools[]?.name'"),
+    ]
+    parser.see_also = ["mngr-message", "mngr-usage", "mngr-event", "mngr-capture"]
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise UsageError(f"expected a number, not {text[:40]!r}")
+    return int(text[:9])
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.follow and args.head is not None:
+        raise UsageError("--head and --follow together", "leave one out")
+    api = Mngr(args.config, args.registry)
+    wanted = _filter(args)
+    agent = targets.agents(args, api, [args.target])[0]
+    everything = [record for record in api.conversation(agent) if wanted(record)]
+    past = everything if args.head is None else everything[: args.head]
+    if args.tail is not None:
+        past = past[-args.tail :] if args.tail else []
+    if not args.follow:
+        _print(args, past)
+        return 0
+    left_out = {str(record["event_id"]) for record in everything[: len(everything) - len(past)]}
+    coming = (
+        record
+        for record in api.conversation(agent, follow=True)
+        if str(record["event_id"]) not in left_out
+    )
+    for_ever(filter(wanted, coming), lambda record: _print(args, [record]))
+    return 0
+
+
+def _filter(args: argparse.Namespace) -> Callable[[Record], bool]:
+    types = [ROLES[role] for role in args.role or ROLES]
+    return lambda record: record["type"] in types
+
+
+def _print(args: argparse.Namespace, records: Iterable[Record]) -> None:
+    for record in records:
+        if args.format == "human":
+            sys.stdout.write(_told(record, args.verbose))
+        elif args.format in ("json", "jsonl"):
+            sys.stdout.write(f"{json.dumps(record)}\n")
+        else:
+            rows(args, [record], [])
+    sys.stdout.flush()
+
+
+def _told(record: Record, whole: bool) -> str:
+    role = next((role for role, type in ROLES.items() if type == record["type"]), "?")
+    stamp = local_time(record["timestamp"])
+    text = clean(str(record["text"])).strip("\n")
+    lines = text.split("\n") if text.strip() else []
+    if role == "tool" and not whole:
+        lines = _shortened(lines)
+    tools = record.get("tools")
+    for tool in tools if isinstance(tools, list) else ():
+        assert isinstance(tool, dict), "made by us"
+        lines.append(f"> {cell(tool['name'])} {cell(json.dumps(tool['input']))}"[:WIDTH])
+    shown = "".join(f"{line}\n" for line in lines)
+    return f"{bold(f'# {role}, {stamp}' if stamp else f'# {role}')}\n{shown}\n"
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    if len(lines) <= LINES:
+        return lines
+    return [*lines[:LINES], f"… and {len(lines) - LINES} more lines"]

@@ -1,0 +1,206 @@
+"""`mngr usage`: what agents have used, and what it cost."""
+
+from __future__ import annotations
+
+import time
+
+from mngr.api import Mngr
+from mngr.cli.app import targets
+from mngr.cli.app.output import one, rows, warn
+from mngr.errors import MngrError, PartialFailure, TimedOut, UsageError
+from mngr.model.durations import parse_duration
+from mngr.model.state import ALIVE
+from mngr.query import Fields, compile_filter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from mngr.api import Agent
+    from mngr.cli.app.output import Column
+    from mngr.cli.app.parser import Parser
+    from mngr.model.struct import Json
+    from mngr.ops.limits.usage import Usage
+
+DESCRIPTION = """\
+Tokens and dollars, for each agent that tells what it uses, for each value of a label, and in \
+total. All agents count unless some are named.
+
+With --wait the command returns as soon as the condition of --until holds for the total."""
+
+NOTES = """\
+Conditions are filter expressions over agents (how many), tokens, input, output, cache_read, \
+cache_write and cost.
+
+Cost is worked out from the settings `prices`, by the longest prefix of the model's name that is \
+known there: prices."claude-sonnet-5".input, .output, .cache_read and .cache_write are dollars for \
+a million tokens. An agent that used a model without a price has no cost; the total leaves that \
+model out. Either is said on standard error, and `unpriced` names the models.
+
+Hosts that cost money are not part of the total: their cost so far is said on standard error, and \
+`mngr host list` shows each. See `providers.modal.cpu_price` in docs/hosts.md.
+
+JSON holds `usage`, a list, `total`, and `hosts`, a list of those that cost money. \
+Of the formats with a row per line only the table ends \
+with the total."""
+
+NUMBERS = ("tokens", "input", "output", "cache_read", "cache_write")
+FIELDS = Fields({"agents": "int", **dict.fromkeys(NUMBERS, "int"), "cost": "double"})
+INTERVAL = 0.5
+
+
+def configure(parser: Parser) -> None:
+    parser.description, parser.notes = DESCRIPTION, NOTES
+    targets.add_targets(parser, "whose")
+    add = parser.add_argument
+    add("--by", type=_label, metavar="label:K", help="sum up by the values of a label")
+    add("--wait", action="store_true", help="wait until a condition holds; needs --until")
+    add("--until", metavar="EXPR", help="what to wait for, as in `cost > 5`")
+    add("--timeout", type=parse_duration, metavar="TIME", help="wait no longer than this: exit 124")
+    parser.exit_status = [
+        ("1", "with --wait: all have ended, and the condition does not hold"),
+        ("124", "the time was up"),
+    ]
+    parser.examples = [
+        ("what has been used so far", "mngr usage"),
+        ("by ticket", "mngr usage --by label:ticket"),
+        ("only the cost of one agent", "mngr usage foo --format '{cost}'"),
+        ("be told at 20 dollars", "mngr usage --wait --until 'cost > 20'; mngr list"),
+    ]
+    parser.see_also = ["mngr-limit", "mngr-list", "mngr-transcript"]
+
+
+def _label(text: str) -> str:
+    kind, colon, key = text.partition(":")
+    if kind != "label" or not colon or not key:
+        raise UsageError(f"expected label:KEY, not {text[:60]!r}")
+    return key
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.wait != (args.until is not None):
+        raise UsageError("--wait and --until belong together")
+    if args.timeout is not None and not args.wait:
+        raise UsageError("--timeout needs --wait")
+    api = Mngr(args.config, args.registry)
+    test = compile_filter(args.until, FIELDS, "--until") if args.wait else None
+    chosen, used = _wait(args, api, test) if test else _look(args, api)
+    return _report(args, api, chosen, used)
+
+
+def _look(args: argparse.Namespace, api: Mngr) -> tuple[list[Agent], dict[str, Usage]]:
+    args.failures = []
+    if args.target or args.stdin:
+        chosen = targets.agents(args, api)
+    else:
+        chosen = list(api.list())
+        targets.footnotes(api)
+    used = api.usage(chosen)
+    named = bool(args.target)
+    for agent in chosen if named else ():
+        if agent.id not in used:
+            warn(f"{agent.name} does not tell what it uses")
+    return [agent for agent in chosen if agent.id in used], used
+
+
+def _wait(
+    args: argparse.Namespace, api: Mngr, test: Callable[[Mapping[str, Json]], bool]
+) -> tuple[list[Agent], dict[str, Usage]]:
+    chosen, used = _look(args, api)
+    deadline = None if args.timeout is None else time.monotonic() + args.timeout
+    wanted = [agent.id for agent in chosen]
+    everybody = not args.target and not args.stdin
+    while not test(_summed(used.values())):
+        alive = [agent for agent in chosen if agent.state in ALIVE]
+        if not alive and not everybody:
+            raise MngrError(f"all have ended, and {args.until!r} does not hold")
+        if deadline is not None and time.monotonic() >= deadline:
+            raise TimedOut(f"{args.until!r} does not hold after {args.timeout:g} s")
+        time.sleep(INTERVAL)
+        chosen = [a for a in api.list() if everybody or a.id in wanted]
+        used = api.usage(chosen)
+    return [agent for agent in chosen if agent.id in used], used
+
+
+def _summed(each: Iterable[Usage]) -> dict[str, Json]:
+    from mngr.ops.limits.usage import together
+
+    listed = list(each)
+    return {"agents": len(listed), **together(listed).described(partly=True)}
+
+
+def _report(
+    args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent], used: Mapping[str, Usage]
+) -> int:
+    table = _by_label(args.by, chosen, used) if args.by else _by_agent(chosen, used)
+    total = _summed(used.values())
+    first: list[Column] = [("label", args.by.upper()), "agents"] if args.by else ["name"]
+    columns = [*first, *NUMBERS, "cost"]
+    _tell_unpriced(total)
+    if args.format == "json":
+        listed: list[Json] = [*table]
+        one(args, {"usage": listed, "total": total, "hosts": _hosts(api)}, "")
+    elif args.format == "human":
+        last: dict[str, Json] = {"name": "total", "label": "total", **total}
+        rows(args, [*table, last] if table else [], columns, empty="No usage found")
+        _tell_hosts(api)
+    else:
+        rows(args, table, columns)
+    for error in args.failures:
+        warn(str(error))
+    return PartialFailure.exit_code if args.failures else 0
+
+
+def _hosts(api: Mngr) -> list[Json]:
+    """Those that cost something, and what so far."""
+    made = [each for each in api.world.hosts() if each.ref.provider != "local"]
+    costs = [(each.ref, api.host_cost(each)) for each in made]
+    return [
+        {"name": ref.name, "provider_name": ref.provider, "cost": round(cost, 6)}
+        for ref, cost in costs
+        if cost is not None
+    ]
+
+
+def _tell_hosts(api: Mngr) -> None:
+    costs = [float(each["cost"]) for each in _hosts(api) if isinstance(each, dict)]  # type: ignore[arg-type]
+    if costs:
+        warn(f"hosts so far: ${sum(costs):.4f} for {len(costs)}; see `mngr host list`")
+
+
+def _by_agent(chosen: Sequence[Agent], used: Mapping[str, Usage]) -> list[dict[str, Json]]:
+    return [
+        {
+            "id": agent.id,
+            "name": agent.name,
+            **used[agent.id].described(),
+            "models": {name: tokens.to_json() for name, tokens in used[agent.id].models.items()},
+        }
+        for agent in chosen
+    ]
+
+
+def _by_label(
+    key: str, chosen: Sequence[Agent], used: Mapping[str, Usage]
+) -> list[dict[str, Json]]:
+    groups: dict[str, list[Usage]] = {}
+    for agent in chosen:
+        groups.setdefault(agent.record.labels.get(key, ""), []).append(used[agent.id])
+    return [{"label": value, **_summed(groups[value])} for value in sorted(groups)]
+
+
+def _tell_unpriced(total: Mapping[str, Json]) -> None:
+    unpriced = total["unpriced"]
+    assert isinstance(unpriced, list)
+    for model in unpriced:
+        warn(
+            f"no price is known for the model {model!r}; "
+            f"set prices.{_quoted(str(model))}.input and .output"
+        )
+
+
+def _quoted(model: str) -> str:
+    from mngr.settings.schema import join_key
+
+    return join_key((model,))

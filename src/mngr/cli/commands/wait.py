@@ -1,0 +1,130 @@
+"""`mngr wait`: return when agents reach a state."""
+
+from __future__ import annotations
+
+from mngr.api import Mngr, State
+from mngr.cli.app import targets
+from mngr.cli.app.output import cell, rows, warn
+from mngr.errors import NotFound, PartialFailure, UsageError, nearest
+from mngr.model.durations import parse_duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from mngr.api import Agent
+    from mngr.cli.app.parser import Parser
+
+DESCRIPTION = """\
+Wait until all agents named, or with --any the first of them, are in one of the given states. \
+Without a state: until each has ended (STOPPED, DONE, FAILED, LOST) or is WAITING for somebody; \
+agents that are FAILED or LOST then make it exit with 1.
+
+An agent that has ended in another state than those given is not waited for: it is named, and \
+makes it exit with 1.
+
+Words in capitals that are states are states; write an agent of such a name by its id."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    help = "names, ids or addresses; `-` reads them from standard input"
+    word = parser.add_argument("target", nargs="*", metavar="TARGET", help=help)
+    parser.completes(word, "agent")
+    help = f"any of {', '.join(State)}"
+    states = parser.add_argument("states", nargs="*", metavar="STATE", help=help)
+    parser.completes(states, "state")
+    targets.add_stdin(parser)
+    add = parser.add_argument
+    state = add("--state", action="append", metavar="STATE", help="a state to wait for; repeatable")
+    parser.completes(state, "state")
+    add("--any", action="store_true", help="return when one of the agents is there")
+    add("--all", action="store_true", help="when all of them are (the default)")
+    add("--timeout", type=parse_duration, metavar="TIME", help="give up after this long: exit 124")
+    parser.exit_status = [
+        ("1", "an agent is FAILED or LOST, or has ended in another state than those given"),
+        ("4", "an agent does not exist, or all of them vanished while waiting"),
+        ("124", "the time was up"),
+    ]
+    parser.examples = [
+        ("until it has ended or wants something", "mngr wait foo"),
+        ("until it is done, ten minutes at most", "mngr wait foo DONE --timeout 10m"),
+        ("for the first of several", "mngr wait --any a b c"),
+        ("for all of a project", "mngr list --project web --ids | mngr wait -"),
+    ]
+    parser.see_also = ["mngr-observe", "mngr-list"]
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.any and args.all:
+        raise UsageError("--any and --all together", "leave one out")
+    states = _split(args)
+    api = Mngr(args.config, args.registry)
+    chosen = _agents(args, api)
+    reached = api.wait(chosen, states, any_one=args.any, timeout=args.timeout)
+    vanished = [] if args.any and reached else _missing(chosen, reached)
+    for agent in vanished:
+        warn(f"{agent.name} vanished: it was destroyed")
+    _report(args, reached)
+    if chosen and not reached:
+        return NotFound.exit_code
+    if _ended_elsewhere(reached, states) if states else _failed(reached):
+        return 1
+    return PartialFailure.exit_code if vanished else 0
+
+
+def _failed(reached: Sequence[Agent]) -> bool:
+    """Name the agents that ended badly; a state that was asked for by name is no failure."""
+    bad = [agent for agent in reached if agent.state in (State.FAILED, State.LOST)]
+    if bad:
+        named = ", ".join(f"{a.name} is {a.state} ({cell(a.verdict.reason)})" for a in bad)
+        warn(named if len(reached) == 1 else f"{len(bad)} of {len(reached)} failed: {named}")
+    return bool(bad)
+
+
+def _ended_elsewhere(found: Sequence[Agent], states: Sequence[State]) -> bool:
+    """Name the agents that have ended in none of the states asked for."""
+    others = [agent for agent in found if agent.state not in states]
+    if others:
+        named = ", ".join(f"{a.name} is {a.state} ({cell(a.verdict.reason)})" for a in others)
+        warn(f"{named}; not {' or '.join(states)}")
+    return bool(others)
+
+
+def _agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
+    """All of them, or an error at once: a slip in a name or state must not wait for ever."""
+    try:
+        return targets.all_agents(args, api)
+    except NotFound as error:
+        for word in args.target:
+            near = nearest(word, tuple(map(str, State))) if word.isupper() else ""
+            if near and repr(word) in error.message:
+                raise NotFound(error.message, f"did you mean the state {near!r}?") from None
+        raise
+
+
+def _split(args: argparse.Namespace) -> list[State]:
+    """Move the words that are states from the targets to the states."""
+    words = [*args.target, *args.states]
+    named = [*args.state, *(word for word in words if word in State.__members__)]
+    args.target = [word for word in words if word not in State.__members__]
+    for name in named:
+        if name.upper() not in State.__members__:
+            near = nearest(name.upper(), tuple(map(str, State)))
+            hint = f"did you mean {near!r}?" if near else f"choose from {', '.join(State)}"
+            raise UsageError(f"--state: unknown state {name!r}", hint)
+    return [State(name.upper()) for name in named]
+
+
+def _missing(chosen: Sequence[Agent], reached: Sequence[Agent]) -> list[Agent]:
+    there = {agent.id for agent in reached}
+    return [agent for agent in chosen if agent.id not in there]
+
+
+def _report(args: argparse.Namespace, reached: Sequence[Agent]) -> None:
+    if args.format != "human":
+        rows(args, [agent.to_json() for agent in reached], [], "agents")
+        return
+    for agent in reached:
+        print(" ".join([agent.name, agent.state, cell(agent.verdict.reason)]))

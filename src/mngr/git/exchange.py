@@ -1,0 +1,290 @@
+"""git between repositories: mirrors, clones that borrow from them, fetching and pushing.
+
+With git.py, git_door.py and git_index.py the only module that builds git's argv.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import Refused
+from mngr.git.repository import GitError, Repo
+from mngr.model.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mngr.git.repository import Completed, Run
+    from mngr.git.stranger import Stranger
+
+LONG = 6 * 3600.0
+"""Seconds that moving objects may take: a large repository over a thin line."""
+
+# Nothing of the user's may fire or ask while commits travel.
+QUIET = (
+    *("-c", "core.hooksPath=/dev/null", "-c", "core.alternateRefsCommand=true"),
+    *("-c", "gc.auto=0", "-c", "maintenance.auto=false"),
+)
+OVER_EXT = ("-c", "protocol.ext.allow=always")
+# A pointer stays a pointer: git-lfs may be missing there, or would ask the mirror for the content.
+NO_LFS = (
+    *("-c", "filter.lfs.smudge=", "-c", "filter.lfs.process="),
+    *("-c", "filter.lfs.required=false"),
+)
+
+# Whatever is pushed over or pruned by hand, a borrower must not lose an object: pins alone could
+# be deleted by a `git push --mirror`, so the objects are declared precious as well. HEAD is never
+# born, for else a clone would make a local branch of it.
+MIRROR = b"""[core]
+\trepositoryformatversion = 1
+\thooksPath = /dev/null
+\tlogAllRefUpdates = false
+[extensions]
+\tpreciousObjects = true
+[gc]
+\tauto = 0
+\tpruneExpire = never
+[maintenance]
+\tauto = false
+[receive]
+\tautogc = false
+\tshallowUpdate = true
+\tdenyCurrentBranch = ignore
+[uploadpack]
+\thideRefs = refs/mngr
+\tallowAnySHA1InWant = true
+[lsrefs]
+\tunborn = ignore
+"""
+
+# Made aside and then renamed, so that a mirror is whole or not there. Leftovers of this name are
+# what `mngr gc` removes.
+INIT = r"""
+[ ! -d "$1" ] || exit 0
+umask 077
+mkdir -p "${1%/*}" || exit 1
+new=$(mktemp -d "$2/.put.XXXXXX") || exit 1
+trap 'rm -rf "$new"' EXIT
+git init -q --bare --template= --object-format="$3" "$new" || exit 1
+cat >> "$new/config" || exit 1
+echo 'ref: refs/heads/never-born' > "$new/HEAD"
+[ -d "$1" ] || mv "$new" "$1"
+"""
+
+
+class Bare(Repo):
+    """A bare repository, named outright: `safe.bareRepository=explicit` forbids finding one."""
+
+    def attempt(self, *args: str, input: bytes | None = None) -> Completed:
+        argv = ["git", *self.flags, f"--git-dir={self.path}", *args]
+        return self.run(argv, input=input, timeout=self.timeout)
+
+
+def make_mirror(run: Run, path: str, home: str, commit: str) -> None:
+    """An empty mirror in the hash that `commit` is written in; nothing where there is one."""
+    kind = "sha256" if len(commit) == 64 else "sha1"
+    script = ["sh", "-c", INIT, "mngr", path, home, kind]
+    done = run(script, input=MIRROR, timeout=60)
+    if done.code:
+        raise GitError(f"the mirror {path} could not be made: {done.complaint}")
+
+
+def has_commit(repo: Repo, commit: str) -> bool:
+    return repo.attempt("cat-file", "-e", f"{commit}^{{commit}}").code == 0
+
+
+class Way(Struct):
+    """How git on this machine reaches a repository."""
+
+    url: str
+    command: str = ""
+    """What serves it, for a shell, where git's own service does not; SERVICE is to be filled in."""
+
+    @property
+    def over_ext(self) -> bool:
+        return self.url.startswith("ext::")
+
+    def option(self, service: str) -> list[str]:
+        return [f'--{service}=sh -c "$MNGR_SERVICE"'] if self.command and not self.over_ext else []
+
+    def serving(self, run: Run, service: str) -> Run:
+        """The command rides in a variable: git shows and notes addresses, so they stay short."""
+        variable = f"MNGR_SERVICE={self.command.replace(SERVICE, service)}"
+
+        def with_service(
+            argv: Sequence[str], *, input: bytes | None = None, timeout: float
+        ) -> Completed:
+            return run(["env", variable, *argv], input=input, timeout=timeout)
+
+        return with_service if self.command else run
+
+
+SERVICE = "\0"
+"""Stands for git's service in an argv: no word can hold it, and no host's quoting touches it."""
+BY_VARIABLE = 'ext::sh -c eval% "$MNGR_SERVICE"'
+
+
+def upload(source: Repo, to: Way, refspecs: Sequence[str]) -> Completed:
+    """Push exactly these, without the user's hooks, signatures or followers."""
+    _refuse_rewritten(source, to.url)
+    words = ["-q", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"]
+    words += to.option("receive-pack")
+    ext = OVER_EXT if to.over_ext else ()
+    pusher = source.replace(timeout=LONG, run=to.serving(source.run, "receive-pack"))
+    return pusher.attempt(*QUIET, *ext, "push", *words, "--", to.url, *refspecs)
+
+
+def _refuse_rewritten(repo: Repo, url: str) -> None:
+    """An agent could have git reach another address, and with it a program, than is asked for."""
+    for line in (repo.ask("config", "--get-regexp", REWRITING) or "").splitlines():
+        key, _, prefix = line.partition(" ")
+        if url.startswith(prefix):
+            raise Refused(f"{repo.path} sends {prefix!r} elsewhere", f"see `git config {key}`")
+
+
+REWRITING = r"^url\..*\.(push)?insteadof$"
+
+
+def fetch(repo: Repo, url: str, refspecs: Sequence[str]) -> Completed:
+    """What the user named, by whatever protocol; FETCH_HEAD tells when."""
+    return repo.replace(timeout=LONG).attempt(*QUIET, *FETCH, "--", url, *refspecs)
+
+
+def fetch_theirs(repo: Stranger, way: Way, refspecs: Sequence[str]) -> Completed:
+    """From an agent into refs only: no work tree, HEAD, tag or FETCH_HEAD changes."""
+    words = [*FETCH, "--no-write-fetch-head", *way.option("upload-pack")]
+    run, kind = way.serving(repo.run, "upload-pack"), "ext" if way.over_ext else "file"
+    into = repo.replace(timeout=LONG, run=run, trusted=True, allowed=kind)
+    return into.attempt(*words, "--", way.url, *refspecs)
+
+
+FETCH = ("fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance")
+
+# What serves an agent's repository; the path that git adds is not needed.
+SERVE = r"""
+case $1 in
+  upload-pack) theirs -c safe.directory='*' upload-pack --strict "$gitdir" ;;
+  receive-pack) theirs -c safe.directory='*' receive-pack "$gitdir" ;;
+esac
+"""
+
+
+# git does not lend the objects of a shallow mirror by itself: it would copy what refs show.
+LEND = r"""
+mirror=$1 work=$2; shift 2
+git "$@" -- "$mirror" "$work" || exit 1
+[ -f "$mirror/shallow" ] || exit 0
+cp "$mirror/shallow" "$work/.git/shallow"
+printf '%s\n' "$mirror/objects" > "$work/.git/objects/info/alternates"
+"""
+
+
+def clone_borrowing(
+    run: Run, mirror: str, work_dir: str, *, settings: Sequence[tuple[str, str]]
+) -> None:
+    """A clone without files whose objects are the mirror's, and whose only remote it is."""
+    words = [*QUIET, "clone", "-q", "--shared", "--no-checkout", "--origin", "origin"]
+    for key, value in settings:
+        words += ["-c", f"{key}={value}"]
+    done = run(["sh", "-c", LEND, "mngr", mirror, work_dir, *words], timeout=LONG)
+    if done.code:
+        raise GitError(f"{mirror} could not be cloned: {done.complaint}")
+
+
+def check_out(work: Repo, commit: str, branch: str) -> None:
+    """The files of `commit`, on the branch, or on none.
+
+    Depending on `init.defaultBranch`, git has made a branch of that name in the fresh clone.
+    """
+    where = ["--no-track", "-B", branch] if branch else ["--detach"]
+    done = work.replace(timeout=LONG).attempt(*QUIET, *NO_LFS, "checkout", "-q", *where, commit)
+    if done.code:
+        raise GitError(f"{commit[:12]} could not be checked out in {work.path}: {done.complaint}")
+
+
+def settings(repo: Repo) -> list[tuple[str, str]]:
+    """What a clone must share with its source: who commits, and how lines end."""
+    names = r"^(user\.(name|email)|core\.(autocrlf|eol|safecrlf))$"
+    found: dict[str, str] = {}
+    for entry in (repo.ask("config", "-z", "--get-regexp", names) or "").split("\0"):
+        key, newline, value = entry.partition("\n")
+        if newline:
+            found[key] = value
+    return list(found.items())
+
+
+def fast_forward(work: Repo, commit: str) -> Completed:
+    """Move the branch that is checked out, and its files, forward; git refuses all else."""
+    words = ("merge", "-q", "--ff-only", "--no-autostash", "--no-verify-signatures")
+    return work.replace(timeout=LONG).attempt(*QUIET, *NO_LFS, *words, commit)
+
+
+def count(repo: Repo, commit: str, *without: str) -> int:
+    """Commits of `commit` that none of the others has."""
+    return int(repo.line("rev-list", "--count", commit, "--not", *without))
+
+
+def new_commits(repo: Repo, ref: str, known: str) -> list[str]:
+    """Commits of `ref` that `known` lacks, newest first; all of them where that is not here."""
+    done = repo.attempt("rev-list", ref, *(["--not", known] if known else []), "--")
+    if done.code and known:
+        return new_commits(repo, ref, "")
+    return done.stdout.decode().split()
+
+
+def is_ancestor(repo: Repo, old: str, new: str) -> bool:
+    return repo.attempt("merge-base", "--is-ancestor", old, new).code == 0
+
+
+def remote_head(run: Run, url: str) -> tuple[str, str]:
+    """The branch a remote repository's HEAD is on, and its commit; nothing where it is empty."""
+    words = ["git", "ls-remote", "--symref", "--", url, "HEAD"]
+    done = run(["env", "GIT_TERMINAL_PROMPT=0", *words], timeout=120)
+    if done.code:
+        raise GitError(f"git cannot read {url}: {done.complaint}")
+    branch = commit = ""
+    for line in os.fsdecode(done.stdout).splitlines():
+        what, _, name = line.partition("\t")
+        if what.startswith("ref: refs/heads/"):
+            branch = what.removeprefix("ref: refs/heads/")
+        elif name == "HEAD":
+            commit = what
+    return branch, commit
+
+
+def lay_over(work: Repo, commit: str) -> None:
+    """The files of `commit`, with HEAD and index left where they are."""
+    work.git(*QUIET, *NO_LFS, "read-tree", "--reset", "-u", commit)
+    work.git("read-tree", "HEAD")
+
+
+def gitlinks(repo: Repo, commit: str) -> dict[str, str]:
+    """Path and commit of every submodule of a commit."""
+    found = {}
+    for entry in os.fsdecode(repo.git("ls-tree", "-r", "-z", "--full-tree", commit)).split("\0"):
+        if entry.startswith("160000 commit "):
+            head, _, path = entry.partition("\t")
+            found[path] = head.split(" ")[2]
+    return found
+
+
+def own_commits(work: Repo, base: str) -> dict[str, str]:
+    """Commits of a clone that neither its base nor its mirror has: hash to one-line summary."""
+    log = work.git(
+        *("log", "--format=%H %h %s", "-n", "1000", "HEAD", "--exclude=refs/remotes/*", "--all"),
+        *("--not", *([base] if base else []), "--remotes"),
+    )
+    lines = log.decode("utf-8", "replace").splitlines()
+    return {full: text for full, _, text in (line.partition(" ") for line in lines)}
+
+
+def kept_commits(repo: Repo, commits: Mapping[str, str]) -> set[str]:
+    """Those of `commits` that a ref of this repository reaches."""
+    listed = "".join(f"{commit}\n" for commit in commits).encode()
+    checked = repo.git("cat-file", "--batch-check=%(objectname) %(objecttype)", input=listed)
+    here = [line.split()[0] for line in checked.decode().splitlines() if line.endswith(" commit")]
+    if not here:
+        return set()
+    loose = repo.git("rev-list", *here, "--not", "--glob=refs/*").decode().split()
+    return set(here) - set(loose)

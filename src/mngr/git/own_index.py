@@ -1,0 +1,190 @@
+"""git with an index of our own: a work tree taken up as it is, while nobody there notices.
+
+With git.py, git_door.py and git_transfer.py the only module that builds git's argv.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mngr.git.repository import GitError, complaint
+from mngr.git.stranger import Stranger
+from mngr.git.stranger_scripts import NESTED, NO_REPOSITORY
+from mngr.model.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mngr.git.repository import Completed
+
+# Where a work tree stands; a prefix means that a directory above is the repository.
+STANDING = r"""
+standing() {
+  [ "$top" -ef "$work" ] || printf 'inside'
+  printf '\n%s\n%s\n' "$(physical "$common")" "$gitdir/index"
+  theirs rev-parse HEAD --symbolic-full-name HEAD 2>/dev/null
+}
+"""
+
+# git would look into a submodule with the submodule's own settings. So it is told the commit of
+# each, and that there is nothing to look for.
+FUNCTIONS = (
+    STANDING
+    + NESTED
+    + r"""
+keep_links() {
+  links || return 0
+  while read -r mode oid path; do
+    path=${path#*"$tab"}
+    case $path in \"*) refuse "a submodule has a strange name: $path" ;; esac
+    if [ -h "$path" ] || [ ! -d "$path" ]; then
+      theirs update-index --force-remove -- "$path" || return 1
+      continue
+    fi
+    head=$( (enter_nested "$path" && theirs rev-parse -q --verify HEAD) < /dev/null 2>/dev/null)
+    [ -z "$head" ] || theirs update-index --cacheinfo "160000,$head,$path" || return 1
+    theirs update-index --assume-unchanged -- "$path" || return 1
+  done < "$door/links"
+}
+# cp -p: git takes an entry as old as the index itself for doubtful and looks at the file. A copy
+# with a younger time would hide a change made in that very moment.
+copy_index() {
+  index=$door/index
+  cp -p "$gitdir/index" "$index" || [ ! -e "$gitdir/index" ]
+}
+"""
+)
+
+AFRESH = rf"""
+[ "$top" -ef "$work" ] || exit {NO_REPOSITORY}
+{{
+  theirs ls-files --others --ignored --exclude-standard --directory -z && printf '\0' &&
+    {{ [ $# -eq 0 ] || theirs for-each-ref "$@"; }} && printf '\0'
+}} & listing=$!
+at=$(standing)
+copy_index || exit 1
+"""
+
+# After a failed `add`, write-tree would go on with what was there before and look like a success.
+# --missing-ok: without looking for each blob, for `add` has just written those that were missing.
+# What cannot be listed counts as holding repositories, so that somebody looks.
+TAKE = r"""
+all() { theirs ls-files --stage || echo 160000; }
+keep_links && theirs add -A || exit 1
+theirs write-tree --missing-ok > "$door/tree" & writing=$!
+all 2>/dev/null | LC_ALL=C grep -q '^160000' && linked=linked
+wait "$writing" && wait $listing && read -r tree < "$door/tree" || exit 1
+printf '%s\0%s' "$at" "$tree $linked"
+"""
+
+# For looking only: objects go where the door goes, uncompressed because nobody keeps them. What git
+# cannot hold is left out.
+DIFFERENCE = r"""
+base=$1 shape=$2; shift 2
+at=$(standing)
+objects=$door/objects failed=
+mkdir -p "$objects/info" && printf '%s\n' "$common/objects" > "$objects/info/alternates" &&
+  copy_index || exit 1
+theirs rev-parse -q --verify --end-of-options "$base^{commit}" > "$door/old" || : > "$door/old"
+read -r old < "$door/old" || old=
+if [ -n "$old" ]; then
+  keep_links || exit 1
+  theirs -c core.looseCompression=0 add -A --ignore-errors
+  case $? in 0) ;; 1) failed=failed ;; *) exit 1 ;; esac
+  theirs write-tree --missing-ok > "$door/tree" && read -r tree < "$door/tree" || exit 1
+  # Not `git diff`: its prefixes and colours are the user's, and then no patch comes out of it.
+  trees() {
+    words=$1; shift
+    theirs diff-tree -r $words --no-ext-diff --no-textconv --no-color --end-of-options \
+      "$old" "$tree" -- "$@"
+  }
+  trees '--numstat -z --no-renames' "$@" > "$door/rows" || exit 1
+else
+  trees() { :; }
+  : > "$door/rows"
+fi
+printf '%s\0%s\0%s\0%s\0' "$at" "$old" "$failed" $(wc -c < "$door/rows")
+cat "$door/rows"
+trees "$shape" "$@"
+"""
+
+
+class Taken(Struct):
+    """A work tree as git holds it."""
+
+    tree: str
+    linked: bool
+    """Whether repositories are part of it, of which git holds no more than a commit's name."""
+    standing: str = ""
+    ignored: list[str] = []
+    refs: list[str] = []
+
+
+class Compared(Struct):
+    """How a work tree differs from a commit."""
+
+    standing: str
+    old: str
+    """The commit, or nothing where there is no such."""
+    rows: bytes
+    """As `diff-tree --numstat -z` prints it."""
+    text: bytes
+    complaint: str
+    """Why something was left out."""
+
+
+def standing(work: Stranger) -> str:
+    """Prefix, common directory, index, commit and branch, on a line each."""
+    return os.fsdecode(work.visit(STANDING + "standing").stdout)
+
+
+def take(work: Stranger) -> Taken:
+    """Everything that is not ignored, as a tree."""
+    return _taken(work, "at= listing= linked=\n" + FUNCTIONS + TAKE)
+
+
+def take_afresh(work: Stranger, *for_each_ref: str) -> Taken:
+    """As `take`, beginning with the index that is there, and leaving none behind.
+
+    What is ignored, where the work tree stands and for-each-ref's answer come along. If it is
+    not the top of a work tree, all that is empty.
+    """
+    return _taken(work, "linked=\n" + FUNCTIONS + AFRESH + TAKE, *for_each_ref)
+
+
+def _taken(work: Stranger, script: str, *words: str) -> Taken:
+    done = work.visit(script, *words)
+    if done.code == NO_REPOSITORY:
+        return Taken(tree="", linked=False)
+    _check(work, done)
+    *more, standing, last = os.fsdecode(done.stdout).split("\0")
+    tree, *linked = last.split()
+    end = more.index("") if more else 0
+    return Taken(
+        tree=tree,
+        linked=bool(linked),
+        standing=standing,
+        ignored=more[:end],
+        refs=more[end + 1 :],
+    )
+
+
+def compare(work: Stranger, base: str, shape: str, paths: Sequence[str]) -> Compared:
+    """From a commit to the files as they are; nothing is written there."""
+    done = work.visit(FUNCTIONS + DIFFERENCE, base, shape, *paths)
+    if done.code == NO_REPOSITORY:
+        return Compared(standing="", old="", rows=b"", text=b"", complaint="")
+    _check(work, done)
+    standing, old, failed, size, rest = done.stdout.split(b"\0", 4)
+    said = done.stderr.decode("utf-8", "replace").splitlines()
+    causes = [line.removeprefix("error: ") for line in said if line.startswith("error: ")]
+    return Compared(
+        standing=os.fsdecode(standing), old=old.decode(), rows=rest[: int(size)],
+        text=rest[int(size) :], complaint="; ".join(causes[:1]) if failed else "",
+    )  # fmt: skip
+
+
+def _check(work: Stranger, done: Completed) -> None:
+    if done.code:
+        raise GitError(f"git add failed in {work.path}: {complaint(done)}")

@@ -1,0 +1,254 @@
+"""git: with git_door, git_index and git_transfer the only module that builds its argv.
+
+It runs where `run` does; porcelain is read with -z.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import MngrError
+from mngr.model.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    class Completed(Protocol):
+        @property
+        def code(self) -> int: ...
+
+        @property
+        def stdout(self) -> bytes: ...
+
+        @property
+        def stderr(self) -> bytes: ...
+
+        @property
+        def complaint(self) -> str: ...
+
+    class Run(Protocol):
+        def __call__(
+            self, argv: Sequence[str], *, input: bytes | None = None, timeout: float
+        ) -> Completed: ...
+
+
+TIMEOUT = 120.0
+
+# What mngr asks git for is not for the user's hooks and daemons to hear of.
+UNHEARD = (
+    *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
+    *("-c", "log.showSignature=false", "-c", "protocol.ext.allow=never"),
+    *("-c", "submodule.recurse=false"),
+)
+
+
+class GitError(MngrError):
+    """git said no."""
+
+
+class Change(Struct):
+    """One line of `git status`."""
+
+    code: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.path}"
+
+
+def complaint(done: Completed) -> str:
+    """The first error is the cause (a full disk), the last line what came of it."""
+    lines = done.stderr.decode("utf-8", "replace").splitlines()
+    causes = [line.strip() for line in lines if line.startswith("error: ")]
+    return "; ".join([*causes[:1], done.complaint]) if causes else done.complaint
+
+
+class Repo(Struct):
+    """A directory inside a repository, and the way to run git there."""
+
+    run: Run
+    path: str
+    timeout: float = TIMEOUT
+    flags: tuple[str, ...] = UNHEARD
+
+    def git(self, *args: str, input: bytes | None = None) -> bytes:
+        """stdout, or a GitError with git's own complaint."""
+        done = self.attempt(*args, input=input)
+        if done.code:
+            verb = next((word for word in args if word[0] != "-" and "=" not in word), "")
+            raise GitError(f"git {verb} failed in {self.path}: {complaint(done)}")
+        return done.stdout
+
+    def attempt(self, *args: str, input: bytes | None = None) -> Completed:
+        words = ["git", *self.flags, "-C", self.path, *args]
+        return self.run(words, input=input, timeout=self.timeout)
+
+    def where(self) -> Completed:
+        """Top level, common directory, commit and branch, as far as there are any.
+
+        It succeeds where the commit has submodules.
+        """
+        return self.attempt(
+            *("rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir"),
+            *("HEAD", "--symbolic-full-name", "HEAD", "HEAD:.gitmodules"),
+        )
+
+    def status(self, *options: str) -> Completed:
+        return self.attempt("status", "--porcelain=v1", "-z", *options)
+
+    def line(self, *args: str) -> str:
+        return os.fsdecode(self.git(*args)).removesuffix("\n")
+
+    def ask(self, *args: str) -> str | None:
+        """The answer, or None where git has none."""
+        done = self.attempt(*args)
+        return None if done.code else os.fsdecode(done.stdout).removesuffix("\n")
+
+
+class Checkout(Struct):
+    """Where a directory stands in its repository."""
+
+    top: str
+    common_dir: str
+    head: str
+    """The commit, or nothing where there is none yet."""
+    branch: str
+    """The branch's short name, or nothing when HEAD is detached."""
+    modules: bool = True
+    """Whether the commit may have submodules."""
+
+
+def checkout(repo: Repo) -> Checkout | None:
+    """None outside a work tree; one call, because every create pays for it."""
+    done = repo.where()
+    lines = os.fsdecode(done.stdout).splitlines()
+    if len(lines) < 2:
+        _raise_if_refused(repo, done)
+        return None
+    top, common = lines[:2]
+    head = branch = ""
+    for extra in lines[2:]:
+        if extra.startswith("refs/heads/"):
+            branch = extra.removeprefix("refs/heads/")
+        elif len(extra) in (40, 64):
+            head = extra
+    modules = done.code == 0
+    return Checkout(top=top, common_dir=common, head=head, branch=branch, modules=modules)
+
+
+def _raise_if_refused(repo: Repo, done: Completed) -> None:
+    """git may know the repository and refuse it, because it belongs to somebody else.
+
+    It then obeys who vouches for every directory: a question that needs no words of git's.
+    """
+    if repo.attempt("-c", "safe.directory=*", "rev-parse", "--show-toplevel").code == 0:
+        told = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        why = told[0].removeprefix("fatal: ") if told else "it does not say why"
+        raise GitError(f"git refuses {repo.path}: {why}", told[-1].strip() if told[1:] else "")
+
+
+def changes(repo: Repo, *, ignored: bool = False) -> list[Change]:
+    """What differs from HEAD, untracked files included; both names of a rename are listed."""
+    options = ["--ignored=matching"] if ignored else []
+    done = repo.status("--untracked-files=all", *options)
+    if done.code:
+        raise GitError(f"git status failed in {repo.path}: {complaint(done)}")
+    parts = iter(os.fsdecode(done.stdout).split("\0"))
+    found = []
+    for entry in parts:
+        if entry:
+            code, path = entry[:2], entry[3:]
+            found.append(Change(code=code, path=path))
+            if "R" in code or "C" in code:
+                found.append(Change(code="D " if "R" in code else "  ", path=next(parts)))
+    return [change for change in found if change.code != "  "]
+
+
+def uncommitted(repo: Repo) -> list[Change]:
+    """What differs from HEAD, without the settings files that mngr itself writes."""
+    own = tuple(f"/.mngr/{name}" for name in ("settings.toml", "settings.local.toml", ".gitignore"))
+    return [change for change in changes(repo) if not f"/{change.path}".endswith(own)]
+
+
+def branch_exists(repo: Repo, branch: str) -> bool:
+    return repo.ask("rev-parse", "--verify", "-q", f"refs/heads/{branch}") is not None
+
+
+def commit_of(repo: Repo, name: str) -> str | None:
+    return repo.ask("rev-parse", "--verify", "-q", "--end-of-options", f"{name}^{{commit}}")
+
+
+def valid_branch(repo: Repo, branch: str) -> bool:
+    """Git is asked only about names that are not plain words: every create pays for it."""
+    words = branch.replace("-", "_").split("/")
+    plain = branch.isascii() and all(map(str.isidentifier, words))
+    if plain and branch != "HEAD" and not branch.startswith("-"):
+        return True
+    return repo.attempt("check-ref-format", "--branch", branch).code == 0
+
+
+def make_branch(repo: Repo, branch: str, commit: str) -> bool:
+    """False where it cannot be made, for instance because it is there already."""
+    none = "0" * len(commit)
+    return repo.attempt("update-ref", f"refs/heads/{branch}", commit, none).code == 0
+
+
+def drop_branch(repo: Repo, branch: str, commit: str) -> None:
+    """Unless it has moved on."""
+    repo.attempt("update-ref", "-d", f"refs/heads/{branch}", commit)
+
+
+def add_worktree(repo: Repo, path: str, branch: str) -> None:
+    """Locked, so that a `git worktree prune` by anyone leaves it alone.
+
+    Without files first and `git checkout -f -b` then would take one process less, and longer. A
+    file that somebody stages there in between would be removed.
+    """
+    repo.git("worktree", "add", "-q", "--lock", path, branch)
+
+
+def worktree_of_branch(repo: Repo, branch: str) -> str | None:
+    """The worktree that has `branch` checked out."""
+    path = ""
+    for line in os.fsdecode(repo.git("worktree", "list", "--porcelain", "-z")).split("\0"):
+        if line.startswith("worktree "):
+            path = line.removeprefix("worktree ")
+        elif line == f"branch refs/heads/{branch}":
+            return path
+    return None
+
+
+def unreachable_commits(repo: Repo, commit: str, *, without: str = "") -> list[str]:
+    """One-line summaries of commits that no ref but `without` would keep.
+
+    Not `--all`: that counts the HEAD of every worktree, and so keeps whatever is checked out. Our
+    own refs go when the agent goes.
+    """
+    excluded = [f"--exclude={without}"] if without else []
+    log = repo.git(
+        *("log", "--format=%h %s", "-n", "100", commit),
+        *("--not", *excluded, "--exclude=refs/mngr/*", "--glob=refs/*"),
+    )
+    return log.decode("utf-8", "replace").splitlines()
+
+
+def delete_refs(repo: Repo, prefix: str) -> None:
+    """Every ref below a prefix; none is no error."""
+    listed = repo.attempt("for-each-ref", "--format=delete %(refname)", prefix)
+    if listed.stdout:
+        repo.attempt("update-ref", "--stdin", input=listed.stdout)
+
+
+def commit_tree(repo: Repo, tree: str, parent: str, message: str) -> str:
+    """A commit in mngr's own name, which git has behind every door."""
+    parents = ["-p", parent] if parent else []
+    made = repo.git("commit-tree", "--no-gpg-sign", tree, *parents, input=os.fsencode(message))
+    return made.decode().strip()
+
+
+def count_changes(repo: Repo) -> int | None:
+    """How many files differ from HEAD."""
+    done = repo.status("--untracked-files=all", "--no-renames")
+    return None if done.code else len(set(done.stdout.split(b"\0")) - {b""})

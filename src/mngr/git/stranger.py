@@ -1,0 +1,88 @@
+"""git on a directory that an agent can write to, with nothing of what is configured there.
+
+git is given the agent's own git directory, for HEAD and index, and in place of the common
+directory a door: a directory made for the call, with links to refs and logs and a configuration
+of ours. With git.py, git_index.py and git_transfer.py the only module that builds git's argv.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from mngr.errors import Refused
+from mngr.git.repository import Repo
+from mngr.git.stranger_scripts import DOOR, NESTED, REFUSED, VISIT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.git.repository import Completed
+
+FILTER = re.compile(r"fatal: (.*): (?:clean|smudge) filter '(.*)' failed")
+
+# The answer to what git.checkout asks. The common directory is spelled as git itself would.
+WHERE = r"""
+printf '%s\n%s\n' "$top" "$(physical "$common")"
+theirs rev-parse HEAD --symbolic-full-name HEAD HEAD:.gitmodules 2>/dev/null
+"""
+STATUS = (
+    NESTED
+    + r"""
+theirs status --porcelain=v1 -z --ignore-submodules=dirty "$@" && changed_links
+"""
+)
+
+
+class Stranger(Repo):
+    """An agent's directory, and the way to run git there as if it were not the agent's."""
+
+    home: str
+    """Where doors are made on that host."""
+    kind: str
+    """How the directory was made: a transfer, `nested` or `bare`."""
+    source: str = ""
+    """The repository of a worktree, or the work tree around a nested repository."""
+    trusted: bool = False
+    """Of the user's own: git keeps the environment, and may reach what `allowed` names."""
+    allowed: str = "none"
+    index: str = ""
+    """An index file of ours instead of the agent's."""
+    writes: bool = False
+    """Files will be written, so every filter must be one that may run."""
+
+    def attempt(self, *args: str, input: bytes | None = None) -> Completed:
+        return self.visit('theirs "$@"', *args, input=input)
+
+    def where(self) -> Completed:
+        return self.visit(WHERE)
+
+    def status(self, *options: str) -> Completed:
+        return self.visit(STATUS, *options)
+
+    def argv(self, script: str, *words: str) -> list[str]:
+        """What runs `script` behind the door; `theirs` in it is git."""
+        bare, writes = "" if self.trusted else "-i", "yes" if self.writes else ""
+        known = [self.home, self.path, self.kind, self.source]
+        given = [bare, self.allowed, self.index, writes]
+        return ["sh", "-c", DOOR + VISIT + script, "mngr", *known, *given, *words]
+
+    def visit(self, script: str, *words: str, input: bytes | None = None) -> Completed:
+        done = self.run(self.argv(script, *words), input=input, timeout=self.timeout)
+        if done.code == REFUSED:
+            raise Refused(f"git was not run in {self.path}: {done.complaint}")
+        foreign = FILTER.search(done.stderr.decode("utf-8", "replace")) if done.code else None
+        if foreign and b"external filter 'false' failed" in done.stderr:
+            raise _foreign_filter(self.path, *foreign.groups())
+        return done
+
+    def inside(self, path: str) -> Stranger:
+        """A repository in a directory of this one."""
+        return self.replace(path=os.path.join(self.path, path), kind="nested", source=self.path)
+
+
+def _foreign_filter(place: str, path: str, name: str) -> Refused:
+    return Refused(
+        f"git was not run in {place}: {path} needs the filter {name!r}, which only that "
+        "repository defines",
+        f"to trust it, define filter.{name} in your global git configuration",
+    )

@@ -1,0 +1,166 @@
+"""bubblewrap: a shell script that proves from the inside that its walls hold, then runs a command.
+
+The root is empty but for what is named here, so a directory that nobody thought of is out of reach.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mngr.model.quoting import join, quote
+from mngr.model.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+OFFLINE, OPEN, GATEWAY = "offline", "open", "gateway"
+MODES = (OFFLINE, OPEN)
+BROKEN = 97
+"""What the script exits with when a wall does not hold, or cannot be built."""
+
+SYSTEM = (
+    *("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/etc", "/opt", "/sys"),
+    *("/nix", "/gnu", "/var/lib/ca-certificates"),
+)
+WALLS = (
+    *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    # Root would otherwise keep every capability, and could take the mounts apart.
+    *("--die-with-parent", "--cap-drop", "ALL", "--dev", "/dev", "--proc", "/proc"),
+)
+
+# Places whose number tells whether they are the same inside and outside.
+PLACES = "/proc/self/ns/pid /proc/self/ns/net"
+
+# Words: a forbidden file, the home, the numbers outside, the mode; then the command. File
+# descriptor 9, where it is asked to, hears that all holds.
+INSIDE = r"""
+leaks() { printf 'mngr: the sandbox does not hold: %s\n' "$1" >&2; exit 97; }
+[ ! -e "$1" ] || leaks "$1 is in reach"
+[ ! -w /usr ] || leaks '/usr can be written'
+[ -w . ] || leaks "the work directory $PWD cannot be written"
+now=$(stat -L -c '%n %i' -- @places@ "$2" 2>/dev/null)
+case $now in *ns/pid\ *ns/net\ *) ;; *) leaks 'its namespaces cannot be seen' ;; esac
+end='
+'
+set -f; IFS=$end
+for line in $now; do
+  case $end$3$end in *"$end$line$end"*) ;; *) continue ;; esac
+  case $line in
+    *ns/net\ *) [ "$4" = open ] || leaks 'the network is in reach' ;;
+    *ns/pid\ *) leaks 'other processes are in reach' ;;
+    *) leaks "$2 is in reach" ;;
+  esac
+done
+set +f; unset IFS
+if [ "$4" = offline ]; then
+  while read -r name rest; do
+    case $name in
+      lo:* | Inter-* | face) ;;
+      *) leaks "the network device ${name%%:*} is in reach" ;;
+    esac
+  done < /proc/net/dev
+fi
+shift 4
+if [ "${SANDBOX_TOLD-}" ]; then echo holds >&9; exec 9>&-; unset SANDBOX_TOLD; fi
+[ "$1" != --prove ] || exit 0
+exec "$@"
+""".replace("@places@", PLACES)
+
+OUTSIDE = r"""
+command -v bwrap > /dev/null || {
+  echo 'mngr: the sandbox needs bubblewrap; install the package bubblewrap' >&2; exit 97
+}
+mkdir -p -m 700 @private@ || exit 97
+set -- -- sh -c @inside@ mngr @forbidden@ @home@ \
+  "$(stat -L -c '%n %i' -- @places@ @home@ 2>/dev/null)" @mode@ "$@"
+# Begun in a directory below the work directory, it stays there.
+case $PWD/ in @work_dir@/*) set -- --chdir "$PWD" "$@" ;; esac
+@resolver@@hide@exec bwrap @words@ "$@"
+""".replace("@places@", PLACES)
+
+# What root alone may read, which lies in /etc as a rule. It takes some 5 ms.
+SECRETS = r"""[ "$(id -u)" != 0 ] || find /etc ! -perm -004 -prune -print 2>/dev/null"""
+HIDE = rf"""while IFS= read -r each; do
+  if [ -d "$each" ]; then set -- --tmpfs "$each" "$@"
+  elif [ -e "$each" ]; then set -- --ro-bind /dev/null "$each" "$@"; fi
+done <<END
+$({SECRETS})
+END
+"""
+RESOLVER = r"""resolver=$(readlink -f /etc/resolv.conf) && [ -f "$resolver" ] &&
+  set -- --ro-bind "$resolver" "$resolver" "$@"
+"""
+
+
+class Sandbox(Struct):
+    """What a command may reach besides the system, which it may only read."""
+
+    mode: str
+    home: str
+    """The user's home: the same path inside, with a directory of its own behind it."""
+    private: str
+    """Where the directories behind home and /tmp are."""
+    forbidden: str
+    """A file that exists, and must not inside."""
+    masked: tuple[str, ...] = ()
+    hidden: tuple[str, ...] | None = None
+    """What SECRETS printed; None means that the script asks itself."""
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    mounts: tuple[tuple[str, str], ...] = ()
+    """A writable directory, and where it appears."""
+    work_dir: str
+
+
+def script(box: Sandbox) -> str:
+    """`sh SCRIPT PROGRAM [ARGS]` runs a program inside; `sh SCRIPT --prove` only proves."""
+    home = box.home if box.home.strip("/") else f"{box.private}/home"
+    private = [f"{box.private}/home", f"{box.private}/tmp"]
+    listed = "\n".join(box.hidden or ())
+    filled = {
+        "private": join(private),
+        "inside": quote(INSIDE),
+        "forbidden": quote(box.forbidden),
+        "home": quote(home),
+        "mode": box.mode,
+        "work_dir": quote(box.work_dir),
+        "hide": HIDE if box.hidden is None else HIDE.replace(f"$({SECRETS})", listed),
+        "resolver": RESOLVER if box.mode == OPEN else "",
+        "words": join(_words(box, home, private)),
+    }
+    text = OUTSIDE
+    for name, value in filled.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
+def _words(box: Sandbox, home: str, private: list[str]) -> list[str]:
+    """Later mounts lie over earlier ones: first the system, then masks, then what is needed."""
+    words = [*WALLS, *(["--unshare-net"] if box.mode != OPEN else [])]
+    words += ["--dir", "/var", "--tmpfs", "/var/tmp", "--tmpfs", "/run"]
+    words += [word for path in SYSTEM for word in ("--ro-bind-try", path, path)]
+    words += ["--bind", private[1], "/tmp", "--bind", private[0], home]
+    words += [word for path in box.masked for word in ("--tmpfs", path)]
+    words += [word for source, target in box.mounts for word in ("--bind", source, target)]
+    words += [word for path in box.readable for word in ("--ro-bind-try", path, path)]
+    words += [word for path in box.writable for word in ("--bind-try", path, path)]
+    words += ["--setenv", "HOME", home, "--setenv", "TMPDIR", "/tmp"]
+    return [*words, "--chdir", box.work_dir]
+
+
+def is_system(path: str) -> bool:
+    return any(is_within(path, each) for each in SYSTEM)
+
+
+def is_within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def outermost(paths: Iterable[str]) -> tuple[str, ...]:
+    """Absolute paths beyond the system, without those that another of them holds."""
+    found: list[str] = []
+    for path in sorted({os.path.normpath(each) for each in paths if os.path.isabs(each)}):
+        if not is_system(path) and not any(is_within(path, each) for each in found):
+            found.append(path)
+    return tuple(found)

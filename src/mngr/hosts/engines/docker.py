@@ -1,0 +1,114 @@
+"""Containers of a Docker engine, through the `docker` program; DOCKER_HOST chooses the engine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+
+from mngr.errors import MngrError
+from mngr.hosts.base import Capabilities
+from mngr.hosts.engines import engine as engines
+from mngr.hosts.engines import holding
+from mngr.hosts.engines.engine import TAG, Engine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.hosts.base import Completed, HostRequest, Lease
+    from mngr.hosts.ledger import HostNote
+
+BUILD = 3600.0
+"""Seconds that building an image may take."""
+
+
+class DockerProvider(Engine):
+    name = program = "docker"
+    capabilities = Capabilities(new_hosts=True, snapshots=True, restarts=True)
+    build_keys = ("image", "base", "file", "context", "cpus", "memory", "network", "volume")
+
+    def entering(self, handle: str, *, tty: bool) -> list[str]:
+        return ["docker", "exec", "-it" if tty else "-i", handle]
+
+    def make(self, note: HostNote, request: HostRequest) -> str:
+        image = self._image(request)
+        words = ["run", "-d", "--name", f"{self.prefix}{note.name}-{note.id[-8:]}"]
+        words += ["--hostname", note.name]
+        for key, value in self.tags(note).items():
+            words += ["--label", f"{key}={value}"]
+        # A host that ends itself must not be started again by the engine.
+        limited = note.lifetime or note.idle
+        words += ["--restart", "no" if limited else "unless-stopped"]
+        for key in ("cpus", "memory", "network", "volume"):
+            if request.build.get(key):
+                words += [f"--{key}", request.build[key]]
+        first, *rest = holding.words(note.id, note.lifetime, note.idle)
+        return self.tell(*words, *request.start, "--entrypoint", first, image, *rest, timeout=300)
+
+    def _image(self, request: HostRequest) -> str:
+        if request.build.get("image"):
+            return request.build["image"]
+        file = request.build.get("file")
+        if file or request.build.get("context"):
+            return self._built(file or "", request.build.get("context", "."))
+        return self._default(request.build.get("base") or self.setting("base"))
+
+    def _built(self, file: str, context: str) -> str:
+        words = ["build", "-q", *(["-f", file] if file else []), context]
+        return self.tell(*words, timeout=BUILD).splitlines()[-1]
+
+    def _default(self, base: str) -> str:
+        """Built once for each version of the packaged Dockerfile."""
+        path = os.path.join(os.path.dirname(__file__), "Dockerfile")
+        with open(path, "rb") as file:
+            content = file.read()
+        mark = hashlib.sha256(content + base.encode()).hexdigest()[:12]
+        image = f"mngr-host:{mark}"
+        if self.ask("image", "inspect", image).code == 0:
+            return image
+        words = ["build", "-q", "-t", image]
+        words += ["--build-arg", f"BASE={base}"] if base else []
+        self.tell(*words, "-", input=content, timeout=BUILD)
+        return image
+
+    def remove(self, handle: str) -> None:
+        done = self.ask("rm", "-f", "-v", handle, timeout=120)
+        if done.code and "No such container" not in done.complaint:
+            raise MngrError(f"docker: {done.complaint}")
+
+    def start(self, handle: str) -> None:
+        self.tell("start", handle, timeout=120)
+
+    def stop(self, handle: str) -> None:
+        self.tell("stop", "-t", "10", handle, timeout=120)
+
+    def snapshot(self, handle: str, name: str) -> str:
+        self.tell("commit", handle, name, timeout=BUILD)
+        return name
+
+    def complaint(self, done: Completed) -> str:
+        """Docker ends with where to read more."""
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        told = [
+            line for line in lines if line and not line.startswith(("See '", "Run '", "Usage:"))
+        ]
+        return told[-1].removeprefix("docker: ") if told else done.complaint
+
+    def leases(self) -> list[Lease]:
+        asked = [f'{{{{.Label "{TAG}{key}"}}}}' for key in engines.KEYS]
+        told = self.tell(
+            *("ps", "-a", "--no-trunc", "--filter", f"label={TAG}", "--format"),
+            "\t".join(["{{.ID}}", "{{.State}}", "{{.Status}}", *asked]),
+            timeout=engines.LOOK,
+        )
+        return [_lease(line) for line in told.splitlines()]
+
+
+def _lease(line: str) -> Lease:
+    handle, state, status, *values = line.split("\t")
+    return engines.lease(handle, values, state in ("running", "restarting"), why(status))
+
+
+def why(status: str) -> str:
+    """Docker's `Exited (71) 5 minutes ago` in words, where the code is one of ours."""
+    found = re.match(r"Exited \((\d+)\)", status)
+    return (holding.ended(int(found[1])) if found else "") or status.lower()

@@ -1,0 +1,339 @@
+"""Hosts that an engine makes on request: containers, allocations, pods.
+
+A subclass of Engine says which program to ask and what to tell it; what all of them need is here:
+the note on disk before anything is made, the tag on what is made, and the state of each host.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr.errors import MissingProgram, MngrError, NotFound, Unreachable, UsageError
+from mngr.hosts import ledger, spawn, tmux
+from mngr.hosts.base import Capabilities, HostReading, HostRef, Lease
+from mngr.hosts.ledger import HostNote
+from mngr.hosts.remote import RemoteHost
+from mngr.model.address import check_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mngr.hosts.base import Completed, HostRequest
+    from mngr.hosts.spawn import Sink
+    from mngr.settings.layers import Config
+
+# Word: the home over there, if not the usual one. Prints it, the user's id and what is missing.
+HELLO = r"""
+home=${1:-${MNGR_HOST_DIR:-$HOME/.mngr}}
+case $home in "~/"*) home=$HOME/${home#"~/"} ;; esac
+printf '%s\n%s\n' "$home" "$(id -u)"
+for each in git tar tmux; do command -v "$each" > /dev/null || printf '%s ' "$each"; done
+"""
+# Word: the socket of a tmux server that the host's first process starts.
+SERVED = r"""
+tries=0
+until [ -S "$1" ]; do
+  tries=$((tries + 1)); [ "$tries" -lt 300 ] || { echo "no tmux server started" >&2; exit 1; }
+  sleep 0.1
+done
+"""
+LOOK = 10.0
+"""Seconds that an engine may take to say what it has."""
+ENDED = (129, 137, 143)
+"""Exit codes of a command that HUP, KILL or TERM ended."""
+TAG = "mngr-host"
+KEYS = ("", "-name", "-controller", "-ends")
+"""What follows TAG in the names of the tags that every host carries."""
+
+
+class NotMade(MngrError):
+    """The engine refused to make a host: there is nothing to end."""
+
+
+class Stopped(Unreachable):
+    """The host does not run, as its engine says."""
+
+    def __init__(self, name: str, why: str, hint: str = "") -> None:
+        super().__init__(f"host {name} is stopped: {why}", hint)
+        self.why = why
+
+
+class EngineHost(RemoteHost):
+    """One host of an engine."""
+
+    def __init__(self, engine: Engine, note: HostNote) -> None:
+        self._engine, self._note = engine, note
+        self.capabilities = engine.capabilities
+        self.ref = HostRef(id=note.id, name=note.name, provider=engine.name)
+
+    @property
+    def handle(self) -> str:
+        return self._note.handle
+
+    def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
+        return self._engine.argv(self._note.handle, argv, tty=tty)
+
+    @property
+    def home(self) -> str:  # type: ignore[override]
+        return self.greeted().home
+
+    @property
+    def socket(self) -> str:  # type: ignore[override]
+        note = self.greeted()
+        return tmux.socket_path(note.home, note.user)
+
+    def greeted(self) -> HostNote:
+        """The note, with what the host said of itself when it was first asked."""
+        if not self._note.home:
+            wanted = self._engine.home(self._note)
+            done = self.run(["sh", "-c", HELLO, "mngr", wanted], timeout=60)
+            lines = os.fsdecode(done.stdout).split("\n")
+            if len(lines) != 3 or not lines[1].isdigit():
+                raise Unreachable(f"host {self.ref.name} gave a torn answer")
+            if lines[2]:
+                missing = ", ".join(lines[2].split())
+                raise MissingProgram(f"host {self.ref.name} lacks {missing}", "install it there")
+            self._introduce(self._note.replace(home=lines[0], user=int(lines[1])))
+        return self._note
+
+    def _introduce(self, note: HostNote) -> None:
+        """The host's first process is told where our tmux server is; see holding.HOLD."""
+        self._note = note
+        conf = tmux.conf(note.home, 200, 50, 10_000)
+        files = {"tmux.conf": conf, "tmux.socket": f"{self.socket}\n".encode()}
+        self.put({f"{note.home}/{name}": (text, 0o600) for name, text in files.items()})
+        if self._engine.serves:
+            self._script(SERVED, self.socket)
+        ledger.write(self._engine.controller, note)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        input: bytes | None = None,
+        timeout: float,
+        sink: Sink | None = None,
+    ) -> Completed:
+        """A host that ends may end its processes one by one, the command first."""
+        done = super().run(argv, input=input, timeout=timeout, sink=sink)
+        if done.code in ENDED and (why := self._engine.why_stopped(self._note)):
+            raise Unreachable(f"host {self.ref.name} ended while the command ran: {why}")
+        return done
+
+    def _lost(self, stderr: bytes, code: int) -> Unreachable:
+        why = self._engine.why_stopped(self._note)
+        start = f"type: mngr host start {self.ref.name}" if self.capabilities.restarts else ""
+        return Stopped(self.ref.name, why, start) if why else super()._lost(stderr, code)
+
+    def read(self, ids: Sequence[str] | None = None) -> HostReading:
+        """A host that does not run is no failure: its agents are stopped."""
+        try:
+            return super().read(ids)
+        except Stopped as stopped:
+            told, why = stopped.message, stopped.why
+        except Unreachable as error:
+            why = self._engine.why_stopped(self._note)
+            if not why:
+                raise error from None
+            told = Stopped(self.ref.name, why).message
+        if not self.capabilities.restarts:
+            ledger.ended(self._engine.controller, self._note.id, why)
+        return HostReading(host=self.ref, now=0.0, agents=(), error=told, stopped=True)
+
+
+class Engine:
+    """A provider whose hosts are made and ended by a program of its own."""
+
+    name: str
+    program: str
+    capabilities = Capabilities(new_hosts=True)
+    check: tuple[str, ...] = ("version",)
+    """What to ask the program to see whether its engine answers."""
+    build_keys: tuple[str, ...] = ()
+    """What `-b KEY=VALUE` may say."""
+    serves = False
+    """Whether the host's first process starts the tmux server; see holding.HOLD."""
+
+    def __init__(self, config: Config) -> None:
+        self.controller = config.home
+        self.prefix = str(config.get("prefix"))
+        self._settings = config.table(f"providers.{self.name}")
+
+    # what a subclass says
+
+    def entering(self, handle: str, *, tty: bool) -> list[str]:
+        """What a command for that host begins with."""
+        raise AssertionError("every Engine defines entering")
+
+    def make(self, note: HostNote, request: HostRequest) -> str:
+        """Make it, tagged with the note's id; its handle."""
+        raise AssertionError("every Engine defines make")
+
+    def remove(self, handle: str) -> None:
+        """End it; one that is gone already is no error."""
+        raise AssertionError("every Engine defines remove")
+
+    def start(self, handle: str) -> None:
+        raise UsageError(f"hosts of {self.name} cannot be started")
+
+    def stop(self, handle: str) -> None:
+        raise UsageError(f"hosts of {self.name} cannot be stopped")
+
+    def snapshot(self, handle: str, name: str) -> str:
+        raise UsageError(f"hosts of {self.name} cannot be kept as images")
+
+    def leases(self) -> list[Lease]:
+        """Everything over there that carries our tag; raises where the engine does not answer."""
+        raise AssertionError("every Engine defines leases")
+
+    def rate(self, build: Mapping[str, str]) -> float | None:
+        """Dollars per second of a host made with these arguments; None if no price is known."""
+        return None
+
+    def cost(self, note: HostNote) -> float | None:
+        """Dollars so far."""
+        rate = self.rate(note.build)
+        return None if rate is None else rate * (time.time() - note.time)
+
+    def home(self, note: HostNote) -> str:
+        """$MNGR_HOST_DIR over there, if not the usual one."""
+        return ""
+
+    # what all of them do
+
+    def argv(self, handle: str, argv: Sequence[str], *, tty: bool) -> list[str]:
+        return [*self.entering(handle, tty=tty), *argv]
+
+    def why_not(self) -> str:
+        """Why this engine cannot be used here, in one line; nothing where it can."""
+        try:
+            done = self.ask(*self.check, timeout=10)
+        except MngrError as error:
+            return error.message
+        return self.complaint(done) if done.code else ""
+
+    def hosts(self) -> list[EngineHost]:
+        return [self.host(note) for note in ledger.known(self.controller, self.name) if note.handle]
+
+    def host(self, note: HostNote) -> EngineHost:
+        return EngineHost(self, note)
+
+    def create(
+        self, request: HostRequest, step: Callable[[str], None] = lambda name: None
+    ) -> EngineHost:
+        """The note is on disk first: killed at any moment, `host audit` knows what to look for."""
+        self._check(request)
+        if why := self.why_not():  # nothing was made, so nothing is noted
+            told = why if why.startswith(f"{self.name}:") else f"{self.name}: {why}"
+            raise MngrError(told, "see `mngr provider list`")
+        note = HostNote(
+            id=f"host-{os.urandom(16).hex()}", name=request.name, provider=self.name, made=True,
+            time=time.time(), lifetime=request.lifetime, idle=request.idle, build=request.build,
+        )  # fmt: skip
+        ledger.write(self.controller, note, new=True)
+        step("host_noted")
+        try:
+            note = note.replace(handle=self.make(note, request))
+            step("host_made")
+            ledger.write(self.controller, note)
+            step("host_kept")
+            host = self.host(note)
+            host.greeted()
+            step("host_greeted")
+        except NotMade:
+            ledger.forget(self.controller, self.name, note.name)
+            raise
+        except (MngrError, OSError, KeyboardInterrupt) as error:
+            self._undo(note, error)
+            raise
+        return host
+
+    def _undo(self, note: HostNote, error: BaseException) -> None:
+        """What cannot be ended now stays noted, and does not hide why it was not made."""
+        try:
+            self.end(note)
+        except MngrError:
+            if isinstance(error, MngrError):
+                error.hint = "once it answers, `mngr host audit --end` ends what was left"
+
+    def _check(self, request: HostRequest) -> None:
+        check_name(request.name)
+        unknown = [key for key in request.build if key not in self.build_keys]
+        if unknown:
+            hint = f"{self.name} takes {', '.join(self.build_keys) or 'none'}"
+            raise UsageError(f"-b {unknown[0]}: unknown build argument", hint)
+
+    def end(self, note: HostNote) -> None:
+        """Remove it over there, also where we were never told its handle, then forget it."""
+        handle = note.handle
+        if not handle and (lease := self.lease(note)):
+            handle = lease.handle
+        if handle:
+            self.remove(handle)
+        ledger.forget(self.controller, self.name, note.name)
+
+    def destroy(self, name: str) -> None:
+        self.end(self.note(name))
+
+    def note(self, name: str) -> HostNote:
+        note = ledger.read(self.controller, self.name, name)
+        if note is None:
+            raise NotFound(f"no host {name!r} of {self.name}", "see `mngr host list`")
+        return note
+
+    def lease(self, note: HostNote) -> Lease | None:
+        return next((each for each in self.leases() if each.host_id == note.id), None)
+
+    def why_stopped(self, note: HostNote) -> str:
+        """Why a host does not run; nothing where it does, or where the engine cannot be asked."""
+        try:
+            lease = self.lease(note)
+        except MngrError:
+            return ""
+        if lease is None:
+            return ledger.ended(self.controller, note.id) or f"it is gone from {self.name}"
+        if lease.running and not lease.ending:
+            return ""
+        return lease.reason or "not running"
+
+    def tags(self, note: HostNote) -> dict[str, str]:
+        ends = str(round(note.time + note.lifetime)) if note.lifetime else "0"
+        values = (note.id, note.name, ledger.controller(self.controller), ends)
+        return {f"{TAG}{key}": value for key, value in zip(KEYS, values, strict=True)}
+
+    def setting(self, key: str, default: str = "") -> str:
+        return str(self._settings.get(key) or default)
+
+    def patience(self, usual: float) -> float:
+        """Seconds that a host may take to start."""
+        try:
+            return float(self.setting("patience") or usual)
+        except ValueError:
+            raise UsageError(f"providers.{self.name}.patience takes a number of seconds") from None
+
+    def ask(self, *words: str, input: bytes | None = None, timeout: float = 60) -> Completed:
+        return spawn.run([self.program, *words], input=input, timeout=timeout)
+
+    def tell(self, *words: str, input: bytes | None = None, timeout: float = 60) -> str:
+        """What the engine answers, or its complaint as an error."""
+        return self.told(self.ask(*words, input=input, timeout=timeout))
+
+    def told(self, done: Completed) -> str:
+        if done.code:
+            raise MngrError(f"{self.name}: {self.complaint(done)}")
+        return os.fsdecode(done.stdout).strip()
+
+    def complaint(self, done: Completed) -> str:
+        """Why the engine did not do it, in one line."""
+        return done.complaint
+
+
+def lease(handle: str, values: Sequence[str], running: bool, reason: str) -> Lease:
+    """What an engine says of a host, with the values of the tags that it carries."""
+    host_id, name, controller, ends = values
+    return Lease(
+        handle=handle, host_id=host_id, name=name, controller=controller, running=running,
+        reason=reason, ends=float(ends) if running and ends.isdigit() and int(ends) else None,
+    )  # fmt: skip

@@ -1,0 +1,259 @@
+"""Pods of a Kubernetes cluster, through `kubectl` and its own contexts.
+
+A handle is `POD/NAMESPACE/CONTEXT`. Both are written down when the host is made: kubectl's current
+context may be another one tomorrow. An empty part means what kubectl takes by default.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+
+from mngr.errors import MngrError, TimedOut, UsageError
+from mngr.hosts import ledger, spawn
+from mngr.hosts.base import Capabilities
+from mngr.hosts.engines import engine, holding, pods
+from mngr.hosts.engines.engine import TAG, Engine, NotMade
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from mngr.hosts.base import Completed, HostRequest, Lease
+    from mngr.hosts.engines.engine import EngineHost
+    from mngr.hosts.ledger import HostNote
+    from mngr.model.struct import Json
+
+    Scope: TypeAlias = tuple[str, str]
+    """Namespace and context."""
+
+READY = 600.0
+"""Seconds a pod may take to be ready, unless the settings say otherwise: images are fetched."""
+GRACE = 10
+"""Seconds that the first process gets to end the others."""
+ENDING = 90
+"""Seconds a node may take to end what runs in a pod."""
+LOOK = f"--request-timeout={engine.LOOK - 2:g}s"
+"""kubectl gives up by itself, should nobody be left to end it."""
+PREFIXES = r'^(error: |Error from server \(\w+\): |error when creating "STDIN": )+'
+QUANTITY = r"\d+(\.\d+)?([numkMGTPE]|[KMGTPE]i)?"
+# Nothing was made. Of other errors, such as Timeout or InternalError, nobody knows.
+REFUSED = ("Forbidden", "Unauthorized", "NotFound", "BadRequest", "Invalid", "MethodNotAllowed")
+
+
+class KubernetesProvider(Engine):
+    name = "kubernetes"
+    program = "kubectl"
+    check = ("version", LOOK)
+    capabilities = Capabilities(new_hosts=True)
+    build_keys = (
+        *("context", "namespace", "image", "cpus", "memory", "gpu"),
+        *("node-selector", "service-account"),
+    )
+
+    def entering(self, handle: str, *, tty: bool) -> list[str]:
+        pod, scope = _parts(handle)
+        return ["kubectl", *_words(scope), "exec", "-it" if tty else "-i", pod, "-c", "host", "--"]
+
+    def create(
+        self, request: HostRequest, step: Callable[[str], None] = lambda name: None
+    ) -> EngineHost:
+        """Where it will be is part of the note, wherever kubectl goes by default later."""
+        self._check(request)
+        self._image(request.build)
+        _check_values(request.build)
+        namespace, context = self._current(*self._scope(request.build))
+        build = {**request.build, "namespace": namespace, "context": context}
+        return super().create(request.replace(build={k: v for k, v in build.items() if v}), step)
+
+    def _scope(self, build: dict[str, str]) -> Scope:
+        namespace, context = (build.get(k) or self.setting(k) for k in ("namespace", "context"))
+        return namespace, context
+
+    def _current(self, namespace: str, context: str) -> Scope:
+        """The scope that kubectl takes where none is given; inside a cluster there is none."""
+        words = ("config", "view", "--minify", "-o", "json")
+        done = self.ask(*_words(("", context)), *words)
+        if done.code:
+            if context:
+                hint = "see `kubectl config get-contexts`"
+                raise UsageError(f"kubectl has no context {context!r}", hint)
+            return namespace, context
+        told = json.loads(done.stdout)
+        usual = told["contexts"][0]["context"].get("namespace") or "default"
+        return namespace or usual, context or told["current-context"]
+
+    def make(self, note: HostNote, request: HostRequest) -> str:
+        pod = f"{_plain(self.prefix + note.name)}-{note.id[-8:]}"
+        scope = self._scope(note.build)
+        manifest = json.dumps(self.manifest(pod, note, request)).encode()
+        words = ("create", "--validate=false", "-f", "-")
+        done = self.ask(*_words(scope), *words, input=manifest)
+        if done.code and _refused(done):
+            raise NotMade(f"kubernetes: {self.complaint(done)}")
+        self.told(done)
+        self._wait(pod, scope, pods.Watch(request.waiting))
+        return "/".join((pod, *scope))
+
+    def _wait(self, pod: str, scope: Scope, watch: pods.Watch) -> None:
+        patience = self.patience(READY)
+        try:
+            told = self._watch(pod, scope, patience, watch, watch.decided)
+        except TimedOut:
+            why = watch.pod.reason if watch.pod else "the cluster did not answer"
+            raise MngrError(
+                f"kubernetes: pod {pod} did not start within {patience:g} s ({why})",
+                "raise providers.kubernetes.patience, or ask for less",
+            ) from None
+        if told:
+            raise MngrError(f"kubernetes: lost sight of pod {pod}: {told}")
+        if watch.pod and not watch.pod.ready:
+            raise MngrError(f"kubernetes: pod {pod} does not start: {watch.pod.reason}")
+
+    def _watch(
+        self, pod: str, scope: Scope, seconds: float, watch: pods.Watch, done: Callable[[], bool]
+    ) -> str:
+        """Look at a pod until `done`; kubectl's complaint where it cannot any more."""
+        asked = [self.program, *_words(scope), "get", "pod", pod, *pods.WATCHING]
+        deadline = time.monotonic() + seconds
+        while not done():
+            left = max(0.1, deadline - time.monotonic())
+            told = spawn.run(asked, timeout=left, sink=watch, until=done)
+            if told.code and not done():
+                return self.complaint(told.replace(stderr=watch.errors))
+            time.sleep(0 if done() else 0.5)  # a server ends every watch after some minutes
+        return ""
+
+    def manifest(self, pod: str, note: HostNote, request: HostRequest) -> dict[str, Json]:
+        """No credentials of the cluster inside, unless a service account is asked for."""
+        build = request.build
+        account = build.get("service-account")
+        spec: dict[str, Json] = {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": bool(account),
+            "enableServiceLinks": False,
+            "terminationGracePeriodSeconds": GRACE,
+            "hostname": _plain(note.name),
+            "containers": [self._container(note, build)],
+        }
+        if account:
+            spec["serviceAccountName"] = account
+        if build.get("node-selector"):
+            key, _, value = build["node-selector"].partition("=")
+            spec["nodeSelector"] = {key: value}
+        if request.lifetime:  # the cluster's own limit, should the first process fail to end
+            spec["activeDeadlineSeconds"] = round(request.lifetime) + 60
+        metadata = self._tagged(pod, note)
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+    def _container(self, note: HostNote, build: dict[str, str]) -> dict[str, Json]:
+        asked = {"cpu": build.get("cpus"), "memory": build.get("memory")}
+        asked |= {"nvidia.com/gpu": build.get("gpu")}
+        limits: dict[str, Json] = {key: value for key, value in asked.items() if value}
+        return {
+            "name": "host",
+            "image": self._image(build),
+            "imagePullPolicy": "IfNotPresent",
+            "command": [*holding.words(note.id, note.lifetime, note.idle)],
+            "resources": {"limits": limits, "requests": limits},
+        }
+
+    def _tagged(self, pod: str, note: HostNote) -> dict[str, Json]:
+        """A name may end as no label may."""
+        labels = self.tags(note)
+        annotations = {key: labels.pop(key) for key in (f"{TAG}-name",)}
+        return {"name": pod, "labels": {**labels}, "annotations": {**annotations}}
+
+    def _image(self, build: dict[str, str]) -> str:
+        image = build.get("image") or self.setting("image")
+        if not image:
+            hint = "use -b image=NAME or providers.kubernetes.image; it needs sh, git, tar and tmux"
+            raise UsageError("kubernetes has no default image", hint)
+        return image
+
+    def end(self, note: HostNote) -> None:
+        scope = self._scope(note.build)
+        self._delete(scope, "-l", f"{TAG}={note.id}")
+        if note.handle:  # one that never came up holds nothing to wait for
+            self._ended(note.handle)
+        ledger.forget(self.controller, self.name, note.name)
+
+    def remove(self, handle: str) -> None:
+        pod, scope = _parts(handle)
+        self._delete(scope, pod)
+        self._ended(handle)
+
+    def _delete(self, scope: Scope, *which: str) -> None:
+        self.tell(*_words(scope), "delete", "pod", *which, "--ignore-not-found", "--wait=false")
+
+    def _ended(self, handle: str) -> None:
+        """Wait until nothing runs there any more; its node may keep the pod itself for longer."""
+        pod, scope = _parts(handle)
+        watch = pods.Watch()
+        try:
+            told = self._watch(pod, scope, ENDING, watch, watch.ended)
+        except TimedOut:
+            hint = f"its node may be down; see `kubectl describe pod {pod}`"
+            raise MngrError(f"kubernetes: pod {pod} still runs after {ENDING} s", hint) from None
+        if told and "not found" not in told:
+            raise MngrError(f"kubernetes: lost sight of pod {pod}: {told}")
+
+    def lease(self, note: HostNote) -> Lease | None:
+        return next(iter(self._look(self._scope(note.build), f"{TAG}={note.id}")), None)
+
+    def leases(self) -> list[Lease]:
+        """In the scope that is usual now, and wherever else pods were made."""
+        notes = ledger.known(self.controller, self.name)
+        scopes = [self._current(*self._scope({})), *(self._scope(note.build) for note in notes)]
+        return [each for scope in dict.fromkeys(scopes) for each in self._look(scope, TAG)]
+
+    def _look(self, scope: Scope, label: str) -> list[Lease]:
+        words = ("get", "pods", "-l", label, "-o", "json", LOOK)
+        told = self.tell(*_words(scope), *words, timeout=engine.LOOK)
+        return [_lease(pods.parse(each), scope) for each in json.loads(told)["items"]]
+
+    def complaint(self, done: Completed) -> str:
+        """Without the lines of its own log, on one line."""
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        told = [line.strip() for line in lines if line and not re.match(r"[EWIF]\d{4} ", line)]
+        return re.sub(PREFIXES, "", " ".join(told)) or done.complaint
+
+
+def _check_values(build: dict[str, str]) -> None:
+    """The cluster's own words for these are hard to read."""
+    for key in ("cpus", "memory", "gpu"):
+        if key in build and not re.fullmatch(QUANTITY, build[key]):
+            hint = "use a number such as 2, 500m or 4Gi"
+            raise UsageError(f"-b {key}={build[key]} is not a quantity", hint)
+    if "=" not in build.get("node-selector", "="):
+        raise UsageError("-b node-selector takes KEY=VALUE", "such as node-selector=disk=ssd")
+
+
+def _refused(done: Completed) -> bool:
+    """Whether the cluster itself said no."""
+    told = done.stderr.decode("utf-8", "replace")
+    found = re.search(r"Error from server \((\w+)\)", told)
+    return found[1] in REFUSED if found else " is invalid: " in told
+
+
+def _parts(handle: str) -> tuple[str, Scope]:
+    """A context may hold slashes itself."""
+    pod, namespace, context = handle.split("/", 2)
+    return pod, (namespace, context)
+
+
+def _words(scope: Scope) -> list[str]:
+    options = zip(("--namespace", "--context"), scope, strict=True)
+    return [f"{option}={value}" for option, value in options if value]
+
+
+def _plain(name: str) -> str:
+    """What DNS takes: lower case, and no underscore or hyphen at the end."""
+    return name.lower().replace("_", "-")[:50].strip("-")
+
+
+def _lease(pod: pods.Pod, scope: Scope) -> Lease:
+    values = [pod.tags.get(f"{TAG}{key}", "") for key in engine.KEYS]
+    return engine.lease("/".join((pod.name, *scope)), values, pod.running, pod.reason)

@@ -1,0 +1,148 @@
+"""Allocations of a Slurm cluster: one is one host, held by a batch job.
+
+The job itself starts the tmux server: with proctrack/cgroup, a server that an srun step started
+would die with that step. It ends with the allocation, and only then.
+"""
+
+from __future__ import annotations
+
+import time
+
+from mngr.errors import MngrError
+from mngr.hosts import spawn
+from mngr.hosts.base import Capabilities
+from mngr.hosts.engines import engine, holding
+from mngr.hosts.engines.engine import TAG, Engine
+from mngr.model.quoting import join
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.hosts.base import HostRequest, Lease
+    from mngr.hosts.ledger import HostNote
+
+PENDING = 600.0
+"""Seconds to wait for the allocation to begin, unless the settings say otherwise."""
+
+OPTIONS = {
+    "partition": "--partition",
+    "time": "--time",
+    "cpus": "--cpus-per-task",
+    "memory": "--mem",
+    "gres": "--gres",
+    "account": "--account",
+    "qos": "--qos",
+    "constraint": "--constraint",
+    "nodelist": "--nodelist",
+}
+
+# With -u, output is a terminal over there, to which tar writes no archive and others write colours.
+PIPED = r"""
+exec 4>&1
+code=$({ { "$@" 3>&- 4>&-; echo $? >&3; } | cat >&4 3>&-; } 3>&1)
+exit "$code"
+"""
+
+# Slurm would hand over the whole environment, with every token in it.
+# The current directory need not exist over there.
+COMMON = ("--export=HOME,USER,LOGNAME,SHELL,PATH,LANG,TZ", "--chdir=/")
+FIELDS = "jobid:|,state:|,reason:|,timeleft:|,exit_code:|,comment:|"
+LIVE = ("RUNNING", "PENDING", "CONFIGURING", "SUSPENDED", "COMPLETING")
+
+
+class SlurmProvider(Engine):
+    name = "slurm"
+    program = "scontrol"
+    check = ("ping",)
+    capabilities = Capabilities(new_hosts=True)
+    build_keys = tuple(OPTIONS)
+    serves = True
+
+    def entering(self, handle: str, *, tty: bool) -> list[str]:
+        # -u: without it, Slurm holds back a line that has no end yet, and git waits for ever.
+        step = ["srun", f"--jobid={handle}", "--overlap", "-n1", "-N1", "--quiet", *COMMON]
+        return [*step, *(["--pty"] if tty else ["-u", "sh", "-c", PIPED, "mngr"])]
+
+    def home(self, note: HostNote) -> str:
+        """One of its own: allocations usually share the user's home directory."""
+        return f"{self.setting('home', '~/.mngr/slurm').rstrip('/')}/{note.name}-{note.id[-8:]}"
+
+    def make(self, note: HostNote, request: HostRequest) -> str:
+        tag = ":".join([TAG, *self.tags(note).values()])
+        words = ["sbatch", "--parsable", "--no-requeue", f"--job-name={self.prefix}{note.name}"]
+        words += [f"--comment={tag}", "--output=/dev/null", "--nodes=1", *COMMON]
+        words += [f"{OPTIONS[key]}={value}" for key, value in request.build.items()]
+        if request.lifetime and "time" not in request.build:
+            words.append(f"--time={max(1, -int(-request.lifetime // 60))}")
+        hold = holding.words(note.id, note.lifetime, note.idle, self.home(note), "serve")
+        script = f"#!/bin/sh\nexec {join(hold)}\n"
+        handle = self._run(*words, *request.start, input=script.encode()).partition(";")[0]
+        self._wait(handle)
+        return handle
+
+    def _wait(self, handle: str) -> None:
+        patience = self.patience(PENDING)
+        deadline, nap = time.monotonic() + patience, 0.1
+        while True:
+            state, reason = self._state(handle)
+            if state == "RUNNING":
+                return
+            if state not in LIVE:
+                raise MngrError(f"slurm: job {handle} is {state.lower() or 'gone'} ({reason})")
+            if time.monotonic() > deadline:
+                raise MngrError(
+                    f"slurm: job {handle} did not start within {patience:g} s ({reason})",
+                    "raise providers.slurm.patience, or ask for less",
+                )
+            time.sleep(nap)
+            nap = min(nap * 1.5, 2.0)
+
+    def _state(self, handle: str) -> tuple[str, str]:
+        told = self._run("squeue", "-h", "-j", handle, "-t", "all", "-o", "%T|%r")
+        state, _, reason = told.partition("|")
+        return state, reason
+
+    def _run(self, program: str, *words: str, input: bytes | None = None) -> str:
+        """Slurm is many programs."""
+        timeout = engine.LOOK if program == "squeue" else 60.0
+        return self.told(spawn.run([program, *words], input=input, timeout=timeout))
+
+    def remove(self, handle: str) -> None:
+        """Returns once it has ended: scancel only asks."""
+        done = spawn.run(["scancel", handle], timeout=60)
+        if done.code and "Invalid job id" not in done.complaint:
+            raise MngrError(f"slurm: {done.complaint}")
+        deadline = time.monotonic() + 120
+        while any(each.handle == handle and each.running for each in self.leases()):
+            if time.monotonic() > deadline:
+                raise MngrError(f"slurm: job {handle} does not end", f"see `squeue -j {handle}`")
+            time.sleep(0.2)
+
+    def leases(self) -> list[Lease]:
+        told = self._run("squeue", "-h", "--me", "-t", "all", "-O", FIELDS)
+        found = (_lease(line) for line in told.splitlines())
+        return [each for each in found if each]
+
+
+def _lease(line: str) -> Lease | None:
+    handle, state, reason, left, code, comment = (word.strip() for word in line.split("|")[:6])
+    tag, *values = comment.split(":")
+    if tag != TAG or len(values) != len(engine.KEYS):
+        return None
+    # A batch script's exit code comes as a wait status in some versions.
+    ended = holding.ended(int(code) % 256 or int(code) // 256) if code.isdigit() else ""
+    why = ended or f"its allocation is {state.lower()} ({reason})"
+    found = engine.lease(handle, values, state in LIVE, why)
+    ends = time.time() + seconds(left) if found.running and seconds(left) else None
+    return found.replace(ends=ends, ending=state == "COMPLETING")
+
+
+def seconds(text: str) -> float:
+    """Slurm's `[D-][[H:]M:]S`; 0 for UNLIMITED, INVALID and the like."""
+    days, _, clock = text.rpartition("-")
+    parts = clock.split(":")
+    if not all(part.isdigit() for part in parts) or (days and not days.isdigit()):
+        return 0.0
+    total = 0
+    for part in parts:
+        total = total * 60 + int(part)
+    return float(total + int(days or 0) * 86400)

@@ -1,0 +1,260 @@
+"""What tmux needs done on the agent's own host, in POSIX sh: there may be no Python there."""
+
+from __future__ import annotations
+
+import zlib
+
+from mngr.hosts import agent_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NOT_INSTALLED, GONE = 69, 75
+"""What LAUNCH exits with when there is no tmux, and when the agent was destroyed meanwhile."""
+
+# With direct=exec, in a subshell, a process less.
+CLEAN = r"""
+direct=
+clean() {
+  $direct env -i HOME="${HOME:-/}" PATH="$PATH" SHELL="${SHELL:-/bin/sh}" LANG="${LANG:-C.UTF-8}" \
+    ${USER+"USER=$USER"} ${LOGNAME+"LOGNAME=$LOGNAME"} ${TZ+"TZ=$TZ"} \
+    ${TMPDIR+"TMPDIR=$TMPDIR"} "$@"
+}
+"""
+
+FUNCTIONS = r"""
+process_start() {
+  if [ -r "/proc/$1/stat" ]; then
+    IFS= read -r stat_line < "/proc/$1/stat" || return 1
+    set -- ${stat_line##*) }
+    echo "${20}"
+  elif [ ! -d /proc/self ]; then
+    LC_ALL=C ps -o lstart= -p "$1"
+  fi
+}
+in_socket_dir() {
+  socket_dir=${socket%/*}
+  [ -d "$socket_dir" ] || mkdir -m 700 "$socket_dir" 2>/dev/null || [ -d "$socket_dir" ] || {
+    echo "cannot make $socket_dir for the tmux socket" >&2; return 1; }
+  [ -O "$socket_dir" ] && [ ! -h "$socket_dir" ] || {
+    echo "$socket_dir belongs to somebody else" >&2; return 1; }
+}
+# If a temp cleaner took the socket, the server lives on and can make it anew.
+restore_socket() {
+  [ -S "$socket" ] && return 0
+  [ -f "$home/tmux.json" ] && IFS= read -r server < "$home/tmux.json" || return 1
+  pid=${server#*\"pid\":}; pid=${pid%%[!0-9]*}
+  start=${server#*\"start\":\"}; start=${start%%\"*}
+  [ -n "$pid" ] && [ -n "$start" ] && [ "$(process_start "$pid")" = "$start" ] || return 1
+  in_socket_dir && kill -USR1 "$pid" || return 1
+  tries=0
+  until [ -S "$socket" ]; do
+    tries=$((tries + 1)); [ "$tries" -lt 100 ] || return 1
+    sleep 0.02
+  done
+}
+"""
+
+# A soft limit on resident memory is inherited by every descendant and means nothing to Linux. So a
+# number of the agent's own there is a mark that survives a new session, a cleared environment,
+# closed files and a second fork. Without /proc it could not be read.
+MARK = """[ ! -r /proc/self/limits ] || ulimit -S -m {mark} 2>/dev/null
+"""
+# For what an agent starts and what is not its own: our scripts, and the tmux server.
+UNMARK = """
+ulimit -S -m unlimited 2>/dev/null || ulimit -S -m "$(ulimit -H -m)" 2>/dev/null || :
+"""
+
+
+def mark(agent_id: str) -> int:
+    """In KiB, as `ulimit` has it; beyond what any machine has."""
+    data = agent_id.encode()
+    return (1 << 49) + ((zlib.crc32(data[::-1]) & 0xFFFF) << 32) + zlib.crc32(data)
+
+
+def patterns(ids: Sequence[str]) -> str:
+    """What the environment or the limits of an agent's process hold, one per line."""
+    marks = (f"MNGR_AGENT_ID={each}\n{mark(each) * 1024} " for each in ids)
+    return "\n".join(marks)
+
+
+# Looking at every process costs some 20 ms with a thousand of them, so it is done once to find the
+# agent's and once more, by their marks only, to see that none was started meanwhile; in between
+# only those found are watched.
+PROCESSES = (
+    UNMARK
+    + r"""
+agent_pids() {
+  if [ -d /proc/self ]; then
+    [ -z "$1" ] || awk -v leaders=" $1 " 'BEGIN {
+      for (each = 1; each < ARGC; each++) {
+        if ((getline line < ARGV[each]) > 0) {
+          pid = line + 0; sub(/^.*\) /, "", line); split(line, field, " ")
+          if (index(leaders, " " field[4] " ")) print pid
+        }
+        close(ARGV[each])
+      }
+    }' /proc/[0-9]*/stat
+    grep -lsF -- "$patterns" /proc/[0-9]*/environ /proc/[0-9]*/limits
+  else
+    ps -A -o pid=,ppid=,tty= | awk -v ttys=" $ttys " '
+      { parent[$1] = $2; mine[$1] = index(ttys, " " $3 " ") || index(ttys, " /dev/" $3 " ") }
+      END {
+        do {
+          more = 0
+          for (pid in parent)
+            if (!mine[pid] && mine[parent[pid]]) more = mine[pid] = 1
+        } while (more)
+        for (pid in parent) if (mine[pid]) print pid
+      }'
+  fi
+}
+lives() {
+  kill -0 "$1" 2>/dev/null || return 1
+  [ -d /proc/self ] || return 0
+  { IFS= read -r stat_line < "/proc/$1/stat"; } 2>/dev/null || return 1
+  case ${stat_line##*) } in Z*) return 1 ;; esac
+}
+# Whoever asked may run inside the agent itself: spare this shell and its parent.
+find_others() {
+  found=
+  for each in $(agent_pids "$1"); do
+    each=${each#/proc/}; each=${each%%/*}
+    case " $$ $PPID $spared$found " in *" $each "*) continue ;; esac
+    ! lives "$each" || found="$found $each"
+  done
+}
+still_there() {
+  living=
+  for each in $found; do ! lives "$each" || living="$living $each"; done
+  found=$living
+  [ -n "$found" ]
+}
+# Signal what is there, and wait; false when something is left, also something new.
+signal_and_wait() {
+  find_others "$leaders"
+  [ -n "$found" ] || return 0
+  kill "-$1" $found 2>/dev/null
+  # Most end within some milliseconds: the first nap is short.
+  naps=0 nap=0.003
+  while still_there; do
+    [ "$naps" -lt $(($2 * 80)) ] || return 1
+    naps=$((naps + 1)); sleep "$nap"; nap=0.01
+  done
+  find_others ""
+  [ -z "$found" ]
+}
+# TERM; then HUP, which interactive shells heed; then KILL, the reporting launchers last.
+end_processes() {
+  signal_and_wait TERM 1 && return 0
+  spared=$leaders
+  signal_and_wait HUP "$1" || signal_and_wait KILL 2
+  spared=
+  signal_and_wait TERM 1 || signal_and_wait KILL 2
+}
+"""
+)
+
+RESTORE = "home=$1 socket=$2\n" + FUNCTIONS + "restore_socket\n"
+
+# tmux 3.3a loses about one SIGCHLD in fifty of programs that end at once: their panes are dead, but
+# have no exit status until the server looks at its children again, which this makes it do.
+COLLECT = 'kill -CHLD "$(tmux -u -S "$socket" display-message -p "#{pid}")" 2>/dev/null'
+
+# Save the screens, end every process of these agents, then their sessions. Words: each id, and the
+# event that says so where there is one. The screens go where no agent can have put a pipe. tmux
+# reads its commands from a pipe: as words, those for a hundred agents would be too long for it.
+STOP = (
+    "home=$1 socket=$2 grace=$3 patterns=$4; shift 4; ids= spared= leaders= ttys= sessions=\n"
+    + PROCESSES
+    + agent_files.FUNCTIONS
+    + r"""
+told() { tmux -u -S "$socket" source-file - 2>/dev/null; }
+look() {
+  echo "list-panes -a -F '#{pane_pid} #{pane_tty} #{session_name}'"
+  for id in $ids; do
+    screen=.screen.$id.$$
+    echo "capture-pane -e -J -S - -b $screen -t =$id:agent" \
+      "; save-buffer -b $screen $screen ; delete-buffer -b $screen"
+  done
+}
+leave() { for id in $sessions; do echo "kill-session -t =$id"; done; }
+cd "$home" || exit 1
+for word in "$@"; do case $word in agent-*) ids="$ids $word" ;; esac; done
+# Not by a here-document, which some shells keep on a disk that may be full.
+panes=$(look | told)
+IFS='
+'
+set -f
+for line in $panes; do
+  pid=${line%% *} line=${line#* } session=${line#* }
+  case "$ids " in *" $session "*)
+    leaders="$leaders $pid" ttys="$ttys ${line%% *}"
+    case "$sessions " in *" $session "*) ;; *) sessions="$sessions $session" ;; esac ;;
+  esac
+done
+set +f
+unset IFS
+for id in $sessions; do
+  screen=.screen.$id.$$
+  [ -s "$screen" ] || { rm -f "$screen"; continue; }
+  [ ! -d "agents/$id/screen.txt" ] && mv -f "$screen" "agents/$id/screen.txt" || rm -f "$screen"
+done 2>/dev/null
+end_processes "$grace"; ended=$?
+[ -z "$sessions" ] || leave | told
+[ "$ended" -eq 0 ] || exit "$ended"
+for word in "$@"; do
+  case $word in agent-*) id=$word ;; ?*) note "agents/$id/events.jsonl" "$word" ;; esac
+done
+exit 0
+"""
+)
+
+# The server keeps the environment and limits of whoever started it, so it gets next to none. An
+# agent that is created has no processes yet, so there are no patterns.
+LAUNCH = (
+    r"""
+home=$1 socket=$2 id=$3 grace=$4 patterns=$5; shift 5
+dir=$home/agents/$id spared= leaders= ttys=
+# Destroyed since its launch was recorded: what is here was put here for this launch.
+for record in "$dir"/agent.[0-9]*.json; do
+  [ -e "$record" ] || { rm -rf "$dir"; exit 75; }
+  break
+done
+"""
+    + PROCESSES
+    + CLEAN
+    + FUNCTIONS
+    + agent_files.FUNCTIONS
+    + r"""
+ours() { clean TERM=xterm-256color tmux -u -S "$socket" -f "$home/tmux.conf" "$@"; }
+command -v tmux > /dev/null || exit 69
+in_socket_dir || exit 1
+[ -S "$socket" ] || restore_socket || :
+# A lost agent's program may have outlived its terminal: never run two of them.
+if [ -n "$patterns" ]; then
+  ours kill-session -t "=$id" 2>/dev/null
+  end_processes "$grace" || { echo "some processes of its last launch did not end" >&2; exit 1; }
+fi
+plain "$dir/env" || { echo "$dir/env is not a regular file" >&2; exit 1; }
+for file in "$dir/started" "$dir/exit"; do
+  if [ -e "$file" ] || [ -h "$file" ]; then rm -rf "$dir/started" "$dir/exit" || exit 1; fi
+done
+pid=$(direct=exec; ours "$@") || exit 1
+server=
+[ -f "$home/tmux.json" ] && IFS= read -r server < "$home/tmux.json"
+case $server in
+  *"\"pid\":$pid,"*) ;;
+  *) printf '{"pid":%s,"start":"%s"}\n' "$pid" "$(process_start "$pid")" > "$home/.tmux.json.$$" &&
+     mv -f "$home/.tmux.json.$$" "$home/tmux.json" ;;
+esac
+# Either was removed above: what is there now comes from this launch. It takes some milliseconds.
+tries=0 nap=0.003
+until [ -e "$dir/started" ] || [ -e "$dir/exit" ]; do
+  tries=$((tries + 1))
+  [ "$tries" -lt 1500 ] || { echo "the launcher did not report within 15 s" >&2; exit 1; }
+  sleep "$nap"; nap=0.01
+done
+"""
+)

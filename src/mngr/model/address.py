@@ -1,0 +1,59 @@
+"""Addresses: [NAME][@[HOST][.PROVIDER]][:PATH]."""
+
+from __future__ import annotations
+
+import re
+
+from mngr.errors import UsageError
+from mngr.model.struct import Struct
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+AGENT_ID = re.compile(r"agent-[0-9a-f]{32}")
+
+
+class Address(Struct):
+    """An agent, a host, or a path on either; empty parts were not given."""
+
+    name: str = ""
+    host: str = ""
+    provider: str = ""
+    path: str | None = None
+    new_host: bool = False
+
+    def __str__(self) -> str:
+        at = f"@{self.host}" if self.host or self.provider else ""
+        provider = f".{self.provider}" if self.provider else ""
+        path = "" if self.path is None else f":{self.path}"
+        return f"{self.name}{at}{provider}{path}"
+
+
+def parse_address(text: str) -> Address:
+    """Split and validate; `foo@.modal` asks for a new host of that provider."""
+    place, colon, path = text.partition(":")
+    name, at, where = place.partition("@")
+    host, dot, provider = where.rpartition(".") if "." in where else (where, "", "")
+    if name:
+        check_name(name)
+    if at and not where:
+        raise UsageError(f"address {text!r} names no host after '@'", "write NAME@HOST.PROVIDER")
+    for part in filter(None, (host, provider)):
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", part):
+            raise UsageError(f"address {text!r}: {part!r} is not a host or provider name")
+    return Address(
+        name=name,
+        host=host,
+        provider=provider,
+        path=path if colon else None,
+        new_host=bool(dot) and not host,
+    )
+
+
+def check_name(name: str) -> str:
+    """A valid agent name, or a UsageError that says what is allowed."""
+    if not NAME.fullmatch(name):
+        shown = name if len(name) <= 80 else name[:77] + "..."
+        raise UsageError(
+            f"{shown!r} is not an agent name",
+            "use up to 63 letters, digits, '-' and '_', starting with a letter or digit",
+        )
+    return name

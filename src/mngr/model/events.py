@@ -1,0 +1,50 @@
+"""Append-only JSONL: one object per line, always event_id, timestamp, source and type."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from mngr.model.struct import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SOURCE = "mngr"
+
+
+def new_id(prefix: str) -> str:
+    """`agent-<32 hex>`, `evt-<32 hex>`: 128 random bits, without the cost of importing uuid."""
+    return f"{prefix}-{os.urandom(16).hex()}"
+
+
+def iso(seconds: float) -> str:
+    """UTC with microseconds, sortable as text."""
+    whole = int(seconds)
+    micro = int((seconds - whole) * 1e6)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{micro:06d}Z"
+
+
+def event(
+    type: str, source: str = SOURCE, at: float | None = None, **fields: Json
+) -> dict[str, Json]:
+    """A new event, now unless told."""
+    stamp = iso(time.time() if at is None else at)
+    return {"event_id": new_id("evt"), "timestamp": stamp, "source": source, "type": type, **fields}
+
+
+def line(event: dict[str, Json]) -> str:
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":"))
+
+
+def parse(lines: Iterable[bytes]) -> Iterator[dict[str, Json]]:
+    """Every whole event; a torn or foreign line is skipped."""
+    for raw in lines:
+        try:
+            value = json.loads(raw)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict) and "event_id" in value and "type" in value:
+            yield value

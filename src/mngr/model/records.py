@@ -1,0 +1,228 @@
+"""What is on a host's disk: where each file lives, and the shape of the records.
+
+$MNGR_HOST_DIR/
+  agents/<id>/agent.<rev>.json   the record; the highest revision is current
+              env launch.sh window.sh prompt.txt started exit signals/ screen.txt events.jsonl
+              copied                             when its copy of a directory was complete
+              limits prices limit.sh watcher     where it has limits
+              transcript status                  links to what the program itself writes down
+  names/<name>.<rev>.json        who claimed a name
+  logs/<id>  logs/<id>.1         what its program printed, newest and before
+  sandboxes/<id>                 the script that runs a command inside its sandbox
+  worktrees/<name>-<8 hex>       work directories mngr made
+  trash/<id>/{agent,work,trash.json}
+  branches/<id>.json             a branch mngr made that outlived its agent
+  cache/hosts/<id>.json          what another host last said
+  locks/  tmux.conf  tmux.json  settings.toml
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from mngr.errors import BadRecord
+from mngr.model.struct import Json, Struct
+
+RECORD_LIMIT = 1 << 20
+"""No record of ours comes near this size; a larger file is not one."""
+
+
+REVISION_DIGITS = 9
+"""Nobody changes a record a billion times: a higher number is not one of ours."""
+
+TAIL = 16 << 10
+"""So much of the end of an agent's transcript belongs to a reading."""
+
+
+class Worker(Struct):
+    """The process that is at work on something, so that others can tell whether it still is."""
+
+    machine: str
+    pid: int
+    start: str
+
+
+class StopIntent(Struct):
+    """Somebody asked this launch to stop."""
+
+    launch: str
+    time: float
+
+
+class Removal(Struct):
+    """A destroy is under way: the work directory may be in the trash already."""
+
+    time: float
+    worker: Worker
+    drop_branch: bool = False
+
+
+class Window(Struct):
+    """An extra tmux window and its shell command."""
+
+    name: str
+    command: str
+
+
+class AgentRecord(Struct):
+    """One agent, as its host remembers it."""
+
+    schema: int = 1
+    id: str
+    name: str
+    type: str
+    argv: tuple[str, ...]
+    work_dir: str
+    cwd: str = ""
+    """Where in work_dir its program starts."""
+    source: str = ""
+    """The repository or directory the work came from."""
+    repository: str = ""
+    """Its git common directory, where it has one; git is asked about nothing else at the end."""
+    transfer: str
+    made_work_dir: bool
+    """Whether mngr created work_dir, and so may move it."""
+    branch: str = ""
+    made_branch: bool = False
+    base_commit: str = ""
+    labels: dict[str, str] = {}
+    project: str = ""
+    create_time: float
+    launch: str
+    launch_time: float
+    launches: int = 1
+    worker: Worker
+    stop: StopIntent | None = None
+    removal: Removal | None = None
+    archived: float | None = None
+    timeout: float | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    windows: tuple[Window, ...] = ()
+    width: int = 200
+    height: int = 50
+    history: int = 50_000
+    headless: bool = False
+    login: str = ""
+    """The file of the renewable login it uses, which other clients use too."""
+    pass_login: bool = False
+    """Whether the user's login was to be copied to a host that does not share their files."""
+    recorded: bool = False
+    sandbox: str = ""
+    """offline or open, where it runs in a sandbox; `sandboxes/<id>` on its host is what decides."""
+    plugin: dict[str, Json] = {}
+
+
+class NameClaim(Struct):
+    """Whoever made this file asked for the name; it holds while that agent has the name."""
+
+    agent_id: str
+    worker: Worker
+    time: float
+
+
+class Started(Struct):
+    """The launcher's first word."""
+
+    launch: str
+    pid: int
+    time: float
+
+
+class Exit(Struct):
+    """The launcher's last word."""
+
+    launch: str
+    code: int
+    time: float
+    cause: str = ""
+    """Why it ended, where the launcher knows more than the code says."""
+
+
+class TrashNote(Struct):
+    """What is needed to bring a destroyed agent back."""
+
+    id: str
+    name: str
+    time: float
+    work_dir: str
+    branch: str = ""
+    tip: str = ""
+    """Where HEAD was: its branch, if it was on one, and its commit."""
+    dropped_branch: bool = False
+    repository: str = ""
+    """The git common directory that the work directory was proven to belong to."""
+    worktree: str = ""
+    """What git calls the worktree there."""
+    origin: str = ""
+    """The repository on the controller that a clone's commits may have been fetched into."""
+    removal: float = 0.0
+    """The time of the removal this note belongs to; a note of an earlier one is history."""
+    made_branch: str = ""
+    made_tip: str = ""
+    """The branch mngr made for it, and where that was."""
+
+
+class MadeBranch(Struct):
+    """A branch that mngr made and that is still there though its agent was removed for good."""
+
+    id: str
+    repository: str
+    branch: str
+
+
+def agents_dir(home: str) -> str:
+    return os.path.join(home, "agents")
+
+
+def agent_dir(home: str, agent_id: str) -> str:
+    return os.path.join(home, "agents", agent_id)
+
+
+def record_stem(home: str, agent_id: str) -> str:
+    return os.path.join(home, "agents", agent_id, "agent")
+
+
+def name_stem(home: str, name: str) -> str:
+    return os.path.join(home, "names", name)
+
+
+def trash_dir(home: str, agent_id: str) -> str:
+    return os.path.join(home, "trash", agent_id)
+
+
+def work_dir(home: str, name: str, agent_id: str) -> str:
+    return os.path.join(home, "worktrees", f"{name}-{agent_id.removeprefix('agent-')[:8]}")
+
+
+def is_work_dir(worktrees: str, agent_id: str, path: str) -> bool:
+    """Whether a path is one where mngr makes a work directory for this agent, under any name."""
+    folder, base = os.path.split(path)
+    name, _, digits = base.rpartition("-")
+    return folder == worktrees and bool(name) and digits == agent_id.removeprefix("agent-")[:8]
+
+
+def revision(filename: str, stem: str) -> int:
+    """The revision in `<stem>.<rev>.json`, or 0 for any other name."""
+    if filename.startswith(stem + ".") and filename.endswith(".json"):
+        digits = filename[len(stem) + 1 : -len(".json")]
+        if digits.isascii() and digits.isdigit() and len(digits) <= REVISION_DIGITS:
+            return int(digits) if digits[0] != "0" else 0
+    return 0
+
+
+def encode(record: Struct) -> bytes:
+    text = json.dumps(record.to_json(), ensure_ascii=False, separators=(",", ":"))
+    # An argument or path need not be UTF-8; json.loads reads such bytes the same way back.
+    return text.encode("utf-8", "surrogatepass") + b"\n"
+
+
+def decode(data: bytes) -> object:
+    """JSON from a file of ours; anything else is a BadRecord."""
+    if len(data) > RECORD_LIMIT:
+        raise BadRecord(f"larger than {RECORD_LIMIT} bytes")
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise BadRecord("not valid JSON") from None

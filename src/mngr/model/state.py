@@ -1,0 +1,275 @@
+"""Evidence -> state. Pure: no I/O and no clock of its own."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from mngr.model.records import AgentRecord, Exit, Started
+from mngr.model.struct import Json, Struct
+
+STARTING = "starting"
+"""What a program is at that nothing has been heard of yet."""
+
+KILLED_GRACE = 1.0
+"""A pane can be seen dead an instant before its `exit` file; after this long none is coming."""
+UNREAPED_GRACE = 5.0
+"""The same where tmux has not told when the pane died: it has yet to collect the process's status
+(each reading makes it look, see tmux_scripts.COLLECT), or is older than 3.3 and never tells."""
+
+
+BEING_DESTROYED = "being destroyed; if that was interrupted, destroy it again or run gc"
+
+
+DULL = ("process is alive", "stopped")
+"""Reasons that say no more than the state."""
+
+
+class State(StrEnum):
+    CREATING = "CREATING"
+    RUNNING = "RUNNING"
+    WAITING = "WAITING"
+    STOPPED = "STOPPED"
+    DONE = "DONE"
+    FAILED = "FAILED"
+    LOST = "LOST"
+    UNREACHABLE = "UNREACHABLE"
+
+
+ALIVE = (State.CREATING, State.RUNNING, State.WAITING)
+ENDED = (State.STOPPED, State.DONE, State.FAILED, State.LOST)
+
+
+class Pane(Struct):
+    """One tmux pane, as `list-panes` tells it."""
+
+    session: str
+    pane_id: str
+    pid: int
+    dead: bool
+    dead_time: float
+    code: int | None = None
+    """What its process exited with; tmux may know it a moment after the pane is dead."""
+    tty: str
+    activity: float
+    in_mode: bool
+    window: str
+    title: str = ""
+    """What the program calls its terminal; some tell there what they are at."""
+
+
+class Signals(Struct):
+    """What an agent type reads from its hooks and transcript."""
+
+    waiting: str = ""
+    """Why it waits for somebody: end_of_turn, permission, quota, error, interrupted, unreachable
+    or dialog."""
+    working: str = ""
+    """What it is at, where it says so; without either word it is just alive."""
+    detail: str = ""
+    """The question asked, the time of the reset, the error."""
+    since: float = 0.0
+
+    @property
+    def reason(self) -> str:
+        word = self.waiting or self.working
+        return f"{word}: {self.detail}" if self.detail else word
+
+
+class Signal(Struct):
+    """What one hook said when it last fired in this launch."""
+
+    event: str
+    time: float
+    input: dict[str, Json]
+
+
+class Evidence(Struct):
+    """Everything a host's reading says about one agent."""
+
+    id: str
+    rev: int
+    record: AgentRecord | None
+    problem: str = ""
+    """Why the record cannot be read."""
+    started: Started | None = None
+    exit: Exit | None = None
+    panes: tuple[Pane, ...] = ()
+    signals: dict[str, Json] = {}
+    """By event: what hook.sh wrote, that is launch, time and the hook's own input."""
+    tail: bytes = b""
+    """The end of the file that `transcript` in the agent's folder links to."""
+    status: bytes = b""
+    """Likewise of `status`: where the program itself writes down what it is at."""
+    outcome: bytes = b""
+    """What it published at its end, not looked into."""
+    now: float = 0.0
+    """The host's clock when all this was read."""
+
+    @property
+    def this_signals(self) -> dict[str, Signal]:
+        """By event, oldest first; what an earlier launch left behind is not among them."""
+        found = [_signal(event, said) for event, said in self.signals.items()]
+        mine = [signal for launch, signal in found if self._current(launch)]
+        return {signal.event: signal for signal in sorted(mine, key=lambda each: each.time)}
+
+    @property
+    def this_started(self) -> Started | None:
+        return self.started if self.started and self._current(self.started.launch) else None
+
+    @property
+    def this_exit(self) -> Exit | None:
+        """What the launcher wrote; or what tmux knows, where that is nothing or something else.
+
+        Launchers exit with the code they write down. An agent can write there too, and a disk can
+        be full.
+        """
+        written = self.exit if self.exit and self._current(self.exit.launch) else None
+        pane = self.pane
+        if pane is None or not pane.dead or pane.code is None or self.this_started is None:
+            return written
+        if written and written.code == pane.code:
+            return written
+        cause = f"{describe_code(pane.code)}; its launcher could not record this (disk full?)"
+        ended = pane.dead_time or self.this_started.time
+        return Exit(launch=self.this_started.launch, code=pane.code, time=ended, cause=cause)
+
+    def _current(self, launch: str) -> bool:
+        """Files of an earlier launch say nothing about this one."""
+        return self.record is not None and launch == self.record.launch
+
+    @property
+    def pane(self) -> Pane | None:
+        """The agent's own pane: by process where known, since a user may rename windows."""
+        started = self.this_started
+        mine = [pane for pane in self.panes if started and pane.pid == started.pid]
+        mine += [pane for pane in self.panes if pane.window == "agent"]
+        return mine[0] if mine else None
+
+
+FAR = 1e11
+"""Seconds; a time beyond is in no calendar that `list` could show."""
+
+
+def _signal(event: str, said: Json) -> tuple[str, Signal]:
+    """An agent can write there: what has not our shape belongs to no launch."""
+    given = said if isinstance(said, dict) else {}
+    launch, time, input = given.get("launch"), given.get("time"), given.get("input")
+    if not isinstance(launch, str) or not isinstance(time, (int, float)) or not 0 <= time < FAR:
+        launch, time = "", 0.0
+    kept = input if isinstance(input, dict) else {}
+    return launch, Signal(event=event, time=float(time), input=kept)
+
+
+class Verdict(Struct):
+    """A state, why, and since when."""
+
+    state: State
+    reason: str
+    since: float
+    exit_code: int | None = None
+
+
+def judge(
+    evidence: Evidence, *, now: float, worker_alive: bool, signals: Signals, unreachable: str = ""
+) -> Verdict:
+    """The state table; the first line that matches wins."""
+    record, pane = evidence.record, evidence.pane
+    if record is None:
+        return Verdict(state=State.LOST, reason=f"unreadable record: {evidence.problem}", since=now)
+    if unreachable:
+        last = _judge_answered(evidence, record, pane, now, worker_alive, signals)
+        reason = f"{unreachable} (last known {last.state})"
+        return Verdict(state=State.UNREACHABLE, reason=reason, since=now)
+    return _judge_answered(evidence, record, pane, now, worker_alive, signals)
+
+
+def _judge_answered(
+    evidence: Evidence,
+    record: AgentRecord,
+    pane: Pane | None,
+    now: float,
+    worker_alive: bool,
+    signals: Signals,
+) -> Verdict:
+    alive = pane is not None and not pane.dead
+    exit = evidence.this_exit
+    if record.removal and not alive:
+        return _being_removed(record, exit)
+    if record.stop and record.stop.launch == record.launch and not alive:
+        return Verdict(
+            state=State.STOPPED,
+            reason="stopped",
+            since=record.stop.time,
+            exit_code=exit.code if exit else None,
+        )
+    if alive:  # also with an `exit`: the launcher is about to end, or the agent wrote it
+        return _judge_alive(evidence, record, signals)
+    if exit:
+        return _judge_exit(exit)
+    started = evidence.this_started
+    if started is None:
+        return _not_started(record, pane, worker_alive)
+    if pane is not None:
+        since = pane.dead_time or max(started.time, pane.activity)
+        if now - since <= (KILLED_GRACE if pane.dead_time else UNREAPED_GRACE):
+            return Verdict(state=State.RUNNING, reason="ending", since=since)
+        return Verdict(state=State.FAILED, reason="killed before it could report", since=since)
+    return Verdict(
+        state=State.LOST,
+        reason="its tmux session is gone (reboot, killed server or out of memory)",
+        since=started.time,
+    )
+
+
+def _being_removed(record: AgentRecord, exit: Exit | None) -> Verdict:
+    assert record.removal
+    return Verdict(
+        state=State.STOPPED,
+        reason=BEING_DESTROYED,
+        since=record.removal.time,
+        exit_code=exit.code if exit else None,
+    )
+
+
+def _judge_exit(exit: Exit) -> Verdict:
+    reason = exit.cause or describe_code(exit.code)
+    state = State.DONE if exit.code == 0 else State.FAILED
+    return Verdict(state=state, reason=reason, since=exit.time, exit_code=exit.code)
+
+
+def _judge_alive(evidence: Evidence, record: AgentRecord, signals: Signals) -> Verdict:
+    since = evidence.this_started.time if evidence.this_started else record.launch_time
+    if record.removal:
+        return Verdict(state=State.RUNNING, reason=BEING_DESTROYED, since=record.removal.time)
+    if record.stop and record.stop.launch == record.launch:
+        return Verdict(state=State.RUNNING, reason="stopping", since=since)
+    if signals.waiting:
+        return Verdict(state=State.WAITING, reason=signals.reason, since=signals.since)
+    if evidence.this_started is None:
+        return Verdict(state=State.CREATING, reason="starting", since=since)
+    if signals.working:
+        return Verdict(state=State.RUNNING, reason=signals.reason, since=signals.since)
+    return Verdict(state=State.RUNNING, reason="process is alive", since=since)
+
+
+def _not_started(record: AgentRecord, pane: Pane | None, worker_alive: bool) -> Verdict:
+    verb = "create" if record.launches == 1 else "start"
+    if worker_alive:
+        return Verdict(state=State.CREATING, reason=f"{verb} in progress", since=record.launch_time)
+    if pane is not None:
+        return Verdict(
+            state=State.FAILED, reason="killed before it could report", since=record.launch_time
+        )
+    return Verdict(state=State.LOST, reason=f"{verb} interrupted", since=record.launch_time)
+
+
+def describe_code(code: int) -> str:
+    """`exit code 3`, or the signal a shell reports as 128 + n."""
+    if 128 < code <= 192:
+        import signal  # cheap, but only for the dead
+
+        try:
+            return f"signal {signal.Signals(code - 128).name}"
+        except ValueError:
+            pass
+    return f"exit code {code}"

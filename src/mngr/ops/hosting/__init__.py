@@ -1,0 +1,1 @@
+"""Make, start, stop, end and audit hosts."""

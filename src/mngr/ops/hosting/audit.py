@@ -1,0 +1,103 @@
+"""Account for every host that costs something: our notes beside the providers' lists."""
+
+from __future__ import annotations
+
+import time
+
+from mngr.errors import MngrError
+from mngr.hosts import ledger
+from mngr.model.struct import Struct
+from mngr.ops.hosting import hosts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.hosts.base import Lease
+    from mngr.ops.world import World
+
+PATIENCE = 60.0
+"""Seconds past its lifetime that a host may take to end itself."""
+
+
+class Finding(Struct):
+    """One line of an audit."""
+
+    provider: str
+    name: str
+    handle: str
+    host_id: str
+    problem: str
+    """Empty where both sides agree."""
+    running: bool = False
+    ours: bool = True
+    """Whether this home made it."""
+
+
+def leases(world: World, provider: str = "") -> dict[str, list[Lease]]:
+    """By provider, everything it has of ours; one that does not answer is a footnote."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    used = _engines(world, provider)
+    found: dict[str, list[Lease]] = {}
+    with ThreadPoolExecutor(max_workers=max(1, len(used))) as pool:
+        asked = {name: pool.submit(hosts.engine(world, name).leases) for name in used}
+        for name, answer in asked.items():
+            try:
+                found[name] = answer.result()
+            except MngrError as error:
+                world.note(name, error)
+    return found
+
+
+def _engines(world: World, provider: str) -> list[str]:
+    """Those that were used here: asking an engine that never was would only be noise."""
+    known = [provider] if provider else world.registry.names("provider")
+    used = [name for name in known if provider or any(ledger.known(world.home, name))]
+    return [name for name in used if hosts.capabilities(world, name).new_hosts]
+
+
+def audit(world: World, provider: str = "") -> list[Finding]:
+    """Of a provider that did not answer nothing can be said, so nothing of it is listed."""
+    found = []
+    mine = ledger.controller(world.home)
+    for name, listed in leases(world, provider).items():
+        theirs = {lease.host_id: lease for lease in listed}
+        notes = list(ledger.known(world.home, name))
+        found += [_compared(note, theirs.pop(note.id, None)) for note in notes]
+        # What has ended and cannot be started again costs nothing.
+        kept = hosts.capabilities(world, name).restarts
+        rest = [lease for lease in theirs.values() if lease.running or kept]
+        found += [_unknown(name, lease, mine) for lease in rest]
+    return found
+
+
+def _unknown(provider: str, lease: Lease, mine: str) -> Finding:
+    ours = lease.controller == mine
+    problem = "made here, but its note is gone" if ours else "made by another home"
+    return Finding(
+        provider=provider, name=lease.name, handle=lease.handle, host_id=lease.host_id,
+        running=lease.running, problem=problem, ours=ours,
+    )  # fmt: skip
+
+
+def _compared(note: ledger.HostNote, lease: Lease | None) -> Finding:
+    problem = ""
+    if lease is None:
+        problem = "gone over there" if note.handle else "never made: its creation was cut short"
+    elif not note.handle:
+        problem = "its creation was cut short"
+    elif lease.running and note.lifetime and time.time() > note.time + note.lifetime + PATIENCE:
+        problem = "past its lifetime"
+    return Finding(
+        provider=note.provider, name=note.name, handle=lease.handle if lease else "",
+        host_id=note.id, problem=problem, running=bool(lease and lease.running),
+    )  # fmt: skip
+
+
+def settle(world: World, finding: Finding) -> None:
+    """End over there what should not be, and forget here what is not."""
+    maker = hosts.engine(world, finding.provider)
+    if finding.handle:
+        maker.remove(finding.handle)
+    note = ledger.read(world.home, finding.provider, finding.name)
+    if note is not None and note.id == finding.host_id:
+        ledger.forget(world.home, finding.provider, finding.name)

@@ -1,0 +1,225 @@
+"""Hosts themselves: make, start, stop and end them."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import MngrError, NotFound, Refused, UsageError
+from mngr.hosts import ledger
+from mngr.hosts.base import Capabilities, HostRef, HostRequest
+from mngr.model.state import ALIVE
+from mngr.model.struct import Struct
+from mngr.ops.lifecycle import names, running
+from mngr.ops.look.listing import agents
+from mngr.ops.look.remembered import AbsentHost
+from mngr.ops.steps import step
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mngr.hosts.base import Host
+    from mngr.hosts.engines.engine import Engine
+    from mngr.ops.look.listing import Agent
+    from mngr.ops.world import World
+
+
+class Standing(Struct):
+    """Whether a provider can be used here."""
+
+    name: str
+    usable: bool
+    new_hosts: bool
+    hosts: int
+    reason: str = ""
+
+
+def providers(world: World) -> list[Standing]:
+    """Asked side by side: one that does not answer delays no other."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    known = world.registry.names("provider")
+    with ThreadPoolExecutor(max_workers=len(known)) as pool:
+        return list(pool.map(lambda name: _standing(world, name), known))
+
+
+def _standing(world: World, name: str) -> Standing:
+    try:
+        provider = world.provider(name)
+        why = getattr(provider, "why_not", lambda: "")()
+        new = capabilities(world, name).new_hosts
+        count = len(provider.hosts())
+    except Exception as error:  # a plugin's provider can raise anything
+        return Standing(name=name, usable=False, new_hosts=False, hosts=0, reason=str(error))
+    return Standing(name=name, usable=not why, new_hosts=new, hosts=count, reason=why)
+
+
+def capabilities(world: World, name: str) -> Capabilities:
+    found: Capabilities = getattr(world.provider(name), "capabilities", Capabilities())
+    return found
+
+
+def engine(world: World, name: str) -> Engine:
+    """A provider that can make hosts."""
+    if not name:
+        raise UsageError("which provider makes the new host?", "use --provider NAME")
+    provider = world.provider(name)
+    if not capabilities(world, name).new_hosts:
+        raise UsageError(f"the provider {name!r} cannot make new hosts")
+    made: Engine = provider  # type: ignore[assignment]
+    return made
+
+
+def create(world: World, provider: str, request: HostRequest) -> Host:
+    """A running host, noted before it was made."""
+    host = engine(world, provider).create(request, step)
+    world.add(host)
+    _emit(world, "host_created", host.ref)
+    return host
+
+
+def _emit(world: World, event: str, ref: HostRef) -> None:
+    told = {"host_id": ref.id, "host_name": ref.name, "provider_name": ref.provider}
+    world.registry.emit(event, {"event": event, "home": world.home, **told})
+
+
+def fresh(
+    world: World, provider: str, agent: str, request: HostRequest, *, make: bool = True
+) -> Host:
+    """A new host for an agent, called like it where that name is free."""
+    maker = engine(world, provider)
+    name = request.name or agent
+    if not name or (not request.name and ledger.read(world.home, maker.name, name)):
+        name = names.random_name()
+    if not make:
+        return AbsentHost(HostRef(id="", name=name, provider=provider), "it is not made yet")
+    return create(world, provider, request.replace(name=name))
+
+
+def holding(world: World, provider: str, agent: str) -> Host | None:
+    """The host of this provider that has an agent of that name."""
+    found = (each for each in agents(world) if each.name == agent)
+    return next((each.host for each in found if each.host.ref.provider == provider), None)
+
+
+def abandon(world: World, host: Host) -> None:
+    """End a host that was made for nothing; what cannot be ended is left for an audit."""
+    try:
+        engine(world, host.ref.provider).destroy(host.ref.name)
+        world.drop(host.ref)
+    except MngrError as error:
+        world.note(host.ref.name, error)
+
+
+def destroy(world: World, host: Host, *, force: bool = False, keep: bool = True) -> str:
+    """End it, with all that is on it. Where it has agents and images can be kept, one is.
+
+    Refused without `force` while it has agents. Returned is the image.
+    """
+    if not capabilities(world, host.ref.provider).new_hosts:
+        hint = f"to stop asking it: mngr host forget {host.ref.name}"
+        raise Refused(f"mngr did not make host {host.ref.name} and does not destroy it", hint)
+    maker = engine(world, host.ref.provider)
+    mine = agents_of(world, host)
+    if mine and not force:
+        listed = ", ".join(agent.name for agent in mine[:5])
+        raise Refused(
+            f"host {host.ref.name} has agents: {listed}",
+            "destroy them first, or use --force to destroy the host with them",
+        )
+    image = ""
+    if mine and keep and maker.capabilities.snapshots:
+        image = _kept(maker, host)
+    maker.destroy(host.ref.name)
+    world.drop(host.ref)
+    _emit(world, "host_destroyed", host.ref)
+    return image
+
+
+def _kept(maker: Engine, host: Host) -> str:
+    """Nothing, where the host is gone already."""
+    note = maker.note(host.ref.name)
+    if maker.lease(note) is None:
+        return ""
+    return maker.snapshot(note.handle, f"mngr-kept:{note.name}-{os.urandom(4).hex()}")
+
+
+def cost(world: World, host: Host) -> float | None:
+    """Dollars that a host has cost so far; None if it is free or has no price."""
+    if not capabilities(world, host.ref.provider).new_hosts:
+        return None
+    maker = engine(world, host.ref.provider)
+    note = ledger.read(world.home, maker.name, host.ref.name)
+    return maker.cost(note) if note else None
+
+
+def snapshot(world: World, host: Host, name: str = "") -> str:
+    """Keep its file system as an image, by that name."""
+    if not capabilities(world, host.ref.provider).snapshots:
+        raise UsageError(f"hosts of {host.ref.provider} cannot be kept as images")
+    maker = engine(world, host.ref.provider)
+    label = name or f"mngr-snapshot:{host.ref.name}-{os.urandom(4).hex()}"
+    return maker.snapshot(maker.note(host.ref.name).handle, label)
+
+
+def find(world: World, name: str) -> Host:
+    word, _, provider = name.rpartition(".") if "." in name else (name, "", "")
+    matches = [host for host in world.hosts() if name in (host.ref.name, host.ref.id)] or [
+        each for each in world.hosts() if (each.ref.name, each.ref.provider) == (word, provider)
+    ]
+    if not matches:
+        known = ", ".join(host.ref.name for host in world.hosts())
+        raise NotFound(f"no host {name!r}", f"known hosts: {known}")
+    if len(matches) > 1:
+        listed = ", ".join(f"{host.ref.name}.{host.ref.provider}" for host in matches)
+        raise UsageError(f"{name!r} is ambiguous: {listed}", "name its provider as well")
+    return matches[0]
+
+
+def agents_of(world: World, host: Host) -> Sequence[Agent]:
+    return agents(world, None, [host])
+
+
+def stop(world: World, host: Host) -> None:
+    """Stop its agents, then the host; it is noted which were alive, for `start`."""
+    maker = _restartable(world, host)
+    alive = [agent for agent in agents_of(world, host) if agent.state in ALIVE]
+    running.stop_many(world, alive)
+    agents_of(world, host)  # remembered as they are now
+    note = maker.note(host.ref.name)
+    # A stop that was killed half-way noted those that it had stopped.
+    ids = {*note.agents, *(agent.id for agent in alive)}
+    ledger.write(world.home, note.replace(agents=tuple(sorted(ids))))
+    step("host_agents_stopped")
+    maker.stop(note.handle)
+
+
+def start(world: World, host: Host) -> list[Agent]:
+    """Start it, and the agents that were alive when it was stopped."""
+    maker = _restartable(world, host)
+    note = maker.note(host.ref.name)
+    maker.start(note.handle)
+    step("host_started")
+    mine = [agent for agent in agents_of(world, host) if agent.id in note.agents]
+    started = [running.start(world, agent) for agent in mine]
+    ledger.write(world.home, note.replace(agents=()))
+    return started
+
+
+def wake(world: World, host: Host) -> bool:
+    """Start a host that is stopped, for an agent there; whether it was, and can be."""
+    if not capabilities(world, host.ref.provider).restarts:
+        return False
+    maker = engine(world, host.ref.provider)
+    note = maker.note(host.ref.name)
+    lease = maker.lease(note)
+    if lease is None or lease.running:
+        return False
+    maker.start(note.handle)
+    return True
+
+
+def _restartable(world: World, host: Host) -> Engine:
+    if not capabilities(world, host.ref.provider).restarts:
+        raise UsageError(f"hosts of {host.ref.provider} cannot be stopped and started")
+    return engine(world, host.ref.provider)

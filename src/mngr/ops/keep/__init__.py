@@ -1,0 +1,1 @@
+"""Snapshots, and what an agent did: compare, merge, rewind."""

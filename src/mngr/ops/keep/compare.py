@@ -1,0 +1,73 @@
+"""What an agent did: committed, uncommitted and untracked, since its base."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import MngrError
+from mngr.git import own_index
+from mngr.model.struct import Json, Struct
+from mngr.ops.work import transport, work_tree
+from mngr.ops.work.work_tree import standing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mngr.ops.look.listing import Agent
+    from mngr.ops.work.work_tree import Standing
+
+
+class Difference(Struct):
+    """How an agent's files differ from a commit, and what stayed out of sight."""
+
+    old: str
+    head: str
+    patch: bytes
+    """As `git diff` prints it, byte by byte, or line counts where those were asked for."""
+    rows: bytes
+    complaint: str = ""
+
+
+def difference(
+    agent: Agent, *, uncommitted: bool = False, paths: Sequence[str] = (), stat: bool = False
+) -> Difference:
+    """From its base, or from HEAD, to the files as they are."""
+    work = transport.theirs(agent.host, agent.record).replace(timeout=work_tree.LONG)
+    base = "HEAD" if uncommitted else agent.record.base_commit
+    shape = "--stat=100" if stat else "--patch -M"
+    found = own_index.compare(work, base, shape, paths)
+    at = work_tree.read_standing(agent.host, agent.record, found.standing)
+    if not found.old:
+        raise _no_base(agent, at)
+    return Difference(
+        old=found.old, head=at.head, patch=found.text, rows=found.rows, complaint=found.complaint
+    )
+
+
+def _no_base(agent: Agent, at: Standing) -> MngrError:
+    base = agent.record.base_commit
+    known = f"its base {base[:12]} is not in {at.repo.path}" if base else "no base is known"
+    return MngrError(f"{agent.name}: {known}", "use --uncommitted to compare with HEAD")
+
+
+def files(found: Difference) -> list[dict[str, Json]]:
+    """One row per file; binary files have no line counts."""
+    rows: list[dict[str, Json]] = []
+    for entry in os.fsdecode(found.rows).split("\0")[:-1]:
+        added, deleted, path = entry.split("\t", 2)
+        counts: list[Json] = [int(n) if n.isdigit() else None for n in (added, deleted)]
+        rows.append({"path": path, "added": counts[0], "deleted": counts[1]})
+    return rows
+
+
+def commits(agent: Agent, paths: Sequence[str] = ()) -> list[dict[str, Json]]:
+    """Since its base, newest first."""
+    at, base = standing(agent.host, agent.record), agent.record.base_commit
+    if not base or at.repo.attempt("cat-file", "-e", f"{base}^{{commit}}").code:
+        raise _no_base(agent, at)
+    words = ["log", "-z", "--no-color", "--format=%H%x1f%h%x1f%an%x1f%cI%x1f%s"]
+    log = at.repo.git(*words, "--end-of-options", f"{base}..HEAD", "--", *paths)
+    keys = ("commit", "short", "author", "time", "subject")
+    lines = log.decode("utf-8", "replace").rstrip("\0").split("\0")
+    return [dict(zip(keys, line.split("\x1f", 4), strict=True)) for line in lines if line]

@@ -1,0 +1,280 @@
+"""Merge an agent's commits into the current branch of the repository here.
+
+What git does stays git's: conflicts are left as it leaves them. A check that fails takes its
+merge back. `refs/worktree/mngr/merging/<agent id>` names HEAD before a merge that is not settled,
+so that repeating the command after a crash checks, completes or undoes what is there.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import MngrError, Refused
+from mngr.git import repository as git
+from mngr.git.repository import GitError, Repo
+from mngr.locks import Lock
+from mngr.model.struct import Json, Struct
+from mngr.ops.steps import step
+from mngr.ops.work import transport, work_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
+    from mngr.git.repository import Checkout, Completed
+    from mngr.ops.look.listing import Agent
+    from mngr.ops.world import World
+
+    Check: TypeAlias = Callable[[str], int]
+    """Runs the check in a directory; its exit code."""
+
+HOURS = 12 * 3600.0
+"""Hooks and drivers of the user's may take their time."""
+
+# A merge into the user's branch is the user's own: their hooks, filters and drivers run.
+OWN = ("-c", "core.fsmonitor=false", "-c", "log.showSignature=false")
+
+
+class Conflict(MngrError):
+    """git's ordinary state is left for a person."""
+
+
+class Merged(Struct):
+    """What became of one agent's commits."""
+
+    name: str
+    id: str
+    tip: str
+    before: str
+    after: str
+    commits: int
+    """How many there were to merge; 0 means that all were there already."""
+    undone: str = ""
+    """Why it was taken back."""
+
+    def to_json(self) -> dict[str, Json]:
+        done = not self.undone
+        return {**super().to_json(), "merged": done}
+
+
+class Place(Struct):
+    """The user's work tree that is merged into."""
+
+    repo: Repo
+    checkout: Checkout
+    home: str
+
+    def lock(self) -> Lock:
+        return Lock(self.home, "repo", self.checkout.common_dir)
+
+
+def place(world: World, folder: str) -> Place:
+    """The repository around a directory, on this machine, with nothing half done in it."""
+    host = world.host()
+
+    def run(argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
+        return host.run(argv, input=input, timeout=HOURS)
+
+    checkout = git.checkout(Repo(run=run, path=folder))
+    if checkout is None:
+        raise MngrError(f"{folder} is not in a git repository", "go to one to merge into")
+    repo = Repo(run=run, path=checkout.top, flags=OWN)
+    _refuse_unfinished(repo)
+    return Place(repo=repo, checkout=checkout, home=world.home)
+
+
+UNFINISHED = {
+    "MERGE_HEAD": ("a merge", "`git commit` completes it, `git merge --abort` drops it"),
+    "CHERRY_PICK_HEAD": ("a cherry-pick", "see `git status`"),
+    "REVERT_HEAD": ("a revert", "see `git status`"),
+    "REBASE_HEAD": ("a rebase", "see `git status`"),
+}
+
+
+def _refuse_unfinished(repo: Repo) -> None:
+    for ref, (what, hint) in UNFINISHED.items():
+        if repo.ask("rev-parse", "-q", "--verify", ref) is not None:
+            raise Refused(f"{what} is in progress in {repo.path}", hint)
+    unmerged = conflicted(repo)
+    if unmerged:
+        raise Refused(
+            f"{repo.path} has unresolved conflicts: {', '.join(unmerged[:5])}",
+            "resolve them, or drop the merge with `git reset --merge`",
+        )
+
+
+def conflicted(repo: Repo) -> list[str]:
+    raw = repo.git("diff", "--name-only", "--diff-filter=U", "-z")
+    return os.fsdecode(raw).split("\0")[:-1]
+
+
+def staged(repo: Repo) -> list[str]:
+    raw = repo.git("diff", "--cached", "--name-only", "--no-renames", "-z")
+    return os.fsdecode(raw).split("\0")[:-1]
+
+
+def tip_of(world: World, agent: Agent, here: Place) -> str:
+    """The agent's last commit, brought into this repository if it is not there already."""
+    from mngr.ops.work import pulling
+
+    if not work_tree.standing(agent.host, agent.record).head:
+        raise MngrError(f"{agent.name} has no commits")
+    return pulling.fetch_tip(world, agent, here.repo)
+
+
+def left_behind(agent: Agent) -> list[str]:
+    """What the agent has not committed, and a merge therefore does not bring."""
+    work = transport.theirs(agent.host, agent.record)
+    return [str(change) for change in git.changes(work)]
+
+
+def missing(here: Place, tip: str) -> int:
+    """How many commits a merge would bring."""
+    return int(here.repo.line("rev-list", "--count", f"HEAD..{tip}"))
+
+
+def merge(here: Place, agent: Agent, tip: str, *, squash: bool, check: Check | None) -> Merged:
+    """Merge, check, and take back what fails the check."""
+    note = f"refs/worktree/mngr/merging/{agent.id}"
+    commits = missing(here, tip)
+    before = _unsettled(here, agent, note, tip, squash=squash)
+    if before is None and not commits:
+        return unchanged(here, agent, tip, 0)
+    if before is None:
+        if squash or check:
+            _refuse_staged(here)
+        before = here.repo.line("rev-parse", "HEAD")
+        here.repo.git("update-ref", note, before)
+        step("merge_noted")
+        try:
+            with here.lock():
+                _merge(here, agent, tip, squash)
+        except MngrError:
+            here.repo.attempt("update-ref", "-d", note)
+            raise
+    elif here.repo.line("rev-parse", "HEAD") == before:
+        _commit_squashed(here, agent, tip)  # a squash that was cut off between its two halves
+    after = here.repo.line("rev-parse", "HEAD")
+    step("merged")
+    undone = _failed(here, before, after, check) if check else ""
+    here.repo.git("update-ref", "-d", note)
+    step("merge_settled")
+    return _merged(agent, tip, before, after, commits, undone)
+
+
+def unchanged(here: Place, agent: Agent, tip: str, commits: int) -> Merged:
+    head = here.repo.line("rev-parse", "HEAD")
+    return _merged(agent, tip, head, head, commits)
+
+
+def _merged(
+    agent: Agent, tip: str, before: str, after: str, commits: int, undone: str = ""
+) -> Merged:
+    return Merged(
+        name=agent.name,
+        id=agent.id,
+        tip=tip,
+        before=before,
+        after=before if undone else after,
+        commits=commits,
+        undone=undone,
+    )
+
+
+def _unsettled(here: Place, agent: Agent, note: str, tip: str, *, squash: bool) -> str | None:
+    """HEAD before an earlier, interrupted merge, if that merge and nothing else came after it."""
+    before = git.commit_of(here.repo, note)
+    if before is None:
+        return None
+    head, *parents = here.repo.line("log", "-1", "--format=%H %P").split()
+    if squash and head == before:
+        ours = _squash_message(here)
+    elif squash:
+        subject = here.repo.line("log", "-1", "--format=%s")
+        ours = parents == [before] and subject == _subject(agent, "Squash")
+    else:
+        ours = head == tip or parents == [before, tip]
+    if not ours:
+        here.repo.attempt("update-ref", "-d", note)
+    return before if ours else None
+
+
+def _squash_message(here: Place) -> bool:
+    """git leaves SQUASH_MSG once the index holds all of a squashed merge."""
+    path = here.repo.line("rev-parse", "--path-format=absolute", "--git-path", "SQUASH_MSG")
+    return here.repo.run(["test", "-s", path], timeout=30).code == 0
+
+
+def _refuse_staged(here: Place) -> None:
+    """They would become part of a squashed commit, or be lost when a merge is taken back."""
+    found = staged(here.repo)
+    if found:
+        raise Refused(
+            f"{here.repo.path} has staged changes: {', '.join(found[:5])}", "commit or unstage them"
+        )
+
+
+def _merge(here: Place, agent: Agent, tip: str, squash: bool) -> None:
+    words = ["--squash"] if squash else ["--no-edit", "-m", _subject(agent, "Merge")]
+    done = here.repo.attempt("merge", "-q", *words, tip)
+    if done.code:
+        _refuse_conflict(here, agent, squash)
+        raise GitError(f"{agent.name} was not merged: {_words(done)}", "your files are untouched")
+    if squash:
+        step("squash_staged")
+        _commit_squashed(here, agent, tip)
+
+
+def _words(done: Completed) -> str:
+    """What git says first is the cause; the files it lists are indented."""
+    lines = done.stderr.decode("utf-8", "replace").splitlines()
+    said = [line.strip() for line in lines if not line.startswith(("hint:", "Aborting"))]
+    return " ".join(said[:6]).removeprefix("error: ").removeprefix("fatal: ") or done.complaint
+
+
+def _subject(agent: Agent, verb: str) -> str:
+    branch = agent.record.branch
+    return f"{verb} agent {agent.name}" + (f" ({branch})" if branch else "")
+
+
+def _refuse_conflict(here: Place, agent: Agent, squash: bool) -> None:
+    files = conflicted(here.repo)
+    if not files:
+        return
+    undo = "git reset --merge" if squash else "git merge --abort"
+    more = f" and {len(files) - 5} more" if len(files) > 5 else ""
+    raise Conflict(
+        f"{agent.name} conflicts with your branch in {', '.join(files[:5])}{more}",
+        f"resolve, `git add` and `git commit`, or drop the merge with `{undo}`",
+    )
+
+
+def _commit_squashed(here: Place, agent: Agent, tip: str) -> None:
+    log = here.repo.line("log", "--reverse", "--format=* %h %s", f"HEAD..{tip}")
+    if not staged(here.repo):
+        return  # its commits cancel each other out
+    message = f"{_subject(agent, 'Squash')}\n\n{log}\n"
+    here.repo.git("commit", "-q", "-F", "-", input=os.fsencode(message))
+
+
+def _failed(here: Place, before: str, after: str, check: Check) -> str:
+    """Nothing if the check passes; else why, with the merge taken back."""
+    code = check(here.repo.path)
+    if code == 0:
+        return ""
+    step("check_failed")
+    if here.repo.line("rev-parse", "HEAD") != after:
+        raise MngrError(
+            f"the check failed (exit code {code}) and moved HEAD, so nothing was taken back",
+            f"to take the merge back: git reset --keep {before}",
+        )
+    # --keep, where --merge would throw away what the check or the user has staged meanwhile.
+    done = here.repo.attempt("reset", "-q", "--keep", before)
+    if done.code:
+        raise MngrError(
+            f"the check failed (exit code {code}), and the merge cannot be taken back: "
+            f"{done.complaint}",
+            f"once that is cleared: git reset --keep {before}",
+        )
+    return f"the check failed with exit code {code}"

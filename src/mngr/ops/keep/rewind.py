@@ -1,0 +1,109 @@
+"""Bring a work directory back to a snapshot.
+
+Only files change: HEAD, the branch and the index stay. What would be lost is kept first.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import MngrError
+from mngr.git.exchange import gitlinks
+from mngr.git.repository import GitError
+from mngr.model.struct import Struct
+from mngr.ops.keep import snapshot
+from mngr.ops.keep.snapshot import Snapshot
+from mngr.ops.steps import step
+from mngr.ops.work import work_tree
+from mngr.ops.work.work_tree import PrivateIndex, Standing, standing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.git.repository import Repo
+    from mngr.git.stranger import Stranger
+    from mngr.hosts.base import Host
+    from mngr.ops.look.listing import Agent
+
+
+class Restored(Struct):
+    """What became of the state before, and how many files changed."""
+
+    saved: Snapshot | None
+    files: int
+    remarks: tuple[str, ...] = ()
+
+
+def restore(agent: Agent, wanted: Snapshot) -> Restored:
+    """The files as they were then. What would be lost by that is kept as a snapshot first."""
+    at = standing(agent.host, agent.record)
+    with PrivateIndex(agent.host, agent.record, at) as index:
+        tree = work_tree.whole_tree(at, index)
+        in_the_way = _in_the_way(agent.host, index, tree, wanted.tree)
+        if in_the_way:
+            tree = work_tree.whole_tree(at, index, in_the_way)
+        if tree == wanted.tree:
+            return Restored(saved=None, files=0)
+        saved = _kept_before(agent, at, tree, wanted)
+        step("present_saved")
+        remarks = tuple(_submodule_remarks(index, tree, wanted))
+        _turn(index, tree, wanted.commit)
+        step("files_restored")
+        files = _names(index, tree, wanted.tree)
+    return Restored(saved=saved, files=len(files), remarks=remarks)
+
+
+def _names(index: Repo, old: str, new: str, only: str = "") -> list[str]:
+    chosen = [f"--diff-filter={only}"] if only else []
+    words = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", *chosen, old, new]
+    return os.fsdecode(index.git(*words)).split("\0")[:-1]
+
+
+# Of the paths on standard input, those that are there.
+EXISTING = r"""cd "$1" && xargs -0 sh -c '
+for path; do if [ -f "$path" ] || [ -L "$path" ]; then printf "%s\0" "$path"; fi; done' mngr"""
+
+
+def _in_the_way(host: Host, index: Repo, old: str, new: str) -> bytes:
+    """Files ignored today that the snapshot holds: they would be overwritten, so save them too."""
+    added = _names(index, old, new, only="A")
+    if not added:
+        return b""
+    listed = os.fsencode("".join(f"./{path}\0" for path in added))
+    done = host.run(["sh", "-c", EXISTING, "mngr", index.path], input=listed, timeout=600)
+    if done.code:
+        raise MngrError(f"the files in {index.path} could not be looked at: {done.complaint}")
+    return done.stdout
+
+
+def _kept_before(agent: Agent, at: Standing, tree: str, target: Snapshot) -> Snapshot | None:
+    """Nothing is lost where HEAD or another snapshot has the same files."""
+    if at.head and tree == at.repo.line("rev-parse", f"{at.head}^{{tree}}"):
+        return None
+    known = snapshot.listed(agent, at.repo)
+    if any(each.tree == tree for each in known):
+        return None
+    return snapshot.keep(
+        agent, at, tree, known, note=f"before restoring {target.name or target.number}"
+    )
+
+
+def _turn(index: Stranger, old: str, new: str) -> None:
+    """git moves from tree to tree; a file that changed since we looked stops it beforehand."""
+    try:
+        index.replace(writes=True).git("read-tree", "-m", "-u", old, new)
+    except GitError as error:
+        raise MngrError(error.message, "nothing was restored; try again") from None
+    if index.attempt("diff-files", "--quiet", "--ignore-submodules=all").code:
+        raise MngrError(
+            f"{index.path} changed while it was being restored", "stop the agent, then try again"
+        )
+
+
+def _submodule_remarks(index: Repo, tree: str, wanted: Snapshot) -> list[str]:
+    """git does not move them along."""
+    now, then = gitlinks(index, tree), gitlinks(index, wanted.tree)
+    return [
+        f"the submodule {path} was at {commit[:12]} then"
+        for path, commit in then.items()
+        if now.get(path) != commit
+    ]

@@ -1,0 +1,217 @@
+"""Snapshots: a work directory at one moment, as a commit that no branch knows of.
+
+It hangs under refs/mngr/snapshots/<agent id>/<number>, its parent is what was HEAD, and its
+message says the rest.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+
+from mngr.errors import NotFound, Stale, Taken, UsageError, nearest
+from mngr.git import repository as git
+from mngr.model.address import AGENT_ID
+from mngr.model.struct import Json, Struct
+from mngr.ops.look.listing import Agent, agents, one
+from mngr.ops.steps import step
+from mngr.ops.work import transport, work_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mngr.git.repository import Repo
+    from mngr.ops.work.work_tree import Standing
+    from mngr.ops.world import World
+
+REFS = "refs/mngr/snapshots/"
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
+FORMAT = "%(refname)%00%(objectname)%00%(tree)%00%(parent)%00%(committerdate:unix)%00%(contents)%00"
+ATTEMPTS = 50
+
+
+class Snapshot(Struct):
+    """One moment of one agent's work directory."""
+
+    repo: Repo
+    """The repository that holds the commit."""
+    agent_id: str
+    agent_name: str
+    number: int
+    name: str = ""
+    note: str = ""
+    commit: str
+    tree: str
+    parent: str
+    branch: str = ""
+    time: float
+
+    @property
+    def ref(self) -> str:
+        return f"{REFS}{self.agent_id}/{self.number}"
+
+    @property
+    def label(self) -> str:
+        """What a person calls it, and what `--from` takes."""
+        return f"{self.agent_name}/{self.name or self.number}"
+
+    def to_json(self) -> dict[str, Json]:
+        from mngr.model.events import iso
+
+        return {
+            "agent": self.agent_name,
+            "agent_id": self.agent_id,
+            "number": self.number,
+            "name": self.name,
+            "note": self.note,
+            "time": iso(self.time),
+            "commit": self.commit,
+            "parent": self.parent,
+            "branch": self.branch,
+            "ref": self.ref,
+        }
+
+
+class Saved(Struct):
+    """A snapshot just taken, and what was left out of it."""
+
+    snapshot: Snapshot
+    ignored: tuple[str, ...]
+
+
+def check_name(name: str) -> str:
+    if name and (not re.fullmatch(NAME, name) or name.isdigit()):
+        raise UsageError(
+            f"{name[:80]!r} is not a snapshot name",
+            "use up to 63 letters, digits, '.', '-' and '_', and not a number",
+        )
+    return name
+
+
+def create(agent: Agent, name: str = "") -> Saved:
+    """Everything that is not ignored, committed on the side."""
+    check_name(name)
+    at, taken = work_tree.take(agent.host, agent.record, *_listing(agent))
+    made = keep(agent, at, taken.tree, _parse(agent, at.repo, taken.refs), name)
+    return Saved(snapshot=made, ignored=tuple(taken.ignored))
+
+
+def present_tree(agent: Agent) -> str:
+    """What `create` would keep, or why it cannot."""
+    return work_tree.take(agent.host, agent.record)[1].tree
+
+
+def keep(
+    agent: Agent,
+    at: Standing,
+    tree: str,
+    known: list[Snapshot],
+    name: str = "",
+    note: str = "",
+) -> Snapshot:
+    """Take the next number; whoever is faster with the same number wins it."""
+    for _ in range(ATTEMPTS):
+        if name and any(each.name == name for each in known):
+            raise Taken(f"{agent.name} has a snapshot {name!r} already", "choose another name")
+        number = max((each.number for each in known), default=0) + 1
+        commit = git.commit_tree(at.repo, tree, at.head, _message(agent, at, number, name, note))
+        step("snapshot_committed")
+        ref = f"{REFS}{agent.id}/{number}"
+        if at.repo.attempt("update-ref", ref, commit, "0" * len(commit)).code == 0:
+            step("snapshot_kept")
+            return Snapshot(
+                repo=at.repo, agent_id=agent.id, agent_name=agent.name, number=number, name=name,
+                note=note, commit=commit, tree=tree, parent=at.head, branch=at.branch,
+                time=float(int(time.time())),
+            )  # fmt: skip
+        if git.commit_of(at.repo, ref) is None:  # nobody was faster: it cannot be written
+            at.repo.git("update-ref", ref, commit, "0" * len(commit))
+        known = listed(agent, at.repo)
+    raise Stale(f"the snapshots of {agent.name} kept changing under us", "try again")
+
+
+def _message(agent: Agent, at: Standing, number: int, name: str, note: str) -> str:
+    lines = [f"Snapshot {number} of {agent.name}", "", f"Mngr-Agent: {agent.name}"]
+    lines += [f"Mngr-Snapshot: {name}"] if name else []
+    lines += [f"Mngr-Note: {note}"] if note else []
+    lines += [f"Mngr-Branch: {at.branch}"] if at.branch else []
+    return "\n".join(lines) + "\n"
+
+
+def of(agent: Agent) -> list[Snapshot]:
+    """An agent's snapshots, oldest first; none where it cannot have any."""
+    return listed(agent, transport.theirs(agent.host, agent.record))
+
+
+def listed(agent: Agent, repo: Repo) -> list[Snapshot]:
+    done = repo.attempt("for-each-ref", *_listing(agent))
+    known = agent.host.capabilities.shares_files and agent.record.source
+    if done.code and known and known != repo.path:
+        # The work directory is gone; a worktree's commits are in the repository it came from.
+        source = transport.stranger(agent.host, agent.record.source, "none", "")
+        return listed(agent, source)
+    return _parse(agent, repo, os.fsdecode(done.stdout).split("\0"))
+
+
+def _listing(agent: Agent) -> tuple[str, str]:
+    """What to ask for-each-ref."""
+    return f"--format={FORMAT}", f"{REFS}{agent.id}/"
+
+
+def _parse(agent: Agent, repo: Repo, parts: Sequence[str]) -> list[Snapshot]:
+    rows = [parts[at : at + 6] for at in range(0, len(parts) - 6, 6)]
+    found = [_read(agent, repo, row) for row in rows]
+    return sorted((each for each in found if each), key=lambda each: each.number)
+
+
+def _read(agent: Agent, repo: Repo, row: Sequence[str]) -> Snapshot | None:
+    ref, commit, tree, parents, when, message = row
+    number = ref.rpartition("/")[2]
+    if not number.isdigit() or not when.isdigit():
+        return None  # not a commit of ours
+    said = dict(line.partition(": ")[::2] for line in message.splitlines())
+    return Snapshot(
+        repo=repo,
+        agent_id=agent.id,
+        agent_name=agent.name,
+        number=int(number),
+        name=said.get("Mngr-Snapshot", ""),
+        note=said.get("Mngr-Note", ""),
+        commit=commit,
+        tree=tree,
+        parent=parents.split(" ")[0],
+        branch=said.get("Mngr-Branch", ""),
+        time=float(when),
+    )
+
+
+def find(agent: Agent, text: str) -> Snapshot:
+    """By number, name or ref."""
+    known = of(agent)
+    for each in known:
+        if text in (str(each.number), each.name, each.ref) and text:
+            return each
+    near = nearest(text, [each.name for each in known if each.name])
+    hint = f"did you mean {near!r}?" if near else f"see `mngr snapshot list {agent.name}`"
+    raise NotFound(f"{agent.name} has no snapshot {text[:80]!r}", hint)
+
+
+def resolve(world: World, text: str) -> Snapshot | None:
+    """What AGENT/SNAPSHOT or a snapshot's ref names; None if it does not look like one.
+
+    The first word decides: where no agent has that name, it is somebody else's business.
+    """
+    name, slash, which = text.removeprefix(REFS).partition("/")
+    if not slash or not which or "/" in which:
+        return None
+    pool = agents(world)
+    if not AGENT_ID.fullmatch(name) and not any(agent.name == name for agent in pool):
+        return None
+    return find(one(pool, name), which)
+
+
+def destroy(snapshot: Snapshot) -> None:
+    """Forget it; git keeps the commit until its own garbage collection."""
+    snapshot.repo.git("update-ref", "-d", snapshot.ref, snapshot.commit)

@@ -1,0 +1,1 @@
+"""Create, launch, start, stop, destroy, restore and collect agents."""

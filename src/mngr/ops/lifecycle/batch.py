@@ -1,0 +1,30 @@
+"""Many creates at once; launches overlap, only git's own critical section does not."""
+
+from __future__ import annotations
+
+from mngr.errors import MngrError
+from mngr.ops.lifecycle.create import Created, CreateRequest, create
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mngr.ops.world import World
+
+
+def create_many(
+    world: World, requests: Sequence[CreateRequest], max_parallel: int
+) -> Iterator[tuple[int, Created | Exception]]:
+    """Each result as it completes, with the index of its request."""
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
+    pool = ThreadPoolExecutor(max_workers=max(1, max_parallel))
+    try:
+        futures = {pool.submit(create, world, each): n for n, each in enumerate(requests)}
+        for future in as_completed(futures):
+            try:
+                yield futures[future], future.result()
+            except (MngrError, OSError) as error:
+                yield futures[future], error
+    finally:  # Ctrl-C: finish what has begun, begin nothing more
+        pool.shutdown(cancel_futures=True)

@@ -1,0 +1,309 @@
+"""Move agents that are to be removed to the trash: each step for all of them at once.
+
+Note written -> work directories moved -> worktrees repaired -> HEADs detached and branches
+dropped, in one transaction -> state directories moved. Each is one visit to the host or one git
+process per repository. Each step looks whether it is done already, so a repeat after a crash
+finishes it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr.errors import MngrError, NotFound, Refused, Stale
+from mngr.git.exchange import Bare
+from mngr.locks import Lock
+from mngr.model import events
+from mngr.model.records import AgentRecord, TrashNote, encode
+from mngr.model.struct import Struct
+from mngr.ops.lifecycle import names, trash
+from mngr.ops.steps import step
+from mngr.ops.work import identity
+from mngr.ops.work.identity import Repository, Seen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import TypeAlias
+
+    from mngr.hosts.base import Host
+    from mngr.ops.world import World
+
+    Outcome: TypeAlias = "Destroyed | MngrError"
+    Read: TypeAlias = dict[str, tuple[AgentRecord, int]]
+    """Records and their revisions, by id."""
+
+ATTEMPTS = 10
+
+
+class Destroyed(Struct):
+    """An agent that is in the trash, and what is unusual about that."""
+
+    remarks: tuple[str, ...] = ()
+
+
+class Condemned(Struct):
+    """One agent on its way to the trash, as it was just read."""
+
+    record: AgentRecord
+    rev: int
+    seen: Seen
+    repository: Repository
+    note: TrashNote
+
+    @property
+    def id(self) -> str:
+        return self.record.id
+
+    @property
+    def moves(self) -> bool:
+        return self.record.made_work_dir and identity.movable(self.record, self.seen)
+
+
+def told(error: MngrError | OSError) -> MngrError:
+    return error if isinstance(error, MngrError) else MngrError(str(error.strerror or error))
+
+
+def gone(name: str) -> NotFound:
+    return NotFound(f"{name} is gone: it was destroyed meanwhile", "see `mngr restore --list`")
+
+
+def bury(world: World, host: Host, read: Read) -> dict[str, Outcome]:
+    """The second half: everything moves to the trash. Again for those that changed meanwhile."""
+    outcomes: dict[str, Outcome] = {}
+    names = {id: record.name for id, (record, _) in read.items()}
+    for _ in range(ATTEMPTS):
+        if not read:
+            break
+        try:
+            # restore, purge and other destroys of this controller wait for their turn.
+            with trash.lock(world, host):
+                outcomes |= _bury_once(world, host, read)
+            stale = [id for id in read if isinstance(outcomes[id], Stale)]
+            read = _read_again(host, stale, outcomes)
+        except (MngrError, OSError) as error:
+            return {**outcomes, **dict.fromkeys(read, told(error))}
+    return {id: outcomes.get(id) or gone(names[id]) for id in names}
+
+
+def _read_again(host: Host, ids: Sequence[str], outcomes: dict[str, Outcome]) -> Read:
+    """Those that are still to be removed, as they are now."""
+    read: Read = {}
+    for evidence in host.read(ids).agents if ids else ():
+        record = evidence.record
+        if record is None:
+            outcomes[evidence.id] = MngrError(f"{evidence.id}: {evidence.problem}")
+        elif record.removal is None:
+            outcomes[evidence.id] = Refused(f"{record.name} was restored meanwhile")
+        else:
+            read[evidence.id] = (record, evidence.rev)
+    for missing in set(ids) - read.keys():
+        if isinstance(outcomes[missing], Stale):
+            del outcomes[missing]
+    return read
+
+
+def _bury_once(world: World, host: Host, read: Read) -> dict[str, Outcome]:
+    outcomes: dict[str, Outcome] = {}
+    condemned = _condemned(host, read, outcomes)
+    host.put({trash.note_path(host, each.id): (encode(each.note), 0o600) for each in condemned})
+    step("noted")
+    moving = [each for each in condemned if each.moves]
+    words = [word for each in moving for word in (each.id, str(each.rev), each.seen.path)]
+    outcomes |= _failures(host, moving, MOVE_WORK, words)
+    step("work_moved")
+    left = [each for each in condemned if each.id not in outcomes]
+    _tell_git(world, host, [each for each in left if each.note.worktree])
+    step("repaired")
+    words = [word for each in left for word in (each.id, str(each.rev), _event(each.record))]
+    outcomes |= _failures(host, left, MOVE_STATE, words)
+    step("state_moved")
+    for each in left:
+        if each.id not in outcomes:
+            _release(host, each)
+            outcomes[each.id] = Destroyed(remarks=tuple(_remarks(each)))
+    return outcomes
+
+
+def _release(host: Host, each: Condemned) -> None:
+    record, seen = each.record, each.seen
+    try:
+        names.void(host, record.name, record.id, seen.claim_rev, os.fsencode(seen.claim))
+    except (MngrError, OSError):
+        pass  # a full disk; the claim is void once its claimer has ended
+
+
+def _event(record: AgentRecord) -> str:
+    event = events.event("agent_destroyed", agent_id=record.id, agent_name=record.name)
+    return events.line(event)
+
+
+def _condemned(host: Host, read: Read, outcomes: dict[str, Outcome]) -> list[Condemned]:
+    """All that is to be known before anything moves, of agents that are as they were read."""
+    seen = identity.look(host, list(read.values()))
+    repositories = _repositories(host, [record for record, _ in read.values()])
+    found = []
+    for record, rev in read.values():
+        if seen[record.id].since:
+            outcomes[record.id] = _problem(record.name, seen[record.id].since)
+            continue
+        repository = repositories.get(_origin(record)) or Repository(path="")
+        note = _note(record, seen[record.id], repository)
+        each = Condemned(
+            record=record, rev=rev, seen=seen[record.id], repository=repository, note=note
+        )
+        found.append(each)
+    return found
+
+
+def _origin(record: AgentRecord) -> tuple[str, str]:
+    """What the record says of its repository; nothing where git is not to be asked."""
+    asked = record.transfer == "git-worktree" and record.made_work_dir
+    return (record.repository, record.source) if asked else ("", "")
+
+
+def _repositories(host: Host, records: Sequence[AgentRecord]) -> dict[tuple[str, str], Repository]:
+    return {
+        origin: identity.repository(host, [each for each in records if _origin(each) == origin])
+        for origin in {_origin(record) for record in records} - {("", "")}
+    }
+
+
+def _note(record: AgentRecord, seen: Seen, repository: Repository) -> TrashNote:
+    """Where HEAD was before anything moved; a repeat after a crash keeps the first."""
+    assert record.removal
+    kept = trash.parse_note(record.id, seen.note)
+    # Where the trash has its state already, the note belongs to that, not to a second record.
+    if kept is not None and (seen.buried or kept.removal == record.removal.time):
+        return kept
+    name, standing = repository.worktree(record, seen)
+    branch = record.branch if record.made_branch else ""
+    tip = repository.heads.get(branch, "")
+    wanted = record.removal.drop_branch or tip == record.base_commit
+    return TrashNote(
+        id=record.id,
+        name=record.name,
+        time=time.time(),
+        work_dir=record.work_dir,
+        branch=standing.branch if name and standing else record.branch,
+        tip=standing.head if name and standing else "",
+        repository=repository.path if standing else "",
+        worktree=name,
+        origin=record.repository if record.transfer == "git-mirror" else "",
+        removal=record.removal.time,
+        made_branch=branch if tip else "",
+        made_tip=tip,
+        dropped_branch=bool(
+            name and tip and wanted and not repository.elsewhere(branch, record, seen)
+        ),
+    )
+
+
+# Nothing moves unless the record is the one that was judged. Prints the id and what went wrong.
+MOVE = r"""
+umask 077
+home=$1; shift
+while [ $# -gt 0 ]; do
+  state=$home/agents/$1 there=$home/trash/$1 problem=
+  if [ ! -d "$state" ]; then problem=gone
+  elif [ ! -e "$state/agent.$2.json" ]; then problem=changed
+  else
+    ACTION
+  fi
+  [ -z "$problem" ] || printf '%s %s\n' "$1" "$(printf %s "$problem" | tail -n 1)"
+  shift 3
+done
+"""
+# What is there already is half of a move between two disks that was interrupted: kept, aside.
+MOVE_WORK = MOVE.replace(
+    "ACTION",
+    r"""to=$there/work number=2
+    while [ -e "$to" ] || [ -h "$to" ]; do to=$there/work-$number number=$((number + 1)); done
+    [ "$to" = "$there/work" ] || mv -- "$there/work" "$to"
+    problem=$(mv -- "$3" "$there/work" 2>&1)""",
+)
+# Two state directories of one agent: an earlier version of mngr could make them. Both are kept.
+MOVE_STATE = MOVE.replace(
+    "ACTION",
+    r"""log=$state/events.jsonl
+    if [ ! -h "$log" ] && { [ -f "$log" ] || [ ! -e "$log" ]; }; then
+      printf '%s\n' "$3" >> "$log"
+    fi
+    to=$there/agent number=2
+    while [ -e "$to" ]; do to=$there/agent-$number number=$((number + 1)); done
+    problem=$(mv -- "$state" "$to" 2>&1)""",
+)
+
+
+def _failures(
+    host: Host, condemned: Sequence[Condemned], script: str, words: Sequence[str]
+) -> dict[str, Outcome]:
+    """Run a script that moves directories of all these agents; the errors, by id."""
+    if not condemned:
+        return {}
+    names = {each.id: each.record.name for each in condemned}
+    argv = ["sh", "-c", script, "mngr", host.home, *words]
+    done = host.run(argv, timeout=600 + len(condemned))
+    if done.code:
+        raise MngrError(f"host {host.ref.name}: {done.complaint}")
+    lines = (line.partition(" ") for line in os.fsdecode(done.stdout).splitlines())
+    return {agent_id: _problem(names[agent_id], what) for agent_id, _, what in lines}
+
+
+def _problem(name: str, what: str) -> MngrError:
+    if what == "gone":
+        return gone(name)
+    if what == "changed":
+        return Stale(f"{name} kept changing while it was being destroyed", "try again")
+    return MngrError(f"{name} could not be moved to the trash: {what}")
+
+
+def _tell_git(world: World, host: Host, condemned: Sequence[Condemned]) -> None:
+    """Where the worktrees are now; and free their branches for others."""
+    for path in sorted({each.note.repository for each in condemned}):
+        mine = [each for each in condemned if each.note.repository == path]
+        repo = Bare(run=host.run, path=path)
+        with Lock(world.home, "repo", path):
+            moved = [trash.work_path(host, each.id) for each in mine]
+            repo.attempt("worktree", "repair", *moved)
+            updates = {each.id: "".join(_updates(each)) for each in mine}
+            if not _update(repo, list(updates.values())):
+                # One that cannot be done, with a lock left behind say, does not hold up the others.
+                for update in updates.values():
+                    _update(repo, [update])
+
+
+def _updates(each: Condemned) -> Iterator[str]:
+    """HEAD detached where it is, by ref and not by checkout: that would touch the index."""
+    note, repository = each.note, each.repository
+    standing = repository.worktree(each.record, each.seen)[1]
+    if standing and standing.branch and standing.head.strip("0"):
+        yield f"option no-deref\nupdate worktrees/{note.worktree}/HEAD {standing.head}\n"
+    there = repository.heads.get(note.made_branch) == note.made_tip
+    if note.dropped_branch and there and not _taken(each):
+        yield f"update refs/mngr/trash/{note.id} {note.made_tip}\n"
+        yield f"delete refs/heads/{note.made_branch} {note.made_tip}\n"
+
+
+def _taken(each: Condemned) -> bool:
+    return each.repository.elsewhere(each.note.made_branch, each.record, each.seen)
+
+
+def _update(repo: Bare, updates: Sequence[str]) -> bool:
+    text = "".join(updates)
+    words = ("-c", "core.hooksPath=/dev/null", "update-ref", "-m", "mngr destroy", "--stdin")
+    return not text or repo.attempt(*words, input=os.fsencode(text)).code == 0
+
+
+def _remarks(each: Condemned) -> Iterator[str]:
+    """What a person would not expect."""
+    record, seen = each.record, each.seen
+    if not record.made_work_dir or each.moves or seen.moved:
+        pass
+    elif seen.kind:
+        yield f"{record.work_dir} was left alone: it is not a work directory mngr made for it"
+    else:
+        yield f"its work directory {record.work_dir} did not exist"
+    if record.transfer == "git-worktree" and seen.kind and each.moves and not each.note.worktree:
+        yield f"the branch {record.branch} was left alone: no worktree of it was found there"

@@ -1,0 +1,420 @@
+"""Create an agent: claim, record, work directory, launch; every step can be killed and repaired.
+
+The first record is written before anything else is made, and names all that will be. So whatever
+a killed create leaves behind is listed as LOST (create interrupted), and `gc`, `destroy` or the
+same create again puts it into the trash.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr.errors import MissingProgram, MngrError, Taken, Unreachable, UsageError
+from mngr.hosts.base import HostRequest
+from mngr.model import events
+from mngr.model.address import parse_address
+from mngr.model.records import AgentRecord, Window, agent_dir, encode, record_stem, work_dir
+from mngr.model.state import State
+from mngr.model.struct import Json, Struct
+from mngr.ops import types
+from mngr.ops.change import change
+from mngr.ops.lifecycle import launch, names, sandboxing
+from mngr.ops.look.listing import Agent, agents, one, refreshed
+from mngr.ops.steps import step
+from mngr.ops.work import risk, sources, workdir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mngr.agents.base import Receipt
+    from mngr.hosts.base import Host
+    from mngr.ops.work.workdir import Plan
+    from mngr.ops.world import World
+
+ENV_LIMIT = 1 << 20
+
+
+class CreateRequest(Struct):
+    """Everything a person can ask of `create`."""
+
+    address: str = ""
+    type: str = ""
+    args: tuple[str, ...] = ()
+    message: str = ""
+    source: str = "."
+    transfer: str = ""
+    branch: str = ""
+    include_dirty: bool = False
+    committed_only: bool = False
+    """Uncommitted changes stay where they are: no reason to refuse."""
+    windows: tuple[Window, ...] = ()
+    labels: dict[str, str] = {}
+    project: str = ""
+    env: dict[str, str] = {}
+    provider: str = ""
+    new_host: bool = False
+    build: dict[str, str] = {}
+    start_args: tuple[str, ...] = ()
+    lifetime: float | None = None
+    idle: float | None = None
+    uploads: tuple[tuple[str, str], ...] = ()
+    provision: tuple[str, ...] = ()
+    reuse: bool = False
+    timeout: float | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    headless: bool = False
+    pass_login: bool = False
+    """Hand the user's login, and the variables that hold one, to a host of other files."""
+    record: bool = False
+    sandbox: str = ""
+    """offline or open; nothing means none."""
+    width: int = 0
+    height: int = 0
+    progress: Callable[[int], None] | None = None
+    """Called with the number of files copied so far, where a directory is copied."""
+    waiting: Callable[[str], None] | None = None
+    """Called with the reason while a new host does not start."""
+    base_commit: str = ""
+    """Where the work began, if that is not the commit this agent begins with."""
+    plugin: dict[str, Json] = {}
+    conversation: dict[str, bytes] = {}
+    """Files of a conversation to go on with, as the agent type names them."""
+    verify: Callable[[Host, AgentRecord], None] | None = None
+    """Looks at the work directory once it is made and before anything runs there."""
+
+
+class Created(Struct):
+    """The agent, what became of its first message, and remarks worth a line on stderr."""
+
+    agent: Agent
+    receipt: Receipt | None = None
+    reused: bool = False
+    remarks: tuple[str, ...] = ()
+
+
+def create(world: World, request: CreateRequest) -> Created:
+    """Returns when the agent provably runs or has provably ended."""
+    known = {host.ref.id for host in world.hosts()}
+    host, name = place(world, request)
+    try:
+        return _create_on(world, host, name, request)
+    except (MngrError, OSError, KeyboardInterrupt):
+        if wants_new_host(request) and host.ref.id not in known:
+            from mngr.ops.hosting import hosts
+
+            hosts.abandon(world, host)  # made for this agent, which is not there
+        raise
+
+
+def _create_on(world: World, host: Host, name: str, request: CreateRequest) -> Created:
+    if request.reuse and name:
+        existing = _existing(world, host, name)
+        if existing is not None:
+            from mngr.ops.lifecycle import reusing
+
+            reusing.refuse_different(host, existing, request)
+            agent, receipt = reusing.reuse(world, existing, request.message)
+            return Created(agent=agent, receipt=receipt, reused=True)
+    if request.record and not host.capabilities.shares_files:
+        raise UsageError(f"--record: the recorder runs on this machine, not on {host.ref.name}")
+    request, chosen = types.settled(world, host, request)
+    agent_id = events.new_id("agent")
+    name = _claim(world, host, name, agent_id)
+    step("claimed")
+    try:
+        record, took_prompt, remarks = _create_claimed(world, host, name, agent_id, request)
+    except (MngrError, OSError, KeyboardInterrupt):
+        names.release(host, name, agent_id)
+        raise
+    # From here on the agent is there and keeps its name, whatever becomes of its message.
+    return _confirmed(world, host, record, request, took_prompt, (*chosen, *remarks))
+
+
+def place(world: World, request: CreateRequest, *, make: bool = True) -> tuple[Host, str]:
+    """The host, which is made where a new one is asked for, and the agent's name."""
+    address = parse_address(request.address)
+    if address.path is not None:
+        raise UsageError(f"{request.address!r}: create takes no path", "use --from DIR")
+    if address.provider and request.provider and address.provider != request.provider:
+        raise UsageError(f"{request.address!r} and --provider {request.provider} disagree")
+    provider = address.provider or request.provider
+    if not wants_new_host(request):
+        return world.host(address.host, provider), address.name
+    from mngr.ops.hosting import hosts
+
+    there = hosts.holding(world, provider, address.name) if request.reuse else None
+    asked = HostRequest(
+        name=address.host, build=request.build, start=request.start_args,
+        lifetime=request.lifetime, idle=request.idle, waiting=request.waiting,
+    )  # fmt: skip
+    return there or hosts.fresh(world, provider, address.name, asked, make=make), address.name
+
+
+def wants_new_host(request: CreateRequest) -> bool:
+    return request.new_host or parse_address(request.address).new_host
+
+
+def _claim(world: World, host: Host, name: str, agent_id: str) -> str:
+    if not name:
+        for _ in range(20):
+            chosen = names.random_name()
+            try:
+                names.claim(host, chosen, agent_id)
+                return chosen
+            except Taken:
+                continue
+        raise Taken("no free name found", "give one")
+    try:
+        names.claim(host, name, agent_id)
+    except Taken:
+        if not _clear_interrupted(world, host, name):
+            raise
+        names.claim(host, name, agent_id)
+    return name
+
+
+def _clear_interrupted(world: World, host: Host, name: str) -> bool:
+    """A killed create of the same name goes to the trash, so that repeating it just works."""
+    existing = _existing(world, host, name)
+    if existing is None or existing.state is not State.LOST:
+        return False
+    if existing.verdict.reason != "create interrupted":
+        return False
+    from mngr.ops.lifecycle import destroy
+
+    destroy.destroy(world, existing)
+    return True
+
+
+def _existing(world: World, host: Host, name: str) -> Agent | None:
+    mine = [a for a in agents(world, None, [host]) if a.name == name]
+    return one(mine, name) if mine else None
+
+
+def _create_claimed(
+    world: World, host: Host, name: str, agent_id: str, request: CreateRequest
+) -> tuple[AgentRecord, bool, tuple[str, ...]]:
+    kind = world.agent_type(request.type or "command")
+    plan = _plan(world, host, name, agent_id, request)
+    record = _record(world, name, agent_id, request, plan)
+    trusted = host.capabilities.shares_files or request.pass_login
+    declared = _declared(kind.environment) if trusted else {}
+    env = {**launch.agent_environment(host, record), **declared, **request.env}
+    if sum(map(len, env.values())) > ENV_LIMIT:
+        raise UsageError("the agent's environment is larger than 1 MiB")
+    login = kind.login(env)
+    if login is not None and login.kind == "renewable" and trusted:
+        record = record.replace(login=login.place)
+    context = launch.context(host, record)
+    prepared = kind.prepare(
+        context.replace(env=env, prompt=request.message, parent=request.conversation)
+    )
+    if not prepared.argv:
+        raise UsageError("nothing to run", "give a command after --, or an agent type")
+    if not (request.provision or request.uploads):  # these may bring the program
+        path = {**env, **prepared.env}.get("PATH", "")
+        types.require_program(host, kind, prepared.argv[0], path)
+    if not host.swap(record_stem(host.home, agent_id), 0, encode(record)):
+        raise MngrError(f"the id {agent_id} exists already", "try again")
+    step("recorded")
+    try:
+        record, remarks = _make_work_dir(world, host, record, plan, request)
+        if request.verify is not None:
+            request.verify(host, record)
+        if record.sandbox:
+            sandboxing.enclose(host, record, prepared.argv)
+        host.put(launch.launch_files(world, host, record, prepared, env))
+        step("files")
+        _provision(host, record, request)
+        if record.transfer == "rsync":
+            copied = os.path.join(agent_dir(host.home, agent_id), "copied")
+            risk.mark_copied(host, record.work_dir, copied)
+        launch.launch(host, record, "agent_created")
+        step("launched")
+    except (MngrError, OSError, KeyboardInterrupt):
+        from mngr.ops.lifecycle import destroy
+
+        destroy.discard(world, host, record)
+        raise
+    return record, prepared.took_prompt, remarks
+
+
+def preview(world: World, request: CreateRequest) -> tuple[str, Host, Plan | None]:
+    """The name, the host and what would be made there; no plan where an agent is reused,
+    nor for a host that has yet to be made."""
+    host, name = place(world, request, make=False)
+    if not host.ref.id:  # not made yet
+        return name or host.ref.name, host, None
+    existing = _existing(world, host, name) if name else None
+    if existing is not None and request.reuse:
+        from mngr.ops.lifecycle import reusing
+
+        reusing.refuse_different(host, existing, request)
+        return name, host, None
+    if existing is not None and existing.verdict.reason != "create interrupted":
+        raise Taken(f"the name {name!r} is taken", "choose another, or use --reuse")
+    types.settled(world, host, request)
+    name = name or names.random_name()
+    return name, host, _plan(world, host, name, "agent-" + "x" * 32, request)
+
+
+def _plan(world: World, host: Host, name: str, agent_id: str, request: CreateRequest) -> Plan:
+    return workdir.plan(
+        host,
+        source=request.source,
+        transfer=request.transfer,
+        branch=request.branch,
+        name=name,
+        work_dir=work_dir(host.home, name, agent_id),
+        include_dirty=request.include_dirty,
+        committed_only=request.committed_only,
+        agent_id=agent_id,
+        origin=sources.resolve(world, host, request.source),
+    )
+
+
+def _record(
+    world: World, name: str, agent_id: str, request: CreateRequest, plan: Plan
+) -> AgentRecord:
+    from mngr.hosts.processes import this_process
+
+    now = time.time()
+    return AgentRecord(
+        id=agent_id,
+        name=name,
+        type=request.type or "command",
+        argv=request.args,
+        work_dir=plan.work_dir,
+        cwd=plan.origin.subdir if plan.transfer.startswith("git-") else "",
+        source=plan.source,
+        repository=plan.repository,
+        transfer=plan.transfer,
+        made_work_dir=plan.made_work_dir,
+        branch=plan.branch,
+        made_branch=plan.made_branch,
+        base_commit=request.base_commit or plan.base_commit,
+        labels=request.labels,
+        project=request.project or os.path.basename(plan.source.rstrip("/")).removesuffix(".git"),
+        create_time=now,
+        launch=launch.new_launch_id(),
+        launch_time=now,
+        worker=this_process(),
+        timeout=request.timeout,
+        max_cost=request.max_cost,
+        max_tokens=request.max_tokens,
+        windows=request.windows,
+        width=request.width or world.config.count("tmux.width"),
+        height=request.height or world.config.count("tmux.height"),
+        history=world.config.count("tmux.history"),
+        headless=request.headless,
+        pass_login=request.pass_login,
+        recorded=request.record,
+        sandbox=request.sandbox,
+        plugin=request.plugin,
+    )
+
+
+def _declared(keys: tuple[str, ...]) -> dict[str, str]:
+    begins = tuple(key.removesuffix("*") for key in keys if key.endswith("*"))
+    return {
+        key: value
+        for key, value in os.environ.items()
+        if key in keys or (begins and key.startswith(begins))
+    }
+
+
+def _make_work_dir(
+    world: World, host: Host, record: AgentRecord, plan: Plan, request: CreateRequest
+) -> tuple[AgentRecord, tuple[str, ...]]:
+    made = workdir.make(host, world.home, plan, request.progress)
+    step("work_dir")
+    remarks, changes = list(made.remarks), {}
+    if made.branch != plan.branch:
+        changes["branch"] = made.branch
+        remarks.insert(0, f"the branch {plan.branch} exists already; using {made.branch}")
+    if record.cwd and not _is_folder(host, os.path.join(record.work_dir, record.cwd)):
+        changes["cwd"] = ""
+        remarks.append(
+            f"{record.cwd} is not in the work directory: {record.name} starts at its top"
+        )
+    if changes:
+        record = change(host, record.id, lambda current: current.updated(changes))
+    return record, tuple(remarks)
+
+
+def _is_folder(host: Host, path: str) -> bool:
+    return host.run(["test", "-d", path], timeout=30).code == 0
+
+
+def _provision(host: Host, record: AgentRecord, request: CreateRequest) -> None:
+    for local, remote in request.uploads:
+        try:
+            with open(local, "rb") as file:
+                content, mode = file.read(), os.fstat(file.fileno()).st_mode & 0o777
+        except OSError as error:
+            raise UsageError(f"--upload-file: {local}: {error.strerror}") from None
+        host.put({os.path.join(record.work_dir, remote): (content, mode)})
+    for command in request.provision:
+        from mngr.ops.work import execute
+
+        done = host.run(execute.shell_argv(host, record, command), timeout=3600)
+        if done.code:
+            raise MngrError(f"provisioning failed: {command!r}: {done.complaint}")
+
+
+def _confirmed(
+    world: World,
+    host: Host,
+    record: AgentRecord,
+    request: CreateRequest,
+    took_prompt: bool,
+    remarks: tuple[str, ...],
+) -> Created:
+    reading = next((a for a in agents(world, [record.id], [host])), None)
+    if reading is None and host.ref.id in world.silent:
+        raise Unreachable(
+            f"{record.name} was launched, and then {world.silent[host.ref.id]}",
+            f"look with `mngr list` once {host.ref.name} answers",
+        )
+    if reading is None:
+        raise MngrError(f"{record.name} is gone right after its creation")
+    _require_launched(world, reading)
+    world.emit("agent_created", reading.host, reading.record)
+    if reading.record.login:
+        from mngr.ops.look import logins
+
+        remarks = (*remarks, *logins.remarks(world, reading))
+    receipt = None
+    if request.message and not took_prompt:
+        receipt = _first_message(world, reading, request.message)
+        reading = refreshed(world, reading)
+    return Created(agent=reading, receipt=receipt, remarks=remarks)
+
+
+def _require_launched(world: World, agent: Agent) -> None:
+    """An agent whose program was never run is undone, and keeps neither name nor branch."""
+    evidence = agent.evidence
+    if evidence.this_started is not None or evidence.this_exit is None:
+        return
+    from mngr.ops.lifecycle import destroy
+
+    destroy.discard(world, agent.host, agent.record)
+    reason = agent.verdict.reason
+    missing = reason.startswith("command not found:")
+    hint = "a relative path is looked up where the agent starts" if missing else ""
+    kind = MissingProgram if missing else MngrError
+    raise kind(f"{agent.name} could not be launched: {reason}", hint)
+
+
+def _first_message(world: World, agent: Agent, text: str) -> Receipt:
+    """The agent exists by now: a message it does not take is no failure of its creation."""
+    from mngr.agents.base import Receipt
+    from mngr.ops.talk import message
+
+    try:
+        return message.send(world, agent, text)
+    except MngrError as error:
+        return Receipt(outcome="failed", detail=error.message)

@@ -1,0 +1,165 @@
+"""Destroy: everything removed is one moved directory, so everything comes back.
+
+First the intent is recorded and the processes end, then everything moves to the trash: see
+`burial`. Asking whether that is wanted is the caller's business.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr.errors import MngrError, NotFound
+from mngr.hosts import tmux
+from mngr.hosts.processes import this_process
+from mngr.model.records import AgentRecord, Removal, StopIntent, agent_dir
+from mngr.model.state import ALIVE
+from mngr.ops.change import changed
+from mngr.ops.lifecycle.burial import Destroyed, bury, gone, told
+from mngr.ops.lifecycle.ending import end_processes
+from mngr.ops.steps import step
+from mngr.ops.work import workdir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mngr.hosts.base import Host
+    from mngr.ops.lifecycle.burial import Outcome, Read
+    from mngr.ops.look.listing import Agent
+    from mngr.ops.work.workdir import Risk
+    from mngr.ops.world import World
+
+BATCH = 500
+"""Agents per visit: their words have to fit on a command line."""
+
+
+def risk(agent: Agent, *, drop_branch: bool = False) -> Risk:
+    """What would be lost if the trash were emptied too."""
+    record = agent.record
+    if not record.made_work_dir:
+        return workdir.Risk()
+    losing = record.branch if drop_branch and record.made_branch else ""
+    return workdir.at_risk(
+        agent.host,
+        record.work_dir,
+        record.transfer,
+        losing_branch=losing,
+        source=record.source,
+        base=record.base_commit,
+        copied=os.path.join(agent_dir(agent.host.home, record.id), "copied"),
+    )
+
+
+def destroy(world: World, agent: Agent, *, drop_branch: bool = False) -> Destroyed:
+    """Move the agent to the trash; asking whether that is wanted is the caller's business."""
+    outcome = destroy_many(world, [agent], drop_branch=drop_branch)[agent.id]
+    if isinstance(outcome, MngrError):
+        raise outcome
+    return outcome
+
+
+def destroy_many(
+    world: World, chosen: Sequence[Agent], *, drop_branch: bool = False
+) -> dict[str, Outcome]:
+    """What became of each, by id; one that fails does not hold up the others."""
+    outcomes: dict[str, Outcome] = {}
+    for host in {agent.host.ref.id: agent.host for agent in chosen}.values():
+        mine = [agent for agent in chosen if agent.host.ref == host.ref]
+        for start in range(0, len(mine), BATCH):
+            outcomes |= _destroy_on(world, host, mine[start : start + BATCH], drop_branch)
+    return outcomes
+
+
+def _destroy_on(
+    world: World, host: Host, mine: Sequence[Agent], drop_branch: bool
+) -> dict[str, Outcome]:
+    read, failed = _record(host, mine, drop_branch)
+    step("removal_recorded")
+    # Also of those whose record cannot be changed, on a full disk say.
+    gone_already = [each for each in failed if isinstance(failed[each], NotFound)]
+    outcomes: dict[str, Outcome] = {each: failed[each] for each in gone_already}
+    outcomes |= _end(world, host, [agent.id for agent in mine if agent.id not in outcomes])
+    step("processes_ended")
+    late, unrecorded = _record(host, [a for a in mine if a.id in failed], drop_branch)
+    names = {agent.id: agent.name for agent in mine}
+    failures = {each: _unrecorded(names[each], error) for each, error in unrecorded.items()}
+    outcomes = {**failures, **outcomes}
+    read |= late
+    outcomes |= bury(world, host, {each: read[each] for each in read if each not in outcomes})
+    _end_late(world, host, [each for each in outcomes if isinstance(outcomes[each], Destroyed)])
+    for agent in mine:
+        if isinstance(outcomes[agent.id], Destroyed):
+            world.emit("agent_destroyed", host, agent.record)
+    return outcomes
+
+
+def _record(
+    host: Host, chosen: Sequence[Agent], drop_branch: bool
+) -> tuple[Read, dict[str, MngrError]]:
+    """Write down what is about to happen to each; and why that failed, by id."""
+    read: Read = {}
+    failed: dict[str, MngrError] = {}
+    for agent in chosen:
+        try:
+            edit = _with_removal(agent, drop_branch)
+            read[agent.id] = changed(host, agent.id, edit, agent.evidence)
+        except NotFound:
+            failed[agent.id] = gone(agent.name)
+        except (MngrError, OSError) as error:
+            failed[agent.id] = told(error)
+    return read, failed
+
+
+def _unrecorded(name: str, error: MngrError) -> MngrError:
+    why = error.message
+    return MngrError(
+        f"the processes of {name} have ended, but its destruction could not be recorded: {why}",
+        "nothing was moved; destroy it again when there is room",
+    )
+
+
+def _with_removal(agent: Agent, drop_branch: bool) -> Callable[[AgentRecord], AgentRecord]:
+    now = time.time()
+
+    def edit(record: AgentRecord) -> AgentRecord:
+        # A repeat after a crash is the same removal: its note must not count as history.
+        since = record.removal.time if record.removal else now
+        drop = drop_branch or bool(record.removal and record.removal.drop_branch)
+        removal = Removal(time=since, worker=this_process(), drop_branch=drop)
+        # Ended by us, not by itself: restored, it is STOPPED rather than FAILED.
+        intent = StopIntent(launch=record.launch, time=now)
+        stop = intent if agent.state in ALIVE else record.stop
+        return record.replace(removal=removal, stop=stop)
+
+    return edit
+
+
+def _end(world: World, host: Host, ids: Sequence[str]) -> dict[str, Outcome]:
+    """In one visit; only where something is left, one by one, to tell whose it is."""
+    try:
+        if ids:
+            end_processes(world, host, dict.fromkeys(ids, ""))
+    except MngrError as error:
+        if len(ids) == 1:
+            return {ids[0]: error}
+        return {key: each for one in ids for key, each in _end(world, host, [one]).items()}
+    return {}
+
+
+def _end_late(world: World, host: Host, ids: Sequence[str]) -> None:
+    """A start at the same time may have launched it between the ending and the move."""
+    sessions = host.run(tmux.list_sessions(host.socket), timeout=20).stdout.decode().split()
+    late = dict.fromkeys(set(ids) & set(sessions), "")
+    if late:
+        end_processes(world, host, late)
+
+
+def discard(world: World, host: Host, record: AgentRecord) -> None:
+    """A create that failed: what it made so far goes to the trash."""
+    removal = Removal(time=time.time(), worker=this_process())
+    read = changed(host, record.id, lambda now: now.replace(removal=now.removal or removal))
+    end_processes(world, host, {record.id: ""})
+    for outcome in bury(world, host, {record.id: read}).values():
+        if isinstance(outcome, MngrError):
+            raise outcome

@@ -1,0 +1,158 @@
+"""Mirrors, pins and branches of agents that were removed for good.
+
+Pins are refs/mngr/<kind>/<agent id> in a mirror, made after the agent's record and removed after
+its trash: one whose agent is neither there nor in the trash keeps nothing. A branch goes only if
+mngr noted down that it made it, no agent has it, and another branch has all its commits.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import BadRecord, MngrError, Refused
+from mngr.git.exchange import Bare
+from mngr.locks import Lock
+from mngr.model.records import MadeBranch, decode
+from mngr.ops.lifecycle import trash
+from mngr.ops.lifecycle.leftover import Leftover
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mngr.hosts.base import Host
+    from mngr.ops.world import World
+
+# Prints `pin MIRROR REF` for pins of nobody, and `mirror MIRROR` for mirrors that no agent has
+# borrowed from and that nothing was written to for an hour: before that, one may be being made.
+# The agent is looked for after its pin was listed, since its record was there before the pin.
+UNUSED = r"""
+cd "$1" 2>/dev/null || exit 0
+for mirror in mirrors/*.git; do
+  [ -d "$mirror" ] && [ ! -h "$mirror" ] || continue
+  refs=$(git --git-dir="$mirror" for-each-ref --format='%(refname)' refs/mngr) || continue
+  used=
+  for ref in $refs; do
+    id=${ref#refs/mngr/*/}; id=${id%%/*}
+    case $id in agent-*) ;; *) continue ;; esac
+    found=
+    for place in "agents/$id" "trash/$id" "trash/.purge-$id"; do [ ! -e "$place" ] || found=1; done
+    if [ -n "$found" ]; then used=1; else echo "pin $mirror $ref"; fi
+  done
+  [ -z "$used" ] || continue
+  for work in worktrees/* trash/*/work*; do
+    lent=$work/.git/objects/info/alternates
+    [ ! -f "$lent" ] || ! grep -qF "/$mirror/" "$lent" || used=1
+  done
+  [ -n "$used" ] || [ -n "$(find "$mirror" -mmin -60 | head -n 1)" ] || echo "mirror $mirror"
+done
+"""
+
+
+def leftovers(world: World, host: Host) -> list[Leftover]:
+    return [*_mirrors(world, host), *_branches(world, host)]
+
+
+def _unused(host: Host) -> list[str]:
+    return trash.script(host, UNUSED, host.home).splitlines()
+
+
+def _mirrors(world: World, host: Host) -> Iterator[Leftover]:
+    lines = _unused(host)
+    whole = {line.split(" ")[1] for line in lines if line.startswith("mirror ")}
+    for line in lines:
+        kind, mirror, *ref = line.split(" ")
+        if kind == "pin" and mirror in whole:
+            continue
+        path = os.path.join(host.home, mirror)
+        yield Leftover(
+            kind="mirror" if kind == "mirror" else "ref",
+            what=" ".join([path, *ref]),
+            why="no agent uses it" if kind == "mirror" else "its agent was removed for good",
+            remove=lambda line=line: _remove_unused(world, host, line),  # type: ignore[misc]
+        )
+
+
+def _remove_unused(world: World, host: Host, line: str) -> None:
+    """Only what is still unused, looked at anew."""
+    kind, mirror, *ref = line.split(" ")
+    path = os.path.join(host.home, mirror)
+    # The two locks under which a mirror is made, by `create` for a host and by `--from URL`.
+    with Lock(world.home, "mirror", f"{host.ref.id} {path}"), Lock(world.home, "mirror", path):
+        if line not in _unused(host):
+            raise Refused(f"{path} is in use again")
+        if kind == "pin":
+            Bare(run=host.run, path=path).git("update-ref", "-d", *ref)
+        else:
+            # Aside under a name of interrupted writes: if this is interrupted, gc removes it.
+            aside = os.path.join(host.home, ".put.mirror")
+            trash.script(host, 'rm -rf -- "$2"; mv -- "$1" "$2" && rm -rf -- "$2"', path, aside)
+
+
+LEDGER = r"""
+cd "$1/branches" 2>/dev/null || exit 0
+for file in agent-*.json; do
+  [ -f "$file" ] && IFS= read -r line < "$file" && printf '%s\n' "$line"
+done
+:
+"""
+
+
+def _ledger(host: Host) -> list[MadeBranch]:
+    found = []
+    for line in trash.script(host, LEDGER, host.home).splitlines():
+        try:
+            found.append(MadeBranch.from_json(decode(os.fsencode(line))))
+        except BadRecord:
+            continue
+    return found
+
+
+def _branches(world: World, host: Host) -> Iterator[Leftover]:
+    ledger = _ledger(host)
+    for made in ledger:
+        merged = _merged_into(host, made, ledger)
+        if merged is None:
+            _strike(host, made)
+        elif merged:
+            yield Leftover(
+                kind="branch",
+                what=f"{made.branch} ({made.repository})",
+                why=f"its agent was removed for good, and {merged} has all its commits",
+                remove=lambda made=made: _remove_branch(world, host, made),  # type: ignore[misc]
+            )
+
+
+def _merged_into(host: Host, made: MadeBranch, ledger: Sequence[MadeBranch]) -> str | None:
+    """A branch that has all its commits and will stay; None where the branch is gone."""
+    repo = Bare(run=host.run, path=made.repository)
+    if host.run(["test", "-d", made.repository], timeout=30).code:
+        return ""  # perhaps on a disk that is not mounted
+    ref = f"refs/heads/{made.branch}"
+    if repo.ask("rev-parse", "--verify", "-q", ref) is None:
+        return None
+    form = "--format=%(refname:lstrip=2)%00%(worktreepath)"
+    listed = repo.ask("for-each-ref", form, f"--contains={ref}", "refs/heads/") or ""
+    rows = [line.partition("\0") for line in listed.splitlines()]
+    if any(name == made.branch and path for name, _, path in rows):
+        return ""  # checked out: an agent or a person works on it
+    going = {each.branch for each in ledger if each.repository == made.repository}
+    return next((name for name, _, _ in rows if name not in going), "")
+
+
+def _remove_branch(world: World, host: Host, made: MadeBranch) -> None:
+    repo = Bare(run=host.run, path=made.repository)
+    with Lock(world.home, "repo", made.repository):
+        tip = repo.line("rev-parse", "--verify", f"refs/heads/{made.branch}")
+        if not _merged_into(host, made, _ledger(host)):
+            raise Refused(f"the branch {made.branch} is in use again")
+        words = ("-c", "core.hooksPath=/dev/null", "update-ref", "-d")
+        done = repo.attempt(*words, f"refs/heads/{made.branch}", tip)
+        if done.code:
+            raise MngrError(f"the branch {made.branch} was kept: {done.complaint}")
+    _strike(host, made)
+
+
+def _strike(host: Host, made: MadeBranch) -> None:
+    path = os.path.join(host.home, "branches", f"{made.id}.json")
+    host.run(["rm", "-f", path], timeout=30)

@@ -1,0 +1,268 @@
+"""Launch an agent: its files, its session, and proof that it started.
+
+The launcher is a file, never typed text: a terminal cuts long lines, silently.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from mngr.agents.base import LaunchContext
+from mngr.errors import MissingProgram, MngrError, NotFound
+from mngr.hosts import agent_files, tmux, tmux_scripts
+from mngr.model import events
+from mngr.model.quoting import join, quote
+from mngr.model.records import AgentRecord, agent_dir
+from mngr.ops import publishing
+from mngr.ops.lifecycle import sandboxing
+from mngr.ops.limits import watcher
+from mngr.ops.look.output import keeper
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mngr.agents.base import Launch
+    from mngr.hosts.base import Files, Host
+    from mngr.ops.world import World
+
+LAUNCHER = (
+    r"""#!/bin/sh
+# Runs one launch of one agent: says when it started and how it ended. Its word: the first event.
+dir={dir} launch={launch}
+{mark}. "$dir/env"
+"""
+    + agent_files.FUNCTIONS.replace("{", "{{").replace("}", "}}")
+    + r"""
+now() {{
+  time=$(date -u +%s.%N,%Y-%m-%dT%H:%M:%SZ) || return
+  stamp=${{time#*,}} time=${{time%%,*}}; case $time in *N) time=${{time%.*}} ;; esac
+}}
+# Over what is there, and not in a new file: the disk may be full by then.
+report() {{ printf '%s\n' "$2" 1<> "$dir/.$1.$launch" && mv -f "$dir/.$1.$launch" "$dir/$1"; }}
+ended() {{
+  # Whoever ends the program may take a child of ours for a part of it.
+  tries=0
+  until now && report exit "{{\"launch\":\"$launch\",\"code\":$1,\"time\":$time,\"cause\":$2}}"; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 50 ] || exit "$1"
+  done 2> /dev/null
+  event="{{\"event_id\":\"evt-$launch-exit\",\"timestamp\":\"$stamp\""
+  event="$event,\"source\":\"launcher\",\"type\":\"agent_exited\",\"exit_code\":$1,\"cause\":$2}}"
+  note "$dir/events.jsonl" "$event"
+  exit "$1"
+}}
+printf '%1000s\n' '' > "$dir/.exit.$launch"
+# Here, and not by whoever launches: a program may end before they look again.
+note "$dir/events.jsonl" "$1"
+# Signals meant for the program must not end the launcher before it has reported. A handler, not
+# '': an ignored signal would stay ignored in the program. HUP ends it: when tmux dies, only the
+# end of the session's leader makes the kernel tell the program too.
+trap : INT QUIT TERM
+cd {cwd} 2> /dev/null || cd {work_dir} || ended 125 '"work directory is missing"'
+unset OLDPWD
+if [ -f {box} ]; then
+  problem=$(sh {box} --prove 2>&1) || {{
+    printf '%s\n' "$problem" >&2
+    problem=$(printf %s "$problem" | tail -n 1 | tr -cd 'A-Za-z0-9 ,.:/_-')
+    ended 126 "\"the sandbox failed: $problem\""
+  }}
+fi
+{links}command -v {program} > /dev/null || {{
+  printf 'mngr: %s: command not found\n' {program} >&2
+  ended 127 {not_found}
+}}
+now
+report started "{{\"launch\":\"$launch\",\"pid\":$$,\"time\":$time}}"
+{limit}{command}
+code=$?
+{daemons}{after_limit}
+ended "$code" '""'
+"""
+)
+
+HEADLESS = """rm -f "$dir/stdout" "$dir/stderr"
+printf '' > "$dir/stdout"; printf '' > "$dir/stderr"
+tail -q -n +1 -f "$dir/stdout" "$dir/stderr" & viewer=$!
+{command} < /dev/null > "$dir/stdout" 2> "$dir/stderr"
+code=$?
+kill "$viewer" 2> /dev/null
+(exit "$code")"""
+
+# Those of this agent only: they have its id in their environment.
+DAEMONS = r"""for each in $(grep -lsF -- {pattern} /proc/[0-9]*/environ); do
+  each=${{each%/environ}}
+  ! grep -qsF -- {word} "$each/cmdline" || kill "${{each#/proc/}}" 2> /dev/null
+done
+"""
+
+WINDOW = """#!/bin/sh
+{mark}. {dir}/env
+cd {cwd} 2> /dev/null || cd {work_dir} || exit 125
+unset OLDPWD
+set -- sh -c "$1"
+box={box}; {wrap}
+exec "$@"
+"""
+
+
+def launcher(home: str, record: AgentRecord, launch: Launch) -> str:
+    """The script for one launch."""
+    # exec in a subshell: whatever it is called, it is a program and not a word of the shell.
+    words = f"({sandboxing.wrapped(home, record.id, join(launch.argv))})"
+    program = launch.argv[0]
+    return LAUNCHER.format(
+        dir=quote(agent_dir(home, record.id)),
+        mark=tmux_scripts.MARK.format(mark=tmux_scripts.mark(record.id)),
+        launch=quote(record.launch),
+        work_dir=quote(record.work_dir),
+        cwd=quote(os.path.join(record.work_dir, record.cwd)),
+        box=quote(sandboxing.path(home, record.id)),
+        links="".join(
+            f'ln -sfn {quote(target)} "$dir"/{quote(path)}\n'
+            for path, target in launch.links.items()
+        ),
+        program=quote(program),
+        not_found=quote(json.dumps(f"command not found: {program}")),
+        limit=watcher.START if watcher.Limits.of(record) else "",
+        daemons=_daemons(record, launch),
+        after_limit=watcher.REPORT,
+        command=HEADLESS.format(command=words) if record.headless else words,
+    )
+
+
+def _daemons(record: AgentRecord, launch: Launch) -> str:
+    if not launch.daemons:
+        return ""
+    pattern = quote(f"MNGR_AGENT_ID={record.id}")
+    return DAEMONS.format(pattern=pattern, word=quote(launch.daemons))
+
+
+def env_file(env: Mapping[str, str]) -> bytes:
+    """Shell assignments; any bytes but NUL pass through single quotes unharmed."""
+    lines = [f"export {key}={_always_quoted(value)}" for key, value in sorted(env.items())]
+    # tmux's own variables would let a stray `tmux kill-server` inside reach every agent.
+    text = "unset TMUX TMUX_PANE TERM_PROGRAM TERM_PROGRAM_VERSION\n" + "\n".join(lines) + "\n"
+    return os.fsencode(text)
+
+
+def _always_quoted(value: str) -> str:
+    return "'" + value.replace("'", "'\\''") + "'"
+
+
+def agent_environment(host: Host, record: AgentRecord) -> dict[str, str]:
+    """What mngr itself tells an agent."""
+    return {
+        **host.environment,
+        "MNGR_AGENT_NAME": record.name,
+        "MNGR_AGENT_ID": record.id,
+        "MNGR_AGENT_STATE_DIR": agent_dir(host.home, record.id),
+        "MNGR_AGENT_WORK_DIR": record.work_dir,
+        "MNGR_HOST_DIR": host.home,
+        "MNGR_GIT_BASE": record.base_commit,
+    }
+
+
+def launch_files(
+    world: World, host: Host, record: AgentRecord, launch: Launch, env: Mapping[str, str]
+) -> Files:
+    """Everything a launch needs on the host; the environment is readable to its owner only."""
+    folder = agent_dir(host.home, record.id)
+    conf = tmux.conf(host.home, record.width, record.height, record.history)
+    files: dict[str, tuple[bytes, int]] = {
+        os.path.join(host.home, "tmux.conf"): (conf, 0o600),
+        os.path.join(folder, "env"): (env_file({**env, **launch.env}), 0o600),
+        os.path.join(folder, "launch.sh"): (
+            os.fsencode(launcher(host.home, record, launch)),
+            0o700,
+        ),
+        **publishing.files(folder),
+        **{os.path.join(folder, name): content for name, content in launch.files.items()},
+    }
+    if record.windows:
+        window = WINDOW.format(
+            mark=tmux_scripts.MARK.format(mark=tmux_scripts.mark(record.id)),
+            dir=quote(folder),
+            work_dir=quote(record.work_dir),
+            cwd=quote(os.path.join(record.work_dir, record.cwd)),
+            box=quote(sandboxing.path(host.home, record.id)),
+            wrap=sandboxing.WRAP,
+        )
+        files[os.path.join(folder, "window.sh")] = (os.fsencode(window), 0o700)
+    if watcher.Limits.of(record):
+        files |= watcher.files(world, host, record)
+    return files
+
+
+def launch(host: Host, record: AgentRecord, event_type: str, grace: float = 1.0) -> None:
+    """Start the session; return once the launcher has reported, or say why it did not.
+
+    What an earlier launch left running is ended first, with KILL after `grace` seconds.
+    """
+    folder = agent_dir(host.home, record.id)
+    event = events.event(event_type, agent_id=record.id, agent_name=record.name)
+    words = tmux.new_session(
+        record.id,
+        record.name,
+        record.work_dir,
+        ["sh", os.path.join(folder, "launch.sh"), events.line(event)],
+        size=(record.width, record.height),
+        windows=[
+            (window.name, ["sh", os.path.join(folder, "window.sh"), window.command])
+            for window in record.windows
+        ],
+        pipe_to=_recorder(host, record) if record.recorded else keeper(host.home, record.id),
+    )
+    patterns = tmux_scripts.patterns([record.id]) if record.launches > 1 else ""
+    last = [str(max(1, round(grace))), patterns]
+    script = ["sh", "-c", tmux_scripts.LAUNCH, "mngr", host.home, host.socket, record.id, *last]
+    done = host.run([*script, *words], timeout=60 + grace)
+    if done.code:
+        if done.code == tmux_scripts.NOT_INSTALLED:
+            raise MissingProgram(f"tmux is not installed on {host.ref.name}", _install(host))
+        if done.code == tmux_scripts.GONE:
+            raise NotFound(f"{record.name} was destroyed meanwhile", "see `mngr restore --list`")
+        raise MngrError(f"{record.name} could not be launched: {done.complaint}")
+
+
+def _install(host: Host) -> str:
+    if host.capabilities.shares_files:
+        return "install tmux 3.2 or newer"
+    return f"see `mngr doctor --host {host.ref.name}`"
+
+
+def _recorder(host: Host, record: AgentRecord) -> str:
+    """For a host on this machine: the recorder is ours, and keeps the log as well."""
+    cast = os.path.join(agent_dir(host.home, record.id), "record.cast")
+    size = [str(record.width), str(record.height)]
+    recorder = join([sys.executable, "-m", "mngr.hosts.recorder", cast, *size])
+    # tmux expands % and # in the words.
+    words = recorder.replace("#", "##").replace("%", "%%")
+    return f"{words} | {{ {keeper(host.home, record.id)}; }}"
+
+
+def new_launch_id() -> str:
+    return os.urandom(8).hex()
+
+
+def context(host: Host, record: AgentRecord) -> LaunchContext:
+    folder = agent_dir(host.home, record.id)
+    local = host.capabilities.shares_files
+    return LaunchContext(record=record, state_dir=folder, local=local)
+
+
+def launched_now(record: AgentRecord) -> AgentRecord:
+    """The record of the next launch: a new id, no stop intent, our process at work."""
+    from mngr.hosts.processes import this_process
+
+    return record.replace(
+        launch=new_launch_id(),
+        launch_time=time.time(),
+        launches=record.launches + 1,
+        worker=this_process(),
+        stop=None,
+        archived=None,
+    )

@@ -1,0 +1,35 @@
+"""One thing that `gc` removes."""
+
+from __future__ import annotations
+
+from mngr.errors import MngrError
+from mngr.model.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mngr.hosts.base import Host
+
+
+class Leftover(Struct):
+    """One thing to remove, why, and how."""
+
+    kind: str
+    what: str
+    why: str
+    remove: Callable[[], None]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.what}: {self.why}"
+
+
+def remover(host: Host, *words: str) -> Callable[[], None]:
+    """Runs a command that removes something, and fails if it does."""
+
+    def remove() -> None:
+        done = host.run(words, timeout=60)
+        if done.code:
+            raise MngrError(done.complaint)
+
+    return remove

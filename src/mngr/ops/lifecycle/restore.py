@@ -1,0 +1,207 @@
+"""Restore: the reverse of destroy, step by step, each repeatable after a crash."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import BadRecord, MngrError, NotFound, Refused, Stale
+from mngr.git.exchange import Bare
+from mngr.locks import Lock
+from mngr.model import events
+from mngr.model.records import (
+    AgentRecord,
+    agent_dir,
+    decode,
+    encode,
+    is_work_dir,
+    record_stem,
+    trash_dir,
+)
+from mngr.model.struct import Struct
+from mngr.ops import versioned
+from mngr.ops.lifecycle import names, trash
+from mngr.ops.look.listing import Agent, agents
+from mngr.ops.steps import step
+from mngr.ops.work import identity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.hosts.base import Host
+    from mngr.model.records import TrashNote
+    from mngr.ops.lifecycle.trash import Trashed
+    from mngr.ops.work.identity import Repository, Seen
+    from mngr.ops.world import World
+
+
+class Returned(Struct):
+    """An agent that is back, and what is not as it was."""
+
+    agent: Agent
+    work_dir: bool
+    """Whether its work directory is there."""
+    branch: str
+    """The branch its HEAD is on again."""
+    remarks: tuple[str, ...] = ()
+
+
+class Buried(Struct):
+    """One agent in the trash, as it was just read."""
+
+    record: AgentRecord
+    rev: int
+    stem: str
+    seen: Seen
+    note: TrashNote
+
+    @property
+    def path(self) -> str:
+        """Where git will find the work directory, every link on the way followed."""
+        base = os.path.basename(self.record.work_dir)
+        return os.path.join(self.seen.worktrees, base) if self.seen.moved else self.seen.path
+
+
+def restore(world: World, each: Trashed, new_name: str = "") -> Returned:
+    """Bring it back, stopped, exactly as it was."""
+    host, agent_id = each.host, each.note.id
+    name = new_name or each.note.name
+    with trash.lock(world, host):
+        buried = _read(host, agent_id, each.note.name)
+        _refuse(host, buried)
+        names.claim(host, name, agent_id)
+        step("restore_claimed")
+        try:
+            branch, remarks = _restore(world, host, buried, name)
+        except (MngrError, OSError):
+            names.release(host, name, agent_id)
+            raise
+    there = bool(buried.seen.moved or buried.seen.kind == "directory")
+    agent = agents(world, [agent_id])[0]
+    return Returned(agent=agent, work_dir=there, branch=branch, remarks=tuple(remarks))
+
+
+def _restore(world: World, host: Host, buried: Buried, name: str) -> tuple[str, list[str]]:
+    record = buried.record
+    if buried.seen.moved:
+        trash.script(host, MOVE_BACK, trash.work_path(host, record.id), record.work_dir)
+    branch, remarks = _tell_git(world, host, buried)
+    step("work_restored")
+    # Before the record moves, so that what is listed is never half destroyed.
+    edited = record.replace(removal=None, name=name)
+    if edited != record and not host.swap(buried.stem, buried.rev, encode(edited)):
+        raise Stale(f"{record.name} changed while it was being restored", "try again")
+    step("removal_cleared")
+    state_dir = agent_dir(host.home, record.id)
+    if buried.seen.buried:
+        trash.script(host, MOVE_BACK, os.path.dirname(buried.stem), state_dir)
+    step("state_restored")
+    event = events.line(events.event("agent_restored", agent_id=record.id, agent_name=name))
+    trash.script(host, TIDY, trash_dir(host.home, record.id), state_dir, event)
+    return branch, remarks
+
+
+# A directory that exists would not be replaced: mv would move into it.
+MOVE_BACK = r"""
+[ ! -e "$2" ] && [ ! -h "$2" ] || { echo "$2 exists" >&2; exit 1; }
+mkdir -p "${2%/*}" && mv -- "$1" "$2"
+"""
+
+TIDY = r"""
+log=$2/events.jsonl
+if [ ! -h "$log" ] && { [ -f "$log" ] || [ ! -e "$log" ]; }; then printf '%s\n' "$3" >> "$log"; fi
+rm -f "$1/trash.json"; rmdir "$1" 2>/dev/null || :
+"""
+
+
+def _read(host: Host, agent_id: str, name: str) -> Buried:
+    """Anew: what was listed may have been restored or purged since."""
+    stems = (os.path.join(trash_dir(host.home, agent_id), "agent", "agent"),)
+    for stem in (*stems, record_stem(host.home, agent_id)):
+        rev, content = versioned.current(host, stem)
+        if rev:
+            break
+    else:
+        raise NotFound(f"{name} is no longer in the trash", "see `mngr restore --list`")
+    record = AgentRecord.from_json(decode(content))
+    if record.id != agent_id:
+        raise BadRecord(f"the record in {os.path.dirname(stem)} belongs to {record.id}")
+    seen = identity.look(host, [(record, rev)])[agent_id]
+    note = trash.parse_note(agent_id, seen.note)
+    if note is None:
+        raise NotFound(f"{name} is no longer in the trash", "see `mngr list`")
+    return Buried(record=record, rev=rev, stem=stem, seen=seen, note=note)
+
+
+def _refuse(host: Host, buried: Buried) -> None:
+    """Whatever could not be completed is refused before anything is touched."""
+    record, seen = buried.record, buried.seen
+    state_dir = agent_dir(host.home, record.id)
+    if seen.buried and host.run(["test", "-e", state_dir], timeout=30).code == 0:
+        raise Refused(f"{state_dir} exists: {record.name} has two records", "run `mngr gc` first")
+    if not seen.moved:
+        return
+    if seen.kind:
+        raise Refused(f"{record.work_dir} exists again; {record.name} cannot go back there")
+    folder = os.path.dirname(record.work_dir)
+    ours = folder == os.path.join(host.home, "worktrees") or _same(host, folder)
+    if not ours or not is_work_dir(folder, record.id, record.work_dir):
+        where = trash.work_path(host, record.id)
+        raise Refused(
+            f"{record.work_dir} is not a place where mngr makes work directories;"
+            f" {record.name} cannot go back there",
+            f"its files are in {where}",
+        )
+
+
+def _same(host: Host, folder: str) -> bool:
+    """Whether that is another spelling of our own directory of work directories."""
+    check = '[ "$(cd -P -- "$1" && pwd -P)" = "$(cd -P -- "$2/worktrees" && pwd -P)" ]'
+    return host.run(["sh", "-c", check, "mngr", folder, host.home], timeout=30).code == 0
+
+
+def _tell_git(world: World, host: Host, buried: Buried) -> tuple[str, list[str]]:
+    """The branch HEAD is on, and remarks. Nothing is changed in a repository that is not its."""
+    note, seen = buried.note, buried.seen
+    name = note.worktree or os.path.basename(seen.admin)
+    if not seen.moved and not identity.movable(buried.record, seen):
+        return "", []
+    if not note.repository or seen.admin != os.path.join(note.repository, "worktrees", name):
+        gone = f"its .git names no worktree of {note.repository}, where nothing was changed"
+        return "", [gone] if note.repository else []
+    repo = Bare(run=host.run, path=note.repository)
+    with Lock(world.home, "repo", note.repository):
+        repo.attempt("worktree", "repair", buried.path)
+        _recreate_branch(repo, note)
+        return _reattach(repo, identity.described(repo, {note.branch}), buried, name)
+
+
+def _recreate_branch(repo: Bare, note: TrashNote) -> None:
+    branch, tip = note.made_branch or note.branch, note.made_tip or note.tip
+    if note.dropped_branch and branch and tip:
+        # Fails where the branch is there again: then that one stays.
+        zero = "0" * len(tip)
+        done = repo.attempt("update-ref", "-m", "mngr restore", f"refs/heads/{branch}", tip, zero)
+        if done.code == 0:
+            repo.attempt("update-ref", "-d", f"refs/mngr/trash/{note.id}")
+
+
+def _reattach(repo: Bare, now: Repository, buried: Buried, name: str) -> tuple[str, list[str]]:
+    """Back onto its branch, unless that would hide a commit or the branch is in use."""
+    note, standing = buried.note, now.worktrees.get(buried.path)
+    if standing is None:
+        return "", [f"git does not know {buried.path} as a worktree of {note.repository}"]
+    if standing.branch or not note.branch:
+        return standing.branch, []
+    short = standing.head[:12]
+    if standing.head != note.tip:
+        ref = f"refs/mngr/kept/{note.id}/{short}"
+        repo.git("update-ref", ref, standing.head)
+        remark = f"HEAD is detached at {short}, committed while it was in the trash (kept as {ref})"
+        return "", [f"{remark}; the branch {note.branch} is not checked out"]
+    detached = f"HEAD is detached at {short}: the branch {note.branch}"
+    if now.heads.get(note.branch) != note.tip:
+        return "", [f"{detached} {'has moved' if note.branch in now.heads else 'is gone'}"]
+    if now.elsewhere(note.branch, buried.record, buried.seen):
+        return "", [f"{detached} is checked out elsewhere"]
+    admin = Bare(run=repo.run, path=os.path.join(note.repository, "worktrees", name))
+    admin.git("symbolic-ref", "-m", "mngr restore", "HEAD", f"refs/heads/{note.branch}")
+    return note.branch, []

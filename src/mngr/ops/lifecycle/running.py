@@ -1,0 +1,198 @@
+"""start, stop, restart, archive, rename, label."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr.errors import MngrError, Unreachable, UsageError
+from mngr.hosts import agent_files, tmux
+from mngr.model import events
+from mngr.model.address import check_name
+from mngr.model.records import AgentRecord, StopIntent, agent_dir
+from mngr.model.state import ALIVE, ENDED, State
+from mngr.ops.change import change
+from mngr.ops.lifecycle import launch, names
+from mngr.ops.lifecycle.ending import end, end_processes
+from mngr.ops.look.listing import Agent, refreshed
+from mngr.ops.steps import step
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mngr.hosts.base import Host
+    from mngr.ops.lifecycle.ending import Edit
+    from mngr.ops.world import World
+
+
+def note_event(host: Host, record: AgentRecord, type: str, **fields: str) -> None:
+    event = events.event(type, agent_id=record.id, agent_name=record.name)
+    line = events.line({**event, **fields})
+    path = os.path.join(agent_dir(host.home, record.id), "events.jsonl")
+    host.run(["sh", "-c", agent_files.NOTE, "mngr", path, line], timeout=30)
+
+
+def stop(world: World, agent: Agent) -> Agent:
+    """Stopping what has finished records nothing."""
+    agent = refreshed(world, agent)
+    unrecorded = stop_many(world, [agent])
+    stopped = refreshed(world, agent)
+    check_stopped(stopped, unrecorded)
+    return stopped
+
+
+def check_stopped(agent: Agent, unrecorded: Mapping[str, str]) -> None:
+    """Raise unless it has ended and its record says so."""
+    told = f"{agent.state} ({agent.verdict.reason})"
+    if agent.state in ALIVE:
+        raise MngrError(f"{agent.name} is still {told}")
+    if agent.id in unrecorded:
+        raise MngrError(
+            f"{agent.name}: its processes have ended, but the stop could not be recorded: "
+            f"{unrecorded[agent.id]}",
+            f"it is listed as {told}",
+        )
+
+
+def stop_many(world: World, chosen: Sequence[Agent], *, force: bool = False) -> dict[str, str]:
+    """All of them in one visit per host; how it went is for the next reading to tell.
+
+    Returned is, by agent id, why a stop could not be recorded.
+    """
+    unrecorded: dict[str, str] = {}
+    alive = [agent for agent in chosen if agent.state in ALIVE]
+    for host in {agent.host.ref.id: agent.host for agent in alive}.values():
+        mine = [agent for agent in alive if agent.host.ref == host.ref]
+        unrecorded |= end(
+            world, host, mine, _stop_intent, recorded="intent", event="agent_stopped", force=force
+        )
+        for agent in mine:
+            world.emit("agent_stopped", host, agent.record)
+    _end_remains(world, chosen)
+    return unrecorded
+
+
+def _end_remains(world: World, chosen: Sequence[Agent]) -> None:
+    """An agent that has ended, or says so, may have a terminal that lives: an extra window, say."""
+    left = [
+        a for a in chosen if a.state in ENDED and any(not pane.dead for pane in a.evidence.panes)
+    ]
+    for host in {agent.host.ref.id: agent.host for agent in left}.values():
+        end_processes(world, host, {a.id: "" for a in left if a.host.ref == host.ref})
+
+
+def _stop_intent(agent: Agent) -> Edit:
+    return _with_stop_intent
+
+
+def _with_stop_intent(record: AgentRecord) -> AgentRecord:
+    return record.replace(stop=StopIntent(launch=record.launch, time=time.time()))
+
+
+def start(world: World, agent: Agent, *, fresh: bool = False) -> Agent:
+    """A new launch of the same agent; nothing happens to one that runs.
+
+    A `fresh` reading is not made again: if the record has changed since, the swap says so.
+    """
+    if not fresh or agent.state is State.UNREACHABLE or agent.host_stopped:
+        agent = _awake(world, agent)
+    if agent.state in ALIVE:
+        return agent
+    if agent.state is State.UNREACHABLE:
+        raise MngrError(f"{agent.name} cannot be started: {agent.verdict.reason}")
+    old = agent.record
+    if old.removal is not None:
+        raise MngrError(f"{agent.name} is half destroyed", "restore it, or destroy it again")
+    kind = world.agent_type(old.type)
+    record = change(
+        agent.host,
+        agent.id,
+        lambda now: launch.launched_now(now) if now == old else now,
+        agent.evidence,
+    )
+    if record.launches == old.launches:
+        return refreshed(world, agent)  # somebody else started it at the same moment
+    step("launch_recorded")
+    context = launch.context(agent.host, record)
+    prepared = kind.resume(context.replace(evidence=agent.evidence))
+    files = dict(launch.launch_files(world, agent.host, record, prepared, {}))
+    env = os.path.join(agent_dir(agent.host.home, agent.id), "env")
+    files.pop(env)  # exactly what it was created with
+    agent.host.put(files)
+    grace = world.config.seconds("stop.grace")
+    launch.launch(agent.host, record, "agent_started", grace)
+    world.emit("agent_started", agent.host, record)
+    return refreshed(world, agent)
+
+
+def _awake(world: World, agent: Agent) -> Agent:
+    """The agent as it is now, on a host that is started first where it is stopped."""
+    try:
+        return refreshed(world, agent)
+    except Unreachable:
+        from mngr.ops.hosting import hosts
+
+        if not hosts.wake(world, agent.host):
+            raise
+        return refreshed(world, agent)
+
+
+def restart(world: World, agent: Agent) -> Agent:
+    return start(world, stop(world, agent), fresh=True)
+
+
+def archive(world: World, agent: Agent) -> Agent:
+    """Stop it and put it aside; `start` brings it back."""
+    stop(world, agent)
+    record = change(
+        agent.host, agent.id, lambda now: now.replace(archived=now.archived or time.time())
+    )
+    note_event(agent.host, record, "agent_archived")
+    return refreshed(world, agent)
+
+
+def rename(world: World, agent: Agent, new_name: str) -> Agent:
+    """One record changes; work directory and branch keep their names."""
+    check_name(new_name)
+    old_name = agent.record.name
+    if new_name == old_name:
+        return agent
+    names.claim(agent.host, new_name, agent.id)
+    step("name_claimed")
+    try:
+        record = change(agent.host, agent.id, lambda now: now.replace(name=new_name))
+    except MngrError:
+        names.release(agent.host, new_name, agent.id)
+        raise
+    step("renamed")
+    names.release(agent.host, old_name, agent.id)
+    agent.host.run(tmux.set_name(agent.host.socket, agent.id, new_name), timeout=20)
+    note_event(agent.host, record, "agent_renamed", old_name=old_name)
+    return refreshed(world, agent)
+
+
+def label(world: World, agent: Agent, set: Mapping[str, str], remove: Sequence[str] = ()) -> Agent:
+    """Concurrent calls keep each other's labels."""
+
+    def edit(record: AgentRecord) -> AgentRecord:
+        kept = {key: value for key, value in record.labels.items() if key not in remove}
+        return record.replace(labels={**kept, **set})
+
+    change(agent.host, agent.id, edit)
+    return refreshed(world, agent)
+
+
+def parse_labels(pairs: Sequence[str]) -> dict[str, str]:
+    """`K=V` words; a key is short and plain, a value one printable line."""
+    found = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"label {pair!r} is not KEY=VALUE")
+        if len(key) > 64 or not key.replace("-", "").replace("_", "").replace(".", "").isalnum():
+            raise UsageError(f"label key {key[:80]!r} may hold only letters, digits, '-', '_', '.'")
+        if len(value) > 4096 or not (value.isprintable() or value == ""):
+            raise UsageError(f"label {key!r}: the value must be one printable line under 4 KB")
+        found[key] = value
+    return found

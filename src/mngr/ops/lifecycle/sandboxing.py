@@ -1,0 +1,104 @@
+"""Put an agent into a sandbox: the script `sandboxes/<id>` on its host runs a command inside.
+
+It is a file beside the agents' own directories, out of their reach: an agent may write its own
+record, and could take its sandbox off with that.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import MissingProgram, MngrError, UsageError
+from mngr.hosts import bubblewrap
+from mngr.hosts.bubblewrap import Sandbox, is_within
+from mngr.model.quoting import quote
+from mngr.model.records import AgentRecord, agent_dir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mngr.hosts.base import Host
+
+# $1 work directory, $2 program. Lines: home, search path, git's own directory, the common one, the
+# program; then places to borrow objects from.
+LOOK = r"""
+cd -- "$1" || exit 1
+command -v bwrap > /dev/null || exit 69
+printf '%s\n%s\n' "$HOME" "$PATH"
+git rev-parse --path-format=absolute --git-dir --git-common-dir 2>/dev/null || printf '\n\n'
+program=$(command -v -- "$2") && program=$(readlink -f -- "$program")
+printf '%s\n' "$program"
+[ ! -f .git/objects/info/alternates ] || cat .git/objects/info/alternates
+[ ! -f .gitmodules ] || find . -path '*/.git/objects/info/alternates' -exec cat {} +
+exit 0
+"""
+
+# How launch.sh and `exec` go inside: nothing changes for an agent without a sandbox.
+WRAP = """[ ! -f "$box" ] || set -- sh "$box" "$@" """
+
+
+def path(home: str, agent_id: str) -> str:
+    return os.path.join(home, "sandboxes", agent_id)
+
+
+def check_mode(mode: str) -> str:
+    if mode == bubblewrap.GATEWAY:
+        raise UsageError(
+            "--sandbox gateway needs a gateway, which this version of mngr does not have",
+            "use --sandbox offline or --sandbox open",
+        )
+    if mode and mode not in bubblewrap.MODES:
+        raise UsageError(f"unknown sandbox {mode!r}", f"choose from {', '.join(bubblewrap.MODES)}")
+    return mode
+
+
+def enclose(host: Host, record: AgentRecord, argv: Sequence[str]) -> None:
+    """Write the script; everything in it is read before the agent could change anything."""
+    done = host.run(["sh", "-c", LOOK, "mngr", record.work_dir, argv[0]], timeout=60)
+    if done.code == 69:
+        raise MissingProgram(
+            f"{record.name} cannot be sandboxed: bubblewrap is not installed on {host.ref.name}",
+            "install it with `apt-get install bubblewrap`, or leave out --sandbox",
+        )
+    if done.code:
+        raise MngrError(f"{record.name} cannot be sandboxed: {done.complaint}")
+    place = path(host.home, record.id)
+    text = bubblewrap.script(_sandbox(host, record, os.fsdecode(done.stdout).splitlines()))
+    host.put({place: (os.fsencode(text), 0o600)})
+    proof = host.run(["sh", place, "--prove"], timeout=60)
+    if proof.code:
+        complaint = proof.complaint.removeprefix("mngr: ")
+        raise MngrError(
+            f"{record.name} was not started, because its sandbox failed: {complaint}",
+            "run `bwrap --ro-bind / / true` to see whether bubblewrap works here",
+        )
+
+
+def _sandbox(host: Host, record: AgentRecord, lines: Sequence[str]) -> Sandbox:
+    folder = agent_dir(host.home, record.id)
+    home, search, git_dir, common, program, *objects = lines
+    # Programs in the user's home, but never all of it.
+    programs = [os.path.dirname(program), *(p for p in search.split(":") if is_within(p, home))]
+    readable = [*objects, *bubblewrap.outermost(p for p in programs if not is_within(home, p))]
+    writable = [record.work_dir, folder]
+    if common and not is_within(common, record.work_dir):
+        readable.append(common)
+        if git_dir != common:  # a worktree: what a commit writes, and neither hooks nor settings
+            parts = ("objects", "refs", "logs")
+            writable += [git_dir, *(os.path.join(common, part) for part in parts)]
+    return Sandbox(
+        mode=record.sandbox,
+        home=home,
+        private=os.path.join(folder, "sandbox"),
+        forbidden=path(host.home, record.id),
+        masked=(host.home,),
+        readable=tuple(readable),
+        writable=tuple(writable),
+        work_dir=record.work_dir,
+    )
+
+
+def wrapped(home: str, agent_id: str, words: str) -> str:
+    """Shell text that runs these quoted words, inside the agent's sandbox where it has one."""
+    return f'box={quote(path(home, agent_id))}; set -- {words}; {WRAP}; exec "$@"'

@@ -1,0 +1,236 @@
+"""What is in the trash, and removing it for good."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import BadRecord, MngrError, NotFound, Refused, nearest
+from mngr.git.exchange import Bare
+from mngr.locks import Lock
+from mngr.model.address import AGENT_ID
+from mngr.model.records import MadeBranch, TrashNote, decode, encode, is_work_dir, trash_dir
+from mngr.model.struct import Struct
+from mngr.ops.steps import step
+from mngr.ops.work import mirror, transport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.git.repository import Repo
+    from mngr.hosts.base import Host
+    from mngr.ops.world import World
+
+
+class Trashed(Struct):
+    """One destroyed agent that can come back."""
+
+    host: Host
+    note: TrashNote
+    time: float
+    """When it was destroyed: the later of what the note says and of the folder's own time, for
+    the clock of the controller may have been slow."""
+    living: bool = False
+    """Whether there is a state directory among the agents as well."""
+    parts: str = ""
+    """What is there of it: `a` for its state, `w` for its work directory."""
+    back: bool = False
+    """Whether its work directory is in its old place."""
+    text: str = ""
+    """The note as it is written: another one means that the agent was destroyed again."""
+
+
+def lock(world: World, host: Host) -> Lock:
+    """Only one command of this controller at a time moves things into or out of the trash."""
+    return Lock(world.home, "trash", host.ref.id)
+
+
+def note_path(host: Host, agent_id: str) -> str:
+    return os.path.join(trash_dir(host.home, agent_id), "trash.json")
+
+
+def work_path(host: Host, agent_id: str) -> str:
+    return os.path.join(trash_dir(host.home, agent_id), "work")
+
+
+def parse_note(agent_id: str, text: str) -> TrashNote | None:
+    """The note of this agent; anything else is none."""
+    try:
+        note = TrashNote.from_json(decode(os.fsencode(text)))
+    except BadRecord:
+        return None
+    return note if note.id == agent_id else None
+
+
+def script(host: Host, text: str, *words: str) -> str:
+    done = host.run(["sh", "-c", f"umask 077; {text}", "mngr", *words], timeout=600)
+    if done.code:
+        raise MngrError(done.complaint)
+    return os.fsdecode(done.stdout)
+
+
+# The list of folders never is an argument list: ten thousands of them are too long for one. Only
+# what the shell itself can do is done per folder. A folder that is renamed while find looks makes
+# it fail, and so does a disk that cannot be read.
+LIST = r"""
+home=$1
+cd "$home/trash" 2>/dev/null || { [ ! -e "$home/trash" ] && exit 0; cd "$home/trash" || exit 1; }
+if stat -c %Y . >/dev/null 2>&1; then set -- -c '%Y %n'; else set -- -f '%m %N'; fi
+{ find . -mindepth 1 -maxdepth 1 -type d \( -name 'agent-*' -o -name '.purge-agent-*' \) \
+    -exec stat "$@" {} + || echo failed; } |
+while read -r time folder; do
+  [ "$time" != failed ] || { echo failed; continue; }
+  folder=${folder#./} note= living=- parts=-
+  file=$folder/trash.json
+  [ ! -f "$file" ] || [ -h "$file" ] || IFS= read -r note < "$file" || :
+  [ ! -e "$home/agents/${folder#.purge-}" ] || living=living
+  [ ! -e "$folder/agent" ] || parts=${parts}a
+  [ ! -e "$folder/work" ] || parts=${parts}w
+  printf '%s %s %s %s %s\n' "$time" "$folder" "$living" "$parts" "$note"
+done
+[ ! -d ../worktrees ] || { echo worktrees; ls -1 ../worktrees; }
+"""
+ATTEMPTS = 5
+
+
+def trashed(world: World) -> list[Trashed]:
+    """What can be restored, newest first; also what an interrupted destroy left half-way."""
+    found: list[Trashed] = []
+    errors: list[MngrError] = []
+    hosts = world.hosts()
+    for host in hosts:
+        try:
+            found += [each for each in on(host) if each.note.name]
+        except MngrError as error:
+            errors.append(error)
+            world.note(host.ref.name, error)
+    if errors and len(errors) == len(hosts):
+        raise errors[0]
+    return sorted(found, key=lambda each: -each.time)
+
+
+def on(host: Host) -> list[Trashed]:
+    """All of one host's trash; without a name where the note is missing or cannot be read."""
+    for _ in range(ATTEMPTS):
+        entries, _, worktrees = script(host, LIST, host.home).partition("worktrees\n")
+        lines = entries.splitlines()
+        if "failed" not in lines:
+            places = set(worktrees.splitlines())
+            return [each for line in lines if (each := _entry(host, line, places))]
+    raise MngrError(f"the trash of {host.ref.name} cannot be read", "see `mngr doctor`")
+
+
+def _entry(host: Host, line: str, places: set[str]) -> Trashed | None:
+    time, folder, living, parts, text = line.split(" ", 4)
+    agent_id = folder.removeprefix(".purge-")
+    if not AGENT_ID.fullmatch(agent_id):
+        return None
+    note = parse_note(agent_id, text) or TrashNote(id=agent_id, name="", time=0.0, work_dir="")
+    if folder != agent_id:  # a purge of it was interrupted: it cannot be restored any more
+        note, parts = note.replace(name="", time=0.0), f"{parts}p"
+    return Trashed(
+        host=host, note=note, time=max(note.time, 0.0 if "p" in parts else float(time)),
+        living=living == "living", parts=parts, back=_base(note) in places, text=text,
+    )  # fmt: skip
+
+
+def _base(note: TrashNote) -> str:
+    """The last part of its work directory's path, if that is where mngr makes them."""
+    folder, base = os.path.split(note.work_dir)
+    return base if is_work_dir(folder, note.id, note.work_dir) else ""
+
+
+def find_trashed(world: World, name: str) -> Trashed:
+    """The newest destroyed agent of that name or id."""
+    pool = trashed(world)
+    for each in pool:
+        if name in (each.note.id, each.note.name):
+            return each
+    near = nearest(name, [each.note.name for each in pool])
+    hint = f"did you mean {near!r}?" if near else "see `mngr restore --list`"
+    raise NotFound(f"nothing called {name!r} in the trash", hint)
+
+
+# Aside first, so that no restore can find it; then a look whether it is what was meant, and whether
+# somebody lives. What was destroyed again since the trash was read, and what is there of an agent
+# that came back or is on its way back, returns to where it was.
+ASIDE = r"""
+cd "$1/trash" || exit 1
+id=$2 aside=.purge-$2 note= parts=-
+if [ ! -e "$aside" ]; then
+  [ ! -h "$id" ] && [ -d "$id" ] && [ "$5" != interrupted ] || { echo gone; exit 0; }
+  mv -- "$id" "$aside" || exit 1
+fi
+file=$aside/trash.json
+[ ! -f "$file" ] || [ -h "$file" ] || IFS= read -r note < "$file" || :
+[ ! -e "$aside/agent" ] || parts=${parts}a
+[ ! -e "$aside/work" ] || parts=${parts}w
+if [ -e "$1/agents/$id" ]; then
+  said=living; [ "$parts" != - ] || said=restored
+elif [ -n "$3" ] && [ ! -e "$aside/work" ] && [ -e "$1/worktrees/$3" ]; then said=living
+elif [ "$5" != interrupted ] && [ "$parts $note" != "$5 $4" ]; then said=again
+else said=purge
+fi
+case $said in living | again) mv -- "$aside" "$id" || exit 1 ;; esac
+echo "$said"
+"""
+
+# The note goes last: it says what else there is to do if this is interrupted.
+REMOVE = r"""
+cd "$1/trash/.purge-$2" || exit 1
+chmod -R u+rwX . 2>/dev/null
+for each in * .[!.]* ..?*; do
+  [ "$each" != trash.json ] || continue
+  rm -rf -- "$1/trash/.purge-$2/$each" || exit 1
+done
+rm -f trash.json "$1/sandboxes/$2" "$1/logs/$2" "$1/logs/$2.1" && cd .. && rmdir -- ".purge-$2"
+"""
+
+
+def purge(world: World, each: Trashed) -> None:
+    """Remove for good what was destroyed; there is no undo after this."""
+    host, note = each.host, each.note
+    with lock(world, host):
+        meant = "interrupted" if "p" in each.parts else each.parts
+        said = script(host, ASIDE, host.home, note.id, _base(note), each.text, meant).strip()
+        step("purge_aside")
+        if said == "gone":
+            raise NotFound(f"{note.name or note.id} is no longer in the trash")
+        if said == "again":
+            raise Refused(f"{note.name or note.id} was destroyed again; it was kept")
+        if said == "living":
+            raise Refused(f"{note.name or note.id} is back, or half-way back; it was kept")
+        if said == "purge":
+            _forget(world, host, note)
+            mirror.unpin(host, note.id)
+        step("purge_forgotten")
+        script(host, REMOVE, host.home, note.id)
+
+
+def _forget(world: World, host: Host, note: TrashNote) -> None:
+    """Everything that git knows of it, but the branch: that is noted down as made by mngr."""
+    if note.repository and host.run(["test", "-d", note.repository], timeout=30).code == 0:
+        repo = Bare(run=host.run, path=note.repository)
+        with Lock(world.home, "repo", note.repository):
+            # The directory is aside, so git finds none to delete. Where the worktree was never
+            # repaired, git believes it to be in its old place, which is empty.
+            before = os.path.join(host.home, "worktrees", _base(note))
+            for path in (work_path(host, note.id), before):
+                if host.run(["test", "-e", path], timeout=30).code:
+                    repo.attempt("worktree", "remove", "--force", "--force", path)
+            _delete_refs(repo, note.id)
+        _remember_branch(host, repo, note)
+    if note.origin:
+        _delete_refs(transport.here(note.origin), note.id)
+
+
+def _delete_refs(repo: Repo, agent_id: str) -> None:
+    patterns = (f"refs/mngr/*/{agent_id}", f"refs/mngr/*/{agent_id}/")
+    listed = repo.attempt("for-each-ref", "--format=delete %(refname)", *patterns)
+    if listed.stdout:
+        repo.git("-c", "core.hooksPath=/dev/null", "update-ref", "--stdin", input=listed.stdout)
+
+
+def _remember_branch(host: Host, repo: Repo, note: TrashNote) -> None:
+    branch = note.made_branch
+    if branch and repo.ask("rev-parse", "--verify", "-q", f"refs/heads/{branch}") is not None:
+        made = MadeBranch(id=note.id, repository=note.repository, branch=branch)
+        host.put({os.path.join(host.home, "branches", f"{note.id}.json"): (encode(made), 0o600)})

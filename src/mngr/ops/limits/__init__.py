@@ -1,0 +1,1 @@
+"""Limits on time, tokens and cost, prices and usage."""

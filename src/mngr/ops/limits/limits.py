@@ -1,0 +1,146 @@
+"""Limits on time, tokens and cost: what they are, and changing them while an agent runs.
+
+They are kept in the record. A watcher on the agent's host (`watcher.py`) enforces them; so does,
+should that be gone, any process that looks at agents for a while.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr.errors import MngrError, UsageError
+from mngr.hosts import tmux
+from mngr.model.records import agent_dir
+from mngr.model.state import State
+from mngr.ops.change import change
+from mngr.ops.lifecycle.running import note_event
+from mngr.ops.limits import watcher
+from mngr.ops.limits.prices import Prices
+from mngr.ops.limits.watcher import Limits
+from mngr.ops.look.listing import Agent, refreshed
+from mngr.ops.talk import conversation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mngr.agents.base import Tokens
+    from mngr.ops.world import World
+
+LOOK = 2.0
+"""Seconds between two looks of a process that only watches; it steps in at the second."""
+LAUNCHING = 60.0
+
+
+def require_meter(world: World, type: str, limits: Limits) -> None:
+    """UsageError where nobody could tell what such an agent uses."""
+    if limits.metered and not world.agent_type(type).meter():
+        raise UsageError(
+            f"agents of type {type!r} do not tell what they use: "
+            "--max-cost and --max-tokens cannot be kept",
+            "use --timeout",
+        )
+
+
+def set_limits(
+    world: World, agent: Agent, changes: Mapping[str, float | None]
+) -> tuple[Limits, Limits]:
+    """What held before and what holds now; a running agent's watcher knows it within a second."""
+    old = Limits.of(agent.record)
+    require_meter(world, agent.record.type, old.updated(changes))
+    record = change(agent.host, agent.id, lambda now: now.updated(changes))
+    new = Limits.of(record)
+    note_event(agent.host, record, "limits_changed", old=str(old), new=str(new))
+    now = _launched(world, agent)
+    if now.state in (State.RUNNING, State.WAITING):
+        _watch(world, now)
+    return old, new
+
+
+def _launched(world: World, agent: Agent) -> Agent:
+    """A launch that is under way was written without the new limits: they need its process."""
+    deadline = time.monotonic() + LAUNCHING
+    while True:
+        now = refreshed(world, agent)
+        if now.state is not State.CREATING or time.monotonic() > deadline:
+            return now
+        time.sleep(0.05)
+
+
+def _watch(world: World, agent: Agent) -> None:
+    """A new watcher; an older one sees that it has been replaced, and leaves."""
+    host, started = agent.host, agent.evidence.this_started
+    host.put(watcher.files(world, host, agent.record))
+    if started is not None and Limits.of(agent.record):
+        script = os.path.join(agent_dir(host.home, agent.id), "limit.sh")
+        argv = tmux.background(host.socket, ["sh", script, str(started.pid)])
+        done = host.run(argv, timeout=20)
+        if done.code:
+            raise MngrError(f"the limits of {agent.name} cannot be watched: {done.complaint}")
+
+
+class Keeper:
+    """For processes that look at agents again and again: steps in where a watcher does not."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._next = time.monotonic() + LOOK
+        self._over: dict[str, str] = {}
+
+    def look(self, agents: Iterable[Agent]) -> None:
+        """Cheap where no agent has limits, and between two looks."""
+        if time.monotonic() < self._next:
+            return
+        alive = (State.RUNNING, State.WAITING)
+        limited = [
+            agent
+            for agent in agents
+            if agent.state in alive and agent.evidence.record and Limits.of(agent.record)
+        ]
+        over = self._exceeded(limited) if limited else {}
+        for agent in limited:
+            if agent.id in over and agent.id in self._over:
+                self._end(agent, over[agent.id])
+        self._over = over
+        self._next = time.monotonic() + LOOK
+
+    def _end(self, agent: Agent, cause: str) -> None:
+        try:
+            end(self._world, agent, cause)
+        except MngrError as error:
+            self._world.note(agent.name, error)
+
+    def _exceeded(self, agents: list[Agent]) -> dict[str, str]:
+        metered = [agent for agent in agents if Limits.of(agent.record).metered]
+        try:
+            used = conversation.tokens(self._world, metered)
+        except MngrError:
+            used = {}  # its host is silent: then it cannot be stopped either
+        prices = Prices(self._world.config)
+        found = {agent.id: _cause(agent, used.get(agent.id, {}), prices) for agent in agents}
+        return {id: cause for id, cause in found.items() if cause}
+
+
+def _cause(agent: Agent, used: Mapping[str, Tokens], prices: Prices) -> str:
+    """Why it has to end, in the watcher's words, or nothing."""
+    limits, started = Limits.of(agent.record), agent.evidence.this_started
+    if limits.timeout and started and agent.now - started.time > limits.timeout + 1:
+        return f"timed out after {limits.timeout:g} s"
+    tokens = sum(each.total for each in used.values())
+    if limits.max_tokens is not None and tokens > limits.max_tokens:
+        return f"over its limit of {limits.max_tokens} tokens ({tokens} used)"
+    cost = prices.guarded(used)
+    if limits.max_cost is not None and cost > limits.max_cost:
+        return f"over its limit of ${limits.max_cost:g} (${cost:.4g} used)"
+    return ""
+
+
+def end(world: World, agent: Agent, cause: str) -> None:
+    """As the watcher would: its launcher reports the cause, and all its work stays."""
+    host, started = agent.host, agent.evidence.this_started
+    if started is None:
+        return
+    host.put(watcher.files(world, host, agent.record))
+    script = os.path.join(agent_dir(host.home, agent.id), "limit.sh")
+    host.run(["sh", script, str(started.pid), cause], timeout=120)

@@ -1,0 +1,81 @@
+"""What agents have used: tokens by model, and what that costs."""
+
+from __future__ import annotations
+
+from mngr.agents.base import Tokens
+from mngr.errors import MngrError
+from mngr.model.struct import Struct
+from mngr.ops.limits.prices import KINDS, Prices
+from mngr.ops.talk import conversation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mngr.model.struct import Json
+    from mngr.ops.look.listing import Agent
+    from mngr.ops.world import World
+
+
+class Usage(Struct):
+    """Of one agent or of several together."""
+
+    models: dict[str, Tokens]
+    cost: float
+    """Dollars, without what has no price."""
+    unpriced: tuple[str, ...] = ()
+    """Models that have no price."""
+    guarded: float = 0.0
+    """Dollars, with the dearest price of its vendor for a model that has none: for limits."""
+
+    @property
+    def tokens(self) -> Tokens:
+        return sum(self.models.values(), Tokens())
+
+    def described(self, *, partly: bool = False) -> dict[str, Json]:
+        """`cost` is null if not known in full; with `partly`, `unpriced` says what is left out."""
+        tokens, known = self.tokens, partly or not self.unpriced
+        row: dict[str, Json] = {"tokens": tokens.total}
+        row |= {kind: getattr(tokens, kind) for kind in KINDS}
+        cost = round(self.cost, 6) if known else None
+        return {**row, "cost": cost, "unpriced": list(self.unpriced)}
+
+
+def of(world: World, agents: Sequence[Agent]) -> dict[str, Usage]:
+    """By agent id, in one visit per host; only of agents whose type can tell."""
+    prices = Prices(world.config)
+    telling = [agent for agent in agents if conversation.kept(world, agent)]
+    used = conversation.tokens(world, telling)
+    return {id: _usage(prices, models) for id, models in used.items()}
+
+
+def _usage(prices: Prices, models: dict[str, Tokens]) -> Usage:
+    cost, unpriced = prices.cost(models)
+    guarded = prices.guarded(models)
+    return Usage(models=models, cost=cost, unpriced=tuple(unpriced), guarded=guarded)
+
+
+def together(each: Iterable[Usage]) -> Usage:
+    """The sum; what has no price in any of them is named."""
+    models: dict[str, Tokens] = {}
+    cost = guarded = 0.0
+    unpriced: set[str] = set()
+    for usage in each:
+        cost += usage.cost
+        guarded += usage.guarded
+        unpriced.update(usage.unpriced)
+        for model, tokens in usage.models.items():
+            models[model] = models.get(model, Tokens()) + tokens
+    names = tuple(sorted(unpriced))
+    return Usage(models=models, cost=cost, unpriced=names, guarded=guarded)
+
+
+def of_reachable(world: World, agents: Sequence[Agent]) -> dict[str, Usage]:
+    """As `of`, without the agents of hosts that do not answer now: those are named elsewhere."""
+    found: dict[str, Usage] = {}
+    for ref in {agent.host.ref.id: agent.host.ref for agent in agents}.values():
+        try:
+            found |= of(world, [agent for agent in agents if agent.host.ref == ref])
+        except MngrError as error:
+            world.note(ref.name, error)
+    return found

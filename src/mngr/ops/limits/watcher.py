@@ -1,0 +1,218 @@
+"""The watcher that keeps an agent within its limits, on the agent's own host, in POSIX sh.
+
+The launcher starts it, or `limit` does where there was no limit before. It reads the limits anew
+each second, which costs one fork, and meters the conversation only when that has changed.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import MngrError
+from mngr.hosts import tmux_scripts
+from mngr.model.quoting import quote
+from mngr.model.records import AgentRecord, agent_dir
+from mngr.model.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.agents.base import AgentType
+    from mngr.hosts.base import Files, Host
+    from mngr.ops.world import World
+
+
+class Limits(Struct):
+    """Seconds, dollars and tokens; None is no limit."""
+
+    timeout: float | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+
+    @classmethod
+    def of(cls, record: AgentRecord) -> Limits:
+        return cls(timeout=record.timeout, max_cost=record.max_cost, max_tokens=record.max_tokens)
+
+    def __bool__(self) -> bool:
+        return self != Limits()
+
+    @property
+    def metered(self) -> bool:
+        return self.max_cost is not None or self.max_tokens is not None
+
+    def __str__(self) -> str:
+        said = []
+        if self.timeout is not None:
+            said.append(f"{self.timeout:g} s")
+        if self.max_cost is not None:
+            said.append(f"${self.max_cost:g}")
+        if self.max_tokens is not None:
+            said.append(f"{self.max_tokens} tokens")
+        return ", ".join(said) or "no limits"
+
+    def lines(self) -> str:
+        """What the watcher reads: whole seconds, and how they are called."""
+        lines = []
+        if self.timeout is not None:
+            import math
+
+            lines.append(f"timeout {max(1, math.ceil(self.timeout))} {self.timeout:g}")
+        if self.max_cost is not None:
+            lines.append(f"max_cost {self.max_cost:.9g}")
+        if self.max_tokens is not None:
+            lines.append(f"max_tokens {self.max_tokens}")
+        return "".join(f"{line}\n" for line in lines)
+
+
+# Words: the launcher's process, and a cause where somebody else has found that it must end.
+SCRIPT = (
+    r"""#!/bin/sh
+# Ends the agent's program when it goes over a limit; its launcher then says why.
+LC_ALL=C; export LC_ALL
+cd @dir@ || exit 1
+launch=@launch@ launcher=$1 leaders=$1 spared=$1 ttys= patterns=@patterns@
+"""
+    + tmux_scripts.PROCESSES
+    + r"""
+meter() {
+:
+@meter@
+}
+end_with() {
+  printf '"%s"\n' "$1" > ".over.$$" && mv -f ".over.$$" "over.$launch"
+  # The launcher goes on: it has to say why.
+  signal_and_wait TERM 1 || signal_and_wait HUP @grace@ || signal_and_wait KILL 2
+  exit 0
+}
+[ $# -lt 2 ] || end_with "$2"
+
+read_limits() {
+  timeout= timeout_said= max_tokens= max_cost=
+  while read -r key value said; do
+    case $key in
+      timeout) timeout=$value timeout_said=$said ;;
+      max_tokens) max_tokens=$value ;;
+      max_cost) max_cost=$value ;;
+    esac
+  done < limits
+}
+changed() {
+  for each in @files@; do
+    [ ! "$each" -nt metered ] || return 0
+  done
+  return 1
+}
+# A model without a price counts as the dearest of its vendor: an amount that is given must hold.
+excess() {
+  meter | awk -v max_tokens="$max_tokens" -v max_cost="$max_cost" '
+    FILENAME == "prices" {
+      prefix[++count] = $1
+      for (kind = 2; kind <= 5; kind++) {
+        price[count, kind] = $kind
+        if ($kind + 0 > dearest["", kind]) dearest["", kind] = $kind + 0
+        if ($kind + 0 > dearest[vendor($1), kind]) dearest[vendor($1), kind] = $kind + 0
+      }
+      next
+    }
+    function vendor(name) {
+      match(name, /^[A-Za-z]*/)
+      name = substr(name, 1, RLENGTH)
+      return name ~ /^(o|chatgpt|codex)$/ ? "gpt" : name
+    }
+    function fitting(name, each, best) {
+      best = 0
+      for (each = 1; each <= count; each++)
+        if (index(name, prefix[each]) == 1 &&
+            (!best || length(prefix[each]) > length(prefix[best]))) best = each
+      return best
+    }
+    NF >= 5 {
+      name = $1
+      which = fitting(name)
+      if (!which) { sub(/^.*\//, "", name); sub(/^.*anthropic\./, "", name); which = fitting(name) }
+      sold = vendor(name)
+      if (!((sold, 2) in dearest)) sold = ""
+      for (kind = 2; kind <= 5; kind++) {
+        tokens += $kind
+        cost += $kind * (which ? price[which, kind] : dearest[sold, kind]) / 1000000
+      }
+    }
+    END {
+      if (max_tokens != "" && tokens > max_tokens + 0)
+        printf "over its limit of %s tokens (%.0f used)\n", max_tokens, tokens
+      else if (max_cost != "" && cost > max_cost + 0)
+        printf "over its limit of $%s ($%.4g used)\n", max_cost, cost
+    }' prices -
+}
+
+printf '%s\n' "$launch $$" > ".watcher.$$" && mv -f ".watcher.$$" watcher
+IFS= read -r started < started
+started=${started#*\"time\":} started=${started%%[!0-9]*}
+now=$(date +%s) ticks=0 again=1
+while sleep 1; do
+  kill -0 "$launcher" 2> /dev/null || exit 0
+  read -r current < watcher && [ "$current" = "$launch $$" ] || exit 0
+  read_limits
+  [ -n "$timeout$max_tokens$max_cost" ] || exit 0
+  ticks=$((ticks + 1)) now=$((now + 1))
+  [ $((ticks % 15)) -ne 0 ] || now=$(date +%s)
+  # Its start was cut to whole seconds, so one more has to pass.
+  if [ -n "$timeout" ] && [ $((now - started)) -gt "$timeout" ]; then
+    end_with "timed out after $timeout_said s"
+  fi
+  [ -n "$max_tokens$max_cost" ] || continue
+  # Some shells compare whole seconds only: look once more after a change.
+  if changed; then look=1 again=1; else look=$again again=0; fi
+  [ "$look" = 1 ] || continue
+  : > metered
+  cause=$(excess)
+  [ -z "$cause" ] || end_with "$cause"
+done
+"""
+)
+
+# What the launcher has to do with it.
+START = """sh "$dir/limit.sh" $$ < /dev/null > /dev/null 2>&1 &
+"""
+
+REPORT = r"""if [ -f "$dir/over.$launch" ]; then
+  IFS= read -r cause < "$dir/over.$launch"
+  rm -f "$dir/over.$launch"
+  ended 124 "$cause"
+fi"""
+
+
+def files(world: World, host: Host, record: AgentRecord) -> Files:
+    """The script and what it reads; without limits there is nothing to put."""
+    from mngr.ops.limits.prices import Prices
+
+    folder = agent_dir(host.home, record.id)
+    limits = Limits.of(record)
+    grace = max(1, round(world.config.seconds("stop.grace")))
+    text = script(folder, record, _kind(world, record), grace)
+    return {
+        os.path.join(folder, "prices"): (Prices(world.config).lines().encode(), 0o600),
+        os.path.join(folder, "limit.sh"): (os.fsencode(text), 0o700),
+        os.path.join(folder, "limits"): (limits.lines().encode(), 0o600),
+    }
+
+
+def _kind(world: World, record: AgentRecord) -> AgentType:
+    try:
+        return world.agent_type(record.type)
+    except MngrError:  # a type whose plugin is gone still has agents
+        return world.agent_type("command")
+
+
+def script(folder: str, record: AgentRecord, kind: AgentType, grace: int) -> str:
+    parts = {
+        "@dir@": quote(folder),
+        "@launch@": quote(record.launch),
+        "@patterns@": quote(tmux_scripts.patterns([record.id])),
+        "@grace@": str(grace),
+        "@files@": " ".join(kind.conversation) or "/nowhere",
+        "@meter@": kind.meter(),
+    }
+    text = SCRIPT
+    for mark, value in parts.items():
+        text = text.replace(mark, value)
+    return text

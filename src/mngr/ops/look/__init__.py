@@ -1,0 +1,1 @@
+"""Read agents and what they print: list, capture, events, wait, doctor."""

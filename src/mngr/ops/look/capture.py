@@ -1,0 +1,67 @@
+"""The screen of an agent, live or as it was saved when it stopped."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from mngr.errors import MngrError, NotFound, nearest
+from mngr.hosts import tmux
+from mngr.ops.look import event_log
+from mngr.ops.look.listing import Agent
+from mngr.ops.work import transport
+
+ENDING = 5.0
+"""Seconds that a terminal may take to end after its program."""
+
+ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\^_])")
+
+
+def capture(agent: Agent, *, window: str = "", full: bool = False, ansi: bool = False) -> str:
+    if agent.record.headless and window in ("", "agent"):
+        return _trimmed(event_log.read(agent, name="stdout") + event_log.read(agent, name="stderr"))
+    pane = _pane_of(agent, window)
+    if pane:
+        _let_end(agent)
+        argv = tmux.capture(agent.host.socket, pane, full=full, ansi=ansi)
+        done = agent.host.run(argv, timeout=30)
+        if done.code:
+            raise MngrError(f"{agent.name}: no screen: {done.complaint}")
+        return _trimmed(done.stdout)
+    text = _trimmed(event_log.read(agent, name="screen.txt"))
+    if not text or window not in ("", "agent"):
+        raise NotFound(f"{agent.name} has no screen: it is {agent.state}")
+    if not full:
+        text = "".join(text.splitlines(keepends=True)[-agent.record.height :])
+    return text if ansi else ESCAPES.sub("", text)
+
+
+def _let_end(agent: Agent) -> None:
+    """tmux has read a program's last lines only once the pane is dead, a moment after `exit`."""
+    deadline, evidence = time.monotonic() + ENDING, agent.evidence
+    while evidence.this_exit and evidence.pane and not evidence.pane.dead:
+        if time.monotonic() > deadline:
+            return
+        time.sleep(transport.pause(agent.host, 0.02))
+        evidence = next(iter(agent.host.read([agent.id]).agents), evidence)
+
+
+def _trimmed(screen: bytes) -> str:
+    """The empty rows below the last line are not content."""
+    text = screen.decode("utf-8", "replace").rstrip()
+    return f"{text}\n" if text else ""
+
+
+def _pane_of(agent: Agent, window: str) -> str:
+    panes = agent.evidence.panes
+    if window in ("", "agent") and agent.evidence.pane is not None:
+        return agent.evidence.pane.pane_id
+    for pane in panes:
+        if pane.window == window:
+            return pane.pane_id
+    if window not in ("", "agent") and panes:
+        known = [pane.window for pane in panes]
+        near = nearest(window, known)
+        hint = f"did you mean {near!r}?" if near else f"it has {', '.join(known)}"
+        raise NotFound(f"{agent.name} has no window {window!r}", hint)
+    return ""

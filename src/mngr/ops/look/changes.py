@@ -1,0 +1,150 @@
+"""The commits of each agent and the lines they changed, cheap enough for every `list`.
+
+The tip of a worktree is read from git's own files, without a process. What lies between a base and
+a tip never changes, so it is asked of git once and kept in `cache/changes.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+from mngr.errors import MngrError
+from mngr.hosts import agent_files
+from mngr.model.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import TypeAlias
+
+    from mngr.model.records import AgentRecord
+    from mngr.ops.look.listing import Agent
+
+    Span: TypeAlias = tuple[str, str]
+    """A base and a tip."""
+
+KEPT = 2000
+"""Spans in the cache, the newest ones."""
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_REF = re.compile(r"ref: (refs/[^\x00-\x20~^:?*\[\\]+)")
+_LONGEST_REF, _LARGEST_PACK = 4096, 8 << 20
+
+
+class Changes(Struct):
+    commits: int = 0
+    added: int = 0
+    removed: int = 0
+
+    def __str__(self) -> str:
+        lines = f" +{self.added} -{self.removed}" if self.added or self.removed else ""
+        return f"{self.commits}{lines}"
+
+
+def changes(home: str, agents: Sequence[Agent]) -> list[Changes | None]:
+    """One per agent, in order; None where the work is not a worktree of this machine."""
+    look = _Refs()
+    spans = [_span(look, agent) for agent in agents]
+    wanted = {span for span in spans if span and span[0] != span[1]}
+    known = _known(home) if wanted else {}
+    missing = wanted - known.keys()
+    if missing:
+        sources = {s: a.record.source for s, a in zip(spans, agents, strict=True) if s}
+        known |= _asked((sources[span], span) for span in missing)
+        _keep(home, known)
+    return [
+        None if not span else known.get(span) if span in wanted else Changes() for span in spans
+    ]
+
+
+def _span(look: _Refs, agent: Agent) -> Span | None:
+    record = agent.evidence.record
+    if record is None or record.transfer != "git-worktree" or not record.repository:
+        return None
+    if not agent.host.capabilities.shares_files:
+        return None
+    tip = look.tip(record) if record.base_commit else ""
+    return (record.base_commit, tip) if tip else None
+
+
+class _Refs:
+    """Reads refs of repositories. An agent can write there: nothing found is trusted or awaited."""
+
+    def __init__(self) -> None:
+        self._packed: dict[str, dict[str, str]] = {}
+
+    def tip(self, record: AgentRecord) -> str:
+        """The commit that an agent's worktree is at, or nothing."""
+        common = record.repository
+        name = os.path.basename(record.work_dir)
+        head = _text(os.path.join(common, "worktrees", name, "HEAD"))
+        if match := _REF.fullmatch(head):
+            ref = match[1]
+            head = (
+                "" if ".." in ref else _text(os.path.join(common, ref)) or self._pack(common, ref)
+            )
+        return head if _COMMIT.fullmatch(head) else ""
+
+    def _pack(self, common: str, ref: str) -> str:
+        if common not in self._packed:
+            lines = _text(os.path.join(common, "packed-refs"), _LARGEST_PACK).split("\n")
+            pairs = (line.split(" ", 1) for line in lines if line[:1] not in ("#", "^", ""))
+            self._packed[common] = {name: commit for commit, name in pairs}
+        return self._packed[common].get(ref, "")
+
+
+def _text(path: str, limit: int = _LONGEST_REF) -> str:
+    try:
+        return os.fsdecode(agent_files.read(path, limit)[:limit]).strip()
+    except OSError:
+        return ""
+
+
+def _asked(spans: Iterable[tuple[str, Span]]) -> dict[Span, Changes]:
+    from mngr.git import progress
+    from mngr.ops.work import transport
+
+    groups: dict[tuple[str, str], list[str]] = {}
+    for source, (base, tip) in spans:
+        groups.setdefault((source, base), []).append(tip)
+    found: dict[Span, Changes] = {}
+    for (source, base), tips in groups.items():
+        try:
+            counted = progress.distances(transport.here(source), base, tips)
+        except MngrError:
+            continue  # a commit that is gone; `list` goes on without a number
+        for tip, numbers in counted.items():
+            found[base, tip] = Changes(commits=numbers[0], added=numbers[1], removed=numbers[2])
+    return found
+
+
+def _path(home: str) -> str:
+    return os.path.join(home, "cache", "changes.json")
+
+
+def _known(home: str) -> dict[Span, Changes]:
+    """What the cache holds; one that cannot be read counts as empty."""
+    try:
+        with open(_path(home), encoding="utf-8") as file:
+            rows = json.load(file)
+        return {
+            (base, tip): Changes(commits=commits, added=added, removed=removed)
+            for base, tip, commits, added, removed in rows
+        }
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _keep(home: str, known: dict[Span, Changes]) -> None:
+    path = _path(home)
+    newest = list(known.items())[-KEPT:]
+    rows = [[*span, each.commits, each.added, each.removed] for span, each in newest]
+    temporary = f"{path}.{os.getpid()}"
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(rows, file)
+        os.rename(temporary, path)
+    except OSError:
+        pass  # the next `list` asks git again

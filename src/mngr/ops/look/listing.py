@@ -1,0 +1,292 @@
+"""What is there, and in which state."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import Ambiguous, MngrError, NotFound, Unreachable, UsageError, nearest
+from mngr.hosts import processes
+from mngr.model.address import AGENT_ID, parse_address
+from mngr.model.events import iso
+from mngr.model.quoting import join
+from mngr.model.records import AgentRecord
+from mngr.model.state import STARTING, Evidence, Signals, State, Verdict, judge
+from mngr.model.struct import Json, Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mngr.hosts.base import Host, HostReading, HostRef
+    from mngr.hosts.local import LocalHost
+    from mngr.model.address import Address
+    from mngr.ops.world import World
+
+
+class Agent(Struct):
+    """One agent as it stands: its record, the evidence and the verdict on it."""
+
+    host: Host
+    evidence: Evidence
+    verdict: Verdict
+    now: float
+    host_stopped: bool = False
+
+    @property
+    def id(self) -> str:
+        return self.evidence.id
+
+    @property
+    def name(self) -> str:
+        return self.evidence.record.name if self.evidence.record else self.evidence.id
+
+    @property
+    def state(self) -> State:
+        return self.verdict.state
+
+    @property
+    def record(self) -> AgentRecord:
+        """Only a readable record can be acted upon."""
+        if self.evidence.record is None:
+            raise MngrError(
+                f"{self.id} has an unreadable record ({self.evidence.problem})",
+                "see `mngr doctor`",
+            )
+        return self.evidence.record
+
+    def to_json(self) -> dict[str, Json]:
+        return describe(self)
+
+
+def agents(
+    world: World, ids: Sequence[str] | None = None, hosts: Sequence[Host] | None = None
+) -> list[Agent]:
+    """Every agent everywhere, oldest first; those of a silent host as they were last known."""
+    found = []
+    for host, reading in world.readings(ids, hosts):
+        mine = [_judged(world, host, reading, evidence) for evidence in reading.agents]
+        if host.argv(["x"]) != ["x"]:  # this machine always answers
+            from mngr.ops.look import remembered
+
+            mine = remembered.completed(world, host, reading, mine, ids)
+        found += mine
+    found.sort(key=lambda agent: (_created(agent), agent.id))
+    return found
+
+
+def candidates(world: World, words: Sequence[str], *, look: bool = True) -> list[Agent]:
+    """Agents enough to tell what each of `words` means: on this machine alone, few are read.
+
+    Without `look` it may stay open how they fare, for those who only need their records.
+    """
+    hosts = _asked(world, words)
+    if (quick := _quick(hosts)) is not None:
+        try:
+            ids = list(dict.fromkeys(_claimed(quick, word) for word in words))
+            found = agents(world, ids, hosts) if look else _recorded(quick, ids)
+            resolve(world, words, found)
+            return found
+        except (NotFound, UsageError):
+            pass  # all of them tell what is wrong with a word, and what would be near
+    return agents(world, hosts=hosts)
+
+
+def _asked(world: World, words: Sequence[str]) -> Sequence[Host]:
+    """The hosts that the addresses name; all, where an agent may be anywhere."""
+    everywhere, found = world.hosts(), []
+    for word in words:
+        if AGENT_ID.fullmatch(word) or not (address := parse_address(word)).host:
+            return everywhere
+        found += [host for host in everywhere if _is_at(host.ref, address)]
+    return list(dict.fromkeys(found)) or everywhere
+
+
+def _quick(hosts: Sequence[Host]) -> LocalHost | None:
+    """A host that looks up single agents without a visit, if there is no other."""
+    return hosts[0] if len(hosts) == 1 and hasattr(hosts[0], "claimed") else None  # type: ignore[return-value]
+
+
+def _recorded(host: LocalHost, ids: Sequence[str]) -> list[Agent]:
+    reading = host.recorded(ids)
+    unknown = Verdict(state=State.UNREACHABLE, reason=reading.error, since=reading.now)
+    return [
+        Agent(host=host, evidence=evidence, verdict=unknown, now=reading.now)
+        for evidence in reading.agents
+    ]
+
+
+def _claimed(host: LocalHost, word: str) -> str:
+    """Whom a name belongs to, by its claim: that is what makes it unique on a host."""
+    if AGENT_ID.fullmatch(word):
+        return word
+    name = parse_address(word).name
+    holder = host.claimed(name) if name else ""
+    if not holder:
+        raise NotFound(f"nobody claimed {name!r}")
+    return holder
+
+
+def _created(agent: Agent) -> float:
+    return agent.evidence.record.create_time if agent.evidence.record else 0.0
+
+
+def _judged(world: World, host: Host, reading: HostReading, evidence: Evidence) -> Agent:
+    record = evidence.record
+    worker_alive, signals = False, Signals()
+    if record is not None:
+        if evidence.this_started is None and evidence.this_exit is None:
+            worker_alive = processes.is_alive(
+                record.worker, since=record.launch_time, now=reading.now
+            )
+        evidence = evidence.replace(now=reading.now)
+        signals = _signals(world, record, evidence)
+        if signals.working == STARTING:
+            signals = _dialog(host, evidence, signals)
+    verdict = judge(
+        evidence,
+        now=reading.now,
+        worker_alive=worker_alive,
+        signals=signals,
+        unreachable=reading.error,
+    )
+    return Agent(host=host, evidence=evidence, verdict=verdict, now=reading.now)
+
+
+def _signals(world: World, record: AgentRecord, evidence: Evidence) -> Signals:
+    try:
+        return world.agent_type(record.type).signals(evidence)
+    except MngrError:
+        return Signals()  # a type whose plugin is gone still has agents
+    except Exception as error:  # a plugin's type can raise anything
+        world.note(record.type, error)
+        return Signals()
+
+
+def _dialog(host: Host, evidence: Evidence, signals: Signals) -> Signals:
+    from mngr.ops.talk import dialogs  # few agents are about to start
+
+    return dialogs.seen(host, evidence, signals)
+
+
+def describe(agent: Agent) -> dict[str, Json]:
+    """The shape scripts rely on."""
+    record, verdict, evidence = agent.evidence.record, agent.verdict, agent.evidence
+    started, exit, pane = evidence.this_started, evidence.this_exit, evidence.pane
+    ref = agent.host.ref
+    ended = exit.time if exit else agent.now
+    alive = agent.state in (State.RUNNING, State.WAITING)
+    return {
+        "id": agent.id,
+        "name": agent.name,
+        "type": record.type if record else "",
+        "command": join(record.argv) if record else "",
+        "argv": list(record.argv) if record else [],
+        "work_dir": record.work_dir if record else "",
+        "initial_branch": record.branch if record else "",
+        "sandbox": record.sandbox if record else "",
+        "create_time": iso(record.create_time) if record else None,
+        "start_time": iso(started.time) if started else None,
+        "state": str(verdict.state),
+        "state_reason": verdict.reason,
+        "state_since": iso(verdict.since),
+        "pid": started.pid if started and alive else None,
+        "labels": _labels(record),
+        "project": record.project if record else "",
+        "idle_seconds": max(0.0, agent.now - pane.activity) if pane and alive else None,
+        "runtime_seconds": max(0.0, ended - started.time) if started and (alive or exit) else None,
+        "exit_code": verdict.exit_code,
+        "usage": None,
+        "archived": bool(record and record.archived),
+        "host": {
+            "id": ref.id,
+            "name": ref.name,
+            "provider": ref.provider,
+            "provider_name": ref.provider,
+            "state": _host_state(agent),
+            "tags": dict(ref.tags),
+        },
+        "plugin": dict(record.plugin) if record else {},
+    }
+
+
+def _labels(record: AgentRecord | None) -> dict[str, Json]:
+    """With the project among them, where scripts of other tools look for it."""
+    if record is None:
+        return {}
+    return {**({"project": record.project} if record.project else {}), **record.labels}
+
+
+def _host_state(agent: Agent) -> str:
+    if agent.host_stopped:
+        return "STOPPED"
+    return "UNREACHABLE" if agent.state is State.UNREACHABLE else "RUNNING"
+
+
+def resolve(
+    world: World, targets: Sequence[str], pool: Sequence[Agent] | None = None
+) -> list[Agent]:
+    """Exactly one agent per target, in the order given, each once."""
+    everything = candidates(world, targets) if pool is None else pool
+    chosen: dict[str, Agent] = {}
+    called = by_word(everything)
+    for target in targets:
+        agent = one(called.get(target, everything), target)
+        chosen[agent.id] = agent
+    return list(chosen.values())
+
+
+def by_word(pool: Iterable[Agent]) -> dict[str, list[Agent]]:
+    """Agents by name and by id: looking for each of many words among all takes too long."""
+    called: dict[str, list[Agent]] = {}
+    for agent in pool:
+        for word in {agent.id, agent.name}:
+            called.setdefault(word, []).append(agent)
+    return called
+
+
+def one(pool: Iterable[Agent], target: str) -> Agent:
+    """The agent a target means, or NotFound with the nearest name, or Ambiguous with all."""
+    everything = list(pool)
+    if AGENT_ID.fullmatch(target):
+        matches = [agent for agent in everything if agent.id == target]
+    else:
+        address = parse_address(target)
+        if not address.name:
+            raise UsageError(f"{target!r} names no agent")
+        matches = [agent for agent in everything if _meant(agent, address)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        listed = ", ".join(
+            f"{a.name}@{a.host.ref.name}.{a.host.ref.provider} ({a.id})" for a in matches
+        )
+        raise Ambiguous(f"{target!r} is ambiguous: {listed}", "name its host or use its id")
+    near = nearest(target, [agent.name for agent in everything])
+    hint = f"did you mean {near!r}?" if near else "see `mngr list`"
+    raise NotFound(f"no agent {target!r}", hint)
+
+
+def _meant(agent: Agent, address: Address) -> bool:
+    return address.name == agent.name and _is_at(agent.host.ref, address)
+
+
+def _is_at(ref: HostRef, address: Address) -> bool:
+    dotted = f"{address.host}.{address.provider}"  # box.example.com has no provider in it
+    named = address.host in ("", ref.name, ref.id) and address.provider in ("", ref.provider)
+    return named or dotted == ref.name
+
+
+def refreshed(world: World, agent: Agent) -> Agent:
+    """The same agent, read again."""
+    reading = agent.host.read([agent.id])
+    for evidence in reading.agents:
+        return _judged(world, agent.host, reading, evidence)
+    if reading.stopped:
+        hint = f"start it with `mngr host start {agent.host.ref.name}`"
+        raise Unreachable(reading.error, hint)
+    raise NotFound(f"{agent.name} is gone", "it was destroyed meanwhile; see `mngr restore --list`")
+
+
+def relative(agent: Agent, path: str) -> str:
+    """A path in the agent's work directory."""
+    return os.path.join(agent.record.work_dir, path)

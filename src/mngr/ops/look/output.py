@@ -1,0 +1,92 @@
+"""What an agent's program printed, from the first byte: tmux pipes it to a file on its host.
+
+The file is in `logs/` and not in the agent's own folder: an agent in a sandbox can write there, and
+could have put a link in its place. It is removed when the agent is purged from the trash.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr.model.quoting import quote
+from mngr.model.state import ALIVE
+from mngr.ops.look import event_log
+from mngr.ops.look.listing import Agent, refreshed
+from mngr.ops.work import transport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mngr.ops.world import World
+
+LARGEST = 4 << 20
+"""Bytes of a log before it becomes the older one, which it replaces: two of them are kept."""
+
+# dd writes what each read returned, at once; head and cat keep some back. It is asked for 128 reads
+# at a time, so that the size is looked at once in a while and at least once per megabyte. At the
+# end it reads nothing. A full disk ends this, and the agent is none the worse for it.
+KEEP = r"""umask 077; log={log}
+mkdir -p "${{log%/*}}"
+while said=$(LC_ALL=C dd bs=8192 count=128 2>&1 >> "$log"); do
+  case $said in "0+0 records in"*) exit ;; esac
+  [ "$(wc -c < "$log")" -lt {largest} ] || mv -f "$log" "$log.1"
+done"""
+
+# Words: the log, and how much of it is known. Prints its size on a line, then what is new.
+SHOW = r"""
+size=0; [ ! -f "$1" ] || size=$(wc -c < "$1")
+echo $((size))
+if [ "$size" -lt "$2" ] || [ -n "$3" ]; then
+  [ ! -f "$1.1" ] || tail -c +$(($2 + 1)) "$1.1"
+  set -- "$1" 0
+fi
+[ ! -f "$1" ] || tail -c +$(($2 + 1)) "$1" | head -c $((size - $2))
+"""
+
+
+def path(home: str, agent_id: str) -> str:
+    return os.path.join(home, "logs", agent_id)
+
+
+def keeper(home: str, agent_id: str) -> str:
+    """The command that tmux pipes a terminal's output into; it expands % and # there."""
+    script = KEEP.format(log=quote(path(home, agent_id)), largest=LARGEST)
+    return script.replace("#", "##").replace("%", "%%")
+
+
+def past(agent: Agent) -> bytes:
+    """All that is kept, of both files."""
+    if agent.record.headless:  # its terminal shows these files, and may end before it has shown all
+        return event_log.read(agent, name="stdout") + event_log.read(agent, name="stderr")
+    return _read(agent, 0, older=True)[1]
+
+
+def follow(world: World, agent: Agent) -> Iterator[bytes]:
+    """All that is kept, then what comes, until the agent has ended."""
+    if agent.record.headless:
+        from mngr.ops.look import foreground
+
+        yield from (data for _, data in foreground.stream(world, agent))
+        return
+    known, data = _read(agent, 0, older=True)
+    yield data
+    while True:
+        # The state before the file: what was printed before the end is then always read.
+        alive = bool(data) or refreshed(world, agent).state in ALIVE
+        known, data = _read(agent, known)
+        if data:
+            yield data
+        elif not alive:
+            return
+        else:
+            time.sleep(transport.pause(agent.host, 0.2))
+
+
+def _read(agent: Agent, known: int, older: bool = False) -> tuple[int, bytes]:
+    """The size of the log now, and what was added; with `older` also the file before it."""
+    words = [path(agent.host.home, agent.id), str(known), "older" if older else ""]
+    done = agent.host.run(["sh", "-c", SHOW, "mngr", *words], timeout=60)
+    size, _, data = done.stdout.partition(b"\n")
+    return int(size or known), data

@@ -1,0 +1,140 @@
+"""Wait for states, and observe them change."""
+
+from __future__ import annotations
+
+import time
+
+from mngr.errors import TimedOut
+from mngr.model import events
+from mngr.model.state import ENDED, State
+from mngr.ops.limits.limits import Keeper
+from mngr.ops.look.listing import agents, describe
+from mngr.ops.look.news import Rest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mngr.hosts.base import Host
+    from mngr.model.struct import Json
+    from mngr.ops.look.listing import Agent
+    from mngr.ops.world import World
+
+TICK = 0.05
+"""Looking costs one tmux call and a few file reads, about 5 ms."""
+
+DEFAULT_STATES = (*ENDED, State.WAITING)
+
+SETTLED, DESTROYED = 1.0, 10.0
+"""Seconds after which an agent that has ended stays so: a restart, or a destroy, takes less."""
+
+
+def wait(
+    world: World,
+    targets: Sequence[Agent],
+    states: Sequence[State] = DEFAULT_STATES,
+    *,
+    any_one: bool = False,
+    timeout: float | None = None,
+) -> list[Agent]:
+    """The agents that reached one of `states`; a vanished one counts as gone, not as waited for.
+
+    With them come those that have ended in another state, which only a new start could change. An
+    agent on a host that does not answer has not vanished: the wait goes on.
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    wanted = [agent.id for agent in targets]
+    keeper = Keeper(world)
+    looks = Looks([agent.host for agent in targets], wanted, TICK)
+    since: dict[str, float] = {}
+    while True:
+        now = {agent.id: agent for agent in looks.look(world)}
+        now |= {a.id: a for a in targets if a.id not in now and a.host.ref.id in world.silent}
+        keeper.look(now.values())
+        reached = [now[each] for each in wanted if each in now and now[each].state in states]
+        if any_one and reached:
+            return reached
+        stuck = _stuck([now[each] for each in wanted if each in now], states, since)
+        if len(reached) + len(stuck) == len(now):
+            return [*reached, *stuck]
+        if deadline is not None and time.monotonic() >= deadline:
+            late = ", ".join(f"{a.name} is {a.state}" for a in now.values() if a not in reached)
+            raise TimedOut(f"still waiting after {timeout:g} s: {late}")
+        looks.rest(deadline)
+
+
+def _stuck(
+    agents: Sequence[Agent], states: Sequence[State], since: dict[str, float]
+) -> list[Agent]:
+    """Those that have ended in none of `states`, for so long that nobody is acting on them."""
+    found, clock = [], time.monotonic()
+    for agent in agents:
+        if agent.state not in ENDED or agent.state in states:
+            since.pop(agent.id, None)
+            continue
+        record = agent.evidence.record
+        patience = DESTROYED if record and record.removal else SETTLED
+        if clock - since.setdefault(agent.id, clock) >= patience:
+            found.append(agent)
+    return found
+
+
+class Looks:
+    """Looks at some hosts again and again: only at those that may have something new."""
+
+    def __init__(self, hosts: Sequence[Host], ids: Sequence[str] | None, tick: float) -> None:
+        unique = list({host.ref.id: host for host in hosts}.values())
+        self._ids, self._due = ids, unique
+        self._rest = Rest(unique, ids, tick)
+        self._seen: dict[str, list[Agent]] = {}
+
+    def look(self, world: World) -> list[Agent]:
+        found = agents(world, self._ids, self._due) if self._due else []
+        for host in self._due:
+            self._seen[host.ref.id] = [each for each in found if each.host.ref.id == host.ref.id]
+        return [agent for each in self._seen.values() for agent in each]
+
+    def rest(self, deadline: float | None = None) -> None:
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        self._due = self._rest.wait(left)
+
+
+def observe(
+    world: World, *, interval: float = 0.25, discovery_only: bool = False
+) -> Iterator[dict[str, Json]]:
+    """Endless: first how many there are, then one event per agent found, changed or gone."""
+    known: dict[str, Agent] | None = None
+    keeper = Keeper(world)
+    looks = Looks(world.hosts(), None, interval)
+    while True:
+        current = {agent.id: agent for agent in looks.look(world)}
+        keeper.look(current.values())
+        if known is None:
+            yield events.event("observing", "observe", agents=len(current))
+        yield from changes(known or {}, current, discovery_only)
+        known = current
+        looks.rest()
+
+
+def changes(
+    before: dict[str, Agent], after: dict[str, Agent], discovery_only: bool = False
+) -> Iterator[dict[str, Json]]:
+    for id, agent in after.items():
+        old = before.get(id)
+        if old is None:
+            yield events.event("agent_discovered", "observe", agent=describe(agent))
+        elif not discovery_only and (old.state, old.verdict.reason, old.name) != (
+            agent.state,
+            agent.verdict.reason,
+            agent.name,
+        ):
+            yield events.event(
+                "agent_state_changed",
+                "observe",
+                old_state=str(old.state),
+                new_state=str(agent.state),
+                agent=describe(agent),
+            )
+    for id, agent in before.items():
+        if id not in after:
+            yield events.event("agent_gone", "observe", agent_id=id, agent_name=agent.name)

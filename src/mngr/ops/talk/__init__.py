@@ -1,0 +1,1 @@
+"""Messages, replies, permission questions and transcripts."""

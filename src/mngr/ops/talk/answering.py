@@ -1,0 +1,95 @@
+"""Permission questions: which are open, and answering one, on evidence."""
+
+from __future__ import annotations
+
+import time
+
+from mngr.errors import MngrError, Refused, TimedOut
+from mngr.hosts import tmux
+from mngr.locks import Lock
+from mngr.model.state import State
+from mngr.ops.lifecycle.running import note_event
+from mngr.ops.look.listing import Agent, refreshed
+from mngr.ops.talk.conversation import kind_of
+from mngr.ops.work import transport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mngr.ops.world import World
+
+PERMISSION = "permission"
+TICK = 0.05
+AGAIN = 8.0
+"""Seconds after which a key was lost: a program may say that it asks before it can listen."""
+
+
+def question(agent: Agent) -> str | None:
+    """What it asks permission for; None where it asks nothing."""
+    word, _, asked = agent.verdict.reason.partition(": ")
+    return asked if agent.state is State.WAITING and word == PERMISSION else None
+
+
+def pending(agents: Sequence[Agent]) -> list[Agent]:
+    return [agent for agent in agents if question(agent) is not None]
+
+
+def require_question(agent: Agent) -> str:
+    asked = question(agent)
+    if asked is None:
+        reason = f"{agent.state} ({agent.verdict.reason})"
+        raise Refused(f"{agent.name} asks nothing: it is {reason}")
+    return asked
+
+
+def answer(world: World, agent: Agent, allow: bool, *, timeout: float = 30.0) -> Agent:
+    """Type the answer; returns when the agent has provably gone on from the question."""
+    with Lock(world.home, "message", agent.id):
+        asking = refreshed(world, agent)
+        require_question(asking)
+        keys = _keys(world, asking, allow)
+        _type(asking, keys)
+        answered = _gone_on(world, asking, keys, timeout)
+    word = "allow" if allow else "deny"
+    note_event(agent.host, agent.record, "permission_answered", answer=word)
+    return answered
+
+
+def _keys(world: World, agent: Agent, allow: bool) -> tuple[str, ...]:
+    keys = kind_of(world, agent).answer(agent.evidence, allow)
+    if not keys:
+        raise Refused(
+            f"mngr does not know how to answer {agent.record.type!r} here",
+            f"answer it yourself: `mngr connect {agent.name}`",
+        )
+    return keys
+
+
+def _type(agent: Agent, keys: tuple[str, ...]) -> None:
+    pane = agent.evidence.pane
+    assert pane is not None, "it is alive"
+    done = agent.host.run(tmux.press(agent.host.socket, pane.pane_id, keys), timeout=30)
+    if done.code or done.stdout.strip() != b"pressed":
+        raise MngrError(f"{agent.name} ended before it was answered")
+
+
+def _gone_on(world: World, asking: Agent, keys: tuple[str, ...], timeout: float) -> Agent:
+    """Another state, or another question."""
+    now = time.monotonic()
+    deadline, again = now + timeout, now + AGAIN
+    asked = (asking.verdict.reason, asking.verdict.since)
+    while True:
+        agent = refreshed(world, asking)
+        if question(agent) is None or (agent.verdict.reason, agent.verdict.since) != asked:
+            return agent
+        now = time.monotonic()
+        if now > deadline:
+            raise TimedOut(
+                f"{agent.name} was answered, but still asks: {agent.verdict.reason}",
+                f"see `mngr capture {agent.name}`",
+            )
+        if now > again:
+            _type(agent, keys)
+            again = now + AGAIN
+        time.sleep(transport.pause(agent.host, TICK))

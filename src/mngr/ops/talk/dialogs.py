@@ -1,0 +1,62 @@
+"""What a program asks before it has begun: to log in, to trust a folder, to take an update.
+
+No hook of its runs before that is answered, so its screen is all there is to go by.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mngr.agents.jsonl import one_line
+from mngr.errors import MngrError
+from mngr.hosts import tmux
+from mngr.model.state import Signals
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.hosts.base import Host
+    from mngr.model.state import Evidence
+
+DIALOG = "dialog"
+AWHILE = 30.0
+"""Seconds that every program may take to begin."""
+QUIET = 15.0
+"""Seconds without any output after which it waits for somebody rather than for the machine."""
+LATEST = 120.0
+"""Seconds after which even a screen that moves, as a login's may, is a dialog."""
+
+STANDS = 30.0
+"""Seconds after which one that has not changed is there to stay, also on a slow machine."""
+
+FRAME = re.compile(r"[\u2500-\u259f\u2800-\u28ff]+")
+"""Lines, boxes, blocks and dots that pictures are made of."""
+LIMIT = 200
+
+
+def seen(host: Host, evidence: Evidence, signals: Signals) -> Signals:
+    """WAITING with what is on the screen, where the program has stopped there; else as it was."""
+    pane = evidence.pane
+    if pane is None or pane.dead or not _stands(evidence.now, signals.since, pane.activity):
+        return signals
+    words = _screen(host, pane.pane_id)
+    if not words:
+        return signals  # it has not drawn anything: the machine is slow
+    return Signals(waiting=DIALOG, detail=words, since=max(signals.since, pane.activity))
+
+
+def _stands(now: float, since: float, activity: float) -> bool:
+    return now - since > LATEST or (now - since > AWHILE and now - activity > QUIET)
+
+
+def _screen(host: Host, pane: str) -> str:
+    try:
+        done = host.run(tmux.capture(host.socket, pane, full=False, ansi=False), timeout=30)
+    except MngrError:
+        return ""  # it has gone since it was listed
+    return plain(done.stdout.decode("utf-8", "replace")) if not done.code else ""
+
+
+def plain(screen: str) -> str:
+    """The words of a screen on one line."""
+    kept = "".join(each if each.isprintable() else " " for each in FRAME.sub(" ", screen))
+    return one_line(kept, LIMIT)

@@ -1,0 +1,199 @@
+"""Deliver a message; success is said only on evidence."""
+
+from __future__ import annotations
+
+import os
+import time
+import unicodedata
+
+from mngr.agents.base import Delivery
+from mngr.errors import MngrError, Refused, TimedOut, Unreachable, UsageError
+from mngr.hosts import tmux, tty
+from mngr.locks import Lock
+from mngr.model.quoting import join
+from mngr.model.records import agent_dir
+from mngr.model.state import State
+from mngr.ops.lifecycle.running import note_event
+from mngr.ops.look.listing import Agent, refreshed
+from mngr.ops.work import transport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.agents.base import Receipt
+    from mngr.model.state import Pane
+    from mngr.ops.world import World
+
+LIMIT = 1 << 20
+READY = 180.0
+"""Seconds a program has to come up before a message to it fails. One that ends or shows a dialog
+meanwhile does so at once; OpenCode takes 12 s of CPU time, a minute where others want it, too."""
+
+
+def normalise(text: str) -> str:
+    """CRLF -> LF, no final newline; control characters would act as keys, so they are refused."""
+    text = text.replace("\r\n", "\n").removesuffix("\n")
+    for position, character in enumerate(text):
+        if character not in "\t\n" and unicodedata.category(character) in ("Cc", "Cs"):
+            shown = (
+                f"U+{ord(character):04X}" if ord(character) > 0xFF else f"\\x{ord(character):02x}"
+            )
+            raise UsageError(
+                f"the message holds the control character {shown} at position {position}",
+                "only tabs and newlines can be sent",
+            )
+    if not text.strip():
+        raise UsageError("the message is empty")
+    if len(text.encode()) > LIMIT:
+        raise UsageError(
+            f"the message is larger than {LIMIT} bytes", "send a file with push instead"
+        )
+    return text
+
+
+def send(world: World, agent: Agent, text: str, *, timeout: float = 0.0) -> Receipt:
+    """Type it into a live agent, one message at a time, and look whether it was taken.
+
+    A busy program has until `timeout` to read it.
+    """
+    text = normalise(text)
+    with Lock(world.home, "message", agent.id):
+        agent = _ready(world, agent)
+        pane = agent.evidence.pane
+        assert pane is not None
+        _refuse_long_lines(agent, pane, text)
+        delivery = _delivery(world, agent, pane, text)
+        kind = world.agent_type(agent.record.type)
+        try:
+            if kind.clear_keys:
+                _press(agent, pane, kind.clear_keys)
+            _type(agent, pane, kind.typed(text))
+            receipt = kind.evidence(delivery)
+        except (Unreachable, TimedOut) as lost:
+            # Typing it again could double it, so that is for a person to decide.
+            doubt = f"{lost.message}: whether {agent.name} got the message is not known"
+            raise Unreachable(doubt, f"look with `mngr capture {agent.name}`") from None
+        deadline = time.monotonic() + timeout
+        while receipt.outcome == "queued" and time.monotonic() < deadline:
+            receipt = kind.evidence(delivery)
+    if receipt.ok:
+        note_event(agent.host, agent.record, "message_delivered", outcome=receipt.outcome)
+        world.emit("message_delivered", agent.host, agent.record, outcome=receipt.outcome)
+    return receipt
+
+
+def _ready(world: World, agent: Agent) -> Agent:
+    """The agent as it stands once it can be typed to; never while it asks something else."""
+    kind = world.agent_type(agent.record.type)
+    deadline = time.monotonic() + READY
+    while True:
+        agent = refreshed(world, agent)
+        if agent.state not in (State.RUNNING, State.WAITING):
+            raise Refused(
+                f"{agent.name} is {agent.state} ({agent.verdict.reason}): nothing was sent",
+                f"start it with `mngr start {agent.name}`",
+            )
+        if agent.verdict.reason.startswith("permission"):
+            # The text would be taken for the answer.
+            raise Refused(
+                f"{agent.name} waits for an answer ({agent.verdict.reason}): nothing was sent",
+                f"see `mngr answer {agent.name}`",
+            )
+        if kind.ready(agent.evidence):
+            return agent
+        _refuse_dialog(agent)
+        if time.monotonic() > deadline:
+            raise TimedOut(
+                f"{agent.name} was not ready within {READY:g} s: nothing was sent",
+                f"see `mngr capture {agent.name}`",
+            )
+        time.sleep(transport.pause(agent.host, 0.05))
+
+
+def _refuse_dialog(agent: Agent) -> None:
+    """It will not be ready before somebody answers what is on its screen."""
+    from mngr.ops.talk import dialogs
+
+    word = agent.verdict.reason.partition(":")[0]
+    if word == dialogs.DIALOG and agent.now - agent.verdict.since > dialogs.STANDS:
+        raise Refused(
+            f"{agent.name} has not begun ({agent.verdict.reason}): nothing was sent",
+            f"answer it yourself: `mngr connect {agent.name}`",
+        )
+
+
+def _refuse_long_lines(agent: Agent, pane: Pane, text: str) -> None:
+    """A terminal in canonical mode cuts longer lines and reports success."""
+    longest = max(len(line.encode()) for line in text.split("\n"))
+    if longest <= 1023:
+        return
+    script = 'uname -s; stty -a < "$1"'
+    done = agent.host.run(["sh", "-c", script, "mngr", pane.tty], timeout=20)
+    words = done.stdout.decode("utf-8", "replace").replace(";", " ").split()
+    limit = 1023 if words[:1] == ["Darwin"] else 4095
+    if "icanon" in words and longest > limit:
+        raise UsageError(
+            f"{agent.name} reads whole lines of at most {limit} bytes; the message has one of "
+            f"{longest}: nothing was sent",
+            "break the line, or send a file",
+        )
+
+
+# One visit, which goes on over there when the connection is lost, or when it is ended for being
+# late: a text is not left without its Enter. $1 is a lock, for others may type to the same agent
+# from other machines; an agent can write there, so nobody waits for it for long. Two calls of tmux:
+# within one, it would hand over text and key as a single paste.
+TYPE = r"""
+lock=$1 tries=0
+until ln -s $$ "$lock" 2>/dev/null; do
+  holder=$(readlink "$lock") && kill -0 "$holder" 2>/dev/null || rm -f "$lock"
+  tries=$((tries + 1)); [ "$tries" -lt 100 ] || break
+  sleep 0.1
+done
+trap 'rm -f "$lock"' EXIT
+trap '' PIPE TERM
+said=$(PASTE); code=$?
+echo "$said"
+[ "$said" = pasted ] || exit "$code"
+PRESS
+"""
+
+
+def _type(agent: Agent, pane: Pane, text: str) -> None:
+    host = agent.host
+    buffer = f"mngr-{os.urandom(6).hex()}"
+    paste = join(tmux.paste(host.socket, pane.pane_id, buffer))
+    press = join(tmux.press(host.socket, pane.pane_id, ("Enter",)))
+    script = TYPE.replace("PASTE", paste).replace("PRESS", press)
+    lock = os.path.join(agent_dir(host.home, agent.id), ".typing")
+    done = host.run(["sh", "-c", script, "mngr", lock], input=text.encode(), timeout=45)
+    said = done.stdout.split()
+    if said[:1] != [b"pasted"]:
+        why = "it has just ended" if said == [b"dead"] else done.complaint
+        raise Refused(f"{agent.name}: nothing was sent: {why}")
+    if done.code or said[1:] != [b"pressed"]:
+        raise MngrError(f"{agent.name} ended while the message was typed")
+
+
+def _press(agent: Agent, pane: Pane, keys: tuple[str, ...]) -> None:
+    done = agent.host.run(tmux.press(agent.host.socket, pane.pane_id, keys), timeout=30)
+    if done.code or done.stdout.strip() != b"pressed":
+        raise MngrError(f"{agent.name} ended while the message was typed")
+
+
+def _delivery(world: World, agent: Agent, pane: Pane, text: str) -> Delivery:
+    """What is known before anything is typed, and ways to look what has become of it."""
+    from mngr.ops.talk import conversation
+
+    visible = agent.host.capabilities.same_kernel
+    return Delivery(
+        record=agent.record,
+        text=text,
+        unread=(lambda: tty.unread(pane.tty)) if visible else lambda: None,
+        ended=lambda: refreshed(world, agent).state not in (State.RUNNING, State.WAITING),
+        pause=time.sleep,
+        before=agent.evidence,
+        told=conversation.files(world, [agent])[agent.id],
+        look=lambda: refreshed(world, agent).evidence,
+        conversation=lambda: conversation.files(world, [agent])[agent.id],
+        press_enter=lambda: _press(agent, pane, ("Enter",)),
+    )

@@ -1,0 +1,1 @@
+"""Work directories: where they come from, copying, pulling, pushing, running commands there."""

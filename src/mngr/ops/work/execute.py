@@ -1,0 +1,87 @@
+"""Run a command in an agent's work directory, with its environment."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import Unreachable
+from mngr.hosts import tmux_scripts
+from mngr.model.quoting import join, quote
+from mngr.model.records import AgentRecord, agent_dir
+from mngr.model.state import State
+from mngr.model.struct import Json, Struct
+from mngr.ops.lifecycle import sandboxing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mngr.hosts.base import Host
+    from mngr.ops.look.listing import Agent
+
+# In two shells: the first drops whatever the caller's environment holds beyond the basics.
+INNER = f"""[ -f "$1" ] && [ ! -h "$1" ] || {{ echo "$1 is not a regular file" >&2; exit 1; }}
+. "$1" && cd -- "$2" && box=$3 && shift 3 && {{ {sandboxing.WRAP}; }} && exec "$@" """
+SCRIPT = tmux_scripts.CLEAN + f'clean ${{TERM+"TERM=$TERM"}} sh -c {quote(INNER)} mngr "$@"\n'
+
+
+class ExecResult(Struct):
+    """How it ended on one agent."""
+
+    agent: str
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "agent": self.agent,
+            "exit_code": self.exit_code,
+            "stdout": self.stdout.decode("utf-8", "replace"),
+            "stderr": self.stderr.decode("utf-8", "replace"),
+            "success": self.exit_code == 0,
+        }
+
+
+def exec_argv(host: Host, record: AgentRecord, argv: Sequence[str], cwd: str = "") -> list[str]:
+    """What runs `argv` on the agent's host; `cwd` is relative to the work directory."""
+    env = os.path.join(agent_dir(host.home, record.id), "env")
+    folder = os.path.join(record.work_dir, cwd)
+    box = sandboxing.path(host.home, record.id)
+    return ["sh", "-c", SCRIPT, "mngr", env, folder, box, *argv]
+
+
+def shell_argv(host: Host, record: AgentRecord, command: str, cwd: str = "") -> list[str]:
+    return exec_argv(host, record, ["sh", "-c", command], cwd)
+
+
+def execute(
+    agent: Agent,
+    argv: Sequence[str],
+    *,
+    cwd: str = "",
+    timeout: float,
+    input: bytes | None = None,
+) -> ExecResult:
+    words = exec_argv(agent.host, agent.record, argv, cwd)
+    done = agent.host.run(words, input=input, timeout=timeout)
+    return ExecResult(agent=agent.name, exit_code=done.code, stdout=done.stdout, stderr=done.stderr)
+
+
+def stream(
+    agent: Agent,
+    argv: Sequence[str],
+    sink: Callable[[int, bytes], None],
+    *,
+    cwd: str = "",
+    timeout: float,
+) -> int:
+    """As `execute`, but `sink(1 or 2, bytes)` gets the output as it comes; the exit code."""
+    if agent.state is State.UNREACHABLE:
+        raise Unreachable(f"{agent.name}: {agent.verdict.reason}", "see `mngr list`")
+    words = exec_argv(agent.host, agent.record, argv, cwd)
+    return agent.host.run(words, timeout=timeout, sink=sink).code
+
+
+def shown(argv: Sequence[str]) -> str:
+    return join(argv)

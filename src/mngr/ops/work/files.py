@@ -1,0 +1,187 @@
+"""Files between an agent's work directory and this machine, in both directions.
+
+They travel as a tar into a staging directory, are compared with what is there, and are then
+renamed into place one by one: an interrupted transfer leaves no half file. Agents decide what
+lies in their directories, so nothing is written through a link, and nothing outside the target.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from mngr.errors import MngrError, NotFound, Refused, UsageError
+from mngr.model.struct import Struct
+from mngr.ops.steps import step
+from mngr.ops.work import placing, transport
+from mngr.ops.work.risk import summary
+from mngr.ops.work.unpacking import Arrived, unpack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mngr.ops.look.listing import Agent
+
+MISSING, OUTSIDE = 44, 45
+
+# $1 work directory, $2 path in it. The top's own .git is no file of the work.
+READ = r"""
+cd "$1" || exit 44
+top=$(pwd -P)
+[ -e "$2" ] || [ -L "$2" ] || exit 44
+case $2 in */*) cd "${2%/*}" || exit 44 ;; esac
+name=${2##*/}
+if [ -d "$name" ] && [ ! -L "$name" ]; then cd "./$name" || exit 44; name=.; fi
+here=$(pwd -P)
+case $here/ in "$top"/*) ;; *) exit 45 ;; esac
+if [ "$here" = "$top" ] && [ "$name" = . ]; then tar -cf - --exclude=./.git .
+else tar -cf - "./$name"; fi
+"""
+
+
+class Copied(Struct):
+    """What a copy of files did, or would do."""
+
+    target: str
+    files: tuple[str, ...] = ()
+    """Those that are new or changed."""
+    same: int = 0
+    """How many were there already."""
+    skipped: tuple[str, ...] = ()
+    """What is neither file, directory nor link."""
+
+
+def inside(path: str, what: str) -> str:
+    """A path below the work directory, without leaving it."""
+    clean = os.path.normpath(path or ".")
+    if os.path.isabs(clean) or clean == ".." or clean.startswith("../"):
+        raise UsageError(f"{what}: {path!r} is not inside the work directory")
+    return clean
+
+
+def is_directory(agent: Agent, path: str) -> bool:
+    there = os.path.join(agent.record.work_dir, path)
+    return agent.host.run(["test", "-d", there], timeout=30).code == 0
+
+
+def refuse(differing: Sequence[str], blocked: Sequence[str], force: bool, target: str) -> None:
+    if blocked:
+        raise Refused(
+            f"in {target} a directory or link is in the way of: {summary(list(blocked))}",
+            "move it, or choose another place",
+        )
+    if differing and not force:
+        raise Refused(
+            f"in {target} these differ: {summary(list(differing))}",
+            "pass --force to overwrite them",
+        )
+
+
+# pull
+
+
+def pull(
+    home: str, agent: Agent, path: str, target: str, *, force: bool = False, dry_run: bool = False
+) -> Copied:
+    """Copy a file or directory of the work directory to exactly `target`."""
+    path = inside(path, "PATH")
+    with Stage(home) as stage:
+        arrived = _receive(agent, path, stage)
+        step("staged")
+        root = target if arrived.is_directory else os.path.dirname(target)
+        if not arrived.is_directory:
+            _rename_only(stage.files, os.path.basename(target))
+        sorted_ = placing.compare(stage.files, root)
+        refuse(sorted_.differing, sorted_.blocked, force, root)
+        if not dry_run:
+            placing.place(stage.files, root, sorted_, arrived.modes)
+    changed = (*sorted_.new, *sorted_.differing)
+    return Copied(
+        target=target, files=changed, same=len(sorted_.same), skipped=tuple(arrived.skipped)
+    )
+
+
+def _rename_only(folder: str, name: str) -> None:
+    (only,) = os.listdir(folder)
+    os.rename(os.path.join(folder, only), os.path.join(folder, name))
+
+
+class Stage:
+    """A private directory on this disk; those of killed processes are swept on the way in."""
+
+    def __init__(self, home: str) -> None:
+        self._all = os.path.join(home, "staging")
+        self.path = os.path.join(self._all, f"{os.getpid()}-{os.urandom(6).hex()}")
+        self.files = os.path.join(self.path, "files")
+        self.archive = os.path.join(self.path, "tar")
+
+    def __enter__(self) -> Stage:
+        os.makedirs(self.files, mode=0o700)
+        for name in os.listdir(self._all):
+            pid = name.partition("-")[0]
+            if pid.isdigit() and not _lives(int(pid)):
+                shutil.rmtree(os.path.join(self._all, name), ignore_errors=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _receive(agent: Agent, path: str, stage: Stage) -> Arrived:
+    errors = bytearray()
+    with open(stage.archive, "wb") as file:
+
+        def sink(fd: int, data: bytes) -> None:
+            file.write(data) if fd == 1 else errors.extend(data)
+
+        words = ["sh", "-c", READ, "mngr", agent.record.work_dir, path]
+        done = agent.host.run(words, timeout=transport.DEADLINE, sink=sink)
+    if done.code == MISSING:
+        raise NotFound(f"{agent.name} has no {path!r} in its work directory")
+    if done.code == OUTSIDE:
+        raise Refused(f"{path!r} leads out of the work directory of {agent.name}")
+    if done.code:
+        complaint = done.replace(stderr=bytes(errors)).complaint
+        raise MngrError(f"{path} of {agent.name} could not be read: {complaint}")
+    arrived = unpack(stage.archive, stage.files)
+    os.unlink(stage.archive)
+    return arrived
+
+
+# push
+
+
+def push(
+    agent: Agent, local: str, path: str, *, force: bool = False, dry_run: bool = False
+) -> Copied:
+    """Copy a file or directory of this machine to exactly `path` in the work directory."""
+    path = inside(path, "PATH")
+    host, record = agent.host, agent.record
+    whole = os.path.isdir(local) and not os.path.islink(local)
+    folder, name = (local, ".") if whole else os.path.split(os.path.abspath(local))
+    # The work directory's own .git is not to be overwritten with another.
+    spared = ["--exclude=./.git"] if path == "." else []
+    pack = ["tar", "-cf", "-", *spared, "-C", folder, name if whole else f"./{name}"]
+    kind = "tree" if whole else "file"
+    flags = [kind, "force" if force else "", "dry" if dry_run else ""]
+    write = ["sh", "-c", placing.WRITE, "mngr", host.home, record.work_dir, path, *flags]
+    done = transport.pipe(pack, host.argv(write), host)
+    step("files_sent")
+    found = placing.parse(done.stdout)
+    where = os.path.normpath(os.path.join(record.work_dir, path))
+    refuse(found.differing, found.blocked, force, where)
+    if done.code or not found.complete:
+        transport.require_answer(host)
+        raise MngrError(f"{local} could not be copied to {agent.name}: {done.complaint}")
+    return Copied(target=where, files=(*found.new, *found.differing), same=len(found.same))

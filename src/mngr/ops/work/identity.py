@@ -1,0 +1,195 @@
+"""Prove what a work directory is before anything moves it or tells git about it.
+
+A record can be edited, a directory replaced, and a `.git` file can be gone or name any other
+repository. So a directory is moved only from where mngr makes such directories, and git is
+changed only in the recorded repository, and only if that repository lists the directory.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import MngrError
+from mngr.git.exchange import Bare
+from mngr.git.repository import Repo
+from mngr.model.records import is_work_dir
+from mngr.model.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mngr.hosts.base import Host
+    from mngr.model.records import AgentRecord
+
+# Everything that is to be known about each agent in one visit, as fields that end in NUL: the
+# note in the trash; the newest claim of the name, its revision first; what is at the work
+# directory's path and where that really is; which git directory its `.git` file names, or that of
+# the one in the trash; where that one is; whether there is a state directory in the trash; whether
+# the record is still the one that was read.
+LOOK = r"""
+home=$1; shift
+really() { CDPATH= cd -P -- "$1" 2>/dev/null && pwd -P; }
+line() { said=; [ ! -f "$1" ] || [ -h "$1" ] || IFS= read -r said < "$1" || :; }
+field() { printf '%s\0' "$1"; }
+field "$(really "$home/worktrees")"
+while [ $# -gt 0 ]; do
+  line "$home/trash/$1/trash.json"; field "$said"
+  best=0
+  for file in "$home/names/$2".*.json; do
+    rev=${file#"$home/names/$2".}; rev=${rev%.json}
+    case $rev in *[!0-9]*|'') continue ;; esac
+    [ "$rev" -le "$best" ] || best=$rev
+  done
+  line "$home/names/$2.$best.json"; field "$best"; field "$said"
+  work=$3 moved=$home/trash/$1/work
+  if [ -d "$work" ] && [ ! -h "$work" ]; then
+    field directory; field "$(really "${work%/*}")/${work##*/}"
+  else
+    if [ -e "$work" ] || [ -h "$work" ]; then field other; else field ''; fi
+    field ''
+    work=$moved
+  fi
+  line "$work/.git"
+  case $said in
+    "gitdir: /"*) field "$(really "${said#gitdir: }")" ;;
+    "gitdir: "*) field "$(really "$work/${said#gitdir: }")" ;;
+    *) field '' ;;
+  esac
+  if [ -d "$moved" ] && [ ! -h "$moved" ]; then field "$(really "$moved")"; else field ''; fi
+  if [ -e "$home/trash/$1/agent" ]; then field agent; else field ''; fi
+  if [ -e "$home/agents/$1/agent.$4.json" ]; then field ''
+  elif [ -e "$home/agents/$1" ]; then field changed
+  else field gone
+  fi
+  shift 4
+done
+"""
+FIELDS = 9
+
+
+class Seen(Struct):
+    """What is there of one agent."""
+
+    worktrees: str
+    """Where the directory of all work directories really is."""
+    note: str
+    claim_rev: int
+    claim: str
+    kind: str
+    """`directory`, `other` (a link, a file) or nothing."""
+    path: str
+    """Where the work directory really is, every link on the way followed."""
+    admin: str
+    """The directory of git that its `.git` file names."""
+    moved: str
+    """Where its work directory is in the trash, if it is there."""
+    buried: bool
+    """Whether its state directory is in the trash."""
+    since: str
+    """What became of the record since it was read: nothing, `changed` or `gone`."""
+
+
+def look(host: Host, read: Sequence[tuple[AgentRecord, int]]) -> dict[str, Seen]:
+    """One visit for all of them; each record with its revision."""
+    records = [record for record, _ in read]
+    words = [word for each, rev in read for word in (each.id, each.name, each.work_dir, str(rev))]
+    done = host.run(["sh", "-c", LOOK, "mngr", host.home, *words], timeout=60 + len(records))
+    fields = os.fsdecode(done.stdout).split("\0")
+    if done.code or len(fields) != 2 + FIELDS * len(records):
+        raise MngrError(f"host {host.ref.name}: {done.complaint}")
+    rows = (fields[at : at + FIELDS] for at in range(1, len(fields) - 1, FIELDS))
+    return {
+        record.id: Seen(
+            worktrees=fields[0], note=note, claim_rev=int(rev), claim=claim, kind=kind, path=path,
+            admin=admin, moved=moved, buried=bool(buried), since=since,
+        )
+        for record, (note, rev, claim, kind, path, admin, moved, buried, since) in zip(
+            records, rows, strict=True
+        )
+    }  # fmt: skip
+
+
+def movable(record: AgentRecord, seen: Seen) -> bool:
+    """Whether the work directory lies where mngr makes such directories for this agent."""
+    return seen.kind == "directory" and is_work_dir(seen.worktrees, record.id, seen.path)
+
+
+class Worktree(Struct):
+    """One line of `git worktree list`."""
+
+    head: str
+    branch: str
+
+
+class Repository(Struct):
+    """What a repository says about its worktrees and branches."""
+
+    path: str
+    """The git common directory."""
+    worktrees: dict[str, Worktree] = {}
+    """By path."""
+    holders: dict[str, list[str]] = {}
+    """Where each branch is checked out."""
+    heads: dict[str, str] = {}
+
+    def worktree(self, record: AgentRecord, seen: Seen) -> tuple[str, Worktree | None]:
+        """What git calls it, nothing unless the two name each other; and what git lists there."""
+        path = seen.path if movable(record, seen) else "" if seen.kind else seen.moved
+        folder, name = os.path.split(seen.admin)
+        listed = self.worktrees.get(path) or self.worktrees.get(_before(record, seen))
+        mine = path and listed and folder == os.path.join(self.path, "worktrees")
+        return name if mine else "", listed
+
+    def elsewhere(self, branch: str, record: AgentRecord, seen: Seen) -> bool:
+        """Whether another worktree has the branch checked out."""
+        mine = (seen.path, seen.moved, _before(record, seen))
+        return any(path not in mine for path in self.holders.get(branch, ()))
+
+
+def _before(record: AgentRecord, seen: Seen) -> str:
+    """Where git believes the worktree to be that was moved and not yet repaired."""
+    return os.path.join(seen.worktrees, os.path.basename(record.work_dir)) if seen.moved else ""
+
+
+def repository(host: Host, records: Sequence[AgentRecord]) -> Repository:
+    """Of the recorded repository, never of one that the work directories name."""
+    repo = recorded(host, records[0])
+    branches = {record.branch for record in records if record.made_branch}
+    return described(repo, branches) if repo else Repository(path="")
+
+
+def described(repo: Bare, branches: set[str]) -> Repository:
+    """Its worktrees and at least those branches: git is asked once where all are checked out."""
+    listed = repo.ask("worktree", "list", "--porcelain", "-z")
+    if listed is None:
+        return Repository(path="")
+    worktrees = _worktrees(listed)
+    heads = {each.branch: each.head for each in worktrees.values() if each.branch}
+    holders: dict[str, list[str]] = {}
+    for path, each in worktrees.items():
+        holders.setdefault(each.branch, []).append(path)
+    if not branches <= heads.keys():
+        form = "--format=%(refname:lstrip=2) %(objectname)"
+        said = repo.ask("for-each-ref", form, "refs/heads/") or ""
+        heads = {branch: tip for branch, _, tip in (x.rpartition(" ") for x in said.splitlines())}
+    return Repository(path=repo.path, worktrees=worktrees, holders=holders, heads=heads)
+
+
+def recorded(host: Host, record: AgentRecord) -> Bare | None:
+    """The repository the work directory was made in; old records name only a directory of it."""
+    path = record.repository
+    if not path and record.source and host.capabilities.shares_files:
+        asked = Repo(run=host.run, path=record.source)
+        path = asked.ask("rev-parse", "--path-format=absolute", "--git-common-dir") or ""
+    return Bare(run=host.run, path=path) if path else None
+
+
+def _worktrees(listed: str) -> dict[str, Worktree]:
+    found = {}
+    for block in listed.split("\0\0"):
+        said = dict(line.partition(" ")[::2] for line in block.split("\0") if line)
+        branch = said.get("branch", "").removeprefix("refs/heads/")
+        if "worktree" in said:
+            found[said["worktree"]] = Worktree(head=said.get("HEAD", ""), branch=branch)
+    return found

@@ -1,0 +1,200 @@
+"""One bare mirror per repository and host; agents are clones that borrow its objects.
+
+A hundred agents cost one upload: the mirror is asked first whether it has the commit. What a
+clone borrows is pinned in the mirror before it is made, and the mirror never prunes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+
+from mngr.errors import MngrError
+from mngr.git import exchange
+from mngr.git import repository as git
+from mngr.git.exchange import Bare
+from mngr.git.repository import Repo
+from mngr.locks import Lock
+from mngr.model.struct import Struct
+from mngr.ops.steps import step
+from mngr.ops.work import transport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.git.stranger import Stranger
+    from mngr.hosts.base import Host
+
+UNPIN = r"""
+for mirror in "$1"/mirrors/*.git; do
+  [ -d "$mirror" ] || continue
+  set -- "$1" "$2" "refs/mngr/*/$2" "refs/mngr/*/$2/*"
+  git --git-dir="$mirror" for-each-ref --format='delete %(refname)' "$3" "$4" |
+    git -c core.hooksPath=/dev/null --git-dir="$mirror" update-ref --stdin
+done
+"""
+
+
+class Borrowed(Struct):
+    """A clone to be made: of which repository, at which commit, for whom."""
+
+    source: Repo
+    """The repository, on this machine."""
+    identity: str
+    """What makes it this repository and no other: its common directory, or a URL."""
+    commit: str
+    overlay: str = ""
+    """A later commit whose files are laid over those of the first, uncommitted."""
+    branch: str
+    """The branch to start there; none means a detached HEAD."""
+    upstream: str = ""
+    """The source's own branch, which the clone shall know as origin's."""
+    work_dir: str
+    agent_id: str
+    modules: bool = True
+    """Whether the commit may have submodules."""
+
+
+def mirror_path(home: str, identity: str) -> str:
+    """Told apart by a checksum, told by people through the name."""
+    parts = [part for part in identity.rstrip("/").split("/") if part != ".git"]
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", parts[-1] if parts else "")[:60].strip(".-")
+    digest = zlib.crc32(os.fsencode(identity))
+    return os.path.join(home, "mirrors", f"{name.removesuffix('.git') or 'root'}-{digest:08x}.git")
+
+
+def place(host: Host, identity: str) -> str:
+    """Where a host's mirror of a repository is; our mirror of a URL is that mirror itself."""
+    if transport.is_here(host) and identity.startswith(os.path.join(host.home, "mirrors", "")):
+        return identity
+    return mirror_path(host.home, identity)
+
+
+def make(host: Host, controller_home: str, plan: Borrowed) -> list[str]:
+    """Mirror, pin, clone, check out; remarks about what could not be brought along."""
+    commit, pin = plan.overlay or plan.commit, f"refs/mngr/base/{plan.agent_id}"
+    path = provide(
+        host, controller_home, plan.source, plan.identity, commit, pin, upstream=plan.upstream
+    )
+    step("mirror_updated")
+    exchange.clone_borrowing(host.run, path, plan.work_dir, settings=exchange.settings(plan.source))
+    step("cloned")
+    # What is checked out may be another agent's work, with attributes of its choice.
+    work = Repo(run=transport.cleaned(host), path=plan.work_dir)
+    _copy_info(host, plan)
+    exchange.check_out(work, plan.commit, plan.branch)
+    if plan.overlay:
+        exchange.lay_over(work, plan.overlay)
+    return submodules(host, controller_home, plan)
+
+
+def provide(
+    host: Host,
+    controller_home: str,
+    source: Repo,
+    identity: str,
+    commit: str,
+    pin: str,
+    *,
+    upstream: str = "",
+) -> str:
+    """The mirror that has the commit, and keeps it by `pin`; uploads only what it lacks."""
+    path = place(host, identity)
+    mirror = Bare(run=host.run, path=path)
+    if mirror.attempt("update-ref", pin, commit).code == 0:
+        return path  # it was there: update-ref refuses an object that is missing
+    # Uploads of the same commit would race for the same line: the second finds it done.
+    with Lock(controller_home, "mirror", f"{host.ref.id} {path}"):
+        if mirror.attempt("update-ref", pin, commit).code:
+            exchange.make_mirror(host.run, path, host.home, commit)
+            step("mirror_made")
+            update(host, source, mirror, commit, pin, upstream)
+    return path
+
+
+def update(
+    host: Host, source: Repo, mirror: Repo, commit: str, pin: str, upstream: str = ""
+) -> None:
+    """Push the commit, its branch and the tags; the commit's arrival is what counts."""
+    refspecs = [f"+{commit}:{pin}", "+refs/tags/*:refs/tags/*"]
+    if upstream:
+        refspecs.append(f"+refs/heads/{upstream}:refs/heads/{upstream}")
+    done = exchange.upload(source, transport.to_mirror(host, mirror.path), refspecs)
+    if not exchange.has_commit(mirror, commit):
+        transport.require_answer(host)
+        raise MngrError(f"{commit[:12]} could not be sent to {host.ref.name}: {done.complaint}")
+
+
+def unpin(host: Host, agent_id: str) -> None:
+    """Nothing of this agent's is left that could borrow."""
+    host.run(["sh", "-c", UNPIN, "mngr", host.home, agent_id], timeout=60)
+
+
+def _copy_info(host: Host, plan: Borrowed) -> None:
+    """Ignored files of the source are ignored in the clone, however that was said."""
+    folder = plan.identity  # of a repository on this machine, its common directory
+    if not os.path.isdir(folder):
+        folder = plan.source.ask("rev-parse", "--path-format=absolute", "--git-common-dir") or ""
+    files = {}
+    for name in ("exclude", "attributes"):
+        try:
+            with open(os.path.join(folder, "info", name), "rb") as file:
+                content = file.read()
+        except OSError:
+            continue  # most have none
+        if any(line.strip() and not line.startswith(b"#") for line in content.splitlines()):
+            files[os.path.join(plan.work_dir, ".git", "info", name)] = (content, 0o644)
+    if files:
+        host.put(files)
+
+
+def submodules(host: Host, controller_home: str, plan: Borrowed) -> list[str]:
+    """Those checked out in the source come along, each through a mirror of its own."""
+    links = exchange.gitlinks(plan.source, plan.commit) if _has_modules(plan) else {}
+    remarks = []
+    for path, commit in links.items():
+        source = transport.here(os.path.join(plan.source.path, path))
+        checkout = git.checkout(source)
+        if checkout is None or checkout.top == plan.source.path:
+            remarks.append(f"the submodule {path} is not initialised, as in the source")
+        elif not exchange.has_commit(source, commit):
+            remarks.append(f"the submodule {path} is not initialised: it lacks {commit[:12]}")
+        else:
+            inner = Borrowed(
+                source=source, identity=checkout.common_dir, commit=commit, branch="",
+                work_dir=os.path.join(plan.work_dir, path), agent_id=plan.agent_id,
+            )  # fmt: skip
+            remarks += make(host, controller_home, inner)
+    if links:
+        Repo(run=transport.cleaned(host), path=plan.work_dir).attempt("submodule", "init", "-q")
+    return remarks
+
+
+def _has_modules(plan: Borrowed) -> bool:
+    """Listing a tree of ten thousand files to find no submodule would cost every create."""
+    return (
+        plan.modules
+        and plan.source.attempt("cat-file", "-e", f"{plan.commit}:.gitmodules").code == 0
+    )
+
+
+def at_risk(work: Stranger, source: str, base: str) -> tuple[list[str], list[str]]:
+    """Changed files, and commits that neither the mirror nor any ref of the source keeps."""
+    files = [str(change) for change in git.changes(work)]
+    commits = _unkept(work, base, source)
+    if base and work.attempt("cat-file", "-e", f"{base}:.gitmodules").code == 0:
+        for path, start in exchange.gitlinks(work, base).items():
+            inner = work.inside(path)
+            if git.checkout(inner) is not None:
+                theirs = _unkept(inner, start, os.path.join(source, path))
+                commits += [f"{path}: {commit}" for commit in theirs]
+    return files, commits
+
+
+def _unkept(work: Repo, base: str, source: str) -> list[str]:
+    commits = exchange.own_commits(work, base)
+    home = transport.here(source)
+    if commits and os.path.isdir(source) and git.checkout(home) is not None:
+        kept = exchange.kept_commits(home, commits)
+        commits = {full: text for full, text in commits.items() if full not in kept}
+    return list(commits.values())

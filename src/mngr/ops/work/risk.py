@@ -1,0 +1,148 @@
+"""Work that would be lost with a work directory."""
+
+from __future__ import annotations
+
+from mngr.errors import Refused
+from mngr.git import repository as git
+from mngr.model.struct import Struct
+from mngr.ops.work import mirror, transport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mngr.hosts.base import Host
+
+
+def summary(lines: list[str], most: int = 5) -> str:
+    more = f" and {len(lines) - most} more" if len(lines) > most else ""
+    return ", ".join(line.strip() for line in lines[:most]) + more
+
+
+def uncommitted(lines: Sequence[str]) -> str:
+    """`uncommitted changes (1 untracked file: notes.txt)`, from lines as `git status` has them."""
+    paths: dict[str, list[str]] = {}
+    for line in lines:
+        paths.setdefault(_kind(line), []).append(line[3:] if _kind(line) != "changed" else line)
+    many = (
+        f"{len(each)} {kind} file{'s' * (len(each) > 1)}: {summary(each)}"
+        for kind, each in paths.items()
+    )
+    return f"uncommitted changes ({'; '.join(many)})"
+
+
+def _kind(line: str) -> str:
+    """What happened to the file; of a copy there are paths only."""
+    code = line[:2]
+    if line[2:3] != " " or code.strip(" MADRCUT?"):
+        return "changed"
+    if code == "??":
+        return "untracked"
+    return "deleted" if "D" in code else "new" if code[0] in "ARC" else "modified"
+
+
+class Risk(Struct):
+    """Work that destroying an agent for good would lose."""
+
+    files: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    whole: str = ""
+    """What there is, where nothing can be compared with it."""
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.commits or self.whole)
+
+    def __str__(self) -> str:
+        parts = [self.whole] if self.whole else []
+        if self.files:
+            parts.append(uncommitted(self.files))
+        if self.commits:
+            parts.append(f"commits on no other branch: {summary(list(self.commits), 3)}")
+        return "; ".join(parts)
+
+
+def at_risk(
+    host: Host,
+    work_dir: str,
+    transfer: str,
+    *,
+    source: str,
+    losing_branch: str = "",
+    base: str = "",
+    copied: str = "",
+) -> Risk:
+    """Files that differ from HEAD, untracked files, and commits no surviving ref reaches.
+
+    Of a copy: what changed since `copied` was made, see `mark_copied`.
+    """
+    if transfer == "rsync" and copied:
+        changed = _changed(host, work_dir, copied)
+        return _whole(host, work_dir) if changed is None else Risk(files=tuple(changed))
+    try:
+        return _judged(host, work_dir, transfer, losing_branch, source, base)
+    except Refused as refused:
+        # Not looked at for good reason; it may hold anything.
+        return Risk(whole=f"a work directory that cannot be checked: {refused.message}")
+
+
+def _judged(
+    host: Host, work_dir: str, transfer: str, losing_branch: str, source: str, base: str
+) -> Risk:
+    repo = transport.stranger(host, work_dir, transfer, source)
+    checkout = git.checkout(repo) if transfer.startswith("git-") else None
+    if transfer == "git-mirror" and checkout is not None:
+        files, lost = mirror.at_risk(repo, source, base)
+        return Risk(files=tuple(files), commits=tuple(lost))
+    if transfer != "git-worktree" or checkout is None:
+        # A copy, or a worktree whose repository is gone: there is nothing to compare it with.
+        return _whole(host, work_dir)
+    losing = f"refs/heads/{losing_branch}" if losing_branch else ""
+    tips = [] if checkout.branch not in ("", losing_branch) else ["HEAD"]  # else a branch keeps it
+    if losing and checkout.branch != losing_branch and git.branch_exists(repo, losing_branch):
+        tips.append(losing)
+    found = [git.unreachable_commits(repo, tip, without=losing) for tip in tips]
+    commits = dict.fromkeys(line for lines in found for line in lines)
+    return Risk(files=tuple(map(str, git.changes(repo))), commits=tuple(commits))
+
+
+# $1 work directory, $2 the mark. File systems round times: only when a change to the directory
+# itself is seen as newer than the mark, every later change will be. Without -cnewer, no mark.
+MARK = r"""
+: > "$2" && tries=0 || exit 1
+while [ "$tries" -lt 300 ]; do
+  chmod u+r "$1" && newer=$(find "$1" -prune -cnewer "$2" 2> /dev/null) || break
+  [ -z "$newer" ] || exit 0
+  tries=$((tries + 1)); sleep 0.01
+done
+rm -f "$2"
+"""
+
+# By the time of the last change to content, mode or name, which no program can set. The directory
+# itself does not count: the mark changes it, and so does a move to the trash and back.
+CHANGED = '[ -f "$2" ] && cd "$1" && find . ! -name . -cnewer "$2"'
+
+
+def mark_copied(host: Host, work_dir: str, copied: str) -> None:
+    """Note that all files of a copy are now as mngr made them."""
+    host.run(["sh", "-c", MARK, "mngr", work_dir, copied], timeout=60)
+
+
+def _changed(host: Host, work_dir: str, copied: str) -> list[str] | None:
+    """Paths that were changed or added; None where that cannot be told."""
+    done = host.run(["sh", "-c", CHANGED, "mngr", work_dir, copied], timeout=120)
+    if done.code:
+        return None
+    found = sorted(done.stdout.decode("utf-8", "replace").splitlines())
+    folders = {path.rpartition("/")[0] for path in found}  # what is in them says enough
+    return [path.removeprefix("./") for path in found if path not in folders]
+
+
+def _whole(host: Host, work_dir: str) -> Risk:
+    """All files count, in one line."""
+    done = host.run(
+        ["sh", "-c", 'find "$1" -type f | head -n 1000 | wc -l', "mngr", work_dir], timeout=120
+    )
+    count = int(done.stdout.strip() or 0)
+    many = f"{count}{'+' if count == 1000 else ''} files that exist nowhere else"
+    many = "1 file that exists nowhere else" if count == 1 else many
+    return Risk(whole=many) if count else Risk()

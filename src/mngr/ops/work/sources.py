@@ -1,0 +1,171 @@
+"""What `create --from` names: a directory, a repository's address, an agent or a snapshot."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr.errors import MngrError, UsageError
+from mngr.git import exchange
+from mngr.git import repository as git
+from mngr.git.exchange import Bare
+from mngr.git.repository import Checkout, Repo
+from mngr.hosts import spawn
+from mngr.locks import Lock
+from mngr.model.address import parse_address
+from mngr.model.struct import Struct
+from mngr.ops.work import mirror, transport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.hosts.base import Host
+    from mngr.ops.keep.snapshot import Snapshot
+    from mngr.ops.look.listing import Agent
+    from mngr.ops.world import World
+
+
+class Source(Struct):
+    """Where work comes from."""
+
+    path: str
+    """What the record names: where `pull` brings the work back to."""
+    repo: Repo
+    """How git is run on it, from this machine."""
+    checkout: Checkout | None = None
+    """Where it stands; None where it is no repository."""
+    bare: bool = False
+    """There is no work tree to look at, so only a clone can be made."""
+    carried: Repo | None = None
+    """A work tree whose uncommitted changes always come along, on `folder_host`."""
+    overlay: str = ""
+    """A commit whose files are laid over those of the base, uncommitted."""
+    subdir: str = ""
+    """Where in the repository the user is: the agent starts in the same place."""
+    folder: str = ""
+    folder_host: Host | None = None
+    """The directory to copy where that is asked for, and whose it is."""
+
+
+def resolve(world: World, host: Host, text: str) -> Source:
+    """A directory if there is one of that name; then by its looks."""
+    if os.path.isdir(text):
+        path = os.path.abspath(text)
+        return from_url(world, path) if _is_bare(path) else directory(host, path)
+    if ":" in text:
+        return from_url(world, text)
+    if "/" in text:
+        from mngr.ops.keep import snapshot
+
+        found = snapshot.resolve(world, text)
+        if found is not None:
+            return _from_snapshot(world, found)
+    return from_agent(world, _agent(world, text))
+
+
+def _agent(world: World, text: str) -> Agent:
+    from mngr.ops.look.listing import agents, one
+
+    try:
+        parse_address(text)
+        return one(agents(world), text)
+    except MngrError:
+        raise UsageError(
+            f"--from: {text!r} is not a directory, an agent, a snapshot or a git URL"
+        ) from None
+
+
+def directory(host: Host, path: str) -> Source:
+    """A place on this machine."""
+    repo = Repo(run=transport.source_run(host), path=path)
+    checkout = git.checkout(repo)
+    if checkout is None:
+        return Source(path=path, repo=repo, folder=path)
+    top = checkout.top
+    subdir = os.path.relpath(os.path.realpath(path), os.path.realpath(top))
+    return Source(
+        path=top, repo=repo.replace(path=top), checkout=checkout, folder=path,
+        subdir="" if subdir == "." or subdir.startswith("..") else subdir,
+    )  # fmt: skip
+
+
+def is_other(host: Host, text: str, source: str) -> bool:
+    """Whether `--from` names another place than a record does; here is what it is without it."""
+    if ":" in text and not os.path.isdir(text):
+        return text != source
+    if not os.path.isdir(text) or os.path.realpath(text) == os.path.realpath(os.curdir):
+        return False
+    found = directory(host, os.path.abspath(text))
+    return source not in (found.path, found.folder)
+
+
+def _is_bare(path: str) -> bool:
+    parts = ("HEAD", "objects", "refs")
+    if not all(os.path.exists(os.path.join(path, part)) for part in parts):
+        return False
+    bare = Bare(run=spawn.run, path=path).ask("rev-parse", "--is-bare-repository")
+    return bare == "true" and os.path.basename(path) != ".git"
+
+
+def from_url(world: World, url: str) -> Source:
+    """A mirror on this machine, brought up to date: the credentials are here, not on the host."""
+    asked = time.time()
+    branch, commit = exchange.remote_head(spawn.run, url)
+    if not commit:
+        raise UsageError(f"--from: the repository {url} has no commits yet")
+    path = mirror.mirror_path(world.home, url)
+    repo = Bare(run=spawn.run, path=path)
+    with Lock(world.home, "mirror", path):
+        exchange.make_mirror(spawn.run, path, world.home, commit)
+        if _fetched(path) < asked:  # else somebody did while we waited for our turn
+            _refresh(repo, url)
+    top = Checkout(top=url, common_dir=path, head=commit, branch=branch)
+    return Source(path=url, repo=repo, checkout=top, bare=True)
+
+
+def _refresh(repo: Repo, url: str) -> None:
+    refspecs = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
+    done = exchange.fetch(repo, url, refspecs)
+    if done.code:
+        raise MngrError(f"{url} could not be fetched: {done.complaint}")
+
+
+def _fetched(path: str) -> float:
+    try:
+        return os.stat(os.path.join(path, "FETCH_HEAD")).st_mtime
+    except OSError:
+        return 0.0
+
+
+def from_agent(world: World, agent: Agent) -> Source:
+    """Its commits, and its uncommitted work; of a plain copy, its files."""
+    from mngr.ops.work import pulling
+
+    record = agent.record
+    theirs = transport.theirs(agent.host, record)
+    standing = git.checkout(theirs)
+    if standing is None or standing.top != record.work_dir or not standing.head:
+        return Source(
+            path=record.source, repo=theirs, folder=record.work_dir, folder_host=agent.host
+        )
+    home = pulling.home_repository(world, agent)
+    tip = pulling.fetch_tip(world, agent, home.repo)
+    return Source(
+        path=record.source, repo=home.repo, bare=isinstance(home.repo, Bare), carried=theirs,
+        checkout=Checkout(top=home.repo.path, common_dir=home.folder, head=tip, branch=""),
+        subdir=record.cwd, folder=record.work_dir, folder_host=agent.host,
+    )  # fmt: skip
+
+
+def _from_snapshot(world: World, found: Snapshot) -> Source:
+    """As it was when it was taken: its parent is HEAD again, the rest is uncommitted again."""
+    from mngr.ops.look import listing
+    from mngr.ops.work import pulling
+
+    agent = listing.one(listing.agents(world), found.agent_id)
+    home = pulling.home_repository(world, agent)
+    pulling.fetch_ref(world, agent, home.repo, found.ref, found.ref)
+    return Source(
+        path=agent.record.source, repo=home.repo, bare=isinstance(home.repo, Bare),
+        overlay=found.commit, subdir=agent.record.cwd,
+        checkout=Checkout(top=home.repo.path, common_dir=home.folder, head=found.parent, branch=""),
+    )  # fmt: skip

@@ -1,0 +1,124 @@
+"""How this machine's git, and its pipes, reach a host: everything follows from `host.argv`."""
+
+from __future__ import annotations
+
+import time
+
+from mngr.errors import TimedOut, Unreachable
+from mngr.git.exchange import BY_VARIABLE, SERVE, SERVICE, Bare, Way
+from mngr.git.repository import Repo
+from mngr.git.stranger import Stranger
+from mngr.git.stranger_scripts import CLEAN
+from mngr.hosts import spawn
+from mngr.hosts.base import QUIET
+from mngr.model.quoting import join
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mngr.git.repository import Run
+    from mngr.hosts.base import Completed, Host
+    from mngr.hosts.spawn import Sink
+    from mngr.model.records import AgentRecord
+
+DEADLINE = 6 * 3600.0
+"""Seconds a whole tree may take over a thin line."""
+
+
+def is_here(host: Host) -> bool:
+    """Whether commands for that host simply run on this machine."""
+    return host.argv(["x"]) == ["x"]
+
+
+def pause(host: Host, usual: float) -> float:
+    """Seconds between two looks at one agent: a look at another machine is a visit there."""
+    return usual if is_here(host) else max(usual, 0.5)
+
+
+def require_answer(host: Host) -> None:
+    """After a failure: raises Unreachable if it was the host's, for codes do not tell."""
+    if is_here(host):
+        return
+    try:
+        host.run(["true"], timeout=20)
+    except TimedOut:
+        raise Unreachable(f"host {host.ref.name} did not answer within 20 s") from None
+
+
+def here(path: str) -> Repo:
+    """A repository on this machine."""
+    return Repo(run=spawn.run, path=path)
+
+
+def theirs(host: Host, record: AgentRecord) -> Stranger:
+    """An agent's work directory."""
+    return stranger(host, record.work_dir, record.transfer, record.source)
+
+
+def cleaned(host: Host) -> Run:
+    """Runs commands on a host without what the user's environment holds beyond the basics."""
+    clean = ["sh", "-c", CLEAN + 'clean "$@"', "mngr"]
+
+    def run(argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
+        return host.run([*clean, *argv], input=input, timeout=timeout)
+
+    return run
+
+
+def stranger(host: Host, path: str, transfer: str, source: str) -> Stranger:
+    return Stranger(run=host.run, path=path, home=host.home, kind=transfer, source=source)
+
+
+def through_door(home: str, repo: Repo) -> Stranger:
+    """A repository on this machine, without what is configured in it; worktrees share that."""
+    kind = "bare" if isinstance(repo, Bare) else "none"
+    return Stranger(run=spawn.run, path=repo.path, home=home, kind=kind)
+
+
+def source_run(host: Host) -> Run:
+    """What runs git in a directory of this machine: the host itself where paths mean the same."""
+    return host.run if host.capabilities.shares_files else spawn.run
+
+
+def to_mirror(host: Host, path: str) -> Way:
+    """How git on this machine reaches a bare repository of ours on that host."""
+    if is_here(host):
+        return Way(url=path)
+    quiet = ["-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null"]
+    words = host.argv(["git", *quiet, SERVICE, path])
+    return Way(url="ext::" + " ".join(map(ext_word, words)))
+
+
+def to_agent(host: Host, work: Stranger) -> Way:
+    """How git on this machine reaches an agent's repository, through its door."""
+    command = join(host.argv(work.argv(SERVE, SERVICE)))
+    return Way(url=work.path if is_here(host) else BY_VARIABLE, command=command)
+
+
+def ext_word(word: str) -> str:
+    """One word of an ext:: address, where a space ends a word and % begins a sign."""
+    return word.replace("%", "%%").replace(" ", "% ").replace(SERVICE, "%s")
+
+
+def pipe(
+    first: Sequence[str], second: Sequence[str], host: Host, sink: Sink | None = None
+) -> Completed:
+    """`first | second`, both on this machine; it fails when either does.
+
+    Ends early where `host`, which one of them reaches, does not answer any more.
+    """
+    asked = time.monotonic()
+
+    def silent() -> bool:
+        nonlocal asked
+        if not is_here(host) and time.monotonic() - asked > QUIET * host.patience:
+            require_answer(host)
+            asked = time.monotonic()
+        return False
+
+    script = (
+        f"exec 3>&1\nfailed=$({{ {{ {join(first)} || echo 1 >&4; }} |"
+        f' {join(second)} >&3 || echo 2 >&4; }} 4>&1)\n[ -z "$failed" ]'
+    )
+    return spawn.run(["sh", "-c", script], timeout=DEADLINE, sink=sink, until=silent)

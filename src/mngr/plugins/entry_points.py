@@ -1,0 +1,190 @@
+"""Plugins that pip or uv installed: the entry points of the group `mngr`.
+
+importlib.metadata would tell, and costs several starts of Python. So the few files it reads are
+read here, and what a folder of sys.path holds is remembered with the folder's modification time,
+which every install and removal changes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr.model.struct import Struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import TypeAlias
+
+    Found: TypeAlias = tuple["EntryPoint", ...]
+    Folders: TypeAlias = dict[str, tuple[int, Found]]
+    """What each folder held when its modification time was this."""
+
+GROUP = "mngr"
+HEAD, END = "mngr plugins 1", "end"
+# An installer makes the folder first and the files in it later: what a folder holds is believed
+# for good only when it has been left alone for this long.
+SETTLED = 5_000_000_000
+# The index is shared by every Python that uses this home, and by every folder it is run in.
+REMEMBERED = 64
+
+
+class EntryPoint(Struct):
+    """`target` is a module with `register`, or `module:function`."""
+
+    name: str
+    target: str
+    distribution: str = ""
+    version: str = ""
+
+    @property
+    def module(self) -> str:
+        return self.target.partition(":")[0]
+
+
+def installed(home: str, path: Iterable[str]) -> list[EntryPoint]:
+    """Every plugin on `path`. Of a distribution that is there twice the first counts."""
+    index = os.path.join(home, "cache", "plugins")
+    known = _read(index)
+    current, news = _look(path, known)
+    if news:
+        _write(home, index, {**known, **news})
+    seen: dict[str, str] = {}
+    return [
+        point
+        for folder, points in current.items()
+        for point in points
+        if seen.setdefault(_normal(point.distribution), folder) == folder
+    ]
+
+
+def _look(path: Iterable[str], known: Folders) -> tuple[dict[str, Found], Folders]:
+    """What each folder holds, and what of that is worth remembering."""
+    current: dict[str, Found] = {}
+    news: Folders = {}
+    now = time.time_ns()
+    for folder in dict.fromkeys(each or "." for each in path):
+        try:
+            modified = os.stat(folder).st_mtime_ns
+        except (OSError, ValueError):
+            continue
+        before = known.get(folder)
+        if before is not None and before[0] == modified:
+            current[folder] = before[1]
+            continue
+        current[folder] = tuple(scan(folder))
+        if now - modified > SETTLED and os.path.isabs(folder):
+            news[folder] = (modified, current[folder])
+    return current, news
+
+
+def scan(folder: str) -> Iterator[EntryPoint]:
+    """What the distributions in a folder offer; one that pip was interrupted over starts with ~."""
+    try:
+        names = os.listdir(folder)
+    except OSError:  # a zip file, or not ours to read
+        return
+    kept = [n for n in names if n.endswith((".dist-info", ".egg-info")) and n[0] != "~"]
+    for name in sorted(kept):
+        place = os.path.join(folder, name)
+        points = parse(_text(os.path.join(place, "entry_points.txt")))
+        if points:
+            distribution, version = _identity(place)
+            for point, target in points:
+                yield EntryPoint(
+                    name=point, target=target, distribution=distribution, version=version
+                )
+
+
+def parse(text: str) -> list[tuple[str, str]]:
+    """The (name, target) pairs of our group in an entry_points.txt."""
+    found, group = [], ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("[") and line.endswith("]"):
+            group = line.strip("[]")
+        elif group == GROUP and not line.startswith("#"):
+            name, _, value = line.partition("=")
+            target = "".join(value.partition("[")[0].split())  # without [extras]
+            if name.strip() and target:
+                found.append((name.strip(), target))
+    return found
+
+
+def _identity(place: str) -> tuple[str, str]:
+    """Name and version as the metadata has them, else as the folder's name does."""
+    head = _text(os.path.join(place, "METADATA")) or _text(os.path.join(place, "PKG-INFO"))
+    lines = head.partition("\n\n")[0].splitlines()
+    fields = dict(line.split(": ", 1) for line in reversed(lines) if ": " in line)
+    name, _, version = os.path.basename(place).rpartition(".")[0].partition("-")
+    return fields.get("Name", name).strip(), fields.get("Version", version).strip()
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _normal(distribution: str) -> str:
+    return distribution.lower().replace("-", "_").replace(".", "_")
+
+
+# The index: a line per folder, then one per plugin in it. Losing it costs a millisecond, so
+# nothing about it is ever an error. Not JSON, which takes longer to import than a scan takes.
+
+
+def _read(index: str) -> Folders:
+    try:
+        with open(index, encoding="utf-8", errors="surrogateescape") as file:
+            head, *lines, end = file.read().split("\n")
+        return _decoded(lines) if (head, end) == (HEAD, END) else {}
+    except (OSError, ValueError, KeyError):
+        return {}
+
+
+def _decoded(lines: list[str]) -> Folders:
+    folders: Folders = {}
+    folder = ""
+    for line in lines:
+        first, *rest = line.split("\t")
+        if first:
+            (folder,) = rest
+            folders[folder] = (int(first), ())
+        else:
+            name, target, distribution, version = rest
+            point = EntryPoint(name=name, target=target, distribution=distribution, version=version)
+            modified, points = folders[folder]
+            folders[folder] = (modified, (*points, point))
+    return folders
+
+
+def _encoded(folders: Folders) -> Iterator[str]:
+    for folder, (modified, points) in folders.items():
+        lines = [(str(modified), folder), *(("", *map(str, p.to_json().values())) for p in points)]
+        # What the format has no way to write is scanned each time.
+        if all(word.isprintable() for line in lines for word in line):
+            yield from map("\t".join, lines)
+
+
+def _write(home: str, index: str, folders: Folders) -> None:
+    if not os.path.isdir(home):
+        return  # looking around does not make a home
+    kept = dict(list(folders.items())[-REMEMBERED:])
+    temporary = f"{index}.{os.urandom(4).hex()}.tmp"
+    try:
+        os.makedirs(os.path.dirname(index), mode=0o700, exist_ok=True)
+        with open(temporary, "x", encoding="utf-8") as file:
+            file.write("\n".join((HEAD, *_encoded(kept), END)))
+        os.rename(temporary, index)
+    except OSError:
+        _remove(temporary)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass

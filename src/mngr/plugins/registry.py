@@ -1,0 +1,321 @@
+"""The registry: agent types, providers, commands and event handlers, by name.
+
+It holds dotted paths and imports them on use, so that naming a hundred things costs nothing.
+A plugin is a module with `register(registry)`; the built-ins come in by the same door.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from mngr.errors import MngrError, Taken, UsageError, nearest
+from mngr.model.struct import Json, Struct
+from mngr.plugins.entry_points import EntryPoint, installed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import ModuleType
+
+    from mngr.settings.layers import Config
+
+BUILTIN = "mngr.plugins.builtin"
+
+EVENTS = (
+    "agent_created",
+    "agent_started",
+    "agent_stopped",
+    "agent_destroyed",
+    "host_created",
+    "host_destroyed",
+    "message_delivered",
+)
+
+
+class Command(Struct):
+    """A command word, the module behind it, and what the overview says of it."""
+
+    name: str
+    module: str
+    help: str
+    aliases: tuple[str, ...] = ()
+    group: str = "Plugins"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (self.name, *self.aliases)
+
+
+class Plugin(Struct):
+    """What became of an entry point, or of a module that the settings name."""
+
+    point: EntryPoint
+    enabled: bool = True
+    registers: dict[str, tuple[str, ...]] = {}
+    """Names by kind. None for one that is disabled: it is not even imported."""
+    problem: str = ""
+
+
+class Registry:
+    """Names to dotted paths. `problems` collects one line per thing that a plugin got wrong."""
+
+    def __init__(self, plugin: str = BUILTIN) -> None:
+        self.plugin = plugin
+        self.plugins: list[Plugin] = []
+        self.commands: dict[str, Command] = {}
+        self.problems: list[str] = []
+        self._targets: dict[str, dict[str, str]] = {"agent type": {}, "provider": {}}
+        self.noted: set[str] = set()
+        self._handlers: list[tuple[str, str]] = []
+        self._collectors: list[str] = []
+        self._words: dict[str, str] = {}
+
+    # What a plugin calls.
+
+    def agent_type(self, name: str, target: str) -> None:
+        """`target` is `module:object`, as everywhere here."""
+        self._claim("agent type", name, target)
+
+    def provider(self, name: str, target: str, *, noted: bool = False) -> None:
+        """`noted` says that its hosts are in the settings or noted in $MNGR_HOST_DIR/hosts/<name>,
+        so that it need not be loaded where there is neither."""
+        self._claim("provider", name, target)
+        if noted:
+            self.noted.add(name)
+
+    def command(
+        self,
+        name: str,
+        module: str,
+        help: str,
+        aliases: Iterable[str] = (),
+        group: str = "Plugins",
+    ) -> None:
+        """The module has `configure(parser)` and `run(args) -> int`."""
+        self._add_command(
+            Command(name=name, module=module, help=help, aliases=tuple(aliases), group=group)
+        )
+
+    def on(self, event: str, target: str) -> None:
+        """Have `target(payload)` called after each such event, in the process that caused it."""
+        if event not in EVENTS:
+            raise UsageError(f"unknown event {event!r}", _did_you_mean(event, EVENTS))
+        self._handlers.append((event, target))
+
+    def leftovers(self, target: str) -> None:
+        """Have `mngr gc` remove also what `target(config)` yields, as mngr.api.Leftover."""
+        self._collectors.append(target)
+
+    # What mngr calls.
+
+    def collected(self, config: Config) -> list[object]:
+        found: list[object] = []
+        for target in self._collectors:
+            with _Blamed(self.problems, f"leftovers {target!r}"):
+                collector = _object(target, "leftovers")
+                assert callable(collector), "it is not callable"
+                found += collector(config)
+        return found
+
+    def names(self, kind: str) -> list[str]:
+        """Every name of a kind: `agent_type`, `provider` or `command`, in order of registration."""
+        if kind == "command":
+            return list(self.commands)
+        return list(self._targets[_spoken(kind)])
+
+    def resolve(self, word: str) -> Command:
+        """The command that a word, perhaps an alias, stands for."""
+        if word not in self._words:
+            near = _did_you_mean(word, tuple(self._words))
+            raise UsageError(f"unknown command {word!r}", near or "see `mngr help`")
+        return self.commands[self._words[word]]
+
+    def load_command(self, name: str) -> ModuleType:
+        command = self.resolve(name)
+        module = _module(command.module, f"command {command.name!r}")
+        for wanted in ("configure", "run"):
+            if not hasattr(module, wanted):
+                raise MngrError(f"command {name!r}: {command.module!r} has no {wanted!r}")
+        return module
+
+    def load(self, kind: str, name: str) -> object:
+        """The object behind a name of kind `agent_type` or `provider`."""
+        kind = _spoken(kind)
+        targets = self._targets[kind]
+        if name not in targets:
+            near = _did_you_mean(name, tuple(targets))
+            raise UsageError(f"unknown {kind} {name!r}", near)
+        return _object(targets[name], f"{kind} {name!r}")
+
+    def emit(self, event: str, payload: dict[str, Json]) -> None:
+        """Tell the handlers. It has happened already, so none of them can make it fail."""
+        for name, target in self._handlers:
+            if name == event:
+                with _Blamed(self.problems, f"handler {target!r} of {event}"):
+                    handler = _object(target, f"handler of {event}")
+                    assert callable(handler), "it is not callable"
+                    handler(payload)
+
+    def add_plugin(self, point: EntryPoint) -> None:
+        """All of what a plugin registers, or, when it raises half-way, nothing."""
+        part = Registry(point.name)
+        problems: list[str] = []
+        with _Blamed(problems, part.blame, part.remedy):
+            _register(point.target, part.blame)(part)
+            self._merge(part, problems)
+        self.problems += problems
+        self.plugins.append(
+            Plugin(point=point, registers=part.registered(), problem="; ".join(problems))
+        )
+
+    def registered(self) -> dict[str, tuple[str, ...]]:
+        """Every name it holds, by kind."""
+        return {
+            "agent_types": tuple(self._targets["agent type"]),
+            "providers": tuple(self._targets["provider"]),
+            "commands": tuple(self.commands),
+            "events": tuple(dict.fromkeys(event for event, _ in self._handlers)),
+        }
+
+    @property
+    def blame(self) -> str:
+        return f"plugin {self.plugin!r}"
+
+    @property
+    def remedy(self) -> str:
+        return f"`mngr plugin disable {self.plugin}` leaves it out"
+
+    def leave_out(self, names: Iterable[str]) -> None:
+        """Forget commands, agent types and providers of these names."""
+        for name in names:
+            for targets in self._targets.values():
+                targets.pop(name, None)
+            command = self.commands.pop(name, None)
+            for word in command.words if command else ():
+                del self._words[word]
+
+    # How.
+
+    def _merge(self, part: Registry, problems: list[str]) -> None:
+        for kind, targets in part._targets.items():
+            for name, target in targets.items():
+                with _Blamed(problems, part.blame, part.remedy):
+                    self._claim(kind, name, target)
+        for command in part.commands.values():
+            with _Blamed(problems, part.blame, part.remedy):
+                self._add_command(command)
+        self.noted |= part.noted
+        self._handlers += part._handlers
+        self._collectors += part._collectors
+
+    def _claim(self, kind: str, name: str, target: str) -> None:
+        if name in self._targets[kind]:
+            raise Taken(f"the {kind} {name!r} exists already")
+        self._targets[kind][name] = target
+
+    def _add_command(self, command: Command) -> None:
+        for word in command.words:
+            if word in self._words:
+                raise Taken(f"the command {word!r} exists already")
+        self.commands[command.name] = command
+        self._words.update(dict.fromkeys(command.words, command.name))
+
+
+def load_registry(config: Config | None) -> Registry:
+    """The built-ins and every plugin that is not disabled. Without settings, the built-ins."""
+    registry = Registry()
+    registry.add_plugin(EntryPoint(name=BUILTIN, target=BUILTIN))
+    if config is None:
+        return registry
+    disabled = set(_strings(config, "plugins.disabled"))
+    others = set(disabled)
+    for point in find_plugins(config):
+        names = {point.name, point.module}
+        others -= names
+        if names & disabled:
+            registry.plugins.append(Plugin(point=point, enabled=False))
+        else:
+            registry.add_plugin(point)
+    _add_templates(registry, config)
+    registry.leave_out(others)
+    return registry
+
+
+def _add_templates(registry: Registry, config: Config) -> None:
+    """A provider for every table of templates in the settings."""
+    for name, table in config.table("providers").items():
+        if isinstance(table, dict) and "exec" in table:
+            with _Blamed(registry.problems, f"providers.{name}"):
+                registry.provider(name, f"mngr.hosts.engines.command:{name}", noted=True)
+
+
+def find_plugins(config: Config) -> list[EntryPoint]:
+    """What is installed, then what the settings name; nothing of it is imported."""
+    found = installed(config.home, sys.path)
+    there = {point.module for point in found}
+    modules = dict.fromkeys(_strings(config, "plugins.modules"))
+    return found + [EntryPoint(name=name, target=name) for name in modules if name not in there]
+
+
+def _strings(config: Config, key: str) -> list[str]:
+    value = config.get(key, [])
+    if not isinstance(value, (list, tuple)):
+        raise UsageError(f"{key} must be a list of module names, not {value!r}")
+    return [str(item) for item in value]
+
+
+def _register(target: str, what: str) -> Callable[[Registry], object]:
+    found = _object(target if ":" in target else f"{target}:register", what)
+    assert callable(found), f"{target} is not callable"
+    return found
+
+
+def _module(name: str, what: str) -> ModuleType:
+    try:
+        __import__(name)
+    except MngrError:
+        raise
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}."):
+            raise MngrError(f"{what}: there is no module {name!r}") from None
+        # A plugin can raise anything while it is imported; the cause keeps the traceback for -v.
+        raise MngrError(f"{what} cannot be loaded: {type(error).__name__}: {error}") from error
+    return sys.modules[name]
+
+
+def _object(target: str, what: str) -> object:
+    module, _, name = target.partition(":")
+    found: object = getattr(_module(module, what), name, None)
+    if found is None:
+        raise MngrError(f"{what}: {module!r} has no {name!r}")
+    return found
+
+
+class _Blamed:
+    """Turns whatever goes wrong inside into one line that names who did it."""
+
+    def __init__(self, problems: list[str], who: str, remedy: str = "") -> None:
+        self.problems = problems
+        self.who = who
+        self.remedy = remedy
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, (Exception, SystemExit)):
+            return False
+        text = str(error) if isinstance(error, MngrError) else f"{type(error).__name__}: {error}"
+        line = " ".join(text.split())
+        line = line if line.startswith(self.who) else f"{self.who}: {line}"
+        self.problems.append(f"{line}; {self.remedy}" if self.remedy else line)
+        return True
+
+
+def _spoken(kind: str) -> str:
+    return kind.replace("_", " ")
+
+
+def _did_you_mean(word: str, known: tuple[str, ...]) -> str:
+    near = nearest(word, known)
+    return f"did you mean {near!r}?" if near else ""

@@ -1,0 +1,145 @@
+"""The functions that a filter expression is made of, from a row to a value."""
+
+from __future__ import annotations
+
+import re
+
+from mngr.query.fields import inside
+from mngr.query.values import Fault, compare, contained, kind_of, order, shift
+from mngr.query.words import BadExpression, Word
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
+
+    from mngr.model.struct import Json
+    from mngr.query.fields import Kind
+
+    Value: TypeAlias = Callable[[Mapping[str, Json]], object]
+
+MAX_TEXT = 65_536  # that matches() searches
+MAX_PATTERN = 1_000
+
+_SAMPLES: dict[str, Json] = {
+    "bool": True,
+    "int": 1,
+    "double": 1.0,
+    "string": "1970-01-01",  # text is read as a timestamp where one is needed
+    "list": [],
+}
+TESTS: dict[str, Callable[[str, str], bool]] = {
+    "contains": str.__contains__,
+    "startsWith": str.startswith,
+    "endsWith": str.endswith,
+    "matches": lambda text, pattern: re.search(pattern, text) is not None,
+}
+
+
+class Sample(dict[str, "Json"]):
+    """A row, or a map with open keys, that has a value for every key."""
+
+    def __init__(self, kind: Kind) -> None:
+        fixed = {} if isinstance(kind, str) else {key: sample(kind[key]) for key in kind}
+        super().__init__(fixed)
+        self.other = sample(inside(kind) or "any") if isinstance(kind, str) else None
+
+    def get(self, key: str, default: object = None) -> Json | None:
+        return super().get(key, self.other)
+
+
+def sample(kind: Kind) -> Json | None:
+    """Return a value of that kind, or null if only a row can tell the kind."""
+    if not isinstance(kind, str) or kind in ("map", "string map"):
+        return Sample(kind)
+    return _SAMPLES.get(kind)
+
+
+def truth(value: object) -> bool:
+    """Return a value where a test is needed: null is false, anything but a bool is a fault."""
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise Fault(f"expected true or false, found {kind_of(value)}", "compare it with something")
+    return value
+
+
+def constant(value: object) -> Value:
+    return lambda row: value
+
+
+def walk(row: Mapping[str, Json], keys: list[str]) -> object:
+    found: object = row
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
+def related(op: str, left: Value, right: Value, at: int) -> Value:
+    def value(row: Mapping[str, Json]) -> bool:
+        one, other = left(row), right(row)
+        try:
+            if op == "in":
+                return contained(one, other)
+            if op in ("==", "!=") and isinstance(row, Sample) and kind_of(one) != kind_of(other):
+                order("<", one, other)  # fields of these kinds can never be equal
+            return compare(op, one, other)
+        except Fault as fault:
+            raise fault.placed(at) from None
+
+    return value
+
+
+def shifted(op: str, left: Value, right: Value, at: int) -> Value:
+    def value(row: Mapping[str, Json]) -> object:
+        try:
+            return shift(op, left(row), right(row))
+        except Fault as fault:
+            raise fault.placed(at) from None
+
+    return value
+
+
+def logic(values: list[Value], settled: bool) -> Value:
+    """`&&` and `||`: as in CEL, a part that faults does not matter if another part decides."""
+
+    def value(row: Mapping[str, Json]) -> bool:
+        first: Fault | None = None
+        for each in values:
+            try:
+                if truth(each(row)) is settled and not isinstance(row, Sample):
+                    return settled
+            except Fault as fault:
+                first = first or fault
+        if first:
+            raise first
+        return not settled
+
+    return value
+
+
+def text_test(word: Word, subject: object, argument: object) -> bool:
+    for value in (subject, argument):
+        if value is not None and not isinstance(value, str):
+            raise Fault(f"{word.text}() needs text, not {kind_of(value)}", at=word.at)
+    if not isinstance(subject, str) or not isinstance(argument, str):
+        return False
+    if word.text == "matches" and len(subject) > MAX_TEXT:
+        raise Fault(f"matches() reads at most {MAX_TEXT:,} characters, not {len(subject):,}")
+    return TESTS[word.text](subject, argument)
+
+
+def pattern(pattern: str, at: int) -> str:
+    """Return a regular expression of Python's kind, or refuse a bad one."""
+    if len(pattern) > MAX_PATTERN:
+        raise BadExpression(f"pattern longer than {MAX_PATTERN:,} characters", at)
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "possible nested set" is not the user's concern
+            re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        reason = repr(str(error))[1:-1]  # it may quote any character of the pattern
+        raise BadExpression(f"bad pattern: {reason}", at) from None
+    return pattern

@@ -1,0 +1,155 @@
+"""The names rows have, and what is asked of them on a command line: columns and order."""
+
+from __future__ import annotations
+
+from mngr.errors import UsageError, nearest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
+
+    from mngr.model.struct import Json
+
+    Kind: TypeAlias = str | Mapping[str, "Kind"]
+
+
+class Fields:
+    """The known names of a row, each with its kind.
+
+    A kind is `bool int double string list any`, or `map` (open keys, values of any kind), or
+    `string map` (open keys, text values), or a mapping of further names. Times are kept as
+    text, so they are `string`. With `more`, other top-level names are allowed too.
+    """
+
+    def __init__(self, kinds: Mapping[str, Kind], more: bool = False) -> None:
+        self.kinds = kinds
+        self.more = more
+
+    def kind(self, dotted: str) -> Kind | None:
+        """The kind of `host.name`, or nothing when there is no such name."""
+        kind: Kind = self.kinds
+        rest = dotted
+        while rest:
+            if isinstance(kind, str):
+                return inside(kind)
+            head, _, rest = rest.partition(".")
+            if head not in kind:
+                return "any" if self.more and kind is self.kinds else None
+            kind = kind[head]
+        return kind
+
+    def names(self) -> list[str]:
+        """Every known name, `host.id` after `host`."""
+        return _names(self.kinds, "")
+
+    def nearest(self, name: str) -> str:
+        """`did you mean 'state'?`, or nothing."""
+        close = nearest(name.lower(), self.names())
+        return f"did you mean '{close}'?" if close else ""
+
+    def require(self, dotted: str, where: str) -> str:
+        """The name itself if it is known; else an error that names the nearest."""
+        if self.kind(dotted) is None:
+            shown = shorten(repr(dotted))
+            raise UsageError(f"unknown field {shown} in {where}", self.nearest(dotted))
+        return dotted
+
+
+def shorten(text: str) -> str:
+    """Text as it is quoted in an error, which is one line."""
+    return text if len(text) <= 60 else text[:60] + "…"
+
+
+def inside(kind: str) -> str | None:
+    """The kind of what is found under a key of an open map, or nothing for a plain value."""
+    return {"map": "any", "any": "any", "null": "any", "string map": "string"}.get(kind)
+
+
+def _names(kinds: Mapping[str, Kind], prefix: str) -> list[str]:
+    names: list[str] = []
+    for name, kind in kinds.items():
+        names.append(prefix + name)
+        if not isinstance(kind, str):
+            names += _names(kind, f"{prefix}{name}.")
+    return names
+
+
+def select(value: Mapping[str, Json], dotted: str) -> Json | None:
+    """What `host.name` or `labels.team` finds in a row. Keys may hold dots: the longest wins."""
+    if dotted in value:
+        return value[dotted]
+    end = dotted.rfind(".")
+    while end > 0:
+        found = value.get(dotted[:end])
+        if isinstance(found, dict):
+            return select(found, dotted[end + 1 :])
+        end = dotted.rfind(".", 0, end)
+    return None
+
+
+def parse_fields(text: str, fields: Fields, where: str = "--fields") -> list[str]:
+    """`name,state,host.name,labels.team` as a list of known names."""
+    return [fields.require(name, where) for name in _split(text, where)]
+
+
+def _split(text: str, where: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise UsageError(f"{where} has an empty field name: {shorten(repr(text))}")
+    return names
+
+
+def parse_sort(
+    text: str, fields: Fields, where: str = "--sort"
+) -> Callable[[Mapping[str, Json]], tuple[object, ...]]:
+    """`-create_time,name` or `name:desc` as a key for `sorted`.
+
+    Nulls come last in either direction; values of different types keep to themselves.
+    """
+    columns = [_direction(item, fields, where) for item in _split(text, where)]
+
+    def key(row: Mapping[str, Json]) -> tuple[object, ...]:
+        return tuple(_rank(select(row, name), down) for name, down in columns)
+
+    return key
+
+
+def _direction(item: str, fields: Fields, where: str) -> tuple[str, bool]:
+    name, colon, word = item.rpartition(":")
+    if not colon or word not in ("asc", "desc"):
+        return fields.require(item.removeprefix("-"), where), item.startswith("-")
+    if name.startswith("-"):
+        raise UsageError(f"{item!r} in {where} gives the direction twice", f"use {item[1:]}")
+    return fields.require(name, where), word == "desc"
+
+
+def _rank(value: Json | None, down: bool) -> tuple[object, ...]:
+    if value is None or (isinstance(value, float) and not abs(value) >= 0):
+        return (1,)  # not-a-number has no place among numbers
+    if isinstance(value, (bool, int, float, str)):
+        kind = 0 if isinstance(value, bool) else 2 if isinstance(value, str) else 1
+        ranked: tuple[int, bool | float | str] = (kind, value)
+    else:
+        import json
+
+        ranked = (3, json.dumps(value, sort_keys=True))
+    return (0, _Down(ranked) if down else ranked)
+
+
+class _Down:
+    """Turns the order of a key around, which a minus sign cannot do for text."""
+
+    __slots__ = ("ranked",)
+
+    def __init__(self, ranked: tuple[int, bool | float | str]) -> None:
+        self.ranked = ranked
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Down) and self.ranked == other.ranked
+
+    def __lt__(self, other: _Down) -> bool:
+        return other.ranked < self.ranked
+
+    def __hash__(self) -> int:
+        return hash(self.ranked)

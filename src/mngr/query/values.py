@@ -1,0 +1,196 @@
+"""The values that filter expressions compare: JSON values, timestamps and durations.
+
+A missing key reads as null. An ordering or a test of text is false on null, a time computed from
+null is null, and `==` and `!=` treat null as a value of its own.
+"""
+
+from __future__ import annotations
+
+from mngr.errors import UsageError
+from mngr.query.fields import shorten
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Fault(Exception):
+    """The expression has no value for this row."""
+
+    def __init__(self, message: str, hint: str = "", at: int = -1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.at = at
+
+    def placed(self, at: int) -> Fault:
+        """Return the same fault, at a character of the expression."""
+        return self if self.at >= 0 else Fault(self.message, self.hint, at)
+
+
+class Micros:
+    """Whole microseconds; a class of our own because importing datetime costs a millisecond."""
+
+    __slots__ = ("micros",)
+
+    def __init__(self, micros: int) -> None:
+        self.micros = micros
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.micros == self.micros
+
+    def __hash__(self) -> int:
+        return hash(self.micros)
+
+
+class Timestamp(Micros):
+    """A point in time, counted from 1970."""
+
+    __slots__ = ()
+
+
+class Duration(Micros):
+    """A length of time."""
+
+    __slots__ = ()
+
+
+_KINDS: dict[type, str] = {
+    type(None): "null",
+    bool: "bool",
+    int: "int",
+    float: "double",
+    str: "string",
+    list: "list",
+    tuple: "list",
+    dict: "map",
+    Timestamp: "timestamp",
+    Duration: "duration",
+}
+
+
+def kind_of(value: object) -> str:
+    """Return CEL's name for the type of a value."""
+    return _KINDS.get(type(value)) or next(
+        (kind for known, kind in _KINDS.items() if isinstance(value, known)), "unknown"
+    )
+
+
+def parse_timestamp(text: str) -> Timestamp | None:
+    """Parse an ISO 8601 date or time; without an offset it is UTC."""
+    import datetime
+
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=datetime.UTC)
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    return Timestamp((moment - epoch) // datetime.timedelta(microseconds=1))
+
+
+def _timestamp(text: str) -> Timestamp:
+    found = parse_timestamp(text)
+    if found is None:
+        raise Fault(f"{shorten(repr(text))} is not a timestamp")
+    return found
+
+
+def parse_duration(text: str) -> Duration | None:
+    """Parse a duration as it is written everywhere in mngr: `14d`, `1h30m`."""
+    from mngr.model import durations
+
+    try:
+        return _seconds(durations.parse_duration(text))
+    except UsageError:
+        return None
+
+
+def _seconds(value: float) -> Duration | None:
+    """Return a number of seconds as a duration; infinity and not-a-number are none."""
+    return Duration(round(value * 1_000_000)) if abs(value) < 2**63 else None
+
+
+def _toward(value: object, other: object) -> object:
+    """Records hold times as text and durations as seconds, and people compare them directly."""
+    if isinstance(other, Timestamp) and isinstance(value, str):
+        return _timestamp(value)
+    if isinstance(other, Duration) and isinstance(value, (int, float)):
+        return value if isinstance(value, bool) else _seconds(value)
+    return value
+
+
+def equal(left: object, right: object) -> bool:
+    """Compare as CEL does: numbers by value, true is not 1, values of other types differ."""
+    left, right = _toward(left, right), _toward(right, left)
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return len(left) == len(right) and all(map(equal, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
+    return left == right
+
+
+def order(op: str, left: object, right: object) -> bool:
+    """Apply `< <= > >=` to values of one type; false when either is null."""
+    a, b = _toward(left, right), _toward(right, left)
+    if a is None or b is None:
+        return False
+    kinds = kind_of(a), kind_of(b)
+    if isinstance(a, Micros) and isinstance(b, Micros) and kinds[0] == kinds[1]:
+        return _ORDER[op](a.micros, b.micros)
+    if {*kinds} <= {"int", "double"} or kinds in (("string",) * 2, ("bool",) * 2):
+        return _ORDER[op](a, b)
+    raise _uncomparable(kind_of(left), kind_of(right))
+
+
+# Only values of one sortable type reach these, which the types cannot express.
+_ORDER: dict[str, Callable[[object, object], bool]] = {
+    "<": lambda a, b: a < b,  # type: ignore[operator]
+    "<=": lambda a, b: a <= b,  # type: ignore[operator]
+    ">": lambda a, b: a > b,  # type: ignore[operator]
+    ">=": lambda a, b: a >= b,  # type: ignore[operator]
+}
+
+
+def _uncomparable(left: str, right: str) -> Fault:
+    kinds = {left, right}
+    hint = 'write duration("10m")' if kinds == {"string", "duration"} else ""
+    if kinds in ({"string", "int"}, {"string", "double"}):
+        hint = "text is written with quotes, a number without"
+    return Fault(f"cannot compare {left} with {right}", hint)
+
+
+def compare(op: str, left: object, right: object) -> bool:
+    if op in ("==", "!="):
+        return equal(left, right) is (op == "==")
+    return order(op, left, right)
+
+
+def contained(item: object, container: object) -> bool:
+    """Apply `in`: an element of a list, or a key of a map."""
+    if container is None:
+        return False
+    if isinstance(container, dict):
+        return item in container if isinstance(item, str) else False
+    if isinstance(container, (list, tuple)):
+        return any(equal(item, each) for each in container)
+    hint = "use contains()" if isinstance(container, str) else ""
+    raise Fault(f"'in' needs a list or a map, not {kind_of(container)}", hint)
+
+
+def shift(op: str, left: object, right: object) -> Micros | None:
+    """Add or subtract times; text is read as a timestamp. Null when either side is null."""
+    a, b = (_timestamp(each) if isinstance(each, str) else each for each in (left, right))
+    if a is None or b is None:
+        return None
+    if isinstance(a, Micros) and isinstance(b, Micros):
+        micros = a.micros + b.micros if op == "+" else a.micros - b.micros
+        if isinstance(b, Duration):
+            return type(a)(micros)
+        if isinstance(a, Timestamp) and op == "-":
+            return Duration(micros)
+    fault = f"cannot use '{op}' on {kind_of(left)} and {kind_of(right)}"
+    raise Fault(fault, "only times and durations can be added and subtracted")

@@ -1,0 +1,124 @@
+"""Editing a settings file: one key changes; comments, order and all other values stay."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+from mngr.errors import MngrError, UsageError
+from mngr.locks import Lock
+from mngr.settings.file import parse_settings, read_text
+from mngr.settings.schema import join_key, leaves, lookup, merge, nest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.model.struct import Json
+
+
+def change(home: str, path: str, parts: tuple[str, ...], value: Json, private: bool) -> None:
+    """Set one key, or take it out when `value` is None; a private file is for its owner only."""
+    path = os.path.realpath(path)  # a link into someone's dotfiles stays a link
+    os.makedirs(os.path.dirname(path), mode=0o700 if private else 0o777, exist_ok=True)
+    with Lock(home, "settings", path):
+        before = read_text(path) or ""
+        after = edited(before, parts, value, path)
+        if after != before:
+            _replace(path, after, 0o600 if private else 0o666)
+
+
+def edited(text: str, parts: tuple[str, ...], value: Json, path: str) -> str:
+    """The text after the edit, proven to differ in nothing else."""
+    tree = parse_settings(text, path)
+    if value is None and lookup(tree, parts) is None:
+        return text
+    for size in range(1, len(parts)):
+        if not isinstance(lookup(tree, parts[:size]) or {}, dict):
+            raise UsageError(f"{join_key(parts[:size])} in {path} is not a table")
+    rest = _without(tree, parts)
+    wanted = rest if value is None else merge(rest, nest(parts, value))
+    for write in (_rewritten,) if value is None else (_rewritten, _on_top):
+        after = write(text, parts, value)
+        if _holds(after, wanted):
+            return after
+    key = join_key(parts)
+    raise MngrError(f"cannot change {key} in {path} and keep the rest", "use mngr config edit")
+
+
+def _rewritten(text: str, parts: tuple[str, ...], value: Json) -> str:
+    """By tomlkit, whose tables are dicts that remember how they were written."""
+    import tomlkit
+
+    # It joins a new key to a last line that has no end.
+    document = tomlkit.parse(text if text.endswith("\n") else f"{text}\n".lstrip("\n"))
+    table: dict[str, Json] = document
+    for part in parts[:-1]:
+        table.setdefault(part, {})
+        table = table[part]  # type: ignore[assignment]
+    if value is None:
+        del table[parts[-1]]
+    else:
+        table[parts[-1]] = value
+    return tomlkit.dumps(document)
+
+
+def _on_top(text: str, parts: tuple[str, ...], value: Json) -> str:
+    """As `a.b.c = 1` before all else: tomlkit puts a new table in the midst of dotted keys."""
+    import tomlkit
+
+    document = tomlkit.document()
+    document.add(tomlkit.key(list(parts)), tomlkit.item(_inline(value)))
+    return tomlkit.dumps(document) + text
+
+
+def _inline(value: Json) -> Json:
+    """A table as {a = 1}; [headers] would take in the keys below them."""
+    if not isinstance(value, dict):
+        return value
+    from tomlkit import inline_table
+
+    table: dict[str, Json] = inline_table()
+    table.update({name: _inline(inner) for name, inner in value.items()})
+    return table
+
+
+def _without(tree: dict[str, Json], parts: tuple[str, ...]) -> dict[str, Json]:
+    kept = dict(tree)
+    inner = kept.get(parts[0])
+    if len(parts) == 1:
+        kept.pop(parts[0], None)
+    elif isinstance(inner, dict):
+        kept[parts[0]] = _without(inner, parts[1:])
+    return kept
+
+
+def _holds(text: str, wanted: dict[str, Json]) -> bool:
+    """tomlkit gets rare mixtures of dotted keys and tables wrong, so look before writing."""
+    try:
+        return _exactly(parse_settings(text, "")) == _exactly(wanted)
+    except UsageError:
+        return False
+
+
+def _exactly(tree: dict[str, Json]) -> str:
+    """Comparable, with 1, 1.0 and true told apart; empty tables count for nothing."""
+    return json.dumps(dict(leaves(tree)), sort_keys=True)
+
+
+def _replace(path: str, text: str, mode: int) -> None:
+    """Whole or not at all; a file that exists keeps its permissions."""
+    temporary = f"{path}.{os.urandom(4).hex()}.tmp"
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            if os.path.exists(path):
+                os.fchmod(file.fileno(), stat.S_IMODE(os.stat(path).st_mode))
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(temporary, path)
+    except OSError as error:
+        raise MngrError(f"cannot write {path}: {error.strerror}") from None
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)

@@ -1,0 +1,115 @@
+"""Reading settings: files and single values, with one clear line for whatever is wrong."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from mngr.errors import UsageError
+from mngr.settings.schema import DEEPEST
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.model.struct import Json
+
+_LARGEST = 1 << 20
+
+
+def read_settings(path: str) -> dict[str, Json] | None:
+    """The tree in the file, None without one; UsageError if it cannot be read."""
+    text = read_text(path)
+    return None if text is None else parse_settings(text, path)
+
+
+def read_text(path: str) -> str | None:
+    """The file's text; what is not a small readable UTF-8 file is refused in one line."""
+    try:
+        data = _read_small(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"{path}:{line}: not UTF-8 text") from None
+
+
+def _read_small(path: str) -> bytes:
+    found = os.stat(path)
+    # Looked at before it is opened: opening a FIFO would wait for a writer.
+    if not stat.S_ISREG(found.st_mode):
+        what = "a directory" if stat.S_ISDIR(found.st_mode) else "a special file"
+        raise UsageError(f"{path} is {what}, not a settings file")
+    if found.st_size > _LARGEST:
+        raise UsageError(f"{path} is larger than 1 MiB", "it cannot be a settings file")
+    with open(path, "rb") as file:
+        return file.read(_LARGEST)
+
+
+def parse_settings(text: str, path: str) -> dict[str, Json]:
+    """TOML as plain JSON values; `path` is named when it is broken."""
+    import tomllib
+
+    try:
+        tree = _plain(tomllib.loads(text))
+    except RecursionError:
+        raise UsageError(f"{path}: nested too deeply") from None
+    except ValueError as error:
+        raise UsageError(_located(path, str(error))) from None
+    assert isinstance(tree, dict)
+    return tree
+
+
+def _located(path: str, complaint: str) -> str:
+    """`Invalid value (at line 3, column 5)` becomes `FILE:3: invalid value (column 5)`."""
+    what, _, place = complaint.removesuffix(")").partition(" (at ")
+    what = what[:1].lower() + what[1:]
+    line, _, column = place.removeprefix("line ").partition(", ")
+    return f"{path}:{line}: {what} ({column})" if column else f"{path}: {what} {place}".rstrip()
+
+
+def _plain(value: object, depth: int = 0) -> Json:
+    """Dates become text, as does what JSON has no number for."""
+    if depth > DEEPEST:
+        raise RecursionError
+    if isinstance(value, dict):
+        return {name: _plain(inner, depth + 1) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner, depth + 1) for inner in value]
+    if isinstance(value, (str, int)) or (isinstance(value, float) and value - value == 0):
+        return value
+    return str(value)
+
+
+def parse_value(text: str) -> Json:
+    """A value on the command line or in a variable: TOML if it is, else the text itself."""
+    # Most values are words or small numbers: tomllib costs as much as half a start of Python.
+    if text in ("true", "false"):
+        return text == "true"
+    if text.isdecimal() and text.isascii() and len(text) < 16 and (text[0] != "0" or text == "0"):
+        return int(text)
+    if not text.startswith(tuple("\"'[{+-0123456789tfin \t")):
+        return text
+    return _toml_value(text)
+
+
+def _toml_value(text: str) -> Json:
+    import tomllib
+
+    try:
+        # Inside an inline table neither a comment nor a second line can follow the value.
+        document = tomllib.loads(f"value = {{inner = {text}}}")
+        value = document["value"]["inner"]
+        alone = len(document) == len(document["value"]) == 1
+        return _plain(value) if alone and _is_json(value) else text
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return text
+
+
+def _is_json(value: object) -> bool:
+    """Whether _plain keeps it; a lone date or infinity is better kept as it was typed."""
+    if isinstance(value, (dict, list, str, int)):
+        return True
+    return isinstance(value, float) and value - value == 0

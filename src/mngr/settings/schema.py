@@ -1,0 +1,257 @@
+"""Every setting there is: its key, kind, default and one line of help; and the check of values.
+
+A `*` in a key stands for a name the user chooses.
+"""
+
+from __future__ import annotations
+
+from mngr.errors import UnknownSetting, UsageError, nearest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mngr.model.struct import Json
+
+# key: (kind, default, help). Options of commands are checked by the commands' own parsers.
+SETTINGS: dict[str, tuple[str, Json, str]] = {
+    "agent_types.*.cli_args": ("words", None, "arguments put after the type's own command"),
+    "agent_types.*.command": ("words", None, "the program this type runs"),
+    "agent_types.*.env.*": ("text", None, "a variable in the environment of its agents"),
+    "agent_types.*.parent_type": ("text", None, "the type it is derived from"),
+    "commands.*.*": ("anything", None, "the default of an option: commands.COMMAND.OPTION"),
+    "create_templates.*.*": ("anything", None, "an option of create, for `create --template`"),
+    "headless": ("flag", False, "never prompt; fail where an answer is required"),
+    "hosts.timeout": ("duration", "15s", "how long a look at a host may take"),
+    "plugins.disabled": ("texts", [], "plugins to leave out, by name or module"),
+    "plugins.modules": ("texts", [], "Python modules to load as plugins"),
+    "prefix": ("prefix", "mngr-", "what the names of containers, pods and jobs begin with"),
+    "prices.*.cache_read": ("price", None, "of a million input tokens that were cached"),
+    "prices.*.cache_write": ("price", None, "of a million input tokens put into the cache"),
+    "prices.*.input": ("price", None, "dollars for a million input tokens of models named so"),
+    "prices.*.output": ("price", None, "dollars for a million output tokens"),
+    "providers.*.*": ("anything", None, "what a provider of hosts wants to know"),
+    "stop.grace": ("duration", "10s", "how long a stopped agent has to end by itself"),
+    "tmux.height": ("count", 50, "rows of an agent's screen"),
+    "tmux.history": ("count", 50_000, "lines of scrollback an agent's screen keeps"),
+    "tmux.width": ("count", 200, "columns of an agent's screen"),
+    "trash.keep": ("duration", "14d", "how long a destroyed agent can be restored"),
+}
+
+# Tables within tables; more is a mistake or an attack on the recursion below.
+DEEPEST = 32
+
+_PATTERNS = {tuple(key.split(".")): kind for key, (kind, _, _) in SETTINGS.items()}
+
+
+def defaults() -> dict[str, Json]:
+    """The lowest layer."""
+    tree: dict[str, Json] = {}
+    for key, (_, default, _) in SETTINGS.items():
+        if default is not None:
+            tree = merge(tree, nest(split_key(key), default))
+    return tree
+
+
+def merge(below: dict[str, Json], above: dict[str, Json]) -> dict[str, Json]:
+    """Tables merge key by key; of anything else the upper one stands."""
+    merged = dict(below)
+    for name, value in above.items():
+        under = merged.get(name)
+        if isinstance(under, dict) and isinstance(value, dict):
+            value = merge(under, value)
+        merged[name] = value
+    return merged
+
+
+def nest(parts: tuple[str, ...], value: Json) -> dict[str, Json]:
+    """The tree that holds nothing but `value` at `parts`."""
+    for part in reversed(parts[1:]):
+        value = {part: value}
+    return {parts[0]: value}
+
+
+def lookup(tree: Json, parts: tuple[str, ...]) -> Json:
+    """What stands at `parts`, or None: settings know no null."""
+    for part in parts:
+        if not isinstance(tree, dict):
+            return None
+        tree = tree.get(part)
+    return tree
+
+
+def leaves(tree: dict[str, Json], above: tuple[str, ...] = ()) -> Iterator[tuple[str, Json]]:
+    """Every dotted key with its value; a table is no value, so an empty one is passed over."""
+    for name, value in tree.items():
+        parts = (*above, name)
+        if isinstance(value, dict):
+            yield from leaves(value, parts)
+        else:
+            yield join_key(parts), value
+
+
+def split_key(key: str) -> tuple[str, ...]:
+    """`a.b."c.d"` is a, b and c.d."""
+    parts = _quoted_parts(key) if '"' in key else tuple(key.split("."))
+    if not parts or len(parts) > DEEPEST or ('"' not in key and not all(parts)):
+        raise UsageError(f"bad setting name {key[:80]!r}", "write it like trash.keep")
+    return parts
+
+
+def _quoted_parts(key: str) -> tuple[str, ...]:
+    import json
+    import re
+
+    part = r'"(?:[^"\\]|\\.)*"|[^."]+'
+    if not re.fullmatch(rf"(?:{part})(?:\.(?:{part}))*", key, re.DOTALL):
+        return ()
+    try:
+        return tuple(json.loads(p) if p[0] == '"' else p for p in re.findall(part, key, re.DOTALL))
+    except ValueError:
+        return ()
+
+
+def join_key(parts: tuple[str, ...]) -> str:
+    """The reverse of split_key."""
+    import json
+
+    bare = [part and not set(part) & set('."') for part in parts]
+    return ".".join(p if b else json.dumps(p) for p, b in zip(parts, bare, strict=True))
+
+
+def kind_of(parts: tuple[str, ...]) -> str | None:
+    """The kind of a setting; "table" for what stands above settings; None if unknown."""
+    for pattern, kind in _PATTERNS.items():
+        if not _fits(parts, pattern):
+            continue
+        if len(parts) < len(pattern):
+            return "table"
+        if len(parts) == len(pattern) or kind == "anything":
+            return kind
+    return None
+
+
+def _fits(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+    return all(want in ("*", part) for part, want in zip(parts, pattern, strict=False))
+
+
+def check(value: Json, where: str, parts: tuple[str, ...] = ()) -> None:
+    """UsageError for the first unknown key or unfit value; `where`: the file or variable."""
+    check_known(parts, where)
+    kind = kind_of(parts) or ""
+    expected, fits = _KINDS[kind]
+    if not fits(value):
+        raise UsageError(f"{join_key(parts)}{_in(where)} must be {expected}, not {_shown(value)}")
+    if kind == "table" and isinstance(value, dict):
+        for name, inner in value.items():
+            check(inner, where, (*parts, name))
+
+
+def sift(
+    tree: dict[str, Json], where: str, above: tuple[str, ...] = ()
+) -> tuple[dict[str, Json], list[UsageError]]:
+    """Return the tree without unknown keys, and an error for each key left out."""
+    kept: dict[str, Json] = {}
+    unknown: list[UsageError] = []
+    for name, value in tree.items():
+        parts = (*above, name)
+        try:
+            check_known(parts, where)
+        except UnknownSetting as error:
+            unknown.append(error)
+            continue
+        if isinstance(value, dict) and kind_of(parts) == "table":
+            value, more = sift(value, where, parts)
+            unknown += more
+        kept[name] = value
+    return kept, unknown
+
+
+def check_one(parts: tuple[str, ...], value: Json, where: str = "") -> None:
+    """As `check`, for a single setting: an unknown one is named in full."""
+    check_known(parts, where)
+    check(nest(parts, value), where)
+
+
+def check_known(parts: tuple[str, ...], where: str = "") -> None:
+    """UsageError unless there is such a setting or table of settings."""
+    if kind_of(parts) is None:
+        near = _nearest_key(parts)
+        hint = f"did you mean {near!r}?" if near else "options go under commands.COMMAND"
+        raise UnknownSetting(f"unknown setting {join_key(parts)!r}{_in(where)}", hint)
+
+
+def _in(where: str) -> str:
+    return f" in {where}" if where else ""
+
+
+def _nearest_key(parts: tuple[str, ...]) -> str:
+    """Mend the first part that no setting has there; else look for a similar key as a whole."""
+    for at, part in enumerate(parts):
+        named = [p[at] for p in _PATTERNS if at < len(p) and _fits(parts[:at], p)]
+        if part not in named and "*" not in named:
+            near = nearest(part, named)
+            mended = (*parts[:at], near, *parts[at + 1 :])
+            kind = kind_of(mended) if near else None
+            if kind is not None and (kind != "table" or len(parts) == 1):
+                return join_key(mended)
+            break
+    return nearest(join_key(parts), known_keys())
+
+
+def known_keys() -> list[str]:
+    """The keys that need no name of the user's."""
+    return [key for key in SETTINGS if "*" not in key]
+
+
+def _shown(value: Json) -> str:
+    import json
+
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _is_texts(value: Json) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_duration(value: Json) -> bool:
+    from mngr.model.durations import parse_duration
+
+    try:
+        parse_duration(str(value))
+    except UsageError:
+        return False
+    return True
+
+
+def _is_prefix(value: Json) -> bool:
+    """Whether every engine takes names that begin like this."""
+    if not isinstance(value, str) or not value.isascii() or len(value) > 30:
+        return False
+    return value[:1].isalpha() and value == value.lower() and value.replace("-", "a").isalnum()
+
+
+_KINDS: dict[str, tuple[str, Callable[[Json], bool]]] = {
+    "anything": ("anything", lambda value: True),
+    "count": (
+        "a whole number above 0",
+        lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
+    ),
+    "duration": ("a duration such as 14d, 1h30m or 90s", _is_duration),
+    "flag": ("true or false", lambda value: isinstance(value, bool)),
+    "prefix": ("up to 30 lower-case letters, digits and '-', a letter first", _is_prefix),
+    "price": (
+        "a number of dollars, 0 or more",
+        lambda value: (
+            isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9
+        ),
+    ),
+    "table": ("a table", lambda value: isinstance(value, dict)),
+    "text": ("a string", lambda value: isinstance(value, str)),
+    "texts": ('a list of strings such as ["a", "b"]', _is_texts),
+    "words": (
+        "a string or a list of strings",
+        lambda value: isinstance(value, str) or _is_texts(value),
+    ),
+}

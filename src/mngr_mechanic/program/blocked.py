@@ -1,0 +1,59 @@
+"""What no edit can repair: something is missing on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from typing import Optional
+
+from mngr_mechanic.program.reports import Result
+
+# As dash, bash, zsh, ksh and busybox say it.
+NOT_FOUND = re.compile(
+    r"^(?:.*?: )?(?:line )?(?:\d+: )?(?:command not found: (?P<zsh>[\w.+-]+)"
+    r"|(?P<name>[\w.+-]+): (?:command )?not found(?: .*)?)$",
+    re.MULTILINE,
+)
+NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+
+
+def missing_program(result: Result, root: str) -> str:
+    """A program that the test's own commands name and that is not installed."""
+    for command in reversed(result.commands):
+        if not command.exit_code:
+            continue
+        for found in NOT_FOUND.finditer(command.stderr):
+            name = found.group("name") or found.group("zsh")
+            named = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", command.text)
+            if named and shutil.which(name) is None and not _of_project(name, root):
+                return name
+    return ""
+
+
+def missing_module(result: Result, root: str) -> str:
+    """A module that is neither the project's nor installed."""
+    message = result.failure.message if result.failure else ""
+    said = "\n".join([message, *(command.stderr for command in result.commands)])
+    found: Optional[re.Match[str]] = NO_MODULE.search(said)
+    if found is None:
+        return ""
+    name = found.group(1).partition(".")[0]
+    return "" if _of_project(name, root) else name
+
+
+def _of_project(name: str, root: str) -> bool:
+    """Something of this name, or much like it, is the project's own business."""
+    places = [
+        root,
+        os.path.join(root, "src"),
+        os.path.join(root, "bin"),
+        os.path.join(root, "scripts"),
+    ]
+    names = {
+        entry.partition(".")[0]
+        for place in places
+        if os.path.isdir(place)
+        for entry in os.listdir(place)
+    }
+    return name in names

@@ -1,0 +1,207 @@
+"""A test that passes: does it look at what its block's commands do? If not, make it look.
+
+Whether it does is tried, not guessed: it runs with the result of one command bent, and a test
+that does not mind says nothing about that part.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Optional
+
+from mngr_mechanic.program import assertions, citations
+from mngr_mechanic.program.clock import Clock
+from mngr_mechanic.program.lab import Lab
+from mngr_mechanic.program.reports import Command, Result
+from mngr_mechanic.program.source import Source, parses
+
+SECONDS = 60.0
+
+
+@dataclass
+class Improvement:
+    text: str = ""
+    """The test's file, improved; empty when nothing was to do."""
+    added: tuple[str, ...] = ()
+    remark: str = ""
+    weak: bool = False
+    """As it was, it passed although nothing was run."""
+
+
+@dataclass
+class Spot:
+    """A command whose result the test looks at too little."""
+
+    at: int
+    """Which of the test's commands."""
+    statement: ast.stmt
+    name: str
+    assign: bool
+    """Its result has no name yet."""
+    parts: list[str]
+
+
+class Improver:
+    def __init__(self, lab: Lab, source: Source, runs: list[Result], clock: Clock) -> None:
+        self.lab, self.source, self.clock = lab, source, clock
+        self.runs = runs
+        """The same test, several times, passing."""
+        self.test = runs[0].test
+        self.noop_passes = False
+
+    def improve(self) -> Improvement:
+        function = citations.function(self.source.tree, self.test)
+        sequences = {tuple(command.text for command in run.commands) for run in self.runs}
+        if function is None or not self.runs[0].commands:
+            return Improvement(remark="it runs no commands that could be looked at")
+        self.noop_passes = self._passes(noop=True)
+        if len(sequences) > 1:
+            return Improvement(remark="it runs other commands each time", weak=self.noop_passes)
+        spots = self._spots(function)
+        if not spots:
+            return Improvement(remark="it looks at all its block does", weak=self.noop_passes)
+        return self._written(spots)
+
+    def _passes(self, noop: bool = False) -> bool:
+        return self.lab.run([self.test], seconds=SECONDS, noop=noop).passed([self.test])
+
+    # where it looks too little
+
+    def _spots(self, function: citations.Function) -> list[Spot]:
+        found = []
+        calls = citations.runs(function)
+        for at, command in enumerate(self.runs[0].commands):
+            call = calls.get(command.line)
+            if call is None or not self._in_scope(function, command):
+                continue
+            if sum(other.line == command.line for other in self.runs[0].commands) > 1:
+                continue  # in a loop, or one line that runs several
+            spot = self._spot(at, call)
+            if spot is not None and self.clock.left > 0:
+                spot.parts = self._unseen(at, command)
+                found += [spot] if spot.parts else []
+        return found
+
+    def _in_scope(self, function: citations.Function, command: Command) -> bool:
+        """What the block says; of a test without one, everything, but only if it proves nothing."""
+        if not command.file.endswith(self.source.path):
+            return False
+        block = citations.block(function)
+        if not block:
+            return self.noop_passes
+        return " ".join(command.text.split()) in " ".join(block.replace("\\\n", " ").split())
+
+    def _spot(self, at: int, call: ast.Call) -> Optional[Spot]:
+        statement = self.source.statement(call)
+        if isinstance(statement, ast.Assign) and statement.value is call:
+            target = statement.targets[0]
+            if isinstance(target, ast.Name):
+                return Spot(at, statement, target.id, False, [])
+        if isinstance(statement, ast.Expr) and statement.value is call:
+            return Spot(at, statement, self._free_name(), True, [])
+        return None
+
+    def _free_name(self) -> str:
+        taken = {token.text for token in self.source.tokens}
+        return next(
+            name
+            for name in ("result", "outcome", "ran", "result_2")
+            if name not in taken or name == "result_2"
+        )
+
+    def _unseen(self, at: int, command: Command) -> list[str]:
+        """Parts of the result that could be anything for all the test cares."""
+        parts = ["exit_code"]
+        parts += [part for part in ("stdout", "stderr") if getattr(command, part)]
+        return [part for part in parts if self._minds_not(at, part)]
+
+    def _minds_not(self, at: int, part: str) -> bool:
+        bend: dict[str, object] = {"command": at, "part": part}
+        return self.lab.run([self.test], seconds=SECONDS, bend=bend).passed([self.test])
+
+    # what is written
+
+    def _written(self, spots: list[Spot]) -> Improvement:
+        pieces = [(spot, self._statements(spot)) for spot in spots]
+        # An exit status alone is what a command that does nothing gives as well.
+        telling = [
+            (spot, lines)
+            for spot, lines in pieces
+            if any("exit" not in line and "to_succeed" not in line for line in lines)
+            or self._code(spot)
+        ]
+        if not telling:
+            return Improvement(
+                remark="nothing it prints is the same each time", weak=self.noop_passes
+            )
+        text = self.source.text
+        for spot, lines in reversed(telling):
+            text = self._inserted(text, spot, lines)
+        added = tuple(line.strip() for _, lines in telling for line in lines)
+        problem = self._problem(text)
+        if problem:
+            return Improvement(remark=problem, weak=self.noop_passes)
+        return Improvement(text, added, weak=self.noop_passes)
+
+    def _code(self, spot: Spot) -> int:
+        return self.runs[0].commands[spot.at].exit_code
+
+    def _statements(self, spot: Spot) -> list[str]:
+        indent = " " * spot.statement.col_offset
+        style = (
+            "expect" if any(token.text == "expect" for token in self.source.tokens) else "assert"
+        )
+        commands = [run.commands[spot.at] for run in self.runs]
+        lines: list[str] = []
+        if "exit_code" in spot.parts and len({command.exit_code for command in commands}) == 1:
+            lines.append(assertions.about_exit(spot.name, self._code(spot), style, indent))
+        for part in ("stdout", "stderr"):
+            if part in spot.parts:
+                stable, whole = assertions.stable_lines(commands, part)
+                subject = f"{spot.name}.{part}"
+                lines += assertions.about_text(subject, stable, whole, style, indent)
+        return lines
+
+    def _inserted(self, text: str, spot: Spot, lines: list[str]) -> str:
+        """After what is said of it already. From the last spot to the first, so places hold."""
+        after = self._last_about(spot)
+        end = self.source.span(after)[1]
+        text = text[:end] + "".join(f"\n{line}" for line in lines) + text[end:]
+        if spot.assign:
+            start = self.source.span(spot.statement)[0]
+            text = text[:start] + f"{spot.name} = " + text[start:]
+        return text
+
+    def _last_about(self, spot: Spot) -> ast.stmt:
+        body = getattr(self.source.parents[spot.statement], "body", [spot.statement])
+        if spot.statement not in body:
+            return spot.statement
+        last = spot.statement
+        for statement in body[body.index(spot.statement) + 1 :]:
+            named = any(
+                isinstance(each, ast.Name) and each.id == spot.name for each in ast.walk(statement)
+            )
+            if not named or not isinstance(statement, (ast.Expr, ast.Assert)):
+                break
+            last = statement
+        return last
+
+    def _problem(self, text: str) -> str:
+        """It has to pass as often as before, and to fail when nothing is run."""
+        if not parses(text):
+            return "what was to be added is no Python"
+        self.lab.write(self.source.path, text)
+        try:
+            for _ in self.runs:
+                if not self._fresh_passes():
+                    return "with more assertions it does not pass every time"
+            if self._fresh_passes(noop=True):
+                return "also with more assertions it passes when nothing is run"
+        finally:
+            self.lab.write(self.source.path, self.source.text)
+        return ""
+
+    def _fresh_passes(self, noop: bool = False) -> bool:
+        run = self.lab.run([self.test], seconds=SECONDS, fresh=True, noop=noop)
+        return run.passed([self.test])

@@ -1,0 +1,276 @@
+"""A copy of the project with a pytest in it that runs chosen tests at once, again and again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from typing import IO, Optional
+
+from mngr_mechanic.program import project, reports
+from mngr_mechanic.program.reports import Run
+
+START_SECONDS = 120.0
+PLACE = "mechanic-tests-go-here"
+# Bytecode is told apart by size and whole seconds: edits in one second would look alike.
+FUTURE = 10_000
+
+
+class Broken(Exception):
+    """pytest does not start in this project."""
+
+
+class Lab:
+    """One copy. Edits are made here and nowhere else until one is known to be right."""
+
+    def __init__(self, root: str, base: str, probe: str, python: str, tests: list[str]) -> None:
+        self.root = os.path.join(base, "p")
+        self.base, self.probe, self.python = base, probe, python
+        self.tests = tests
+        self.command = ""
+        self._count = 0
+        self._process: Optional[subprocess.Popen[bytes]] = None
+        self._lines: Optional[IO[str]] = None
+        self._socket: Optional[socket.socket] = None
+        self._early = False
+        self._stamp = int(time.time()) - FUTURE
+        project.copy(root, self.root)
+        self.test_places = project.test_places(self.root)
+
+    # files
+
+    def read(self, path: str) -> str:
+        with open(os.path.join(self.root, path), encoding="utf-8", newline="") as file:
+            return file.read()
+
+    def write(self, path: str, text: str) -> None:
+        """With a time of change that no earlier version had."""
+        place = os.path.join(self.root, path)
+        with open(place, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        self._stamp += 1
+        os.utime(place, (self._stamp, self._stamp))
+
+    # running
+
+    def run(
+        self,
+        tests: "list[str] | tuple[str, ...]" = (),
+        *,
+        seconds: float,
+        stop: bool = False,
+        trace: str = "",
+        fresh: bool = False,
+        bend: Optional[dict[str, object]] = None,
+        noop: bool = False,
+    ) -> Run:
+        """`fresh`: the tests themselves have changed, so what was collected is of no use.
+        `noop`: the commands of end-to-end tests are not run.
+        """
+        self._count += 1
+        report = os.path.join(self.base, f"report-{self._count}")
+        mark = {"MECHANIC_RUN": f"{os.getpid()}-{self.base}-{self._count}"}
+        request: dict[str, object] = {
+            "tests": list(tests),
+            "seconds": seconds,
+            "stop": stop,
+            "trace": trace,
+            "bend": bend,
+            "report": report,
+            "env": {**mark, "MNGR_E2E_NOOP": "1"} if noop else mark,
+        }
+        if self._process is None and not (fresh or self.command):
+            self._start()
+        began = time.monotonic()
+        if fresh or self.command:
+            timed_out, output = self._alone(request, list(tests), seconds, stop, noop)
+        else:
+            timed_out, output = self._asked(request), ""
+        found = reports.read(report)
+        if os.path.exists(report):
+            os.unlink(report)
+        return Run(found, timed_out, output, time.monotonic() - began)
+
+    def _asked(self, request: dict[str, object]) -> bool:
+        """Whether it was ended because it took too long."""
+        assert self._socket is not None
+        assert self._lines is not None
+        try:
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
+            line = self._lines.readline()
+        except OSError:
+            line = ""
+        if not line:
+            self.close()  # it died: the next request starts another
+            return True
+        return bool(json.loads(line)["timed_out"])
+
+    def _alone(
+        self, request: dict[str, object], tests: list[str], seconds: float, stop: bool, noop: bool
+    ) -> tuple[bool, str]:
+        """A pytest of its own."""
+        env = self._environment() | {"MECHANIC_REPORT": json.dumps(request), "MECHANIC_EARLY": "1"}
+        env |= {"MNGR_E2E_NOOP": "1"} if noop else {}
+        argv = [*self._pytest(), *tests, *(["-x"] if stop else [])]
+        if self.command:
+            words = " ".join(map(shlex.quote, tests))
+            argv = ["/bin/sh", "-c", self.command.replace("NODEID", words)]
+            env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} -p mechanic_probe"
+        with open(os.path.join(self.base, "out"), "w+b") as out:
+            process = subprocess.Popen(
+                argv,
+                cwd=self.root,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+            try:
+                process.wait(seconds + 5)
+                timed_out = False
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                timed_out = True
+            out.seek(0)
+            return timed_out, out.read().decode("utf-8", "replace")[-8000:]
+
+    def _pytest(self) -> list[str]:
+        argv = [self.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "mechanic_probe"]
+        argv += ["--basetemp", os.path.join(self.base, "t")]
+        return [*argv, "-n", "0"] if self._has_xdist() else argv
+
+    _xdist: Optional[bool] = None
+
+    def _has_xdist(self) -> bool:
+        if self._xdist is None:
+            done = subprocess.run(
+                [self.python, "-c", "import xdist"], cwd="/", capture_output=True, check=False
+            )
+            self._xdist = done.returncode == 0
+        return self._xdist
+
+    def _environment(self) -> dict[str, str]:
+        hidden = ("MNGR_AGENT_", "MNGR_TMR_", "MNGR_E2E_", "PYTEST_", "COVERAGE_", "MECHANIC_")
+        env = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
+        roots = project.import_roots(self.root)
+        path = [self.probe, *roots, *env.get("PYTHONPATH", "").split(os.pathsep)]
+        return {
+            **env,
+            "PYTHONPATH": os.pathsep.join(filter(None, path)),
+            "MECHANIC_ROOT": self.root,
+            "MECHANIC_BASE": os.path.dirname(self.base),
+            "MECHANIC_PATH": os.pathsep.join(roots),
+            "MECHANIC_TESTS": json.dumps(self.test_places),
+            "MNGR_E2E_RUN": "mechanic",
+        }
+
+    def collect(self) -> list[str]:
+        """Every test's node id."""
+        if self._process is None and not self.command:
+            self._start()
+        if self._collected is None:
+            path = os.path.join(self.base, "collected")
+            words = [*self._pytest(), *self.tests, "--collect-only"]
+            env = self._environment() | {"MECHANIC_COLLECT": path}
+            subprocess.run(
+                words,
+                cwd=self.root,
+                env=env,
+                capture_output=True,
+                timeout=START_SECONDS,
+                check=False,
+            )
+            if not os.path.exists(path):
+                return []
+            with open(path, encoding="utf-8") as file:
+                self._collected = list(json.load(file))
+        return self._collected
+
+    # the server
+
+    _collected: Optional[list[str]] = None
+
+    def _start(self) -> None:
+        for early in (self._early, True):
+            self._early = early
+            if self._launched():
+                return
+        raise Broken("pytest does not collect the tests; " + self._complaint())
+
+    def _launched(self) -> bool:
+        path = os.path.join(self.base, "s")
+        if os.path.exists(path):
+            os.unlink(path)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen(1)
+            listener.settimeout(0.2)
+            self._spawn(path)
+            connection = self._connected(listener)
+        if connection is None:
+            return False
+        self._socket = connection
+        self._lines = connection.makefile("r", encoding="utf-8")
+        hello = json.loads(self._lines.readline() or "{}")
+        if not hello.get("ready"):
+            self.close()
+            return False
+        if hello["tests"]:
+            self._collected = list(hello["tests"])
+        return True
+
+    def _spawn(self, path: str) -> None:
+        env = self._environment() | {
+            "MECHANIC_SOCKET": path,
+            "MECHANIC_EARLY": str(int(self._early)),
+        }
+        places = [PLACE] if self._early else self.tests
+        # Capturing replaces the files that the forks write to: each fork has its own anyway.
+        with open(os.path.join(self.base, "out"), "wb") as out:
+            self._process = subprocess.Popen(
+                [*self._pytest(), *places],
+                cwd=self.root,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+
+    def _connected(self, listener: socket.socket) -> Optional[socket.socket]:
+        assert self._process is not None
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                return listener.accept()[0]
+            except socket.timeout:
+                if self._process.poll() is not None:
+                    break
+        self.close()
+        return None
+
+    def _complaint(self) -> str:
+        with open(os.path.join(self.base, "out"), encoding="utf-8", errors="replace") as file:
+            return file.read()[-4000:]
+
+    def close(self) -> None:
+        if self._socket is not None and self._lines is not None:
+            self._lines.close()
+            self._socket.close()
+            self._socket = None
+        if self._process is not None:
+            if self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+    def discard(self) -> None:
+        self.close()
+        shutil.rmtree(self.base, ignore_errors=True)

@@ -1,0 +1,259 @@
+"""Try candidates until one makes the test pass and breaks no other."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mngr_mechanic.program import localise
+from mngr_mechanic.program.clock import Clock
+from mngr_mechanic.program.lab import Lab
+from mngr_mechanic.program.localise import Coverage
+from mngr_mechanic.program.reports import Result
+from mngr_mechanic.program.source import Edit, Source
+
+RESERVE = 1.0
+VERIFY_SHARE = 2.0
+"""Once something was found, checking it may take as long again as the whole budget."""
+HOLD_SHARE = 0.25
+"""Of the budget, to look for something better than what leaves tests failing that reach it."""
+
+
+@dataclass
+class Knowledge:
+    """What is known of the tests before anything is changed."""
+
+    test: str
+    seconds: float
+    passing: list[str] = field(default_factory=list)
+    failing: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    """Not run yet."""
+    coverage: Coverage = field(default_factory=Coverage)
+    repeat: int = 3
+    crash: list[tuple[str, int]] = field(default_factory=list)
+    """Where our test crashed, if it did."""
+    alike: set[str] = field(default_factory=set)
+    """Of those that fail, the ones that crash in the same place: they have the same cause."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """What those that fail say."""
+    unused: frozenset[tuple[str, int]] = frozenset()
+    """Lines that no passing test runs."""
+
+    def learn(self, results: Mapping[str, Result], traced: Coverage, root: str) -> None:
+        self.passing += [test for test, each in results.items() if each.passed]
+        failed = [each for each in results.values() if each.outcome == "failed"]
+        self.failing += [each.test for each in failed]
+        self.failures |= {each.test: told(each) for each in failed}
+        self.alike |= {each.test for each in failed if self.crashes_alike(each, root)}
+        self.unknown = [test for test in self.unknown if test not in results]
+        self.coverage.by_test.update(traced.by_test)
+        self.coverage.last.update(traced.last)
+
+    def crashes_alike(self, result: Result, root: str) -> bool:
+        """The last place alone may be one that all errors go through."""
+        if not self.crash or result.failure is None:
+            return False
+        return localise.crash(result, root)[-2:] == self.crash[-2:]
+
+
+@dataclass
+class Found:
+    edit: "Edit | None" = None
+    tried: int = 0
+    rejected: list[str] = field(default_factory=list)
+    """What made the test pass but broke another."""
+    out_of_time: bool = False
+
+
+class Search:
+    def __init__(self, labs: list[Lab], known: Knowledge, clock: Clock) -> None:
+        self.labs, self.known, self.clock = labs, known, clock
+        self.sources: dict[str, Source] = {}
+        self.found = Found()
+        self._held: list[tuple[int, Edit]] = []
+        """How many tests it leaves failing."""
+        self._hold_until = 0.0
+        self._lock = threading.Lock()
+        self._checking = threading.Lock()
+
+    def run(self, queue: Iterator[Edit]) -> Found:
+        threads = [threading.Thread(target=self._work, args=(lab, queue)) for lab in self.labs[1:]]
+        for thread in threads:
+            thread.start()
+        self._work(self.labs[0], queue)
+        for thread in threads:
+            thread.join()
+        return self.found
+
+    def settled(self) -> Found:
+        """What was found; or, when nothing better was, the best of what was held back."""
+        if self.found.edit is None and self._held:
+            self.found.edit = min(self._held, key=lambda held: held[0])[1]
+        return self.found
+
+    def _work(self, lab: Lab, queue: Iterator[Edit]) -> None:
+        while (edit := self._next(queue)) is not None:
+            source = self.sources[edit.path]
+            lab.write(edit.path, edit.applied(source.text))
+            try:
+                if self._passes(lab) and self._breaks_nothing(lab, edit):
+                    self._take(lab, edit)
+            finally:
+                lab.write(edit.path, source.text)
+
+    def _next(self, queue: Iterator[Edit]) -> "Edit | None":
+        with self._lock:
+            if self.found.edit is not None:
+                return None
+            if self.clock.left < RESERVE or (self._held and self.clock.spent > self._hold_until):
+                self.found.out_of_time = True
+                return None
+            edit = next(queue, None)
+            self.found.tried += edit is not None
+            return edit
+
+    def _passes(self, lab: Lab, patience: float = 1.0) -> bool:
+        test = self.known.test
+        limit = (4 + 4 * self.known.seconds) * patience
+        return lab.run([test], seconds=limit).passed([test])
+
+    # nothing else may break
+
+    def _breaks_nothing(self, lab: Lab, edit: Edit) -> bool:
+        """One at a time: it takes all the time there is."""
+        shown = describe(self.sources[edit.path], edit)
+        with self._checking:
+            if self.found.edit is not None:
+                return False
+            self.clock.say(f"passes with {shown}; checking the other tests")
+            for _ in range(self.known.repeat - 1):
+                if not self._passes(lab, patience=5):
+                    return self._reject(shown, "it passes only sometimes")
+            why = self._objection(lab, self._concerned(edit))
+            return self._reject(shown, why) if why else True
+
+    def _take(self, lab: Lab, edit: Edit) -> None:
+        """At once if it leaves nothing failing that reaches it; else perhaps there is better."""
+        with self._checking:
+            related = [test for test in self._reaching(edit) if test in self.known.failing]
+            run = lab.run(related, seconds=self._time_to_check()) if related else None
+            red = [test for test in related if run and not run.passed([test])]
+            results = run.results if run else {}
+            other = [test for test in red if self._fails_otherwise(results.get(test))]
+        with self._lock:
+            if not red:
+                self.found.edit = self.found.edit or edit
+                return
+            if other:
+                shown = describe(self.sources[edit.path], edit)
+                self._reject(shown, f"{other[0]} fails in another way with it")
+                return
+            self.clock.say(f"  perhaps: it leaves {red[0]} failing")
+            if not self._held:
+                self._hold_until = self.clock.spent + HOLD_SHARE * self.clock.budget
+            self._held.append((len(red), edit))
+
+    def _fails_otherwise(self, result: "Result | None") -> bool:
+        """It has to do with that test, but is not its repair."""
+        return result is not None and told(result) != self.known.failures.get(result.test)
+
+    def _reject(self, shown: str, why: str) -> bool:
+        self.clock.say(f"  not that: {why}")
+        self.found.rejected.append(f"{shown} ({why})")
+        return False
+
+    def _lines(self, edit: Edit) -> range:
+        last = edit.line + self.sources[edit.path].text[edit.start : edit.end].count("\n")
+        return range(edit.line, last + 1)
+
+    def _reaching(self, edit: Edit) -> list[str]:
+        return self.known.coverage.covering(edit.path, self._lines(edit))
+
+    def _concerned(self, edit: Edit) -> list[str]:
+        """Those with our cause, of the same file, that reach the line, that nobody has run yet."""
+        known, reaching = self.known, set(self._reaching(edit))
+        file = known.test.partition("::")[0]
+        alike = [test for test in known.failing if test in known.alike]
+        mine = [test for test in known.passing if test.partition("::")[0] == file]
+        reached = [test for test in known.passing if test in reaching]
+        safe = all((edit.path, line) in known.unused for line in self._lines(edit))
+        return list(dict.fromkeys([*alike, *mine, *reached, *([] if safe else known.unknown)]))
+
+    def _time_to_check(self) -> float:
+        return self.clock.wall(max(self.clock.budget * VERIFY_SHARE - self.clock.spent, 5))
+
+    def _objection(self, lab: Lab, tests: list[str]) -> str:
+        """Why it is not right. A test is asked twice: a loaded machine is not our fault."""
+        left = list(tests)
+        while left:
+            run = lab.run(left, seconds=self._time_to_check(), stop=True)
+            failed = run.failed
+            if not failed:
+                return self._missing(lab, [t for t in left if t not in run.results], run.timed_out)
+            again = lab.run(failed[:1], seconds=self._time_to_check())
+            why = "" if again.passed(failed[:1]) else self._held_against(lab, failed[0])
+            if why:
+                return why
+            left = [test for test in left if test not in run.results]
+        return ""
+
+    def _missing(self, lab: Lab, unrun: list[str], timed_out: bool) -> str:
+        """Of tests without a result: some never have one, as those whose ids change each time."""
+        if unrun and timed_out:
+            return f"no time to run {unrun[0]}"
+        before = self._as_they_were(lab, unrun)[0] if unrun else {}
+        lost = [test for test in unrun if test in before]
+        return f"{lost[0]} does not run to its end" if lost else ""
+
+    def _held_against(self, lab: Lab, test: str) -> str:
+        """Of a test that fails with an edit: perhaps it was broken all along, by something else."""
+        if test in self.known.unknown:
+            found, traced = self._as_they_were(lab, [test])
+            if test not in found:
+                return ""
+            before = found[test]
+            if before.outcome != "failed":
+                return f"breaks {test}"
+            self.known.learn({test: before}, traced, lab.root)
+            if test not in self.known.alike:
+                return ""
+        return f"leaves {test} failing" if test in self.known.alike else f"breaks {test}"
+
+    def _as_they_were(self, lab: Lab, tests: list[str]) -> tuple[dict[str, Result], Coverage]:
+        edited = {path: lab.read(path) for path in self.sources}
+        for path, source in self.sources.items():
+            if edited[path] != source.text:
+                lab.write(path, source.text)
+        folder = os.path.join(lab.base, f"before-{len(self.known.failing)}")
+        run = lab.run(tests, seconds=self.clock.wall(30), trace=folder)
+        for path, text in edited.items():
+            if text != self.sources[path].text:
+                lab.write(path, text)
+        return run.results, localise.read(folder)
+
+
+def told(result: Result) -> str:
+    """Without what differs each time: numbers, and places with numbers in them."""
+    said = f"{result.failure.type}: {result.failure.message}" if result.failure else ""
+    return re.sub(r"[\d.]+", "#", said)
+
+
+def describe(source: Source, edit: Edit) -> str:
+    """`file:12: old line -> new line`, as short as it can be told."""
+    if edit.new.startswith("\n"):
+        return f"{edit.path}:{edit.line}: {edit.new.strip()} is added"
+    before = source.text[: edit.start].rfind("\n") + 1
+    after = source.text.find("\n", edit.end)
+    after = len(source.text) if after < 0 else after
+    old = source.text[before:after].strip()
+    new = (source.text[before : edit.start] + edit.new + source.text[edit.end : after]).strip()
+    return f"{edit.path}:{edit.line}: {_short(old)} -> {_short(new)}"
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 120 else text[:119] + "…"

@@ -1,0 +1,105 @@
+"""The door: read the task, do it, say how it went."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mngr_mechanic.program import project, task, work
+from mngr_mechanic.program.clock import Clock
+from mngr_mechanic.program.mechanic import Mechanic
+
+PROBES = (
+    "sitecustomize",
+    "mechanic_trace",
+    "mechanic_places",
+    "mechanic_probe",
+    "mechanic_frames",
+    "mechanic_runs",
+)
+
+
+def main(argv: list[str]) -> int:
+    args = task.parser().parse_args(argv)
+    try:
+        wanted = task.from_arguments(args, _prompt(args.prompt_file))
+    except task.Unclear as error:
+        print(f"mechanic: {error}", flush=True)
+        try:
+            wanted = task.from_arguments(args, sys.stdin.readline())
+        except task.Unclear:
+            return 2
+    clock = Clock(wanted.budget)
+    clock.say(f"mechanic: {wanted.mode} {wanted.test}, within {wanted.budget:g} s")
+    try:
+        return _work(wanted, clock)
+    except work.GitFailed as error:
+        clock.say(f"git: {error}")
+        return 1
+
+
+def _prompt(path: str) -> str:
+    if not path or not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def _work(wanted: task.Task, clock: Clock) -> int:
+    root = os.getcwd()
+    dirty = work.changed(root)
+    if dirty:
+        clock.say(f"files that are not committed: {', '.join(dirty[:10])}")
+        clock.say("commit them or put them away, then start me again")
+        return 1
+    _in_newer_python(root)
+    mechanic = Mechanic(wanted, root, "", clock)
+    try:
+        mechanic.probe = _probes(mechanic.base)
+        done = _committed(mechanic)
+    finally:
+        mechanic.close()
+    clock.say(done.summary)
+    clock.say(work.publish(root, done))
+    return 0
+
+
+def _in_newer_python(root: str) -> None:
+    """To change a program one has to read it: with a Python at least as new as the project's."""
+    if not sys.argv[0].endswith(".pyz") or os.environ.get("MECHANIC_AGAIN"):
+        return
+    try:
+        python = project.interpreter(root)
+    except project.NoPytest:
+        return
+    if project.is_newer(python):
+        os.environ["MECHANIC_AGAIN"] = "1"
+        sys.stdout.flush()
+        os.execv(python, [python, *sys.argv])
+
+
+def _committed(mechanic: Mechanic) -> work.Done:
+    try:
+        return mechanic.do()
+    except work.GitFailed as error:
+        reason = f"a repair was found, but git would not commit it:\n{error}"
+        return work.Done(
+            "fix",
+            "Nothing was changed: git refused the commit",
+            reason,
+            "a hook that lets it pass, or a person",
+        )
+
+
+def _probes(base: str) -> str:
+    """What runs inside the project's own Python has to be files; we may be inside a zip."""
+    import pkgutil
+
+    folder = os.path.join(base, "probe")
+    os.mkdir(folder)
+    for name in PROBES:
+        data = pkgutil.get_data("mngr_mechanic.program", f"probe/{name}.py")
+        assert data is not None, name
+        with open(os.path.join(folder, f"{name}.py"), "wb") as file:
+            file.write(data)
+    return folder

@@ -1,0 +1,102 @@
+"""`mngr demo`: the whole pipeline on the bundled example, with the agent that needs no account."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from mngr.cli.app.output import one, say
+from mngr.cli.app.parser import Parser
+from mngr.errors import MissingProgram, MngrError, Refused
+from mngr.model.quoting import quote
+from mngr_tmr.cli.planting import CannotPlant, plant
+
+DESCRIPTION = """\
+Makes a small note-keeping program with known defects in a fresh repository: three bugs, a stale \
+test, four tests that prove nothing and one that needs a program you do not have. Then it runs \
+`mngr tmr` on it with the built-in agent, `mechanic`, and ends with a branch, a report and a \
+summary. No account, no network; a home of its own, so none of your agents is touched."""
+
+
+def configure(parser: Parser) -> None:
+    parser.description = DESCRIPTION
+    help = "where to make it; an empty or new directory (default: a temporary one)"
+    parser.completes(parser.add_argument("folder", nargs="?", metavar="DIR", help=help), "file")
+    parser.examples = [
+        ("see it work", "mngr demo"),
+        ("keep what it makes", "mngr demo ~/mngr-demo"),
+    ]
+    parser.see_also = ["mngr-tmr", "mngr-tutorial"]
+
+
+def run(args: argparse.Namespace) -> int:
+    folder = Path(args.folder or tempfile.mkdtemp(prefix="mngr-demo-")).absolute()
+    _need_pytest()
+    try:
+        planted = plant(folder / "jot")
+    except CannotPlant as error:
+        raise Refused(str(error), "name a new or empty directory") from None
+    failing = planted["failing"]
+    assert isinstance(failing, list)
+    say(args, f"Made {folder / 'jot'}: {len(failing)} of its tests fail, four prove nothing.")
+    say(args, "One agent of the type mechanic for each of them; this takes a minute or two.")
+    status = _pipeline(args, folder)
+    if status:
+        raise MngrError("the pipeline failed", f"look at `{_again(folder)} show`")
+    one(args, _row(folder), _closing(folder))
+    return 0
+
+
+def _need_pytest() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("pytest") is None:
+        raise MissingProgram("the demo needs pytest", "install mngr[demo]")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Ours, but for the home and for what an agent around us would hand down."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("MNGR_AGENT_")}
+    tools = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"
+    return {**kept, "MNGR_HOST_DIR": str(folder / "home"), "PATH": tools}
+
+
+def _pipeline(args: argparse.Namespace, folder: Path) -> int:
+    words = ["tmr", "run", "--name", "demo", "--type", "mechanic", "--only", "needy", "--yes"]
+    words += ["--max-agents", "2", "--workers", "2", "-S", "stop.grace=2s"]
+    words += ["--agent-arg=--budget=300"]  # a busy machine is no reason to give up
+    words += ["--quiet"] if args.quiet or args.format != "human" else []
+    out = subprocess.DEVNULL if args.format != "human" else None
+    argv = [sys.executable, "-m", "mngr", *words]
+    done = subprocess.run(
+        argv, cwd=folder / "jot", env=environment(folder), stdout=out, check=False
+    )
+    return done.returncode
+
+
+def _row(folder: Path) -> dict[str, str]:
+    return {
+        "repository": str(folder / "jot"),
+        "branch": "tmr/demo",
+        "report": str(folder / "home/tmr/demo/report/index.html"),
+        "journal": str(folder / "home/tmr/demo/journal.jsonl"),
+    }
+
+
+def _again(folder: Path) -> str:
+    return f"MNGR_HOST_DIR={quote(str(folder / 'home'))} mngr tmr"
+
+
+def _closing(folder: Path) -> str:
+    jot = quote(str(folder / "jot"))
+    return "\n".join(
+        [
+            f"Read the branch:  git -C {jot} log -p main..tmr/demo",
+            f"Look at the run:  {_again(folder)} show",
+            f"Remove it all:    rm -rf {quote(str(folder))}",
+        ]
+    )

@@ -1,0 +1,189 @@
+"""What is going on: lines that rewrite themselves on a terminal, plain lines elsewhere.
+
+With `--format jsonl` (or json) everything is a JSON line, for programs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from types import TracebackType
+
+from mngr.cli.app.output import clean
+from mngr_tmr.integrate import ranking
+from mngr_tmr.journal.model import Run
+from mngr_tmr.run.forecasting import counted
+
+PAUSE = 0.2
+
+
+class Progress:
+    """`show(run)` as often as you like."""
+
+    def __init__(self, args: argparse.Namespace, known: Run, *, acts: bool = True) -> None:
+        """Alerts that are `known` were raised before; only who works on the run acts on them."""
+        self._acts = acts
+        self._quiet = args.quiet
+        self._terminal = sys.stderr.isatty() and not args.headless
+        self._json = args.format in ("json", "jsonl") and not self._terminal
+        self._lines = 0
+        self._shown = 0.0
+        self._last: dict[str, object] = {}
+        self._alerts = len(known.alerts)
+        self._run: Run | None = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.clear()
+        if self._run is not None and not self._quiet and not self._terminal:
+            self._tell(self._run)  # the last word is not lost to the pause between two
+
+    def show(self, run: Run) -> None:
+        self._alert(run)
+        self._run = run
+        if self._quiet or time.monotonic() - self._shown < PAUSE:
+            return
+        self._shown = time.monotonic()
+        if self._terminal:
+            self._draw(lines(run, shutil.get_terminal_size().columns))
+        else:
+            self._tell(run)
+
+    def say(self, type: str, text: str, words: str = "") -> None:
+        """For a person; for a program as a JSON line."""
+        self.clear()
+        line = json.dumps({"type": type, "text": text}) if self._json else clean(words or text)
+        print(line, file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        if self._lines:
+            sys.stderr.write(f"\x1b[{self._lines}A\r\x1b[J")
+            sys.stderr.flush()
+            self._lines = 0
+
+    def _draw(self, text: list[str]) -> None:
+        up = f"\x1b[{self._lines}A\r\x1b[J" if self._lines else ""
+        sys.stderr.write(up + "".join(f"{line}\n" for line in text))
+        sys.stderr.flush()
+        self._lines = len(text)
+
+    def _tell(self, run: Run) -> None:
+        now: dict[str, object] = state(run) if self._json else {"text": told(run)}
+        if now != self._last:
+            self._last = now
+            line = json.dumps({"type": "progress", **now}) if self._json else told(run)
+            print(line, file=sys.stderr, flush=True)
+
+    def _alert(self, run: Run) -> None:
+        for text in run.alerts[self._alerts :]:
+            self.say("alert", text, f"mngr: alert: {text}")
+            if run.options.on_alert and self._acts:
+                _act(run, text)
+        self._alerts = len(run.alerts)
+
+
+def _act(run: Run, text: str) -> None:
+    """What it prints is for people: our standard output may be somebody's JSON."""
+    env = {**os.environ, "MNGR_TMR_ALERT": text, "MNGR_TMR_RUN": run.name}
+    words = ["sh", "-c", run.options.on_alert]
+    subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+
+
+def state(run: Run) -> dict[str, object]:
+    tasks = run.tasks.values()
+    ended = [task for task in tasks if ranking.ending_of(task) != "unfinished"]
+    running = [t for t in tasks if t.latest and t.latest.launched and t.latest.ended is None]
+    return {
+        "run": run.name,
+        "stage": stage(run),
+        "tests": len(run.tests),
+        "tasks": len(run.tasks),
+        "ended": len(ended),
+        "running": len(running),
+        "slots": run.slots,
+        "tokens": run.spent.tokens,
+        "cost": run.spent.cost,
+        "commits": len(run.picks),
+        "paused": run.paused,
+        "waiting": run.waiting,
+        "round": run.round,
+    }
+
+
+def told(run: Run) -> str:
+    """One line for a log."""
+    now = state(run)
+    ended = f"{now['ended']} of {counted(len(run.tasks), 'test')} ended"
+    agents = f"{counted(int(str(now['running'])), 'agent')} at work"
+    parts = [
+        f"{run.name}: {now['stage']}",
+        f"{ended}, {agents}" if run.consent else "",
+        counted(len(run.picks), "commit") if run.picks else "",
+        run.paused or run.waiting,
+    ]
+    return clean("; ".join(part for part in parts if part))
+
+
+def stage(run: Run) -> str:
+    if run.status:
+        return run.status
+    if not run.collected:
+        return "collecting"
+    if run.rounds < max(1, run.options.repeats):
+        return f"baseline, round {run.rounds + 1}"
+    if not run.selected:
+        return "selecting"
+    if not run.consent:
+        return "ready to launch"
+    if any(ranking.ending_of(task) == "unfinished" for task in run.tasks.values()):
+        return "agents at work" if run.round == 1 else f"agents at work, round {run.round}"
+    return "building the branch"
+
+
+def lines(run: Run, width: int) -> list[str]:
+    now = state(run)
+    total, done = len(run.tasks) or 1, now["ended"]
+    assert isinstance(done, int)
+    size = max(10, min(40, width - 40))
+    filled = size * done // total if run.tasks else 0
+    bar = "#" * filled + "." * (size - filled)
+    spent = f"; {run.spent.tokens:,} tokens" if not run.forecast or run.forecast.counted else ""
+    if run.spent.cost:
+        spent += f", ${run.spent.cost:.2f}"
+    text = [
+        f"{run.name}: {now['stage']}{f' ({why})' if (why := run.paused or run.waiting) else ''}",
+        f"[{bar}] {done} of {len(run.tasks)}; {now['running']} of {run.slots} slots{spent}",
+        "  ".join(f"{word} {number}" for word, number in ranking.counts(run).items()),
+    ]
+    text += [f"  {word}" for word in (*_clusters(run), *_last(run))]
+    return [clean(line)[: max(20, width - 1)] for line in text if line.strip()]
+
+
+def _last(run: Run) -> list[str]:
+    """What came in last, newest first."""
+    ended = [task for task in run.tasks.values() if task.latest and task.latest.ended]
+    newest = heapq.nlargest(3, ended, key=lambda task: task.tries[-1].ended_at)
+    return [f"{ranking.ending_of(task)}: {task.node_id}" for task in newest]
+
+
+def _clusters(run: Run) -> list[str]:
+    """The signatures that most tests share."""
+    counts: dict[str, int] = {}
+    for baseline in run.baseline.values():
+        if baseline.signature and baseline.standing == "failed":
+            counts[baseline.signature] = counts.get(baseline.signature, 0) + 1
+    shared = [(n, each) for each, n in counts.items() if n > 1]
+    return [f"{n} fail the same way: {each}" for n, each in sorted(shared, reverse=True)[:3]]

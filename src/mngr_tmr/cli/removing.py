@@ -1,0 +1,172 @@
+"""`mngr tmr rm`: a run moves into the trash with its refs and its branch, and comes back whole."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+from mngr.api import Leftover, Mngr, local_repository
+from mngr.cli.app.output import one
+from mngr.errors import NotFound, Refused, Taken, UsageError
+from mngr.git.repository import Repo
+from mngr.model.struct import Json
+from mngr.settings.layers import Config
+from mngr_tmr.integrate import branches
+from mngr_tmr.journal.journal import is_at_work
+from mngr_tmr.journal.model import Run
+from mngr_tmr.run import runs
+
+Moves = dict[str, str]
+"""From one ref to another."""
+
+
+def rm(args: argparse.Namespace) -> int:
+    if len(args.words) != 1:
+        raise UsageError("name one run", "see `mngr tmr list`")
+    return _undo(args, args.words[0]) if args.undo else _remove(args, args.words[0])
+
+
+def _remove(args: argparse.Namespace, name: str) -> int:
+    folder = runs.find(args.config.home, name)
+    if is_at_work(folder):
+        raise Refused(f"the run {name} is at work", f"end it with `mngr tmr cancel {name}`")
+    run = runs.load(folder)
+    stamp = f"{name}.{time.time_ns()}"
+    repo = _repository(run)
+    moves = _away(repo, run, stamp) if repo else {}
+    if not args.dry_run:
+        agents = _bury(args, name)
+        if repo:
+            _move(repo, moves)
+        trash = runs.trash(args.config.home) / stamp
+        trash.parent.mkdir(parents=True, exist_ok=True)
+        folder.rename(trash)
+    else:
+        agents = len(_agents(Mngr(args.config, args.registry), name))
+    row: dict[str, Json] = {"run": name, "refs": len(moves), "agents": agents}
+    done = "Would remove" if args.dry_run else "Removed"
+    back = "" if args.dry_run else f" `mngr tmr rm --undo {name}` brings it back."
+    row["removed"] = not args.dry_run
+    one(args, row, f"{done} run {name} and {len(moves)} refs.{back}")
+    return 0
+
+
+def _undo(args: argparse.Namespace, name: str) -> int:
+    """The one that was removed last. Its agents come back with `mngr restore`."""
+    kept = sorted(runs.trash(args.config.home).glob(f"{name}.*"), key=_stamp)
+    if not kept:
+        raise NotFound(f"no run {name!r} was removed", "see `mngr tmr list`")
+    folder = runs.root(args.config.home) / name
+    if folder.exists():
+        raise Taken(f"there is a run {name} again", f"remove that first: `mngr tmr rm {name}`")
+    run = runs.load(kept[-1])
+    repo = _repository(run)
+    moves = _refs(repo, _trash(kept[-1].name)) if repo else {}
+    if not args.dry_run:
+        if repo:
+            _move(repo, moves)
+        kept[-1].rename(folder)
+    done = "Would bring back" if args.dry_run else "Brought back"
+    row: dict[str, Json] = {"run": name, "refs": len(moves), "restored": not args.dry_run}
+    one(args, row, f"{done} run {name} and {len(moves)} refs.")
+    return 0
+
+
+def leftovers(config: Config) -> Iterator[Leftover]:
+    """For `mngr gc`: runs that have been in the trash for longer than `trash.keep`."""
+    keep = config.seconds("trash.keep")
+    for folder in sorted(runs.trash(config.home).glob("*.*"), key=_stamp):
+        days = (time.time() - _stamp(folder) / 1e9) / 86400
+        if days * 86400 >= keep:
+            why = f"removed {days:.0f} days ago"
+            yield Leftover(kind="run", what=folder.name, why=why, remove=partial(_purge, folder))
+
+
+def _purge(folder: Path) -> None:
+    """Its refs first: without its journal nobody knows whose they are."""
+    repo = _repository(runs.load(folder))
+    refs = _listed(repo, _trash(folder.name)) if repo else []
+    if repo:
+        _update(repo, (f"delete {ref}" for ref in refs))
+    shutil.rmtree(folder)
+
+
+def _stamp(path: Path) -> int:
+    digits = path.name.rpartition(".")[2]
+    return int(digits) if digits.isdigit() else 0
+
+
+def _repository(run: Run) -> Repo | None:
+    """None where it is gone: then there is nothing to move in it."""
+    return local_repository(run.repository) if os.path.isdir(run.repository) else None
+
+
+def _agents(api: Mngr, name: str) -> list[str]:
+    found = []
+    for agent in api.list():
+        record = agent.evidence.record
+        if record is not None and record.labels.get("tmr") == name:
+            found.append(agent.id)
+    return found
+
+
+def _bury(args: argparse.Namespace, name: str) -> int:
+    api = Mngr(args.config, args.registry)
+    ids = _agents(api, name)
+    agents = api.list(ids) if ids else []
+    if agents:
+        bury = api.destroy_many(agents)
+        for agent in agents:
+            bury(agent)
+    return len(agents)
+
+
+# refs: one transaction each way
+
+
+def _trash(stamp: str) -> str:
+    return f"refs/mngr/trash/tmr/{stamp}/"
+
+
+def _listed(repo: Repo, prefix: str) -> list[str]:
+    return repo.line("for-each-ref", "--format=%(refname)", prefix).split()
+
+
+def _away(repo: Repo, run: Run, stamp: str) -> Moves:
+    """Its own refs, and its branches where they are as it left them and nobody stands on them."""
+    own = _listed(repo, f"refs/mngr/tmr/{run.name}/")
+    heads = [
+        f"refs/heads/{name}"
+        for name, (_, commit) in run.published.items()
+        if branches.commit_of(repo, name) == commit and not branches.checked_out(repo, name)
+    ]
+    return {ref: _trash(stamp) + ref.removeprefix("refs/") for ref in [*own, *heads]}
+
+
+def _refs(repo: Repo, prefix: str) -> Moves:
+    """Where refs in the trash came from."""
+    return {ref: f"refs/{ref.removeprefix(prefix)}" for ref in _listed(repo, prefix)}
+
+
+def _move(repo: Repo, moves: Moves) -> None:
+    commits = {ref: repo.line("rev-parse", ref) for ref in moves}
+    pairs = [(commits[old], old, new) for old, new in moves.items()]
+    lines = [f"create {new} {commit}" for commit, _, new in pairs]
+    _update(repo, [*lines, *(f"delete {old} {commit}" for commit, old, _ in pairs)])
+
+
+def delete_refs(repo: Repo, run: Run) -> None:
+    """Of a run that never was."""
+    found = _listed(repo, f"refs/mngr/tmr/{run.name}/") if run.name else []
+    _update(repo, (f"delete {ref}" for ref in found))
+
+
+def _update(repo: Repo, lines: Iterable[str]) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+    if text:
+        repo.git("update-ref", "--stdin", input=os.fsencode(text))

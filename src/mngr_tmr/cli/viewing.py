@@ -1,0 +1,137 @@
+"""`mngr tmr list`, `show`, `watch` and `report`: looking at runs, from their journals alone."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from mngr.cli.app.output import one, rows
+from mngr.errors import UsageError
+from mngr.model.events import iso
+from mngr.model.struct import Json
+from mngr_tmr.cli.progress import Progress
+from mngr_tmr.integrate import ranking
+from mngr_tmr.journal.journal import is_at_work
+from mngr_tmr.journal.model import Run, Task
+from mngr_tmr.run import forecasting, publishing, runs
+from mngr_tmr.run.forecasting import counted
+
+COLUMNS = ["task", "want", "ending", "reason", "test", "agent", "tries"]
+
+
+def list_runs(args: argparse.Namespace) -> int:
+    found = [runs.load(runs.root(args.config.home) / name) for name in runs.names(args.config.home)]
+    table: list[dict[str, Json]] = [_row(args, run) for run in found]
+    columns = ["run", "status", "tests", "tasks", "commits", "tokens", "begun"]
+    rows(args, table, columns, "runs", empty="No runs found", fields=columns)
+    return 0
+
+
+def _row(args: argparse.Namespace, run: Run) -> dict[str, Json]:
+    return {
+        "run": run.name,
+        "status": _status(args, run),
+        "tests": len(run.tests),
+        "tasks": len(run.tasks),
+        "commits": len(run.picks),
+        "tokens": run.spent.tokens,
+        "begun": iso(run.started)[:19] + "Z",
+    }
+
+
+def _status(args: argparse.Namespace, run: Run) -> str:
+    if is_at_work(runs.root(args.config.home) / run.name):
+        return f"paused: {run.paused}" if run.paused else "at work"
+    return run.status or "interrupted"
+
+
+def show(args: argparse.Namespace) -> int:
+    folder = runs.find(args.config.home, _name(args))
+    run = runs.load(folder)
+    if args.format == "json":
+        tasks: list[Json] = [_task_row(task) for task in run.tasks.values()]
+        one(args, {**publishing.summary(run, folder), "tasks": tasks}, "")
+        return 0
+    if args.format == "human":
+        _print_run(args, run)
+    else:
+        rows(args, [_task_row(task) for task in run.tasks.values()], [], fields=COLUMNS)
+    return 0
+
+
+def _print_run(args: argparse.Namespace, run: Run) -> None:
+    """The verdict, each test and how it ended, and what the run used."""
+    one(args, {}, verdict(run, _status(args, run)))
+    rows(args, _folded(run), ["ending", "test", "reason"], empty="No tests were selected")
+    told = forecasting.in_words(run)
+    if run.picks:
+        told.append(f"Branch: {run.result_branch} ({counted(len(run.picks), 'commit')})")
+    if told:
+        one(args, {}, "\n".join(told))
+
+
+def verdict(run: Run, status: str) -> str:
+    """One sentence: what became of the run, and how many tests ended how."""
+    became = publishing.in_words(run) if run.status else f"is {status}"
+    endings = ", ".join(f"{number} {word}" for word, number in ranking.counts(run).items())
+    return f"The run {run.name} {became}" + (f" ({endings})." if endings else ".")
+
+
+def _folded(run: Run) -> list[dict[str, Json]]:
+    """One line for all tests of a cluster that came to the same end for the same reason."""
+    rows = []
+    for tasks in publishing.alike(run.tasks.values()):
+        row = _task_row(tasks[0])
+        more = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
+        rows.append({**row, "test": f"{row['test']}{more}"})
+    return rows
+
+
+def _task_row(task: Task) -> dict[str, Json]:
+    latest = task.latest
+    ended = latest.ended if latest else None
+    verdict = task.verdict
+    told = (verdict.reason if verdict else "") or (ended.reason if ended else "")
+    passes = f"passes with {task.passes_with[:12]}" if task.passes_with else ""
+    reason = passes or task.evicted or task.skipped or told
+    return {
+        "task": task.id,
+        "want": task.want,
+        "ending": ranking.ending_of(task),
+        "reason": " ".join(reason.split())[:200],
+        "test": task.node_id,
+        "agent": latest.agent_name if latest else "",
+        "tries": len(task.tries),
+    }
+
+
+def watch(args: argparse.Namespace) -> int:
+    """Until the process that works on it is gone."""
+    folder = runs.find(args.config.home, _name(args))
+    with Progress(args, runs.load(folder), acts=False) as progress:
+        while True:
+            at_work = is_at_work(folder)
+            run = runs.load(folder)
+            progress.show(run)
+            if not at_work:
+                break
+            time.sleep(0.5)
+    one(args, publishing.summary(run, folder), publishing.closing_words(run, ""))
+    return 0
+
+
+def report(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from mngr_view.writing import write
+
+    folder = runs.find(args.config.home, _name(args))
+    page = write(folder, Path(args.out) if args.out else folder / "report")
+    one(args, {"run": folder.name, "page": str(page)}, str(page))
+    return 0
+
+
+def _name(args: argparse.Namespace) -> str:
+    if len(args.words) > 1:
+        raise UsageError(f"one run at a time: {' '.join(args.words)!r}")
+    return str(args.words[0] if args.words else args.name)

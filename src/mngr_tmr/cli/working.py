@@ -1,0 +1,282 @@
+"""`mngr tmr run`, `resume` and `integrate`: the verbs that do the work."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from mngr.api import Mngr, local_repository
+from mngr.cli.app.output import confirm, one, say
+from mngr.errors import MngrError, NotFound, Refused, UsageError
+from mngr.git.repository import Repo, checkout, uncommitted
+from mngr.model.struct import Json
+from mngr_tmr.cli import foreseeing, removing, steering
+from mngr_tmr.cli.progress import Progress
+from mngr_tmr.dispatch import orders
+from mngr_tmr.journal.codec import to_json
+from mngr_tmr.journal.fold import apply
+from mngr_tmr.journal.journal import Journal, is_at_work
+from mngr_tmr.journal.model import Run
+from mngr_tmr.run import forecasting, publishing, runs, selecting
+from mngr_tmr.run import needs as touching
+from mngr_tmr.run.options import Options, retuned
+from mngr_tmr.run.pipeline import Pipeline
+from mngr_tmr.run.settings import Project, parse
+from mngr_tmr.verify.patches import show
+
+
+def run(args: argparse.Namespace) -> int:
+    """Begin a run, or finish what is missing of the one of that name."""
+    repo = _repository(os.getcwd())
+    folder = _folder(args, repo)
+    begun = runs.load(folder).name
+    if args.dry_run and begun:
+        one(args, {"run": begun}, f"Would continue the run {begun}; see `mngr tmr show {begun}`.")
+        return 0
+    started = None if begun else _started(args, repo, folder)
+    with _leaving_nothing(args, folder), Journal(folder, time.time) as journal:
+        if started is not None:
+            journal.append("run_started", started)
+            if args.only == "changed" and not touching.load(args.config.home, repo.path):
+                say(args, "It is not known yet what each test needs: `changed` means all.")
+        _lift_pause(folder, journal)
+        return _work(args, folder, journal)
+
+
+@contextmanager
+def _leaving_nothing(args: argparse.Namespace, folder: Path) -> Iterator[None]:
+    """A run that was declined, or that could not begin, is not a run."""
+    try:
+        yield
+    except (MngrError, OSError):
+        _drop_unless_agreed(folder)
+        raise
+    if _drop_unless_agreed(folder):
+        say(args, "No agent was launched, and nothing is left of the run.")
+
+
+def _drop_unless_agreed(folder: Path) -> bool:
+    run = runs.load(folder)
+    if run.consent or run.status or is_at_work(folder):
+        return False
+    if run.repository and os.path.isdir(run.repository):
+        removing.delete_refs(local_repository(run.repository), run)
+    shutil.rmtree(folder, ignore_errors=True)
+    return True
+
+
+def resume(args: argparse.Namespace) -> int:
+    folder = runs.find(args.config.home, _one_word(args))
+    _require_begun(folder)
+    with _leaving_nothing(args, folder), Journal(folder, time.time) as journal:
+        _lift_pause(folder, journal)
+        return _work(args, folder, journal)
+
+
+def _require_begun(folder: Path) -> None:
+    if not runs.load(folder).name:
+        hint = f"begin it again with `mngr tmr run --name {folder.name}`"
+        raise NotFound(f"the run {folder.name} was killed before it began", hint)
+
+
+def _lift_pause(folder: Path, journal: Journal) -> None:
+    """Whoever paused it by hand and now says `resume` does not want to say it twice.
+
+    That may be an order which the process that was killed had not read yet.
+    """
+    run = runs.load(folder)
+
+    def note(type: str, fields: Mapping[str, Json]) -> None:
+        apply(run, journal.append(type, fields))
+
+    orders.obey(run, note, journal.sync, runs.ControlFolder(folder))
+    if run.paused and not run.paused_until:
+        journal.append("resumed", {})
+
+
+def integrate(args: argparse.Namespace) -> int:
+    """Only the branch again; agents that published anew meanwhile are collected first."""
+    folder = runs.find(args.config.home, _one_word(args))
+    _require_begun(folder)
+    if not runs.load(folder).consent:
+        hint = f"`mngr tmr resume {folder.name}` asks before it launches any"
+        raise Refused(f"the run {folder.name} has no agents yet", hint)
+    with Journal(folder, time.time) as journal:
+        return _work(args, folder, journal, again=True)
+
+
+def _one_word(args: argparse.Namespace) -> str:
+    if len(args.words) > 1:
+        raise UsageError(f"one run at a time: {' '.join(args.words)!r}")
+    return str(args.words[0] if args.words else args.name)
+
+
+def _repository(cwd: str) -> Repo:
+    repo = local_repository(cwd)
+    found = checkout(repo)
+    if found is None or not found.head:
+        raise UsageError(f"{cwd} is not in a git repository with commits", "tmr needs one")
+    return local_repository(found.top)
+
+
+def _folder(args: argparse.Namespace, repo: Repo) -> Path:
+    name = args.name or _fresh_name(args)
+    problem = selecting.run_name_problem(name)
+    if problem:
+        raise UsageError(f"{name!r}: {problem}")
+    return runs.root(args.config.home) / name
+
+
+def _fresh_name(args: argparse.Namespace) -> str:
+    """What is run, and four digits: `failing-3f2a`, or `e2e-90c1` for all tests of a folder."""
+    word = str(args.only)
+    if word == "all" and len(args.words) == 1:
+        word = selecting.plain_word(Path(args.words[0].partition("::")[0]).stem, 15) or word
+    taken = set(runs.names(args.config.home))
+    while True:
+        name = f"{word}-{secrets.token_hex(2)}"
+        if name not in taken:
+            return name
+
+
+def options(args: argparse.Namespace) -> Options:
+    chosen = Options(
+        agent_type=args.type,
+        agent_args=tuple(args.agent_arg),
+        provider=args.provider,
+        agents_per_host=args.agents_per_host,
+        build=tuple(sorted(args.build_arg.items())),
+        start_args=tuple(args.start_arg),
+        repeats=args.repeats,
+        only=args.only,
+        sample=args.sample,
+        seed=args.seed,
+        canaries=0 if args.no_canary else args.canaries,
+        coverage=not args.no_coverage,
+        rounds=args.rounds,
+        pytest_args=tuple(args.rest),
+        paths=tuple(args.words),
+        workers=args.workers,
+    )
+    return retuned(chosen, steering.tuned(args))
+
+
+def _started(args: argparse.Namespace, repo: Repo, folder: Path) -> dict[str, Json]:
+    """What is said first in the journal of a new run; nothing is written before all is well."""
+    base = repo.ask("rev-parse", "--verify", f"{args.base or 'HEAD'}^{{commit}}")
+    if base is None:
+        raise UsageError(f"{args.base!r} is not a commit in {repo.path}")
+    dirty = [] if args.base else uncommitted(repo)
+    if dirty:  # later nobody's edits disturb it: a run has its base
+        told = f"{repo.path} has uncommitted changes, which no agent would see: {dirty[0].path}"
+        raise Refused(told, "commit them first")
+    api = Mngr(args.config, args.registry)
+    kind = api.derive(args.type, args.provider)
+    if args.provider in ("", "local"):
+        api.preflight(kind.type, {**os.environ, **kind.env})
+    chosen = replace(
+        options(args),
+        agent_type=kind.type,
+        agent_args=(*kind.argv, *args.agent_arg),
+        agent_env=tuple(sorted(kind.env.items())),
+    )
+    standing = checkout(repo)
+    return {
+        "run": folder.name,
+        "repository": repo.path,
+        "base": base,
+        "branch": standing.branch if standing else "",
+        "options": to_json(chosen),
+    }
+
+
+def _project(repo: Repo, base: str) -> Project:
+    return parse(show(repo, base, "pyproject.toml") or "")
+
+
+def _work(args: argparse.Namespace, folder: Path, journal: Journal, *, again: bool = False) -> int:
+    before = runs.load(folder)
+    repo = local_repository(before.repository)
+    with _interruptible(args, folder), Progress(args, before) as progress:
+        pipeline = Pipeline(
+            Mngr(args.config, args.registry),
+            folder,
+            journal,
+            repo,
+            _project(repo, before.base),
+            watch=_watching(progress, folder),
+            inbox=runs.ControlFolder(folder),
+        )
+        if again:
+            ended = pipeline.integrate_again()
+        else:
+            ended = pipeline.go(confirm=lambda run: _agreed(args, progress, folder, run))
+    return _told(args, folder, ended, repo)
+
+
+@contextmanager
+def _interruptible(args: argparse.Namespace, folder: Path) -> Iterator[None]:
+    """SIGTERM, or a terminal that is closed, ends us as Ctrl-C does: not without tidying up."""
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, end)
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        say(args, f"Interrupted. Agents keep working; `mngr tmr resume {folder.name}` continues.")
+        raise
+
+
+def _watching(progress: Progress, folder: Path) -> Callable[[Run], None]:
+    """The terminal, and every few seconds the report."""
+    from mngr_view.writing import Live
+
+    live = Live(folder, folder / "report")
+
+    def watch(run: Run) -> None:
+        progress.show(run)
+        live.show()
+
+    return watch
+
+
+def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run) -> bool:
+    """Asked once, before the first agent; a run that was begun was agreed to."""
+    if args.dry_run:
+        progress.clear()
+        one(args, foreseeing.row(run), foreseeing.in_words(run))
+        return False
+    if run.consent or not run.tasks:
+        return True
+    if not args.quiet:
+        progress.say("forecast", forecasting.told(run))
+    if args.yes:
+        return True
+    try:
+        return confirm(args, "Launch them?")
+    except Refused:
+        raise Refused("no agent was launched without your consent", "use --yes") from None
+
+
+def _told(args: argparse.Namespace, folder: Path, run: Run, repo: Repo) -> int:
+    if not run.status:
+        return 0 if args.dry_run else 1
+    report = publishing.write_report(args, folder)
+    if args.pr and run.picks:
+        publishing.pull_request(repo, folder, run)
+    one(args, publishing.summary(run, folder), publishing.closing_words(run, report))
+    if run.status in ("failed", "cancelled"):
+        raise MngrError(f"the run {run.name} {publishing.in_words(run)}")
+    return 0

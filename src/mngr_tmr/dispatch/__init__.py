@@ -1,0 +1,1 @@
+"""Agents at work: launch, look, remind, collect, stop."""

@@ -1,0 +1,53 @@
+"""The branch of a run: moved only from where the run itself left it, and never under anybody."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from mngr.git.repository import Repo
+from mngr_tmr.dispatch.roles import Note
+from mngr_tmr.journal.model import Run
+
+ABSENT = "0" * 40
+
+
+def publish(repo: Repo, run: Run, tip: str, note: Note) -> str:
+    """The branch that is at `tip` now: tmr/RUN, or with a number where that is not ours to move."""
+    reason = ""
+    for number in count(1):
+        name = f"tmr/{run.name}" if number == 1 else f"tmr/{run.name}-{number}"
+        now = commit_of(repo, name)
+        why = _in_the_way(repo, run, name, now, tip)
+        if not why and _moved(repo, name, now, tip, note, reason):
+            return name
+        reason = reason or why
+    raise AssertionError
+
+
+def commit_of(repo: Repo, name: str) -> str:
+    """Nothing where there is no such branch."""
+    return repo.ask("rev-parse", "--verify", "--quiet", f"refs/heads/{name}") or ""
+
+
+def _in_the_way(repo: Repo, run: Run, name: str, now: str, tip: str) -> str:
+    if now and now not in run.published.get(name, ()):
+        return f"{name} was changed by somebody else"
+    place = checked_out(repo, name) if now != tip else ""
+    return f"{name} is checked out in {place}" if place else ""
+
+
+def checked_out(repo: Repo, name: str) -> str:
+    """The work tree that stands on this branch."""
+    # Without -z, which git knows only since 2.36.
+    for entry in repo.line("worktree", "list", "--porcelain").split("\n\n"):
+        lines = entry.split("\n")
+        if f"branch refs/heads/{name}" in lines:
+            return lines[0].removeprefix("worktree ")
+    return ""
+
+
+def _moved(repo: Repo, name: str, now: str, tip: str, note: Note, reason: str) -> bool:
+    """Journalled first, with where it was: a run killed in between knows both as its own."""
+    note("published", {"branch": name, "was": now, "commit": tip, "reason": reason})
+    words = ("update-ref", "-m", "mngr tmr", f"refs/heads/{name}", tip, now or ABSENT)
+    return repo.attempt(*words).code == 0

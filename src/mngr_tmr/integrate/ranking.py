@@ -1,0 +1,140 @@
+"""Which repairs go first: those that turn more tests green, that more agents found, that are small.
+
+Pure, and the same for the same verdicts, so that a resumed run builds the same branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mngr_tmr.journal.model import Outcome, Ruling, Run, Task, Verdict
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One implementation change, whoever found it."""
+
+    task: str
+    """The first task, by name, whose agent found it."""
+    tasks: tuple[str, ...]
+    implementation: str
+    base: str
+    turned_green: tuple[str, ...]
+    lines: int
+    files: int
+
+    @property
+    def score(self) -> float:
+        return 10.0 * len(self.turned_green) + 5.0 * len(self.tasks) - self.lines - 2.0 * self.files
+
+
+def accepted(run: Run) -> list[tuple[Task, Verdict]]:
+    """In the order of the tasks' names, which no interruption changes."""
+    found = []
+    for _, task in sorted(run.tasks.items()):
+        verdict = task.verdict
+        if task.round != run.round:  # what was taken of it is on the branch already
+            continue
+        if verdict is not None and verdict.ruling is Ruling.ACCEPTED:
+            found.append((task, verdict))
+    return found
+
+
+def claimed(run: Run) -> set[str]:
+    """The tests that commits of earlier rounds speak for."""
+    tasks = [run.tasks[each] for pick in run.picks[: run.kept[0]] for each in pick.tasks]
+    found = {task.node_id for task in tasks}
+    for verdict in [task.verdict for task in tasks if task.verdict]:
+        found |= {*verdict.turned_green, *verdict.tests_changed, *verdict.tests_added}
+    return found
+
+
+def repairs(
+    run: Run, identity: Callable[[str, str], str], size: Callable[[str, str], tuple[int, int]]
+) -> list[Repair]:
+    """Best first; the same change found by many agents is one repair."""
+    groups: dict[str, list[tuple[Task, Verdict]]] = {}
+    for task, verdict in accepted(run):
+        if verdict.implementation:
+            key = identity(base_of(task), verdict.implementation)
+            groups.setdefault(key, []).append((task, verdict))
+    found = [_repair(group, size) for group in groups.values()]
+    return _after_their_bases(sorted(found, key=lambda each: (-each.score, each.task)))
+
+
+def _after_their_bases(ranked: Sequence[Repair]) -> list[Repair]:
+    """One that was made on top of another, of a canary say, comes after that one."""
+    made = {each.implementation: each for each in ranked}
+    placed: dict[str, Repair] = {}
+
+    def place(each: Repair) -> None:
+        below = made.get(each.base)
+        if each.implementation in placed:
+            return
+        if below is not None and below is not each:
+            place(below)
+        placed[each.implementation] = each
+
+    for each in ranked:
+        place(each)
+    return list(placed.values())
+
+
+def base_of(task: Task) -> str:
+    assert task.latest is not None
+    return task.latest.base
+
+
+def _repair(
+    group: Sequence[tuple[Task, Verdict]], size: Callable[[str, str], tuple[int, int]]
+) -> Repair:
+    task, verdict = group[0]
+    green = {each for _, other in group for each in other.turned_green}
+    lines, files = size(base_of(task), verdict.implementation)
+    return Repair(
+        task=task.id,
+        tasks=tuple(each.id for each, _ in group),
+        implementation=verdict.implementation,
+        base=base_of(task),
+        turned_green=tuple(sorted(green)),
+        lines=lines,
+        files=files,
+    )
+
+
+WELL = ("unchanged", "skipped", "passes", "fixed", "improved")
+"""Endings that ask nothing of anybody."""
+
+
+UNDONE = (*map(str, Outcome), str(Ruling.REFUSED), str(Ruling.UNDECIDED))
+"""Why a test may get no agent although it still needs one: the reason begins with the word."""
+
+
+def counts(run: Run) -> Mapping[str, int]:
+    """How many tests came to which end: each selected test is counted exactly once."""
+    found: dict[str, int] = {}
+    for task in run.tasks.values():
+        ending = ending_of(task)
+        found[ending] = found.get(ending, 0) + 1
+    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
+
+
+def ending_of(task: Task) -> str:
+    """What a person wants to know of a task, in a word or two."""
+    latest, verdict = task.latest, task.verdict
+    if task.passes_with:
+        return "passes"
+    if task.evicted:
+        return "evicted"
+    if task.skipped:
+        return next((word for word in UNDONE if task.skipped.startswith(word)), "skipped")
+    if latest is None or latest.ended is None or task.current is None:
+        return "unfinished"
+    if verdict is not None and verdict.ruling is Ruling.ACCEPTED:
+        if verdict.expectation:
+            return str(Outcome.EXPECTATION)
+        return "fixed" if verdict.implementation or task.want == "fix" else "improved"
+    if verdict is not None and verdict.ruling in (Ruling.REFUSED, Ruling.UNDECIDED):
+        return str(verdict.ruling)
+    return str(latest.ended.outcome)

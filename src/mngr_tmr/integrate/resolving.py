@@ -1,0 +1,116 @@
+"""A real conflict between two verified changes: one agent, one conflict at a time, and the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mngr.api import CreateRequest, Mngr
+from mngr.errors import BadRecord, MngrError
+from mngr.git.repository import Repo
+from mngr.model.state import ENDED
+from mngr.outcome import parse_outcome
+from mngr_tmr.journal.model import Run
+from mngr_tmr.run import prompting
+from mngr_tmr.run.pool import Pool
+from mngr_tmr.run.settings import Project
+from mngr_tmr.verify import assertions, patches
+
+TICK = 0.5
+
+
+class Resolver:
+    def __init__(
+        self,
+        api: Mngr,
+        run: Run,
+        repo: Repo,
+        project: Project,
+        scratch: Path,
+        pool: Pool | None = None,
+    ) -> None:
+        self._pool = pool or Pool(api, run)
+        self._api, self._run, self._repo = api, run, repo
+        self._project, self._scratch = project, scratch
+
+    def resolve(self, tree: str, base: str, part: str, paths: Sequence[str]) -> str:
+        """A tree that holds both, which still has to pass the gate; nothing where none came."""
+        if self._run.cancelled or not self._run.options.agent_type:
+            return ""
+        onto = patches.commit(self._repo, tree, [self._run.base], "What is on the branch\n")
+        keep = f"refs/mngr/tmr/{self._run.name}/conflicts/{tree[:12]}-{part[:12]}"
+        self._repo.git("update-ref", f"{keep}/onto", onto)
+        self._repo.git("update-ref", f"{keep}/part", part)
+        try:
+            head = self._repo.ask("rev-parse", "--verify", "-q", f"{keep}/answer^{{commit}}")
+            head = head or self._asked(onto, part, paths, f"{keep}/answer")
+        except MngrError:
+            return ""
+        if not head or self._strays(onto, base, part, head):
+            return ""
+        return self._repo.line("rev-parse", f"{head}^{{tree}}")
+
+    def _strays(self, onto: str, base: str, part: str, head: str) -> bool:
+        """Its answer changes what the second change changes, and nothing else; no test is lost."""
+        allowed = {each.path for each in patches.changes(self._repo, base, part)}
+        for each in patches.changes(self._repo, onto, head):
+            if each.path not in allowed or patches.odd(each):
+                return True
+            if self._project.is_forbidden(each.path):
+                return True
+            here, there = (patches.show(self._repo, c, each.path) or "" for c in (onto, head))
+            if each.path.endswith(".py") and assertions.removed_tests(here, there):
+                return True
+        return False
+
+    def _asked(self, onto: str, part: str, paths: Sequence[str], keep: str) -> str:
+        """The commit it made of the two, kept under a name so that nobody has to ask again."""
+        name = f"tmr-{self._run.name}-merge-{part[:8]}"
+        tests = ", ".join(sorted(self._run.tests)[:5])
+        prompt = prompting.integrator(self._run, self._project, part, ", ".join(paths), tests)
+        options = self._run.options
+        request = CreateRequest(
+            address=self._pool.address(name),
+            provider=options.provider,
+            type=options.agent_type,
+            args=options.agent_args,
+            message=prompt,
+            source=self._run.repository,
+            transfer="git-mirror",
+            branch=f"{onto}:mngr/{name}",
+            committed_only=True,
+            labels={"tmr": self._run.name, "role": "integrator"},
+            env={**dict(options.agent_env), "MNGR_TMR_TASK": "conflict", "MNGR_TMR_TRY": "1"},
+            timeout=options.agent_timeout,
+        )
+        existing = next((each for each in self._api.list() if each.name == name), None)
+        if existing is not None:
+            self._api.destroy(existing, drop_branch=True)
+        agent = self._api.create(request).agent
+        try:
+            self._api.deliver(agent, part, cwd=self._run.repository)
+            head = self._published(agent.id, options.agent_timeout)
+            if not head:
+                return ""
+            self._api.bring(agent, head, keep, cwd=self._run.repository)
+            return head
+        finally:
+            self._api.destroy(self._api.get(agent), drop_branch=True)
+            self._pool.leave(name)
+
+    def _published(self, agent_id: str, timeout: float) -> str:
+        import time
+
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            agent = self._api.list([agent_id])[0]
+            if agent.evidence.outcome:
+                try:
+                    outcome = parse_outcome(agent.evidence.outcome)
+                except BadRecord:
+                    return ""
+                return "" if outcome.blocked else outcome.head
+            if agent.state in ENDED:
+                return ""
+            time.sleep(TICK)
+        return ""

@@ -1,0 +1,1 @@
+"""pytest plugins that run inside the project's tests, and reading what they report."""

@@ -1,0 +1,187 @@
+"""What the probe reported -> tests and how they went. The code under test may forge lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from mngr.model.struct import Json
+from mngr_tmr.journal.model import Test, TestRun
+from mngr_tmr.run.signatures import signature
+
+LINE_LIMIT = 400_000
+ORDER = {"passed": 0, "skipped": 1, "failed": 2}
+STAGES = ("setup", "call", "teardown")
+CRASHED = "???"
+"""The stage of a test whose worker of xdist died."""
+PASSED, FAILED, INTERRUPTED, NONE = 0, 1, 2, 5
+"""How pytest exits."""
+
+
+@dataclass
+class Probed:
+    """One run of pytest, as the probe saw it."""
+
+    tests: dict[str, Test] = field(default_factory=dict)
+    selected: dict[str, None] = field(default_factory=dict)
+    runs: dict[str, TestRun] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    touched: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
+    """The files each test needed; None where that cannot be told."""
+    lines: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The lines each test runs, by file."""
+    mutants: dict[int, dict[str, str]] = field(default_factory=dict)
+    """How the tests went with each mutant that tells something."""
+    finished: int | None = None
+    """The exit status that pytest ended with, if it did."""
+    stages: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    """Per test, stages and outcomes in the order they came."""
+    failed: bool = False
+    """Some test, or a part of one, failed."""
+
+
+def parse(data: bytes, nonce: str) -> Probed:
+    """Lines without the nonce are not the probe's."""
+    probed = Probed()
+    for entry in _entries(data):
+        if entry.get("nonce") != nonce:
+            continue
+        if "collected" in entry:
+            node_id = _text(entry, "collected")
+            probed.tests[node_id] = Test(node_id, _text(entry, "file"), _text(entry, "doc"))
+        elif "selected" in entry:
+            probed.selected[_text(entry, "selected")] = None
+        elif "error" in entry:
+            probed.errors.append(f"{_text(entry, 'error')}: {_last_line(_text(entry, 'message'))}")
+        elif "test" in entry:
+            _note(probed, entry)
+        elif "touched" in entry:
+            probed.touched[_text(entry, "touched")] = _files(entry)
+        elif "mutant" in entry:
+            number, outcomes = entry.get("mutant"), entry.get("outcomes")
+            if type(number) is int and isinstance(outcomes, dict):
+                probed.mutants[number] = {node: str(each) for node, each in outcomes.items()}
+        elif "ran" in entry:
+            _join(probed.lines.setdefault(_text(entry, "ran"), {}), entry)
+        elif "finished" in entry:
+            code = entry.get("finished")
+            probed.finished = code if isinstance(code, int) else None
+    return probed
+
+
+def incomplete(probed: Probed, code: int, *, collect_only: bool = False) -> str:
+    """Why this is no verdict on anything; nothing where it is one.
+
+    A verdict needs a session that ended, with the exit code that its reports explain, and one
+    report of each stage of each test.
+    """
+    if probed.finished is None:
+        return "the test session did not finish"
+    if probed.finished != code:
+        return f"pytest ended with exit code {probed.finished}, and its process with {code}"
+    if code == INTERRUPTED and probed.errors and not probed.stages:
+        return ""  # it does not collect
+    if code not in (PASSED, FAILED, NONE):
+        return f"pytest ended with exit code {code}"
+    if collect_only:
+        return ""
+    return _unexplained(probed, code) or _unreported(probed)
+
+
+def _unexplained(probed: Probed, code: int) -> str:
+    failed = probed.failed or bool(probed.errors)
+    expected = FAILED if failed else PASSED if probed.selected else NONE
+    if code == expected:
+        return ""
+    return f"pytest ended with exit code {code}, but its reports say {expected}"
+
+
+def _unreported(probed: Probed) -> str:
+    strays = probed.stages.keys() - probed.selected.keys()
+    if strays:
+        return f"{sorted(strays)[0]} was reported, but not collected"
+    for node_id in probed.selected:
+        stages = probed.stages.get(node_id, [])
+        outcomes = [outcome for _, outcome in stages]
+        if "rerun" in outcomes or (CRASHED, "failed") in stages:
+            continue  # some stages come twice, or never
+        began = ("setup", "passed") in stages
+        wanted = STAGES if began else ("setup", "teardown")
+        if [stage for stage, _ in stages] != [*wanted]:
+            return f"{node_id} was not reported once for each stage"
+    return ""
+
+
+def cut_short(probed: Probed) -> dict[str, TestRun]:
+    """What may be said of a session without a verdict: the tests it ended within."""
+    message = "pytest ended in the middle of it"
+    text = signature("call", "Interrupted", message, "")
+    run = TestRun("failed", 0.0, "call", "Interrupted", message, "", text)
+    begun = [n for n, stages in probed.stages.items() if stages == [("setup", "passed")]]
+    return dict.fromkeys(begun, run)
+
+
+def _files(entry: Mapping[str, Json]) -> tuple[str, ...] | None:
+    files = entry.get("files")
+    if entry.get("alone") is not True or not isinstance(files, list):
+        return None
+    return tuple(each for each in files if isinstance(each, str))
+
+
+def _join(files: dict[str, str], entry: Mapping[str, Json]) -> None:
+    """What ran in the test's own process and what ran in others comes apart."""
+    lines = entry.get("lines")
+    for path, text in lines.items() if isinstance(lines, dict) else ():
+        if isinstance(text, str):
+            files[path] = f"{files[path]},{text}" if path in files else text
+
+
+def _entries(data: bytes) -> Iterator[Mapping[str, Json]]:
+    for line in data.split(b"\n"):
+        if not line or len(line) > LINE_LIMIT:
+            continue
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _text(entry: Mapping[str, Json], key: str) -> str:
+    value = entry.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip()[:300] if lines else ""
+
+
+def _note(probed: Probed, entry: Mapping[str, Json]) -> None:
+    """A test is what the worst of its set-up, call and teardown is."""
+    node_id, stage, outcome = (_text(entry, key) for key in ("test", "stage", "outcome"))
+    if entry.get("part") is not True:
+        probed.stages.setdefault(node_id, []).append((stage, outcome))
+    probed.failed |= outcome == "failed"
+    outcome = "failed" if outcome == "rerun" else outcome
+    if outcome not in ORDER:
+        return
+    seconds = entry.get("seconds")
+    spent = float(seconds) if isinstance(seconds, (int, float)) else 0.0
+    before = probed.runs.get(node_id, TestRun("passed"))
+    if ORDER[outcome] <= ORDER[before.outcome] and node_id in probed.runs:
+        probed.runs[node_id] = replace(before, seconds=before.seconds + spent)
+        return
+    exception, message, frame = (_text(entry, key) for key in ("exception", "message", "frame"))
+    failed = outcome == "failed"
+    probed.runs[node_id] = TestRun(
+        outcome=outcome,
+        seconds=before.seconds + spent,
+        stage=stage if failed else "",
+        exception=exception,
+        message=message,
+        frame=frame,
+        signature=signature(stage, exception, message, frame) if failed else "",
+    )

@@ -1,0 +1,1 @@
+"""One run from the tests it collects to the branch it publishes."""

@@ -1,0 +1,188 @@
+"""Failing tests that probably have one cause, and the lines that probably hold it. Pure.
+
+Alike are failures with one signature, the cases of one parametrised test that raise the same
+exception, tests that run a line which hardly any passing test runs, and tests whose most suspicious
+lines are mostly the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from mngr_tmr.journal.model import Suspect
+from mngr_tmr.probes.lines import ranges
+
+Line = tuple[str, int]
+Lines = frozenset[Line]
+TOP = 15
+"""Entries of suspicious lines that an agent is told of."""
+FIRST, SAME = 10, 0.6
+"""So many of the first suspicious lines are compared, and this share of them has to be the same."""
+MOSTLY = 2
+"""A line joins tests if more than so many times as many failing as passing tests run it."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A failing test, as far as it tells its cause."""
+
+    id: str
+    node_id: str
+    signature: str
+    exception: str
+    seconds: float = 0.0
+    lines: Lines = frozenset()
+    """Of the implementation; none where that was not measured."""
+
+    @property
+    def function(self) -> str:
+        return self.node_id.partition("[")[0]
+
+    @property
+    def effort(self) -> tuple[float, int, float, str]:
+        """The smaller, the better it serves as a canary: fast, and through few lines."""
+        return (round(self.seconds, 1), len(self.lines), self.seconds, self.node_id)
+
+
+Cluster = tuple[Failure, ...]
+"""The best canary first."""
+
+
+def clusters(failures: Sequence[Failure], passing: Sequence[Lines] = ()) -> list[Cluster]:
+    """In the order of their first members."""
+    found = units(failures)
+    if passing:
+        passed = Counter(line for lines in passing for line in lines)
+        found = _coinciding(_sharing_a_line(found, passed), passed)
+    return [tuple(sorted(each, key=lambda failure: failure.effort)) for each in found]
+
+
+def units(failures: Iterable[Failure]) -> list[list[Failure]]:
+    """By signature, and by function and exception where it has parameters."""
+    groups: list[list[Failure]] = []
+    known: dict[Hashable, list[Failure]] = {}
+    for failure in failures:
+        keys: list[Hashable] = [failure.signature] if failure.signature else []
+        if "[" in failure.node_id and failure.exception:
+            keys.append((failure.function, failure.exception))
+        mine = {id(known[key]): known[key] for key in keys if key in known}
+        group = next(iter(mine.values()), [])
+        for other in list(mine.values())[1:]:
+            group += other
+            groups.remove(other)
+            known |= {key: group for key, value in known.items() if value is other}
+        if not group:
+            groups.append(group)
+        group.append(failure)
+        known |= dict.fromkeys(keys, group)
+    return groups
+
+
+def _sharing_a_line(groups: list[list[Failure]], passed: Counter[Line]) -> list[list[Failure]]:
+    """Again and again, the most suspicious line joins the groups whose tests run it."""
+    found: list[list[Failure]] = []
+    left = groups
+    while left:
+        line = _joining(left, passed)
+        joined = [group for group in left if line is not None and _runs(group, line)]
+        if len(joined) < 2:
+            break
+        found.append([failure for group in joined for failure in group])
+        left = [group for group in left if group not in joined]
+    return found + left
+
+
+def _coinciding(groups: list[list[Failure]], passed: Counter[Line]) -> list[list[Failure]]:
+    """Groups whose suspicious lines are mostly the same, as far as the shorter list goes."""
+    found: list[tuple[set[Line], list[Failure]]] = []
+    for group in groups:
+        mine = _most_suspicious(group, passed)
+        known = next((each for each in found if _overlap(each[0], mine)), None)
+        if known is None:
+            found.append((mine, [*group]))
+        else:
+            known[1].extend(group)
+    return [group for _, group in found]
+
+
+def _most_suspicious(group: Sequence[Failure], passed: Counter[Line]) -> set[Line]:
+    """Without those that are so much less suspicious that they say nothing beside the first."""
+    scored = _scored(group, passed)[:FIRST]
+    return {line for line, score, *_ in scored if 2 * score >= scored[0][1]}
+
+
+def _overlap(one: set[Line], two: set[Line]) -> bool:
+    shorter = min(len(one), len(two))
+    return bool(shorter) and len(one & two) >= SAME * shorter
+
+
+def _joining(groups: Sequence[Sequence[Failure]], passed: Counter[Line]) -> Line | None:
+    """The most suspicious line of those that mostly failing tests run, and several groups."""
+    members = [failure for group in groups for failure in group]
+    failed = Counter(line for failure in members for line in failure.lines)
+    several = Counter(line for group in groups for line in _of(group))
+    fitting = [
+        line for line, n in failed.items() if n > MOSTLY * passed[line] and several[line] > 1
+    ]
+    return max(
+        fitting,
+        key=lambda line: (ochiai(failed[line], passed[line], len(members)), line),
+        default=None,
+    )
+
+
+def _of(group: Sequence[Failure]) -> set[Line]:
+    return {line for failure in group for line in failure.lines}
+
+
+def _runs(group: Sequence[Failure], line: Line) -> bool:
+    return 2 * sum(line in failure.lines for failure in group) >= len(group)
+
+
+# suspicion
+
+
+def ochiai(failing: int, passing: int, all_failing: int) -> float:
+    return failing / math.sqrt(all_failing * (failing + passing)) if failing else 0.0
+
+
+def suspects(cluster: Sequence[Failure], passed: Mapping[Line, int]) -> tuple[Suspect, ...]:
+    """The most suspicious lines first; those of a file that the same tests run are one entry."""
+    groups: dict[tuple[float, str, int, int], list[int]] = {}
+    for (path, line), score, failing, passing in _scored(cluster, passed):
+        groups.setdefault((score, path, failing, passing), []).append(line)
+    found = [
+        Suspect(path, ranges(lines), score, failing, passing)
+        for (score, path, failing, passing), lines in groups.items()
+    ]
+    return tuple(found[:TOP])
+
+
+def _scored(
+    cluster: Sequence[Failure], passed: Mapping[Line, int]
+) -> list[tuple[Line, float, int, int]]:
+    """line, score, failing and passing tests; the most suspicious first."""
+    failed = Counter(line for failure in cluster for line in failure.lines)
+    found = []
+    for line, failing in failed.items():
+        passing = passed.get(line, 0)
+        score = round(ochiai(failing, passing, len(cluster)), 3)
+        found.append((line, score, failing, passing))
+    return sorted(found, key=lambda each: (-each[1], each[0]))
+
+
+def reached(
+    lines: Mapping[str, Lines], tests: Collection[str], is_implementation: Callable[[str], bool]
+) -> dict[str, Lines]:
+    """What each of these tests runs of the implementation."""
+    kept: dict[str, bool] = defaultdict(bool)
+    for path in {path for test in tests for path, _ in lines.get(test, ())}:
+        kept[path] = is_implementation(path)
+    return {
+        test: frozenset(line for line in lines[test] if kept[line[0]])
+        for test in tests
+        if test in lines
+    }

@@ -1,0 +1,332 @@
+"""collect -> baseline -> select -> dispatch -> gather -> verify -> integrate -> publish.
+
+Each stage looks at the run, which is the fold of its journal, and does what is missing. So the
+same call begins a run, goes on with a killed one, and finds nothing to do in a finished one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+
+from mngr.api import Mngr
+from mngr.git.repository import Repo
+from mngr.model.struct import Json
+from mngr_tmr.dispatch import orders, retrying
+from mngr_tmr.dispatch.conductor import Conductor
+from mngr_tmr.dispatch.fleet import RealFleet
+from mngr_tmr.dispatch.roles import Inbox, Order
+from mngr_tmr.dispatch.throttle import over_budget
+from mngr_tmr.dispatch.trying import RealTrials
+from mngr_tmr.integrate import branches, messages
+from mngr_tmr.integrate.integrate import Integration
+from mngr_tmr.integrate.resolving import Resolver
+from mngr_tmr.journal.codec import to_json
+from mngr_tmr.journal.fold import apply, fold
+from mngr_tmr.journal.journal import Journal, read
+from mngr_tmr.journal.model import Run, TestRun
+from mngr_tmr.run import clustering, coverage, finishing, forecasting, prompting, rounds, selecting
+from mngr_tmr.run import needs as touching
+from mngr_tmr.run.baselining import Baselining
+from mngr_tmr.run.clustering import Lines
+from mngr_tmr.run.pool import Pool
+from mngr_tmr.run.settings import Project
+from mngr_tmr.verify import patches
+from mngr_tmr.verify.bench import Bench
+from mngr_tmr.verify.patches import show
+from mngr_tmr.verify.verify import RealInspector
+
+TICK = 0.25
+LOOK = 0.1
+"""Seconds between two looks at the agents: half of it is what an idle slot waits on average."""
+
+THREADS = 64
+"""At most, and made as they are needed: `retune` may ask for more agents than there were."""
+
+Watch = Callable[[Run], None]
+
+
+class Cancelled(Exception):
+    """By somebody outside, before there were any agents."""
+
+
+class RealClock:
+    def now(self) -> float:
+        return time.time()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+class Pipeline:
+    """One process at work on one run; it holds the journal open as its only writer."""
+
+    def __init__(
+        self,
+        api: Mngr,
+        folder: Path,
+        journal: Journal,
+        repo: Repo,
+        project: Project,
+        *,
+        watch: Watch,
+        inbox: Inbox,
+    ) -> None:
+        self.run = fold(read(folder))
+        self._api, self._folder, self._journal = api, folder, journal
+        self._repo, self._project = repo, project
+        self._watch, self._inbox = watch, inbox
+        self._lock = threading.Lock()
+        self._sources: dict[tuple[str, str], str] = {}
+        options = self.run.options
+        self._pool = Pool(api, self.run)
+        self._bench = Bench(
+            *(api, self.run.repository, self.run.name, folder, project, options),
+            self._pool.address,
+        )
+        self._baselining = Baselining(
+            self.run, self._bench, folder, self.note, float(project.check_timeout)
+        )
+
+    def note(self, type: str, fields: Mapping[str, Json]) -> None:
+        with self._lock:  # a stage at work and whoever minds it may both have something to say
+            apply(self.run, self._journal.append(type, fields))
+
+    def go(self, *, confirm: Callable[[Run], bool] = lambda run: True) -> Run:
+        """To the end, or to where `confirm` says no, once it is known what will be launched."""
+        try:
+            self._bench.sweep()
+            before = self._baselining
+            for stage in (before.collect, before.measure, before.weigh):
+                self._minding(stage)
+            self._select()
+            self._foresee()
+            self._watch(self.run)
+            if not confirm(self.run):
+                return self.run
+            if not self.run.consent:
+                self.note("agreed", {})
+                touching.keep(self._api.world.home, self.run, self._baselining.touched)
+            self._rounds()
+            self._finish()
+        except Cancelled:
+            self.note("run_ended", {"status": "cancelled", "branch": ""})
+        finally:
+            self._close()
+        return self.run
+
+    def _close(self) -> None:
+        """Hosts stay while the run can be resumed: its agents go on working there."""
+        self._bench.close()
+        if self.run.status or not self.run.consent:
+            self._pool.close(self.note)
+
+    def integrate_again(self) -> Run:
+        """The branch anew; agents that a human helped and that published since are taken in."""
+        try:
+            self._bench.sweep()
+            self._take_in()
+            self._dispatch(launches=False)
+            self._integrate(again=True)
+            self._at_the_tip()
+            self._finish(again=True)
+        finally:
+            self._close()
+        return self.run
+
+    def _minding(self, stage: Callable[[], None]) -> None:
+        """A stage without agents, which may take long, while orders and the view go on."""
+        with ThreadPoolExecutor(max_workers=1) as executor, self._ending_checks(executor):
+            work = executor.submit(stage)
+            while not wait([work], TICK).done:
+                self._obey()
+                self._watch(self.run)
+                if self.run.cancelled:
+                    self._bench.close()  # ends what runs there, and so the stage
+                    break
+            if self.run.cancelled and not self.run.tasks:
+                wait([work])
+                raise Cancelled
+            work.result()
+
+    @contextmanager
+    def _ending_checks(self, executor: Executor) -> Iterator[None]:
+        """Whoever interrupts us does not want to wait for what runs there, which may be long."""
+        try:
+            yield
+        except BaseException:
+            executor.shutdown(wait=False, cancel_futures=True)
+            self._bench.close()
+            raise
+
+    def _obey(self) -> None:
+        orders.obey(self.run, self.note, self._journal.sync, self._inbox)
+
+    def _note_and_obey(self, type: str, fields: Mapping[str, Json]) -> None:
+        self.note(type, fields)
+        self._obey()
+        self._watch(self.run)
+
+    def _take_in(self) -> None:
+        """A try whose agent has another outcome than the one collected ends anew."""
+        fleet = self._fleet()
+        seen = fleet.look()
+        for task in self.run.tasks.values():
+            latest = task.latest
+            sighting = seen.get(latest.agent_name) if latest else None
+            if latest is None or latest.ended is None or sighting is None or not sighting.outcome:
+                continue
+            ended = fleet.collect(task, latest, latest.ended.outcome, latest.ended.reason)
+            if (ended.head, ended.outcome) != (latest.ended.head, latest.ended.outcome):
+                told: dict[str, Json] = {"task": task.id, "try": latest.number}
+                self.note("try_ended", {**told, "ended": to_json(ended)})
+
+    def _fleet(self) -> RealFleet:
+        return RealFleet(self._api, self.run, self._folder, self._repo, self._prompt, self._pool)
+
+    # before any agent
+
+    def _select(self) -> None:
+        if self.run.selected:
+            return
+        home = self._api.world.home
+        known = (
+            touching.load(home, self.run.repository) if self.run.options.only == "changed" else {}
+        )
+        selection = selecting.select(self.run, touching.changed(self.run, self._repo, known))
+        for node_id, reason in selection.left_out.items():
+            apply(
+                self.run,
+                self._journal.append("skipped", {"node_id": node_id, "reason": reason}, sync=False),
+            )
+        groups = selecting.grouped(self.run, selection.tasks, self._reached())
+        self.note("selected", groups.to_json())
+
+    def _foresee(self) -> None:
+        """Written down before anybody agrees to it; from then on it is what was said."""
+        if not self.run.tasks or self.run.tries:
+            return
+        metered = bool(self._api.world.agent_type(self.run.options.agent_type).meter())
+        rate = self._pool_rate()
+        home = self._api.world.home
+        forecast = forecasting.forecast(self.run, home, counted=metered, host_rate=rate)
+        if forecast != self.run.forecast:
+            self.note("forecast", {"forecast": to_json(forecast)})
+
+    def _pool_rate(self) -> float | None:
+        """Dollars per second of each host that the run makes."""
+        options = self.run.options
+        if not options.provider or not self._api.makes_hosts(options.provider):
+            return None
+        return self._api.host_rate(options.provider, dict(options.build))
+
+    # agents
+
+    def _rounds(self) -> None:
+        """Agents, then the branch, then once more for what still fails at its tip."""
+        while not self._is_over():
+            self._dispatch()
+            self._integrate()
+            results = self._at_the_tip()
+            if not self._reopen(results):
+                return
+
+    def _is_over(self) -> bool:
+        """A run that ended, unless `integrate` ended it while there was still work to do."""
+        left = any(retrying.is_open(self.run, task) for task in self.run.tasks.values())
+        return bool(self.run.status) and (self.run.cancelled or not left)
+
+    def _at_the_tip(self) -> dict[str, TestRun]:
+        """Every test that is not known to pass is tried on the branch as it is now."""
+        tasks = [] if self.run.cancelled else rounds.to_try(self.run)
+        results: dict[str, TestRun] = {}
+        tip = rounds.tip_of(self.run)
+        left = [task.node_id for task in tasks]
+        for _ in range(max(1, self.run.options.repeats)):
+            found = self._trials().results("at the tip", tip, left) if left else {}
+            results |= found
+            left = [n for n in left if n in found and found[n].outcome == "passed"]
+        passing: dict[str, Json] = {**rounds.passing(self.run, results)}
+        if tasks:
+            self.note("tried", {"commit": tip, "passing": passing})
+        return results
+
+    def _reopen(self, results: Mapping[str, TestRun]) -> bool:
+        tip = rounds.tip_of(self.run)
+        moved = {each.path for each in patches.changes(self._repo, self.run.base, tip)}
+        tasks = rounds.reopened(self.run, moved)
+        if not tasks or over_budget(self.run, time.time()):
+            return False
+        groups = selecting.grouped(self.run, tasks, self._reached(), results)
+        self.note("round", {"round": self.run.round + 1, "tip": tip, **groups.to_json()})
+        return True
+
+    def _reached(self) -> dict[str, Lines]:
+        """What each test runs of the implementation, as far as it was measured."""
+        lines = coverage.load(self._folder)
+        return clustering.reached(lines, self.run.tests, self._project.is_implementation)
+
+    def _trials(self) -> RealTrials:
+        return RealTrials(self.run, self._repo, self._bench, self._folder / "scratch")
+
+    def _dispatch(self, *, launches: bool = True) -> None:
+        fleet = self._fleet()
+        scratch = self._folder / "scratch"
+        known = touching.load(self._api.world.home, self.run.repository)
+        needs = {test: files for test, (commit, files) in known.items() if commit == self.run.base}
+        inspector = RealInspector(
+            self.run, self._repo, self._bench, self._project, scratch, needs, self._reached()
+        )
+        with (
+            ThreadPoolExecutor(max_workers=THREADS) as executor,
+            self._ending_checks(executor),
+        ):
+            conductor = Conductor(
+                self.run,
+                self._journal,
+                fleet,
+                inspector,
+                self._trials(),
+                RealClock(),
+                executor,
+                self._inbox,
+                launches=launches,
+            )
+            conductor.conduct(LOOK, self._watch)
+
+    def _prompt(self, order: Order) -> str:
+        place = order.base, order.node_id.partition("::")[0]
+        if place not in self._sources:
+            self._sources[place] = show(self._repo, *place) or ""
+        source = self._sources[place]
+        return prompting.tester(self.run, self._project, order, source)
+
+    # the branch
+
+    def _integrate(self, *, again: bool = False) -> None:
+        if self.run.integrated and not again:
+            return
+        scratch = self._folder / "scratch"
+        scratch.mkdir(parents=True, exist_ok=True)
+        resolver = Resolver(self._api, self.run, self._repo, self._project, scratch, self._pool)
+        integration = Integration(
+            self.run, self._repo, self._bench, scratch, self._note_and_obey, resolver.resolve
+        )
+        integration.integrate()
+        self.note("integrated", {})
+
+    def _finish(self, *, again: bool = False) -> None:
+        if self.run.status and not again:
+            return
+        tip = rounds.tip_of(self.run)
+        branch = branches.publish(self._repo, self.run, tip, self.note)
+        title, body = messages.pull_request(self.run)
+        (self._folder / "pull-request.md").write_text(f"# {title}\n\n{body}", encoding="utf-8")
+        if not self._pool.active:  # hosts of the run's own go with all their agents
+            finishing.tidy(self._api, self.run)
+        self.note("run_ended", {"status": finishing.status(self.run), "branch": branch})
+        self._watch(self.run)

@@ -1,0 +1,154 @@
+"""The hosts of a run: made as its agents need them, and ended with the run.
+
+Only where the provider makes hosts; elsewhere agents go where `create` puts them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from mngr.api import HostRequest, Mngr
+from mngr.errors import MngrError, Taken
+from mngr.model.struct import Json
+from mngr_tmr.journal.model import Run
+
+DAY = 86_400.0
+"""Seconds after which a host of a run without a time limit ends itself."""
+SPARE = 3600.0
+"""Seconds that a host may outlive the time limit of its run: work has to come home."""
+
+
+@dataclass
+class Seats:
+    """One host and the agents that have a place there."""
+
+    name: str
+    made: float = 0.0
+    """When; 0 until it is there."""
+    lost: bool = False
+    agents: set[str] = field(default_factory=set)
+    served: set[str] = field(default_factory=set)
+    """All that ever had a place there."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Pool:
+    """`address` may be called from many threads."""
+
+    def __init__(self, api: Mngr, run: Run) -> None:
+        self._api, self._run = api, run
+        self._provider = run.options.provider
+        self.active = bool(self._provider) and api.makes_hosts(self._provider)
+        """Whether the provider makes hosts."""
+        self._lock = threading.Lock()
+        self._hosts: dict[str, Seats] | None = None
+
+    def address(self, agent: str) -> str:
+        """Where to create this agent; a host is made for it if none has room."""
+        if not self.active:
+            return agent
+        with self._lock:
+            seats = self._seats(agent)
+            seats.agents.add(agent)
+            seats.served.add(agent)
+        try:
+            self._ensure(seats)
+        except (MngrError, OSError):
+            seats.lost = True
+            self.leave(agent)
+            raise
+        return f"{agent}@{seats.name}.{self._provider}"
+
+    def leave(self, agent: str) -> None:
+        """It has ended, and needs its place no more."""
+        with self._lock:
+            for seats in (self._hosts or {}).values():
+                seats.agents.discard(agent)
+
+    def lose(self, agent: str) -> None:
+        """Its host does not answer, or does not run: no other agent goes there."""
+        with self._lock:
+            for seats in (self._hosts or {}).values():
+                seats.lost = seats.lost or agent in seats.agents
+
+    def close(self, note: Callable[[str, Mapping[str, Json]], None]) -> None:
+        """End every host, and say what it cost; what cannot be ended is left for an audit."""
+        if not self.active:
+            return
+        with self._lock:
+            hosts = [each for each in self._known().values() if each.made]
+            self._hosts = {}
+        now = time.time()
+        rate = self._api.host_rate(self._provider, dict(self._run.options.build))
+        for each in hosts:
+            told: dict[str, Json] = {
+                "host": each.name,
+                "provider": self._provider,
+                "agents": len(each.served),
+            }
+            cost = None if rate is None else round(rate * (now - each.made), 6)
+            note("host_ended", {**told, "seconds": round(now - each.made, 1), "cost": cost})
+        with ThreadPoolExecutor(max_workers=8) as pool:
+            for problem in filter(None, pool.map(self._end, hosts)):
+                note("alert", {"text": f"{problem}; see `mngr host audit`"})
+
+    def _end(self, seats: Seats) -> str:
+        try:
+            self._api.destroy_host(f"{seats.name}.{self._provider}", force=True, keep=False)
+        except MngrError as error:
+            return f"the host {seats.name} could not be ended: {error.message}"
+        return ""
+
+    def _seats(self, agent: str) -> Seats:
+        """That of an earlier process, if the agent was there; one with room; or a new one."""
+        known = self._known()
+        places = [each for each in known.values() if agent in each.agents]
+        room = [each for each in known.values() if not each.lost and self._has_room(each)]
+        if not places and not room:
+            number = next(n for n in range(1, 10_000) if self._name(n) not in known)
+            room = [known.setdefault(self._name(number), Seats(self._name(number)))]
+        return (places or room)[0]
+
+    def _has_room(self, seats: Seats) -> bool:
+        return len(seats.agents) < max(1, self._run.options.agents_per_host)
+
+    def _name(self, number: int) -> str:
+        return f"tmr-{self._run.name}-{number}"
+
+    def _known(self) -> dict[str, Seats]:
+        if self._hosts is None:
+            begun = self._api.made_hosts(self._provider)
+            prefix = f"tmr-{self._run.name}-"
+            mine = {name: made for name, made in begun.items() if name.startswith(prefix)}
+            self._hosts = {name: Seats(name, made=made) for name, made in mine.items()}
+            for agent in self._api.list() if mine else ():
+                seats = self._hosts.get(agent.host.ref.name)
+                if seats is not None and agent.host.ref.provider == self._provider:
+                    seats.agents.add(agent.name)
+                    seats.served.add(agent.name)
+        return self._hosts
+
+    def _ensure(self, seats: Seats) -> None:
+        with seats.lock:
+            if seats.lost:
+                raise MngrError(f"the host {seats.name} could not be made")
+            if seats.made:
+                return
+            options = self._run.options
+            minutes = options.run_budget.minutes
+            request = HostRequest(
+                name=seats.name,
+                build=dict(options.build),
+                start=options.start_args,
+                lifetime=minutes * 60 + SPARE if minutes else DAY,
+            )
+            try:
+                self._api.create_host(self._provider, request)
+            except Taken:  # by a process that was killed before it was done
+                self._api.discard_host(self._provider, seats.name)
+                self._api.create_host(self._provider, request)
+            seats.made = time.time()

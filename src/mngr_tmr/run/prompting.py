@@ -1,0 +1,98 @@
+"""The words agents get: packaged templates, which a project can replace by its own."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+from mngr.errors import UsageError
+from mngr.model.quoting import quote
+from mngr_tmr.dispatch.roles import Order
+from mngr_tmr.journal.model import Run
+from mngr_tmr.run.settings import Project, pytest_command
+from mngr_tmr.verify import assertions
+
+STANDING = {
+    "passed": "It passes. Improve it within its contract, if it needs that.",
+    "failed": "It fails. Find out why, and repair that.",
+    "flaky": "It passes sometimes. Find out why, and make it dependable.",
+}
+TASK = {
+    "fix": "Make it pass, for the right reason.",
+    "improve": (
+        "Look whether it proves what its block promises: output, exit code, effects, and the "
+        "unhappy path where that matters. Remove what goes beyond the block."
+    ),
+}
+NAMES = ("tester", "canary", "suspects", "integrator")
+
+
+def template(project: Project, repository: str, name: str) -> Template:
+    own = Path(repository, project.prompts, f"{name}.md") if project.prompts else None
+    if own is not None and own.is_file():
+        return Template(own.read_text(encoding="utf-8"))
+    packaged = resources.files("mngr_tmr.run").joinpath("prompts", f"{name}.md")
+    return Template(packaged.read_text(encoding="utf-8"))
+
+
+def render(project: Project, repository: str, name: str, **values: str) -> str:
+    """A name that the template uses and we do not know is an error, not a hole in the text."""
+    try:
+        return template(project, repository, name).substitute(values).strip() + "\n"
+    except (KeyError, ValueError) as error:
+        known = ", ".join(f"${each}" for each in sorted(values))
+        raise UsageError(f"the prompt {name}.md: {error}", f"it may use {known}") from None
+
+
+def tester(run: Run, project: Project, order: Order, source: str) -> str:
+    baseline = run.baseline.get(order.node_id)
+    standing = baseline.standing if baseline else "failed"
+    runs_pytest = pytest_command(project, run.repository, run.options.provider)
+    text = render(
+        project,
+        run.repository,
+        "tester",
+        node_id=order.node_id,
+        want=order.want,
+        standing=STANDING.get(standing, STANDING["failed"]),
+        block=cited(source, order.node_id),
+        command=f"{runs_pytest} {quote(order.node_id)}",
+        task=TASK[order.want],
+        forbidden=", ".join(project.off_limits),
+    )
+    parts = [text, _canary(run, project, order), _suspects(run, project, order)]
+    return "\n".join(part for part in parts if part)
+
+
+def _canary(run: Run, project: Project, order: Order) -> str:
+    waiting = [task for task in run.tasks.values() if task.canary == order.task]
+    if not waiting:
+        return ""
+    signature, number = run.tasks[order.task].signature, str(len(waiting))
+    return render(project, run.repository, "canary", number=number, signature=signature)
+
+
+def _suspects(run: Run, project: Project, order: Order) -> str:
+    task = run.tasks[order.task]
+    found = run.suspects.get(task.id) or run.suspects.get(task.cluster, ())
+    lines = [
+        f"    {each.score:.2f}  {each.path}:{each.lines}  "
+        f"run by {each.failing} failing and {each.passing} passing tests"
+        for each in found
+    ]
+    return render(project, run.repository, "suspects", lines="\n".join(lines)) if lines else ""
+
+
+def integrator(run: Run, project: Project, part: str, paths: str, tests: str) -> str:
+    return render(project, run.repository, "integrator", part=part, paths=paths, tests=tests)
+
+
+def cited(source: str, node_id: str) -> str:
+    """The block a test cites, indented; or that it cites none."""
+    name = node_id.partition("::")[2].partition("[")[0]
+    function = assertions.functions(source).get(name)
+    block = assertions.blocks(function).strip() if function is not None else ""
+    if not block:
+        return "    (it cites none: what its name and docstring say is the contract)"
+    return "\n".join(f"    {line}" for line in block.splitlines())

@@ -1,0 +1,121 @@
+"""The end of a run: its summary in words and numbers, its report, and a pull request if asked."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from mngr.api import local_repository
+from mngr.cli.app.output import warn
+from mngr.errors import MissingProgram, MngrError
+from mngr.git.repository import Repo
+from mngr.model.struct import Json
+from mngr_tmr.integrate import messages, ranking
+from mngr_tmr.journal.codec import to_json
+from mngr_tmr.journal.model import Run, Task
+from mngr_tmr.run import forecasting
+
+WORDS = {
+    "done": "is done",
+    "nothing to do": "found nothing to change",
+    "failed": "failed: no agent's work could be taken",
+    "cancelled": "was cancelled",
+}
+
+
+def in_words(run: Run) -> str:
+    """A run without a commit failed; but not at those tests that needed nothing."""
+    well = sum(n for word, n in ranking.counts(run).items() if word in ranking.WELL)
+    if run.status == "failed" and well:
+        return f"made no commit: {len(run.tasks) - well} of {len(run.tasks)} tests need you"
+    return WORDS.get(run.status, run.status)
+
+
+def summary(run: Run, folder: Path) -> dict[str, Json]:
+    return {
+        "run": run.name,
+        "status": run.status,
+        "branch": run.result_branch,
+        "commits": len(run.picks),
+        "counts": dict(ranking.counts(run)),
+        "agents": run.tries,
+        "tokens": run.spent.tokens,
+        "cost": run.spent.cost,
+        "minutes": round(forecasting.minutes(run), 2),
+        "forecast": to_json(run.forecast),
+        "folder": str(folder),
+    }
+
+
+def closing_words(run: Run, report: str) -> str:
+    lines = [f"The run {run.name} {in_words(run)}."]
+    lines += [f"  {number} {word}" for word, number in ranking.counts(run).items()]
+    for pick in run.picks:
+        lines.append(f"  {pick.commit[:12]} {pick.subject}")
+    for tasks in alike(run.tasks.values()):
+        ending = ranking.ending_of(tasks[0])
+        if ending == "passes":
+            lines.append(f"  passes with {tasks[0].passes_with[:12]}: {_few(tasks)}")
+        elif ending == "blocked":
+            lines.append(f"  blocked: {_few(tasks)}: {messages._reason(tasks[0])}")
+    lines += forecasting.in_words(run)
+    if run.branch_reason:
+        lines.append(f"The branch is {run.result_branch}, because {run.branch_reason}.")
+    if run.picks:
+        lines.append(f"Branch: {run.result_branch}")
+        lines.append(_next_step(run))
+    if report:
+        lines.append(f"Report: {report}")
+    return "\n".join(lines)
+
+
+def _next_step(run: Run) -> str:
+    """What to type to publish the branch, or to merge it where there is nowhere to push to."""
+    found = local_repository(run.repository).attempt("remote").stdout.decode().split()
+    if not found:
+        return f"To merge it: git merge {run.result_branch}"
+    remote = "origin" if "origin" in found else found[0]
+    return f"To publish it: git push -u {remote} {run.result_branch}"
+
+
+def alike(tasks: Iterable[Task]) -> list[list[Task]]:
+    """Tests that got no work of their own are listed together, by how they ended and why."""
+    groups: dict[tuple[str, ...], list[Task]] = {}
+    for task in tasks:
+        own = "" if task.skipped or task.passes_with else task.id
+        key = (ranking.ending_of(task), task.passes_with or task.skipped, own)
+        groups.setdefault(key, []).append(task)
+    return list(groups.values())
+
+
+def _few(tasks: Sequence[Task]) -> str:
+    return tasks[0].node_id + (f" and {len(tasks) - 1} more" if len(tasks) > 1 else "")
+
+
+def write_report(args: argparse.Namespace, folder: Path) -> str:
+    """The page to open; a run that is done stays done where it cannot be written."""
+    from mngr_view.writing import write
+
+    try:
+        return str(write(folder, folder / "report"))
+    except (OSError, MngrError) as error:
+        warn(f"the report could not be written: {error}")
+        return ""
+
+
+def pull_request(repo: Repo, folder: Path, run: Run) -> None:
+    """With gh, as the user; agents never see what it uses."""
+    # As the user would: with their hooks, of which git-lfs needs one.
+    pushed = repo.replace(flags=()).attempt("push", "-u", "origin", run.result_branch)
+    if pushed.code:
+        raise MngrError(f"{run.result_branch} could not be pushed: {pushed.complaint}")
+    title, _ = messages.pull_request(run)
+    body = str(folder / "pull-request.md")
+    words = ["gh", "pr", "create", "--head", run.result_branch, "--title", title]
+    try:
+        done = repo.run(["env", "-C", repo.path, *words, "--body-file", body], timeout=120)
+    except FileNotFoundError:
+        raise MissingProgram("gh is not installed", "open the pull request by hand") from None
+    if done.code:
+        raise MngrError(f"gh could not open the pull request: {done.complaint}")

@@ -1,0 +1,60 @@
+"""What is tried at the tip of the branch, and which tests get another agent there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from mngr_tmr.dispatch.retrying import is_missing
+from mngr_tmr.integrate import ranking
+from mngr_tmr.journal.model import Baseline, Ruling, Run, Task, TestRun
+
+
+def tip_of(run: Run) -> str:
+    return run.picks[-1].commit if run.picks else run.base
+
+
+def to_try(run: Run) -> list[Task]:
+    """Tasks whose test still fails as far as anybody knows; none where nothing was changed."""
+    if not run.picks:
+        return []
+    return [task for task in run.tasks.values() if _is_broken(run, task)]
+
+
+def _is_broken(run: Run, task: Task) -> bool:
+    standing = run.baseline.get(task.node_id, Baseline()).standing
+    return standing == "failed" and ranking.ending_of(task) not in ("fixed", "expectation changed")
+
+
+def passing(run: Run, results: Mapping[str, TestRun]) -> dict[str, str]:
+    """task -> the first commit of the branch that says so, else the tip."""
+    return {
+        task.id: _commit(run, task.node_id)
+        for task in to_try(run)
+        if (found := results.get(task.node_id)) and found.outcome == "passed"
+    }
+
+
+def _commit(run: Run, node_id: str) -> str:
+    for pick in run.picks:
+        verdicts = [run.tasks[each].verdict for each in pick.tasks if each in run.tasks]
+        if any(verdict and node_id in verdict.turned_green for verdict in verdicts):
+            return pick.commit
+    return tip_of(run)
+
+
+def reopened(run: Run, moved: Collection[str] = ()) -> list[Task]:
+    """What gets another agent; `moved` are the files that the branch has changed."""
+    progress = len(run.picks) > run.kept[0]
+    if not progress or run.cancelled or run.round >= run.options.rounds:
+        return []
+    return [task for task in run.tasks.values() if _needs_another(run, task, moved)]
+
+
+def _needs_another(run: Run, task: Task, moved: Collection[str]) -> bool:
+    ended = task.latest.ended if task.latest else None
+    if task.passes_with or (ended is not None and is_missing(ended)):
+        return False
+    if task.evicted or _is_broken(run, task):
+        return not task.skipped.startswith("blocked like")
+    refused = task.verdict is not None and task.verdict.ruling is Ruling.REFUSED
+    return refused and task.node_id.partition("::")[0] in moved

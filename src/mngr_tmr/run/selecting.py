@@ -1,0 +1,171 @@
+"""Which tests get an agent, and which wait for another's answer first. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mngr.model.struct import Json
+from mngr_tmr.journal.codec import to_json
+from mngr_tmr.journal.model import Baseline, Run, Suspect, Task, TestRun
+from mngr_tmr.run import clustering
+from mngr_tmr.run.clustering import Failure, Lines
+
+CHOICES = ("all", "needy", "failing", "weak", "flaky", "changed")
+"""`weak` passes although its commands do nothing; `needy` is weak, flaky or failing."""
+RESERVED = ("coverage", "trash")
+"""Folders beside those of the runs."""
+WANT = {"failed": "fix", "flaky": "fix", "passed": "improve"}
+
+
+@dataclass(frozen=True)
+class Selection:
+    tasks: tuple[Task, ...]
+    left_out: Mapping[str, str]
+
+
+@dataclass
+class Groups:
+    """Which tasks wait for which, and the lines that are suspicious in each cluster."""
+
+    tasks: list[Json] = field(default_factory=list)
+    suspects: dict[str, tuple[Suspect, ...]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Json]:
+        suspects = {name: to_json(lines) for name, lines in self.suspects.items() if lines}
+        return {"tasks": self.tasks, "suspects": suspects}
+
+
+def select(run: Run, changed: Collection[str] | None = None) -> Selection:
+    """`changed` are the tests that a coverage map connects with what was changed; None: no map."""
+    chosen: list[str] = []
+    left_out: dict[str, str] = {}
+    for node_id in run.tests:
+        why = _not_chosen(run, node_id, changed)
+        if why:
+            left_out[node_id] = why
+        else:
+            chosen.append(node_id)
+    for node_id in sample(run, left_out):
+        del left_out[node_id]
+        chosen.append(node_id)
+    return Selection(tuple(_task(run, node_id) for node_id in chosen), left_out)
+
+
+def grouped(
+    run: Run,
+    tasks: Sequence[Task],
+    reached: Mapping[str, Lines],
+    results: Mapping[str, TestRun] | None = None,
+) -> Groups:
+    """Of tests that probably fail for one reason the best canary goes first.
+
+    `results` are newer than the baseline: at the tip of the branch, in a later round.
+    """
+    found = Groups()
+    broken = [_failure(run, task, reached, results or {}) for task in tasks if task.signature]
+    passing = [lines for test, lines in reached.items() if _passed(run, test)]
+    groups = clustering.clusters(broken, passing)
+    if not run.options.canaries:
+        groups = [(failure,) for failure in broken]
+    passed = Counter(line for lines in passing for line in lines)
+    first = {member.id: group for group in groups for member in group}
+    signatures = {failure.id: failure.signature for failure in broken}
+    for group in groups:
+        found.suspects[group[0].id] = clustering.suspects(group, passed)
+    for task in tasks:
+        group = first.get(task.id, ())
+        found.tasks.append(_row(task, group, signatures.get(task.id, ""), reached))
+    return found
+
+
+def _row(
+    task: Task, group: Sequence[Failure], signature: str, reached: Mapping[str, Lines]
+) -> Json:
+    canary = group[0].id if group else ""
+    return {
+        "task": task.id,
+        "node_id": task.node_id,
+        "want": task.want,
+        "signature": signature,
+        "canary": "" if canary == task.id else canary,
+        "cluster": canary if len(group) > 1 else "",
+        "reach": len(reached.get(task.node_id, ())),
+    }
+
+
+def _failure(
+    run: Run, task: Task, reached: Mapping[str, Lines], results: Mapping[str, TestRun]
+) -> Failure:
+    runs = run.baseline.get(task.node_id, Baseline()).runs
+    told = results.get(task.node_id) or next((each for each in runs if each.signature), None)
+    return Failure(
+        task.id,
+        task.node_id,
+        told.signature if told and told.signature else task.signature,
+        told.exception if told else "",
+        runs[0].seconds if runs else 0.0,
+        reached.get(task.node_id, frozenset()),
+    )
+
+
+def _passed(run: Run, node_id: str) -> bool:
+    return run.baseline.get(node_id, Baseline()).standing == "passed"
+
+
+def sample(run: Run, left_out: Mapping[str, str]) -> list[str]:
+    """Some that would get no agent, the same ones for the same seed."""
+    passing = [n for n in left_out if run.baseline.get(n, Baseline()).standing == "passed"]
+    generator = random.Random(run.options.seed)
+    return generator.sample(sorted(passing), min(run.options.sample, len(passing)))
+
+
+def _not_chosen(run: Run, node_id: str, changed: Collection[str] | None) -> str:
+    standing = run.baseline.get(node_id, Baseline()).standing
+    if standing == "skipped":
+        return "skipped at the baseline"
+    only, weak = run.options.only, node_id in run.weak
+    if only == "failing" and standing == "passed":
+        return "passes"
+    if only == "weak" and not weak:
+        return "fails when its commands do nothing"
+    if only == "needy" and standing == "passed" and not weak:
+        return "passes, and fails when its commands do nothing"
+    if only == "flaky" and standing != "flaky":
+        return "not flaky"
+    if only == "changed" and changed is not None and node_id not in changed:
+        return "not touched by what changed"
+    return ""
+
+
+def _task(run: Run, node_id: str) -> Task:
+    baseline = run.baseline.get(node_id, Baseline())
+    want = WANT.get(baseline.standing, "improve")
+    signature = baseline.signature if baseline.standing == "failed" else ""
+    return Task(task_id(node_id), node_id, want, signature)
+
+
+def task_id(node_id: str) -> str:
+    """Short, plain and unique: agents, branches and folders are named by it."""
+    last = node_id.rpartition("::")[2].removeprefix("test_")
+    plain = plain_word(last, 20)
+    mark = hashlib.sha256(node_id.encode("utf-8", "replace")).hexdigest()[:6]
+    return f"{plain}-{mark}" if plain else mark
+
+
+def plain_word(text: str, length: int) -> str:
+    """The small letters and digits of a text, with dashes for everything else."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:length].strip("-")
+
+
+def run_name_problem(name: str) -> str:
+    """Names of runs stand in names of agents, which have at most 63 characters."""
+    if name in RESERVED:
+        return "this name is reserved"
+    if re.fullmatch(r"[a-z0-9](?:[a-z0-9-]{0,18}[a-z0-9])?", name):
+        return ""
+    return "a run's name is at most 20 small letters, digits and dashes"

@@ -1,0 +1,1 @@
+"""Verification: what a change does, measured in fresh clones in a sandbox."""

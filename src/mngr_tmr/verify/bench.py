@@ -1,0 +1,338 @@
+"""Where tests run that must be believed: bare agents, a few, whose checks each have a fresh clone.
+
+What runs there is agents' code. It gets neither the user's home nor their environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from mngr.api import Agent, CreateRequest, Mngr, local_repository
+from mngr.errors import MngrError, TimedOut
+from mngr.git import exchange
+from mngr.hosts import bubblewrap
+from mngr_tmr.dispatch.fleet import ARTIFACTS, unpack
+from mngr_tmr.journal.model import Proof
+from mngr_tmr.probes import reports
+from mngr_tmr.run.options import Options
+from mngr_tmr.run.settings import Project, pytest_command
+from mngr_tmr.verify import chamber, guarded_files
+from mngr_tmr.verify.chamber import Interpreter, Place, Room
+from mngr_tmr.verify.checks import TIMED_OUT, Check, Checked, shards
+
+__all__ = ["TIMED_OUT", "Bench", "Check", "Checked"]
+NOOP = "MNGR_E2E_NOOP"
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A bare agent, and what its host offers."""
+
+    agent: Agent
+    place: Place
+    commits: set[str] = field(default_factory=set)
+    """That are known to be there. Code in a sandbox cannot remove any."""
+
+
+class Bench:
+    """A pool of bare agents. `check` may be called from many threads."""
+
+    def __init__(
+        self,
+        api: Mngr,
+        repository: str,
+        run: str,
+        folder: Path,
+        project: Project,
+        options: Options,
+        address: Callable[[str], str] = str,
+    ) -> None:
+        self._address = address
+        self._api, self._repository, self._run = api, repository, run
+        self._folder, self._project, self._options = folder, project, options
+        self._pytest = pytest_command(project, repository, options.provider)
+        self._free: queue.Queue[Worker] = queue.Queue()
+        self._made: list[Worker] = []
+        self._lock = threading.Lock()
+        self._asking = threading.Lock()
+        self._python: Interpreter | None = None
+        self._number = 0
+        self._closed = False
+        guarded_files.installed = self._modules
+
+    # workers
+
+    @contextmanager
+    def _worker(self, commit: str) -> Iterator[Worker]:
+        worker = self._take(commit)
+        try:
+            yield worker
+        finally:
+            self._free.put(worker)
+
+    def _take(self, commit: str) -> Worker:
+        if self._closed:
+            raise MngrError("nothing is checked any more")
+        with suppress(queue.Empty):
+            return self._free.get_nowait()
+        with self._lock:
+            number = len(self._made) + 1
+            if self._closed:
+                raise MngrError("nothing is checked any more")
+            if number <= max(1, self._options.workers):
+                worker = self._make(number, commit)
+                self._made.append(worker)
+                return worker
+        return self._free.get()
+
+    def _make(self, number: int, commit: str) -> Worker:
+        name = f"tmr-{self._run}-bench-{number}"
+        request = CreateRequest(
+            address=self._address(name),
+            provider=self._options.provider,
+            type="command",
+            args=("tail", "-f", "/dev/null"),
+            source=self._repository,
+            transfer="git-mirror",
+            branch=f"{commit}:mngr/{name}",
+            committed_only=True,
+            labels={"tmr": self._run, "role": "bench"},
+        )
+        agent = self._api.create(request).agent
+        place = Place.of(self._api.exec(agent, chamber.LOOK, timeout=60).stdout)
+        if not self._project.sandbox:
+            place = replace(place, bare="the project turns it off")
+        return Worker(agent, place)
+
+    def sweep(self) -> None:
+        """What a killed process left, perhaps in the middle of a check, which ends with it."""
+        self._destroy([each for each in self._api.list() if self._is_mine(each)])
+
+    def _is_mine(self, agent: Agent) -> bool:
+        record = agent.evidence.record
+        labels = record.labels if record is not None else {}
+        return labels.get("tmr") == self._run and labels.get("role") == "bench"
+
+    def close(self) -> None:
+        """Nothing of a worker is anybody's work."""
+        with self._lock:
+            self._closed = True
+            made, self._made = self._made, []
+        self._destroy([worker.agent for worker in made])
+
+    def _destroy(self, agents: Sequence[Agent]) -> None:
+        if agents:
+            bury = self._api.destroy_many(agents, drop_branch=True)
+            for agent in agents:
+                bury(agent)
+                words = ["sh", "-c", chamber.SWEEP, "mngr", _temporary(agent)]
+                with suppress(MngrError, OSError):
+                    agent.host.run(words, timeout=60)
+
+    # the project, asked once
+
+    @cached_property
+    def _gitconfig(self) -> bytes:
+        """Of the user's own settings only what decides how files are written."""
+        found = exchange.settings(local_repository(self._repository))
+        return chamber.git_config(found).encode("utf-8", "surrogateescape")
+
+    def _modules(self) -> frozenset[str]:
+        """Top-level modules that are installed where the tests run."""
+        with self._worker(local_repository(self._repository).line("rev-parse", "HEAD")) as worker:
+            return self._interpreter(worker.agent).modules
+
+    def _interpreter(self, agent: Agent) -> Interpreter:
+        with self._asking:
+            if self._python is None:
+                self._python = self._asked(agent)
+            return self._python
+
+    def _asked(self, agent: Agent) -> Interpreter:
+        own = _own(agent)
+        agent.host.put({f"{own}/mngr_tmr_survey.py": (_source("survey.py"), 0o600)})
+        words = ["env", f"MNGR_TMR_REPOSITORY={self._repository}", "sh", "-c", chamber.ASK]
+        done = self._api.exec(agent, [*words, "mngr", self._pytest, own], timeout=120)
+        return Interpreter.of(done.stdout)
+
+    # checks
+
+    def check(self, check: Check) -> Checked:
+        """One that gives no verdict is tried again, in another clone."""
+        with self._worker(check.commit) as worker:
+            if worker.place.bare or check.commit not in worker.commits:
+                self._api.deliver(worker.agent, check.commit, cwd=self._repository)
+                worker.commits.add(check.commit)
+            checked = self._checked(worker, check)
+            return self._checked(worker, check) if checked.infrastructure else checked
+
+    def check_all(
+        self,
+        what: str,
+        commit: str,
+        tests: Sequence[str],
+        *,
+        noop: bool = False,
+        traced: bool = False,
+    ) -> list[Checked]:
+        """The same, spread over the workers, whole files together."""
+        parts = shards(tests, max(1, self._options.workers))
+        checks = [Check(what, commit, shard, noop, traced=traced) for shard in parts]
+        with ThreadPoolExecutor(max_workers=max(1, len(checks))) as pool:
+            try:
+                return list(pool.map(self.check, checks))
+            except (KeyboardInterrupt, SystemExit):
+                self.close()  # or we would wait here for the checks
+                raise
+
+    def _checked(self, worker: Worker, check: Check) -> Checked:
+        agent, own, nonce = worker.agent, _own(worker.agent), os.urandom(16).hex()
+        agent.host.put(self._files(worker, check, own))
+        arguments = self._arguments(check)
+        words = [own, check.commit, agent.record.work_dir, f"{_temporary(agent)}{own[-6:]}"]
+        words += [check.keep, self._project.setup, self._pytest, *arguments]
+        over = False
+        try:
+            done = self._api.exec(
+                agent,
+                ["sh", "-c", chamber.CHECK, "mngr", *words],
+                timeout=float(self._project.check_timeout),
+                input=chamber.orders(nonce, check.tests, {NOOP: "1"} if check.noop else {}),
+            )
+            over = not check.keep
+            self._refuse_broken(check, done.exit_code, done.stderr)
+            if check.keep:
+                self._keep(agent, f"{own}/work", self._folder / check.keep)
+            told = (done.exit_code, done.stdout, done.stderr)
+        except TimedOut:
+            told = (TIMED_OUT, b"", b"timed out")
+        finally:
+            if not over:
+                self._remove(agent, own)
+        if self._closed:  # and so was pytest, half-way: that says nothing about its tests
+            raise MngrError("the check was ended")
+        return self._kept(worker, check, arguments, nonce, *told)
+
+    def _files(self, worker: Worker, check: Check, own: str) -> dict[str, tuple[bytes, int]]:
+        files = {
+            f"{own}/gitconfig": (self._gitconfig, 0o600),
+            f"{own}/plug/mngr_tmr_probe.py": (_source("probe.py"), 0o600),
+        }
+        if check.traced:
+            files[f"{own}/plug/mngr_tmr_touch.py"] = (_source("touch.py"), 0o600)
+        if self._measures(check):
+            files[f"{own}/plug/mngr_tmr_lines.py"] = (_source("lines.py"), 0o600)
+        if check.mutants:
+            files[f"{own}/plug/mngr_tmr_mutate.py"] = (_source("mutate.py"), 0o600)
+            files[f"{own}/plug/mutants.json"] = (json.dumps(check.mutants).encode(), 0o600)
+        if not worker.place.bare:
+            host, python = worker.agent.host, self._interpreter(worker.agent)
+            here = self._repository if host.capabilities.shares_files else ""
+            room = Room(own, host.home, f"{os.path.dirname(own)}/env", here)
+            box = chamber.sandbox(room, worker.place, python, self._project)
+            files[f"{own}/box"] = (bubblewrap.script(box).encode("utf-8", "surrogateescape"), 0o600)
+        return files
+
+    def _measures(self, check: Check) -> bool:
+        """Whether the lines that each test runs are wanted: that costs time."""
+        wanted = self._options.coverage or self._options.only == "changed"
+        return check.reach or (check.traced and wanted)
+
+    def _refuse_broken(self, check: Check, code: int, log: bytes) -> None:
+        told = log.decode("utf-8", "replace").strip()
+        if code in (chamber.CHECKOUT_FAILED, chamber.SETUP_FAILED):
+            what = "set-up" if code == chamber.SETUP_FAILED else "checkout"
+            raise MngrError(f"the {what} of {check.commit[:12]} failed: {told[-300:]}")
+        if code == chamber.LEAKED:
+            why = told.splitlines()[-1].removeprefix("mngr: ") if told else "bwrap did not start"
+            raise MngrError(
+                f"nothing was checked, because the sandbox failed: {why}",
+                "see that `bwrap --ro-bind / / true` works, "
+                "or set sandbox = false under [tool.mngr_tmr]",
+            )
+
+    def _keep(self, agent: Agent, work: str, folder: Path) -> None:
+        """In place of what an earlier check left there. What ran is an agent's code: filtered."""
+        shutil.rmtree(folder, ignore_errors=True)
+        words = ["sh", "-c", ARTIFACTS, "mngr", f"{os.path.dirname(work)}/artifacts"]
+        with suppress(MngrError):  # a verdict does not wait for its pictures
+            unpack(self._api.exec(agent, words, cwd=work, timeout=300).stdout, folder)
+
+    def _remove(self, agent: Agent, own: str) -> None:
+        with suppress(MngrError, OSError):
+            words = ["sh", "-c", f'{chamber.REMOVE}remove "$1"', "mngr", own]
+            agent.host.run(words, timeout=300)
+
+    def _arguments(self, check: Check) -> list[str]:
+        """Files rather than node ids: a test that is gone is then missing, not an error."""
+        arguments = [*self._options.pytest_args]
+        arguments += ["-p", "mngr_tmr_touch"] if check.traced else []
+        arguments += ["-p", "mngr_tmr_lines"] if self._measures(check) else []
+        arguments += ["-p", "mngr_tmr_mutate"] if check.mutants else []
+        arguments += ["--collect-only"] if check.collect_only else []
+        files = dict.fromkeys(each.partition("::")[0] for each in check.tests)
+        return [*arguments, "--", *(files or self._options.paths)]
+
+    def _kept(
+        self,
+        worker: Worker,
+        check: Check,
+        arguments: list[str],
+        nonce: str,
+        code: int,
+        probe: bytes,
+        log: bytes,
+    ) -> Checked:
+        name = self._log(log)
+        probed = reports.parse(probe, nonce)
+        problem = ""
+        if code != TIMED_OUT:
+            problem = reports.incomplete(probed, code, collect_only=check.collect_only)
+        noop = f"{NOOP}=1 " if check.noop else ""
+        command = f"{noop}pytest {' '.join(arguments)}"[:2000]
+        bare = worker.place.bare
+        return Checked(
+            tests=probed.tests,
+            runs=reports.cut_short(probed) if problem or code == TIMED_OUT else probed.runs,
+            errors=() if problem else tuple(probed.errors),
+            touched=probed.touched,
+            lines=probed.lines,
+            mutants=probed.mutants,
+            proof=Proof(check.what, command, code, check.commit, name, not bare),
+            told=log[-4000:].decode("utf-8", "replace"),
+            finished=not problem and code != TIMED_OUT,
+            infrastructure=problem,
+            bare=bare,
+        )
+
+    def _log(self, log: bytes) -> str:
+        with self._lock:
+            self._number += 1
+            name = f"checks/{os.getpid()}-{self._number:04d}.log"
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(log)
+        return name
+
+
+def _source(name: str) -> bytes:
+    return (Path(__file__).parents[1] / "probes" / name).read_bytes()
+
+
+def _own(agent: Agent) -> str:
+    """A folder that no earlier check knew of, and could have left something in."""
+    return os.path.join(agent.host.home, "agents", agent.id, f"check-{os.urandom(8).hex()}")
+
+
+def _temporary(agent: Agent) -> str:
+    return f"tmr-{agent.id[-8:]}-"

@@ -1,0 +1,173 @@
+"""How much a test notices: of small planted defects, those that the old and the new test kill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from mngr.git.repository import Repo
+from mngr_tmr.verify import patches
+from mngr_tmr.verify.bench import Bench, Check
+from mngr_tmr.verify.cases import function
+from mngr_tmr.verify.mutants import Mutant, mutants
+
+FEWEST, MOST = 3, 12
+FORK = 0.3
+"""Seconds that a mutant takes beside the tests themselves."""
+
+
+Failing = dict[str, bool]
+"""Tests that fail with a mutant, and whether an assertion noticed it: a crash notices itself."""
+Killers = dict[Mutant, Failing]
+Look = tuple[Mutant, Failing, Failing]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The same implementation with the tests as they were, and with the tests as changed."""
+
+    old: str
+    new: str
+    before: tuple[str, ...]
+    """Tests that pass on the old side."""
+    after: tuple[str, ...]
+    """Tests that pass on the new side."""
+    limit: float = 30.0
+    """Seconds for each session: a mutant may never end."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is to be found out."""
+
+    keeps: bool = False
+    """Whether the new tests kill what the old ones did."""
+    more: bool = False
+    """Whether they kill a mutant more."""
+    killers: frozenset[str] = frozenset()
+    """Tests that have to kill one."""
+
+    @property
+    def compares(self) -> bool:
+        """Whether mutants that no old test kills matter."""
+        return self.more or bool(self.killers)
+
+
+@dataclass
+class Measured:
+    seed: str = ""
+    tried: int = 0
+    old: int = 0
+    """Mutants that an old test killed."""
+    more: int = 0
+    """Mutants that no old test killed, and a new one does."""
+    killers: set[str] = field(default_factory=set)
+    """New tests that killed at least one."""
+    survivor: str = ""
+    """A mutant that an old test killed and its new form does not."""
+    compared: bool = True
+    """The new tests ran also with mutants that no old test killed."""
+
+    def count(self, mutant: Mutant, old: Failing, new: Failing) -> None:
+        noticing = {test for test, asserted in new.items() if asserted}
+        self.tried += 1
+        self.old += bool(old)
+        self.more += bool(noticing and not old)
+        self.killers |= noticing
+        lost = old.keys() - new.keys()
+        if lost and not self.survivor:
+            self.survivor = f"{min(lost)} no longer fails with the defect {mutant.told}"
+
+    @property
+    def told(self) -> str:
+        if not self.tried:
+            return ""
+        counted = f"of {self.tried} mutants the old tests killed {self.old}"
+        new = f"{self.more} more" if self.compared else "not all of them"
+        new = "these too" if not self.compared and not self.survivor else new
+        return f"{counted}, the new ones {new} (seed {self.seed})"
+
+
+def sample_size(budget: float, seconds: float) -> int:
+    """By what the tests took at the baseline, so that a resumed run takes the same sample."""
+    if budget <= 0:
+        return 0
+    return min(MOST, max(FEWEST, int(budget / (FORK + seconds))))
+
+
+class Measure:
+    def __init__(self, repo: Repo, bench: Bench) -> None:
+        self._repo, self._bench = repo, bench
+
+    def measured(
+        self, sides: Sides, goal: Goal, lines: Mapping[str, frozenset[int]], seed: str, count: int
+    ) -> Measured:
+        texts = {path: patches.show(self._repo, sides.new, path) or "" for path in lines}
+        made = mutants(texts, lines, seed, count)
+        found = Measured(seed, compared=goal.compares)
+        for look in self._looked(sides, goal, made):
+            found.count(*look)
+        return found
+
+    def _looked(self, sides: Sides, goal: Goal, made: Sequence[Mutant]) -> Iterator[Look]:
+        """The few that only the old tests kill once more."""
+        asked = sides.before if goal.keeps or goal.more else ()
+        old, new = self._both(sides, made, asked) if goal.compares else self._kept(sides, made)
+        known = [mutant for mutant in made if mutant in old and mutant in new]
+        lost = [mutant for mutant in known if old[mutant].keys() - new[mutant].keys()]
+        still, again = self._both(sides, lost, asked) if lost else ({}, {})
+        for mutant in known:
+            before, after = old[mutant], new[mutant]
+            if mutant in lost:  # neither may be a matter of luck
+                before = {
+                    test: how for test, how in before.items() if test in still.get(mutant, {})
+                }
+                after = {**after, **again.get(mutant, {})}
+            yield mutant, before, after
+
+    def _kept(self, sides: Sides, made: Sequence[Mutant]) -> tuple[Killers, Killers]:
+        """The new tests only with what the old ones kill."""
+        old = self._killers(sides.old, made, sides.before, sides.limit)
+        killed = [mutant for mutant in made if old.get(mutant)]
+        new = self._killers(sides.new, killed, sides.after, sides.limit)
+        return old, {**{mutant: {} for mutant in made if mutant not in killed}, **new}
+
+    def _both(
+        self, sides: Sides, made: Sequence[Mutant], asked: tuple[str, ...]
+    ) -> tuple[Killers, Killers]:
+        """At once."""
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            old = pool.submit(self._killers, sides.old, made, asked, sides.limit)
+            new = pool.submit(self._killers, sides.new, made, sides.after, sides.limit)
+            return old.result(), new.result()
+
+    def _killers(
+        self, commit: str, made: Sequence[Mutant], tests: tuple[str, ...], limit: float
+    ) -> Killers:
+        """A mutant that ends pytest, or never ends, tells nothing about what the tests check."""
+        if not tests or not made:
+            return {mutant: {} for mutant in made}
+        planted = tuple((mutant.path, mutant.text, limit) for mutant in made)
+        checked = self._bench.check(Check("mutants", commit, tests, mutants=planted))
+        return {
+            made[number]: _failing(outcomes)
+            for number, outcomes in checked.mutants.items()
+            if 0 <= number < len(made)
+        }
+
+
+def _failing(outcomes: Mapping[str, str]) -> Failing:
+    found: Failing = {}
+    for node, how in outcomes.items():
+        if how in ("failed", "crashed"):
+            found[function(node)] = found.get(function(node), False) or how == "failed"
+    return found
+
+
+def union(reached: Iterable[Mapping[str, frozenset[int]]]) -> dict[str, frozenset[int]]:
+    found: dict[str, frozenset[int]] = {}
+    for files in reached:
+        for path, lines in files.items():
+            found[path] = found.get(path, frozenset()) | lines
+    return found

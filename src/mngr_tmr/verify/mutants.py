@@ -1,0 +1,126 @@
+"""Small defects planted on purpose: a test that checks something fails with some of them.
+
+The mechanic's repairs turn one small thing of a program into another. Used the other way round they
+make the defects, of lines that a test is known to reach. The same seed makes the same ones.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass
+
+from mngr_mechanic.program import ops_flow, ops_logic, ops_text
+from mngr_mechanic.program.bench import Bench, Vocabulary
+from mngr_mechanic.program.candidates import valid
+from mngr_mechanic.program.hints import Hints
+from mngr_mechanic.program.search import describe
+from mngr_mechanic.program.source import Edit, Source
+
+
+def _lost_values(bench: Bench, node: ast.AST) -> Iterator[Edit]:
+    if isinstance(node, ast.Return) and node.value is not None:
+        yield from bench.replace(node, "return None", "lost value", 0.5)
+
+
+def _other_words(bench: Bench, node: ast.AST) -> Iterator[Edit]:
+    value = node.value if isinstance(node, ast.Constant) else None
+    written = bench.source.is_docstring(node) or bench.source.in_fstring(node)
+    if isinstance(value, str) and value.strip() and not written:
+        yield from bench.replace(node, repr(f"{value[1:]}~"), "words", 0.5)
+
+
+# Names are left out: another name is mostly a crash, which every test notices. Jumps are left out:
+# they make loops without end.
+KINDS: tuple[Callable[[Bench, ast.AST], Iterator[Edit]], ...] = (
+    ops_logic.comparisons,
+    ops_logic.booleans,
+    ops_logic.constants,
+    ops_logic.arithmetic,
+    ops_flow.slices,
+    ops_flow.branches,
+    ops_text.texts,
+    _lost_values,
+    _other_words,
+)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    path: str
+    text: str
+    told: str
+    """`file:line: old -> new`"""
+
+
+def mutants(
+    texts: Mapping[str, str], lines: Mapping[str, Set[int]], seed: str, count: int
+) -> list[Mutant]:
+    """At most `count`, from as many different lines as there are."""
+    chance = random.Random(seed)
+    words = Vocabulary()
+    sources = [source for path, text in sorted(texts.items()) if (source := _parsed(path, text))]
+    for source in sources:
+        words.learn(source)
+    places: dict[tuple[str, int], list[tuple[Source, Edit]]] = {}
+    for source in sources:
+        for edit in _edits(Bench(source, Hints(), words), lines.get(source.path, frozenset())):
+            places.setdefault((edit.path, edit.line), []).append((source, edit))
+    return list(_drawn(places, chance, count))
+
+
+def _parsed(path: str, text: str) -> Source | None:
+    if "\ufffd" in text:
+        return None  # in another encoding: written back it would be another program
+    try:
+        return Source(path, text)
+    except (SyntaxError, ValueError, RecursionError, IndexError):
+        return None
+
+
+def _edits(bench: Bench, lines: Set[int]) -> Iterator[Edit]:
+    """Inside functions: what stands at the top of a module runs whenever it is imported."""
+    source = bench.source
+    for node in source.nodes:
+        if source.function(node) is None or source.is_annotation(node):
+            continue
+        reached = lines & set(source.statement_lines(source.statement(node)))
+        if not reached or (source.in_fstring(node) and not source.trusted(node)):
+            continue
+        for kind in KINDS:
+            try:
+                yield from kind(bench, node)
+            except (AttributeError, IndexError, UnicodeError):
+                continue  # a node without a place, as older Pythons have inside f-strings
+
+
+def _drawn(
+    places: Mapping[tuple[str, int], list[tuple[Source, Edit]]], chance: random.Random, count: int
+) -> Iterator[Mutant]:
+    """One of each line in turn, until there are enough or no more."""
+    made: set[str] = set()
+    left = {place: chance.sample(edits, len(edits)) for place, edits in sorted(places.items())}
+    while count > 0 and left:
+        for place in chance.sample(sorted(left), len(left)):
+            found = _next(left[place])
+            if found is None:
+                del left[place]
+                continue
+            source, edit = found
+            text = edit.applied(source.text)
+            if text in made:
+                continue
+            made.add(text)
+            yield Mutant(edit.path, text, describe(source, edit))
+            count -= 1
+            if count == 0:
+                return
+
+
+def _next(edits: list[tuple[Source, Edit]]) -> tuple[Source, Edit] | None:
+    while edits:
+        source, edit = edits.pop()
+        if valid(source, edit):
+            return source, edit
+    return None

@@ -1,0 +1,175 @@
+"""What a path is in a project: implementation, test or document.
+
+Files that tests are collected from, every conftest.py, helpers that only tests import and data
+that only tests name are tests, whatever the project's globs say: a change of these can turn a test
+green without repairing anything.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator
+from enum import StrEnum
+from functools import cache
+from pathlib import PurePosixPath
+
+from mngr.git.repository import Repo
+from mngr_tmr.run.settings import Project, matches
+from mngr_tmr.verify.patches import show
+
+TESTS = (*("tests/**", "test/**", "**/tests/**", "**/test_*.py", "**/*_test.py", "**/conftest.py"),)
+DOCUMENTS = ("docs/**", "doc/**", "**/*.md", "**/*.rst")
+METADATA = ("pyproject.toml", "setup.py", "setup.cfg")
+DEPTH = 4
+"""How many files may stand between a test and a file that it uses."""
+
+
+class Kind(StrEnum):
+    IMPLEMENTATION = "implementation"
+    TEST = "test"
+    DOCUMENT = "document"
+
+
+class Parts:
+    """Of one commit, the base of a run. Answers are kept: git is asked once per path."""
+
+    def __init__(
+        self, repo: Repo, commit: str, project: Project, collected: Collection[str]
+    ) -> None:
+        self._repo, self._commit, self._project = repo, commit, project
+        self._collected = frozenset(collected)
+        listed = repo.git("ls-tree", "-r", "-z", "--name-only", commit)
+        self._files = frozenset(os.fsdecode(listed).split("\0")) - {""}
+        self.kind = cache(self._kind)
+        self.users = cache(self._users)
+        self._words = cache(self._metadata)
+
+    def _kind(self, path: str) -> Kind:
+        if self._plainly_test(path) or self._of_tests_alone(path):
+            return Kind.TEST
+        return Kind.IMPLEMENTATION if self._project.is_implementation(path) else Kind.DOCUMENT
+
+    def _plainly_test(self, path: str) -> bool:
+        if path in self._collected or PurePosixPath(path).name == "conftest.py":
+            return True
+        named = any(matches(path, glob) for glob in TESTS)
+        return named and not (
+            self._project.implementation and self._project.is_implementation(path)
+        )
+
+    @property
+    def has_python(self) -> bool:
+        """Whether there is any implementation that mutants can be made of."""
+        python = (path for path in self._files if path.endswith(".py"))
+        return any(self.kind(path) is Kind.IMPLEMENTATION for path in python)
+
+    # what only tests use
+
+    def _of_tests_alone(self, path: str) -> bool:
+        users = self.users(path)
+        if not all(self._plainly_test(each) for each in users):
+            return False
+        if not path.endswith(".py"):
+            return bool(users)
+        if path not in self._files or users:
+            return self._among_tests(path) or (bool(users) and not self._shipped(path))
+        return False
+
+    def only_tests_use(self, path: str) -> bool:
+        """Whether nobody else seems to; what users of a library import first is for them."""
+        users = self.users(path)
+        return bool(users) and not _front(path) and all(map(self._plainly_test, users))
+
+    def _among_tests(self, path: str) -> bool:
+        """It lies in a folder with tests and no implementation."""
+        folder = os.path.dirname(path)
+        beside = [
+            each
+            for each in self._files
+            if os.path.dirname(each) == folder and each.endswith(".py") and each != path
+        ]
+        rest = [each for each in beside if not each.endswith("__init__.py")]
+        tests = [each for each in rest if self._plainly_test(each)]
+        return bool(tests) and all(
+            each in tests or not any(True for _ in self._other_users(each)) for each in rest
+        )
+
+    def _other_users(self, path: str) -> Iterator[str]:
+        return (each for each in self.users(path) if not self._plainly_test(each))
+
+    def _shipped(self, path: str) -> bool:
+        """Whether the project's packaging names its package, or names none that is here."""
+        named = self._words()
+        return path.startswith("src/") or not named or _top(path) in named
+
+    def _metadata(self) -> frozenset[str]:
+        """Packages and modules at the top of the project that its packaging names.
+
+        A distribution is often called otherwise than what it installs: then there are none.
+        """
+        texts = [show(self._repo, self._commit, name) or "" for name in METADATA]
+        words = {_plain(word) for text in texts for word in re.findall(r"[\w-]+", text)}
+        tops = {_top(path) for path in self._files if path.endswith(".py")}
+        return frozenset(words & tops - {"src", "setup"})
+
+    def _users(self, path: str) -> tuple[str, ...]:
+        """Files that import the module, or name the file or at least its folder."""
+        place = PurePosixPath(path)
+        if place.suffix == ".py":
+            stem = _escaped(place.parent.name if place.name == "__init__.py" else place.stem)
+            imports = r"^[[:space:]]*(from|import)[[:space:]](.*[^[:alnum:]_])?"
+            return self._naming(rf"{imports}{stem}([^[:alnum:]_]|$)", path)
+        named = self._naming(rf"(^|[^[:alnum:]_.-]){_escaped(place.name)}($|[^[:alnum:]_])", path)
+        if named or not place.parent.name:
+            return named
+        folder = _escaped(place.parent.name)
+        return self._naming(rf"[\"'/]{folder}[\"'/]", path)
+
+    def _naming(self, pattern: str, path: str) -> tuple[str, ...]:
+        """Documents do not count: they read nothing."""
+        words = ("grep", "-l", "-z", "-I", "-E", "-e", pattern, self._commit, "--")
+        done = self._repo.attempt(*words)
+        found = os.fsdecode(done.stdout).split("\0") if not done.code else []
+        names = (each.partition(":")[2] for each in found if each)
+        return tuple(each for each in names if each != path and self._reads(each))
+
+    def _reads(self, path: str) -> bool:
+        if self._plainly_test(path):
+            return True
+        document = any(matches(path, glob) for glob in DOCUMENTS)
+        return self._project.is_implementation(path) and not document
+
+    # which tests a changed file concerns
+
+    def test_files(self, path: str, depth: int = DEPTH) -> set[str]:
+        """Files with tests that a test file, conftest, helper or data file is used by."""
+        if path in self._collected:
+            return {path}
+        name = PurePosixPath(path).name
+        if name == "conftest.py":
+            folder = os.path.dirname(path)
+            return {each for each in self._collected if not folder or each.startswith(f"{folder}/")}
+        found: set[str] = set()
+        for user in self.users(path) if depth else ():
+            if self._plainly_test(user):
+                found |= self.test_files(user, depth - 1)
+        return found
+
+
+def _front(path: str) -> bool:
+    """A module, or the first file of a package, at the top of the project or of its src."""
+    parts = PurePosixPath(path.removeprefix("src/")).parts
+    return path.endswith(".py") and (len(parts) == 1 or parts[1:] == ("__init__.py",))
+
+
+def _top(path: str) -> str:
+    return _plain(PurePosixPath(path).parts[0].removesuffix(".py"))
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[-_.]", "", word).lower()
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\.\[\](){}*+?^$|])", r"\\\1", text)

@@ -1,0 +1,184 @@
+"""What an agent's commits change, cut by path into commits of our own making."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mngr.git.exchange import is_ancestor
+from mngr.git.repository import Repo
+
+if TYPE_CHECKING:
+    from mngr.git.repository import Completed
+
+PLAINLY = ("--no-ext-diff", "--no-textconv")
+"""No program of the user's sees what an agent committed."""
+PLAIN = ("100644", "100755")
+GONE = "000000"
+ABSENT = "0" * 40
+
+
+@dataclass(frozen=True)
+class Change:
+    """One path that differs between two commits."""
+
+    path: str
+    old_mode: str
+    new_mode: str
+    new_blob: str
+
+
+def changes(repo: Repo, base: str, head: str) -> list[Change]:
+    if base == head:
+        return []  # as of most agents whose test was well
+    raw = os.fsdecode(repo.git("diff-tree", "-r", "-z", "--no-renames", base, head))
+    parts = iter(raw.split("\0"))
+    found = []
+    for about in parts:
+        if about.startswith(":"):
+            old_mode, new_mode, _, new_blob, _ = about[1:].split(" ")
+            found.append(Change(next(parts), old_mode, new_mode, new_blob))
+    return found
+
+
+def descends(repo: Repo, base: str, head: str) -> bool:
+    return is_ancestor(repo, base, head)
+
+
+def odd(change: Change) -> bool:
+    """A link or a submodule, new or leading elsewhere: neither belongs into a repair."""
+    return change.new_mode not in (*PLAIN, GONE)
+
+
+def size(repo: Repo, base: str, head: str) -> tuple[int, int]:
+    """Lines changed, and files."""
+    lines = files = 0
+    for entry in repo.line("diff-tree", "-r", "--numstat", "--no-renames", base, head).split("\n"):
+        added, _, rest = entry.partition("\t")
+        removed, _, _ = rest.partition("\t")
+        files += 1 if entry else 0
+        lines += sum(int(each) for each in (added, removed) if each.isdigit())
+    return lines, files
+
+
+def only(
+    repo: Repo, scratch: Path, base: str, head: str, keep: Callable[[str], bool], message: str
+) -> str:
+    """A commit on `base` with those changes of base..head whose path is kept; or nothing."""
+    chosen = [each for each in changes(repo, base, head) if keep(each.path)]
+    if not chosen:
+        return ""
+    tree = _tree(repo, scratch, base, chosen)
+    return commit(repo, tree, [base], message)
+
+
+def _tree(repo: Repo, scratch: Path, base: str, chosen: Sequence[Change]) -> str:
+    index = scratch / f"index.{os.getpid()}.{os.urandom(4).hex()}"
+    lines = [
+        f"{each.new_mode} {ABSENT if each.new_mode == GONE else each.new_blob}\t{each.path}\0"
+        for each in chosen
+    ]
+    with_index = _with_index(repo, index)
+    try:
+        with_index.git("read-tree", base)
+        told = os.fsencode("".join(lines))
+        with_index.git("update-index", "-z", "--index-info", input=told)
+        return with_index.line("write-tree")
+    finally:
+        index.unlink(missing_ok=True)
+
+
+def _with_index(repo: Repo, index: Path) -> Repo:
+    def run(argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
+        words = ["env", f"GIT_INDEX_FILE={index}", *argv]
+        return repo.run(words, input=input, timeout=timeout)
+
+    return repo.replace(run=run)
+
+
+def picked(repo: Repo, scratch: Path, onto: str, base: str, part: str) -> str | list[str]:
+    """The tree of `onto` with the change base..part; or the paths where the two conflict."""
+    index = scratch / f"index.{os.getpid()}.{os.urandom(4).hex()}"
+    with_index = _with_index(repo, index)
+    patch = repo.git(
+        "diff-tree", *PLAINLY, "-p", "--binary", "--full-index", "--no-renames", base, part
+    )
+    try:
+        with_index.git("read-tree", onto)
+        if patch:
+            done = with_index.attempt(
+                *("apply", "--cached", "--3way", "--whitespace=nowarn", "-"), input=patch
+            )
+            if done.code:
+                return _in_conflict(with_index) or [done.complaint]
+        return with_index.line("write-tree")
+    finally:
+        index.unlink(missing_ok=True)
+
+
+def _in_conflict(repo: Repo) -> list[str]:
+    listed = os.fsdecode(repo.git("ls-files", "--unmerged", "-z")).split("\0")
+    return sorted({entry.partition("\t")[2] for entry in listed if entry})
+
+
+def commit(repo: Repo, tree: str, parents: Sequence[str], message: str) -> str:
+    """Made by code, so signed by nobody and by the same hand every time."""
+    words = [word for parent in parents for word in ("-p", parent)]
+    who = ("-c", "user.name=mngr tmr", "-c", "user.email=tmr@localhost")
+    told = message.encode("utf-8", "replace")
+    done = repo.git(*who, "commit-tree", tree, *words, "-F", "-", input=told)
+    return done.decode().strip()
+
+
+def patch_id(repo: Repo, base: str, head: str) -> str:
+    """The same for the same change, wherever it stands in its file."""
+    patch = repo.git("diff-tree", *PLAINLY, "-p", "--no-renames", base, head)
+    return repo.git("patch-id", "--stable", input=patch).decode().split(" ")[0]
+
+
+def show(repo: Repo, commit: str, path: str) -> str | None:
+    """A file as it is in a commit; None where it is not."""
+    done = repo.attempt("cat-file", "blob", f"{commit}:{path}")
+    return None if done.code else done.stdout.decode("utf-8", "replace")
+
+
+def replaced_lines(repo: Repo, base: str, head: str) -> dict[str, set[int]]:
+    """The lines of each file that a change replaces, or puts something beside."""
+    found: dict[str, set[int]] = {}
+    for path, text in _hunks(repo, base, head):
+        for first, count in re.findall(r"^@@ -(\d+)(?:,(\d+))? ", text, re.MULTILINE):
+            start, length = int(first), int(count or 1)
+            lines = range(start, start + length) if length else range(start, start + 2)
+            found.setdefault(path, set()).update(lines)
+    return found
+
+
+def _hunks(repo: Repo, base: str, head: str) -> Iterator[tuple[str, str]]:
+    for each in changes(repo, base, head):
+        words = ("diff-tree", "-p", "-U0", "--no-renames", "--no-prefix", base, head)
+        yield each.path, repo.git(*words, "--", each.path).decode("utf-8", "replace")
+
+
+def added_lines(repo: Repo, base: str, head: str) -> list[tuple[str, int, str]]:
+    """Path, line number and text of every line that a change adds."""
+    found: list[tuple[str, int, str]] = []
+    for path, text in _hunks(repo, base, head):
+        number = 0
+        for line in text.split("\n"):
+            hunk = re.match(r"@@ -\S+ \+(\d+)", line)
+            if hunk:
+                number = int(hunk[1])
+            elif number and line.startswith("+"):
+                found.append((path, number, line[1:]))
+                number += 1
+    return found
+
+
+def diff(repo: Repo, base: str, head: str) -> str:
+    return repo.git("diff-tree", *PLAINLY, "-p", "--no-renames", "--stat", base, head).decode(
+        "utf-8", "replace"
+    )
