@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from mngr.agents.base import AgentType, Launch
+from mngr.api import AgentType, Launch
 from mngr_mechanic import archive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.agents.base import LaunchContext
+    from mngr.api import LaunchContext
 
 PROMPT = "prompt.txt"
 

@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mngr.api import Agent, CreateRequest, Mngr, State, local_repository
+from mngr.api import Agent, CreateRequest, Mngr, State, local_repository, message, repository
 from mngr.cli.app.main import parsed
 from mngr.cli.app.output import clean, say, warn
 from mngr.cli.commands.create_options import request
 from mngr.errors import MngrError, TimedOut, UsageError
-from mngr.git.repository import checkout
 from mngr.model.state import ALIVE, ENDED
-from mngr.ops.talk.message import normalise
 
 PAUSE = 0.2
 BACKSTOP = 60.0
@@ -62,7 +60,7 @@ def asked(
     """The agent as `mngr create` would make it here, with its settings and ours on top."""
     name = f"tutorial-{args.verb}-{secrets.token_hex(2)}"
     # The prompt names the project's folder as seen from the top of its repository.
-    found = checkout(local_repository(str(root)))
+    found = repository.checkout(local_repository(str(root)))
     words = [name, "--from", found.top if found else str(root)]
     words += ["--label", f"tutorial={args.verb}"]
     words += ["--label", f"prompt={args.verb}-{version}"]
@@ -74,7 +72,7 @@ def asked(
     for remark in remarks:
         say(args, f"Note: {remark}")
     return made.replace(
-        message=normalise(prompt),
+        message=message.normalise(prompt),
         timeout=args.timeout + BACKSTOP,
         reuse=False,
         headless=False,

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from mngr.api import Leftover, Mngr, local_repository
+from mngr.api import Leftover, Mngr, Repo, local_repository
 from mngr.cli.app.output import one
 from mngr.errors import NotFound, Refused, Taken, UsageError
-from mngr.git.repository import Repo
 from mngr.model.struct import Json
 from mngr.settings.layers import Config
 from mngr_tmr.integrate import branches

@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from mngr.api import Mngr, local_repository
+from mngr.api import Mngr, Repo, local_repository, repository
 from mngr.cli.app.output import confirm, one, say
 from mngr.errors import MngrError, NotFound, Refused, UsageError
-from mngr.git.repository import Repo, checkout, uncommitted
 from mngr.model.struct import Json
 from mngr_tmr.cli import foreseeing, removing, steering
 from mngr_tmr.cli.progress import Progress
@@ -121,7 +120,7 @@ def _one_word(args: argparse.Namespace) -> str:
 
 def _repository(cwd: str) -> Repo:
     repo = local_repository(cwd)
-    found = checkout(repo)
+    found = repository.checkout(repo)
     if found is None or not found.head:
         raise UsageError(f"{cwd} is not in a git repository with commits", "tmr needs one")
     return local_repository(found.top)
@@ -174,7 +173,7 @@ def _started(args: argparse.Namespace, repo: Repo, folder: Path) -> dict[str, Js
     base = repo.ask("rev-parse", "--verify", f"{args.base or 'HEAD'}^{{commit}}")
     if base is None:
         raise UsageError(f"{args.base!r} is not a commit in {repo.path}")
-    dirty = [] if args.base else uncommitted(repo)
+    dirty = [] if args.base else repository.uncommitted(repo)
     if dirty:  # later nobody's edits disturb it: a run has its base
         told = f"{repo.path} has uncommitted changes, which no agent would see: {dirty[0].path}"
         raise Refused(told, "commit them first")
@@ -188,7 +187,7 @@ def _started(args: argparse.Namespace, repo: Repo, folder: Path) -> dict[str, Js
         agent_args=(*kind.argv, *args.agent_arg),
         agent_env=tuple(sorted(kind.env.items())),
     )
-    standing = checkout(repo)
+    standing = repository.checkout(repo)
     return {
         "run": folder.name,
         "repository": repo.path,

@@ -9,9 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from mngr.api import Agent, CreateRequest, Mngr
+from mngr.api import Agent, CreateRequest, Mngr, Repo
 from mngr.errors import BadRecord, MngrError, Taken, Unreachable
-from mngr.git.repository import Repo
 from mngr.model.state import ALIVE, State
 from mngr.outcome import Outcome as Published
 from mngr.outcome import cleaned, parse_outcome

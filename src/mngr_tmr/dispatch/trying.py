@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mngr.git.repository import Repo
+from mngr.api import Repo
 from mngr_tmr.dispatch.roles import Fix
 from mngr_tmr.journal.model import Run, TestRun
 from mngr_tmr.verify import patches

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from mngr.git.repository import Repo
+from mngr.api import Repo
 from mngr_tmr.dispatch.roles import Note
 from mngr_tmr.journal.model import Run
 

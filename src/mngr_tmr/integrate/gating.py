@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mngr.api import Repo
 from mngr.errors import MngrError
-from mngr.git.repository import Repo
 from mngr.model.struct import Json
 from mngr_tmr.journal.codec import to_json
 from mngr_tmr.journal.model import Proof, Run

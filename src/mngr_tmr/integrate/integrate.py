@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mngr.git.repository import Repo
+from mngr.api import Repo
 from mngr_tmr.integrate import messages, ranking
 from mngr_tmr.integrate.gating import Gate, Note
 from mngr_tmr.integrate.ranking import Repair

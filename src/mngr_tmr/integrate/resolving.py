@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mngr.api import CreateRequest, Mngr
+from mngr.api import CreateRequest, Mngr, Repo
 from mngr.errors import BadRecord, MngrError
-from mngr.git.repository import Repo
 from mngr.model.state import ENDED
 from mngr.outcome import parse_outcome
 from mngr_tmr.journal.model import Run

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mngr.git.repository import Repo
+from mngr.api import Repo
 from mngr_tmr.journal.model import Run
 from mngr_tmr.verify import assertions, patches
 from mngr_tmr.verify.cases import Refusal, function

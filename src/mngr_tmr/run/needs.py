@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from mngr.git.repository import Repo
+from mngr.api import Repo
 from mngr.model.struct import Json
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run.runs import root

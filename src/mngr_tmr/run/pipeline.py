@@ -13,8 +13,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 
-from mngr.api import Mngr
-from mngr.git.repository import Repo
+from mngr.api import Mngr, Repo
 from mngr.model.struct import Json
 from mngr_tmr.dispatch import orders, retrying
 from mngr_tmr.dispatch.conductor import Conductor

@@ -6,10 +6,9 @@ import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mngr.api import local_repository
+from mngr.api import Repo, local_repository
 from mngr.cli.app.output import warn
 from mngr.errors import MissingProgram, MngrError
-from mngr.git.repository import Repo
 from mngr.model.struct import Json
 from mngr_tmr.integrate import messages, ranking
 from mngr_tmr.journal.codec import to_json

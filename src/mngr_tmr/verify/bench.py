@@ -17,10 +17,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from mngr.api import Agent, CreateRequest, Mngr, local_repository
+from mngr.api import Agent, CreateRequest, Mngr, bubblewrap, exchange, local_repository
 from mngr.errors import MngrError, TimedOut
-from mngr.git import exchange
-from mngr.hosts import bubblewrap
 from mngr_tmr.dispatch.fleet import ARTIFACTS, unpack
 from mngr_tmr.journal.model import Proof
 from mngr_tmr.probes import reports

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mngr.hosts.bubblewrap import OFFLINE, OPEN, SECRETS, WALLS, Sandbox, is_within, outermost
+from mngr.api import Sandbox, bubblewrap
 from mngr.model.quoting import join
 from mngr_tmr.run.settings import Project
 
@@ -117,14 +117,15 @@ remove "$tmp"*
 """
 )
 
+_EMPTY_BOX = ["bwrap", *bubblewrap.WALLS, "--unshare-net", "--ro-bind", "/", "/", "true"]
 # In a worker that was just made: the user's home, whether bubblewrap works, and what it borrows.
 LOOK = rf"""
 printf '%s\n' "$HOME"
 if command -v bwrap > /dev/null; then
-  why=$({join(["bwrap", *WALLS, "--unshare-net", "--ro-bind", "/", "/", "true"])} 2>&1) && why=yes
+  why=$({join(_EMPTY_BOX)} 2>&1) && why=yes
 else why='bubblewrap is not installed'; fi
 printf '%s\n' "$(printf %s "$why" | tail -n 1)"
-({SECRETS}) | sed 's/^/hidden /'
+({bubblewrap.SECRETS}) | sed 's/^/hidden /'
 printf '%s\n' "$PATH" | tr : '\n' | sed 's/^/program /'
 find . -path '*/.git/objects/info/alternates' -exec sed 's/^/objects /' {{}} +
 find . -name .git -exec printf 'objects %s\n' "$PWD"/{{}}/objects \;
@@ -160,7 +161,7 @@ class Place:
             tuple(value for kind, _, value in kinds if kind == wanted)
             for wanted in ("objects", "hidden", "program")
         )
-        own = tuple(p for p in programs if is_within(p, home) and p != home)
+        own = tuple(p for p in programs if bubblewrap.is_within(p, home) and p != home)
         return cls(home, "" if works == "yes" else works, objects, hidden, own)
 
 
@@ -201,14 +202,18 @@ def sandbox(room: Room, place: Place, python: Interpreter, project: Project) -> 
     own, repository = room.own, room.repository
     work = repository or f"{own}/work"
     found = (*python.places, *place.programs)
-    needed = [p for p in found if not is_within(place.home, p) and p != "/"]
+    needed = [p for p in found if not bubblewrap.is_within(place.home, p) and p != "/"]
     if repository:  # the clone itself has the rest of it
         kept = python.prefix or "/nowhere"
-        needed = [p for p in needed if not is_within(p, repository) or is_within(p, kept)]
-        needed = [p for p in needed if not is_within(repository, p)]
+        needed = [
+            p
+            for p in needed
+            if not bubblewrap.is_within(p, repository) or bubblewrap.is_within(p, kept)
+        ]
+        needed = [p for p in needed if not bubblewrap.is_within(repository, p)]
     own_words = [p.replace("~", place.home, 1) if p[:2] == "~/" else p for p in project.readable]
     return Sandbox(
-        mode=OPEN if project.network else OFFLINE,
+        mode=bubblewrap.OPEN if project.network else bubblewrap.OFFLINE,
         home=place.home,
         private=f"{own}/private",
         forbidden=room.forbidden,
@@ -218,7 +223,7 @@ def sandbox(room: Room, place: Place, python: Interpreter, project: Project) -> 
         readable=(
             f"{own}/plug",
             *place.objects,
-            *outermost([*needed, *own_words]),
+            *bubblewrap.outermost([*needed, *own_words]),
         ),
         work_dir=work,
     )

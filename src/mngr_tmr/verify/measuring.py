@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from mngr.git.repository import Repo
+from mngr.api import Repo
 from mngr_tmr.verify import patches
 from mngr_tmr.verify.bench import Bench, Check
 from mngr_tmr.verify.cases import function

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import cache
 from pathlib import PurePosixPath
 
-from mngr.git.repository import Repo
+from mngr.api import Repo
 from mngr_tmr.run.settings import Project, matches
 from mngr_tmr.verify.patches import show
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mngr.git.exchange import is_ancestor
-from mngr.git.repository import Repo
+from mngr.api import Repo, exchange
 
 if TYPE_CHECKING:
-    from mngr.git.repository import Completed
+    from mngr.api import Completed
 
 PLAINLY = ("--no-ext-diff", "--no-textconv")
 """No program of the user's sees what an agent committed."""
@@ -46,7 +45,7 @@ def changes(repo: Repo, base: str, head: str) -> list[Change]:
 
 
 def descends(repo: Repo, base: str, head: str) -> bool:
-    return is_ancestor(repo, base, head)
+    return exchange.is_ancestor(repo, base, head)
 
 
 def odd(change: Change) -> bool:

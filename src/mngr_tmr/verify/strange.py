@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from mngr.git.repository import Repo
+from mngr.api import Repo
 from mngr_tmr.run.settings import Project
 from mngr_tmr.verify import guarded_files, patches
 from mngr_tmr.verify.cases import Refusal

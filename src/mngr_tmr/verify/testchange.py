@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 
-from mngr.git.repository import Repo
+from mngr.api import Repo
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run import coverage
 from mngr_tmr.run.concerned import Concerned, Touched

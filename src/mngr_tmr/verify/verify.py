@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from mngr.git.repository import Repo
+from mngr.api import Repo
 from mngr.outcome import cleaned
 from mngr_tmr.journal.model import Baseline, Ruling, Run, Task, Try, Verdict
 from mngr_tmr.run.clustering import Lines

@@ -224,7 +224,7 @@ def trash(home: str, _: list[str]) -> list[str]:
     import json
     import os
 
-    from mngr.hosts import agent_files
+    from mngr.api import agent_files
     from mngr.model.records import RECORD_LIMIT
 
     found = []
@@ -239,8 +239,7 @@ def trash(home: str, _: list[str]) -> list[str]:
 
 
 def _agents(config: Config) -> list[str]:
-    from mngr.hosts.local import LocalHost
-    from mngr.ops.look import remembered
+    from mngr.api import LocalHost, remembered
 
     return sorted({*LocalHost(config.home).names(), *remembered.names(config.home)})
 

@@ -55,14 +55,14 @@ def agents(
     A single unknown target is an error at once. Of several, those found are returned and the
     others wait in `args.failures`, which `each` reports. `look`: see `listing.candidates`.
     """
-    from mngr.ops.look.listing import by_word, candidates
+    from mngr.api import listing
 
     wanted = named(args) if words is None else list(words)
-    pool = candidates(api.world, wanted, look=look)
+    pool = listing.candidates(api.world, wanted, look=look)
     footnotes(api)
     found: dict[str, Agent] = {}
     args.failures = []
-    called = by_word(pool)
+    called = listing.by_word(pool)
     for word in wanted:
         try:
             agent = _meant(called.get(word, pool), word)
@@ -114,11 +114,11 @@ def _session(name: str) -> str:
 
 
 def _meant(pool: Sequence[Agent], word: str) -> Agent:
-    from mngr.ops.look.listing import one
+    from mngr.api import listing
 
     if not AGENT_ID.fullmatch(word) and parse_address(word).path is not None:
         raise UsageError(f"{word!r} names a path, not an agent", "leave out the colon and the path")
-    return one(pool, word)
+    return listing.one(pool, word)
 
 
 def with_path(words: Sequence[str]) -> tuple[str, str | None, str | None]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from mngr.api import spawn, tmux
 from mngr.errors import MissingProgram, MngrError, Refused, UsageError
-from mngr.hosts import spawn, tmux
 from mngr.model.quoting import join
 
 TYPE_CHECKING = False
@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     import argparse
     from typing import NoReturn
 
-    from mngr.hosts.base import Host
+    from mngr.api import Agent, Host
     from mngr.model.records import AgentRecord
-    from mngr.ops.look.listing import Agent
 
 # Another machine may not know this terminal, and tmux would refuse it: most are like xterm.
 # One line, for those who print or parse what connecting runs.

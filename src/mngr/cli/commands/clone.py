@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mngr.api import Mngr
+from mngr.api import CreateRequest, Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import asker, one, print_result
 from mngr.cli.commands import create_options
@@ -16,7 +16,6 @@ from mngr.cli.commands.create import (
 )
 from mngr.cli.commands.stop import standing
 from mngr.errors import MngrError, UsageError
-from mngr.ops.lifecycle.create import CreateRequest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def defaults(args: argparse.Namespace) -> dict[str, Json]:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mngr.ops.work import clone
+    from mngr.api import clone
 
     if args.source != ".":
         raise UsageError("--from: a clone has the work of its original", "use `mngr create --from`")

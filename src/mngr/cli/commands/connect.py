@@ -135,7 +135,7 @@ def _picked(pool: list[Agent]) -> Agent:
 
 
 def _by_answer(pool: list[Agent], answer: str) -> Agent:
-    from mngr.ops.look.listing import one
+    from mngr.api import listing
 
     named = [agent for agent in pool if agent.name == answer]
     if not named and answer.isascii() and answer.isdigit():
@@ -146,7 +146,7 @@ def _by_answer(pool: list[Agent], answer: str) -> Agent:
     if not named and len(begun) > 1:
         names = ", ".join(agent.name for agent in begun)
         raise Ambiguous(f"{answer!r} is the start of {names}", "type more of the name")
-    return begun[0] if len(begun) == 1 else one(pool, answer)
+    return begun[0] if len(begun) == 1 else listing.one(pool, answer)
 
 
 def _started(args: argparse.Namespace, api: Mngr, agent: Agent) -> Agent:

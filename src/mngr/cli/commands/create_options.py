@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import re
 
+from mngr.api import CreateRequest, bubblewrap, sandboxing, workdir
 from mngr.cli.app.parser import Pairs
 from mngr.cli.commands.create_env import environment, sound
 from mngr.cli.commands.limit_values import add_limits
 from mngr.errors import UsageError
-from mngr.hosts.bubblewrap import GATEWAY, MODES, OFFLINE
 from mngr.model.records import Window
-from mngr.ops.lifecycle.create import CreateRequest
-from mngr.ops.lifecycle.sandboxing import check_mode
-from mngr.ops.work.workdir import TRANSFERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +65,7 @@ def _where(parser: Parser) -> None:
     parser.completes(source, "file")
     add(
         "--transfer",
-        choices=tuple(TRANSFERS),
+        choices=tuple(workdir.TRANSFERS),
         help="git-worktree (short: worktree); git-mirror (short: mirror), a clone that borrows "
         "from one mirror per repository and host; rsync (short: copy); or none, which works in "
         "place. Default: a worktree of a git repository on the same host, a mirror's clone on "
@@ -131,7 +128,7 @@ def _environment(parser: Parser) -> None:
     add(
         "--sandbox",
         nargs="?",
-        const=OFFLINE,
+        const=bubblewrap.OFFLINE,
         type=_sandbox,
         metavar="MODE",
         help="run it in bubblewrap: your home is hidden, the system is read-only, the work "
@@ -141,9 +138,9 @@ def _environment(parser: Parser) -> None:
 
 def _sandbox(text: str) -> str:
     """Not `choices`: a name after a bare `--sandbox` deserves a better hint."""
-    if text not in (*MODES, GATEWAY):
+    if text not in (*bubblewrap.MODES, bubblewrap.GATEWAY):
         raise UsageError(f"{text!r} is not offline or open", "write --sandbox=offline NAME")
-    return check_mode(text)
+    return sandboxing.check_mode(text)
 
 
 def _how(parser: Parser) -> None:
@@ -168,12 +165,11 @@ def _size(text: str) -> int:
 
 def request(args: argparse.Namespace) -> CreateRequest:
     """Everything checked that can be checked before anything is made."""
-    from mngr.ops.lifecycle.running import parse_labels
-    from mngr.ops.types import derive
+    from mngr.api import running, types
 
     words = tuple(sound(word, "an argument after `--`") for word in args.rest)
     named = type_of(args)
-    kind = derive(args.config, args.registry, named or "command")
+    kind = types.derive(args.config, args.registry, named or "command")
     return CreateRequest(
         address=sound(args.address or "", "the address"),
         type=kind.type if named or kind.argv else "",
@@ -184,7 +180,7 @@ def request(args: argparse.Namespace) -> CreateRequest:
         branch=sound(args.branch or "", "--branch"),
         include_dirty=args.include_dirty,
         windows=tuple(_window(name, command) for name, command in args.extra_window.items()),
-        labels=parse_labels([f"{key}={value}" for key, value in args.label.items()]),
+        labels=running.parse_labels([f"{key}={value}" for key, value in args.label.items()]),
         project=_project(args.project or ""),
         env=environment(args, kind.env),
         provider=args.provider or "",
@@ -224,9 +220,9 @@ def message(args: argparse.Namespace) -> str:
     text = given_text(args)
     if text is None:
         return ""
-    from mngr.ops.talk.message import normalise
+    from mngr.api import message
 
-    return normalise(text)
+    return message.normalise(text)
 
 
 def _source(text: str) -> str:

@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from mngr.api import Agent
+    from mngr.api import Agent, Risk
     from mngr.cli.app.output import Row
     from mngr.cli.app.parser import Parser
-    from mngr.ops.work.workdir import Risk
 
 DESCRIPTION = """\
 End agents and move their work directories and records to the trash; `mngr restore` brings them \

@@ -14,10 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-    from mngr.api import Agent
+    from mngr.api import Agent, Difference
     from mngr.cli.app.parser import Parser
     from mngr.model.struct import Json
-    from mngr.ops.keep.compare import Difference
 
 DESCRIPTION = """\
 Show how an agent's work directory differs from the commit it started from: what it committed, \
@@ -53,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     agent = targets.agents(args, api, [args.target])[0]
     if args.commits:
         return _commits(args, agent)
-    from mngr.ops.keep import compare
+    from mngr.api import compare
 
     asked = {"uncommitted": args.uncommitted, "paths": args.rest, "stat": args.stat}
     found = compare.difference(agent, **asked)
@@ -67,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _row(args: argparse.Namespace, agent: Agent, found: Difference) -> dict[str, Json]:
-    from mngr.ops.keep import compare
+    from mngr.api import compare
 
     row: dict[str, Json] = {
         "name": agent.name,
@@ -82,7 +81,7 @@ def _row(args: argparse.Namespace, agent: Agent, found: Difference) -> dict[str,
 
 
 def _commits(args: argparse.Namespace, agent: Agent) -> int:
-    from mngr.ops.keep import compare
+    from mngr.api import compare
 
     found = compare.commits(agent, args.rest)
     if args.format == "human":

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from mngr.api import Finding
     from mngr.cli.app.parser import Parser
-    from mngr.ops.look.doctor import Finding
 
 SETTINGS_OPTIONAL = True
 SHOWS_SETTINGS = True
@@ -65,8 +65,8 @@ def _completion() -> list[Finding]:
     """Whether the user's shell completes mngr's words."""
     import os
 
+    from mngr.api import Finding
     from mngr.cli.commands.completion import PLACES, is_set_up, set_up
-    from mngr.ops.look.doctor import Finding
 
     shell, home = os.path.basename(os.environ.get("SHELL", "")), os.path.expanduser("~")
     if shell not in PLACES:
@@ -88,8 +88,8 @@ def _completion() -> list[Finding]:
 
 def _settings(args: argparse.Namespace) -> list[Finding]:
     """A problem for each mistake in the settings."""
+    from mngr.api import Finding
     from mngr.cli.commands.config import refusals
-    from mngr.ops.look.doctor import Finding
 
     refused = [each for layer in args.config.layers for each in refusals(args.registry, layer)]
     mistakes = {str(each): each for each in (*args.config.faults, *refused)}

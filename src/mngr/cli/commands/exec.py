@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from mngr.api import Mngr
+from mngr.api import ExecResult, Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import one, print_result, warn
 from mngr.cli.app.spread import add_on_error, exit_code, spread
@@ -13,7 +13,6 @@ from mngr.errors import MngrError, TimedOut, UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.quoting import join
 from mngr.model.state import ALIVE
-from mngr.ops.work.execute import ExecResult
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,8 +98,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _interact(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
     """Hand over our standard input, or our whole terminal, and become the command."""
+    from mngr.api import execute
     from mngr.cli.app import terminal
-    from mngr.ops.work.execute import exec_argv
 
     if len(agents) != 1:
         raise UsageError(f"-i and -t need one agent, not {len(agents)}")
@@ -113,7 +112,7 @@ def _interact(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[
     if args.tty and not terminal.is_terminal():
         raise UsageError("-t needs a terminal", "use -i to pass standard input on")
     agent = agents[0]
-    words = exec_argv(agent.host, agent.record, argv, args.cwd)
+    words = execute.exec_argv(agent.host, agent.record, argv, args.cwd)
     return terminal.become(agent.host.argv(words, tty=args.tty))
 
 
@@ -131,12 +130,12 @@ def _command(args: argparse.Namespace) -> list[str]:
 
 def _run_alone(args: argparse.Namespace, agent: Agent, argv: Sequence[str]) -> int:
     """Its bytes and its code are ours; what it printed before a deadline is not lost."""
-    from mngr.ops.work.execute import stream
+    from mngr.api import execute
 
     kept: list[tuple[int, bytes]] = []
     sink = _write if args.stream else lambda fd, data: kept.append((fd, data))
     try:
-        return stream(agent, argv, sink, cwd=args.cwd, timeout=_timeout(args))
+        return execute.stream(agent, argv, sink, cwd=args.cwd, timeout=_timeout(args))
     except TimedOut as error:
         raise _late(args, error) from None
     finally:
@@ -159,14 +158,14 @@ def _timeout(args: argparse.Namespace) -> float:
 
 
 def _run_all(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
-    from mngr.ops.work.execute import stream
+    from mngr.api import execute
 
     live = args.stream and args.format == "human"
 
-    def execute(agent: Agent) -> ExecResult:
+    def run_in(agent: Agent) -> ExecResult:
         lines = Lines(agent.name, live)
         try:
-            code = stream(agent, argv, lines.take, cwd=args.cwd, timeout=_timeout(args))
+            code = execute.stream(agent, argv, lines.take, cwd=args.cwd, timeout=_timeout(args))
         except TimedOut as error:
             lines.take(2, f"mngr: {_late(args, error)}\n".encode())
             code = TimedOut.exit_code
@@ -176,7 +175,7 @@ def _run_all(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[s
 
     results: list[ExecResult] = []
     total = len(agents)
-    for agent, result in spread(agents, execute, lambda r: r.exit_code == 0, args.on_error):
+    for agent, result in spread(agents, run_in, lambda r: r.exit_code == 0, args.on_error):
         if isinstance(result, MngrError):
             result = _impossible(agent, result)
         results.append(result)

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from mngr.api import Leftover
     from mngr.cli.app.parser import Parser
     from mngr.model.struct import Json
-    from mngr.ops.lifecycle.gc import Leftover
 
 DESCRIPTION = """\
 Remove what mngr made and nobody needs: destroyed agents that have been in the trash for longer \

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
+    from mngr.api import Host
     from mngr.cli.app.output import Column
     from mngr.cli.app.parser import Parser
-    from mngr.hosts.base import Host
 
 DESCRIPTION = """\
 `list` shows every host mngr knows of. `create` makes one, of the provider given with --provider. \
@@ -66,8 +66,8 @@ def _list(args: argparse.Namespace, api: Mngr) -> int:
 
 
 def _create(args: argparse.Namespace, api: Mngr) -> int:
+    from mngr.api import HostRequest
     from mngr.cli.app.progress import waiting
-    from mngr.hosts.base import HostRequest
 
     if len(args.names) != 1 or not args.provider:
         hint = "for instance: mngr host create box --provider docker"

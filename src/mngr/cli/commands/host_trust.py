@@ -9,9 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-    from mngr.api import Mngr
+    from mngr.api import Mngr, SshHost
     from mngr.cli.app.parser import Parser
-    from mngr.hosts.ssh import SshHost
 
 
 def add_options(parser: Parser) -> None:
@@ -22,7 +21,7 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace, api: Mngr) -> int:
-    from mngr.hosts import ssh
+    from mngr.api import ssh
 
     if len(args.names) != 1:
         raise UsageError("trust which host?", "name one: mngr host trust HOST")
@@ -41,8 +40,7 @@ def run(args: argparse.Namespace, api: Mngr) -> int:
 
 def forget(args: argparse.Namespace, api: Mngr) -> int:
     """Ask it no more; its agents run on, and are back when it is used again."""
-    from mngr.hosts import ledger
-    from mngr.ops.look import remembered
+    from mngr.api import ledger, remembered
 
     if not args.names:
         raise UsageError("forget which host?", "see `mngr host list`")

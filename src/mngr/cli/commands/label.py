@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from mngr.api import Mngr
+from mngr.api import Mngr, running
 from mngr.cli.app import targets
 from mngr.cli.app.output import rows, warn
 from mngr.errors import PartialFailure
-from mngr.ops.lifecycle.running import parse_labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    labels = parse_labels([word for word in args.target if "=" in word])
+    labels = running.parse_labels([word for word in args.target if "=" in word])
     args.target = [word for word in args.target if "=" not in word]
     api = Mngr(args.config, args.registry)
     chosen = targets.agents(args, api)

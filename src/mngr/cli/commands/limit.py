@@ -13,11 +13,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from mngr.api import Agent
+    from mngr.api import Agent, Limits
     from mngr.cli.app.output import Row
     from mngr.cli.app.parser import Parser
     from mngr.model.struct import Json
-    from mngr.ops.limits.watcher import Limits
 
 DESCRIPTION = """\
 Change what agents may use, also while they run. One that goes over a limit is ended: its work, \

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from mngr.api import Agent
+    from mngr.api import Agent, Changes
     from mngr.cli.app.output import Column, Row
     from mngr.cli.app.parser import Parser
     from mngr.model.struct import Json
-    from mngr.ops.look.changes import Changes
 
 COLUMNS: list[Column] = ["name", "state", "age", "agent", "changes", "reason"]
 DESCRIPTION = """\
@@ -128,9 +127,9 @@ def _for_people(
     shown = [agents[str(row["id"])] for row in table]
     changed: Sequence[Changes | None] = ()
     if with_changes:
-        from mngr.ops.look.changes import changes
+        from mngr.api import changes
 
-        changed = changes(api.world.home, shown)
+        changed = changes.changes(api.world.home, shown)
     return [
         {
             "name": agent.name,
@@ -156,9 +155,9 @@ def program(agent: Agent) -> str:
 def _table(args: argparse.Namespace, api: Mngr, found: Sequence[Agent]) -> list[dict[str, Json]]:
     table = [agent.to_json() for agent in found]
     if names := requested(args):
-        from mngr.ops.look.columns import columns
+        from mngr.api import columns
 
-        for row, more in zip(table, columns(api.world, found, names), strict=True):
+        for row, more in zip(table, columns.columns(api.world, found, names), strict=True):
             row.update(more)
     return table
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from mngr.api import Host, Lease
     from mngr.cli.app.output import Column, Row
-    from mngr.hosts.base import Host, Lease
     from mngr.model.struct import Json
 
 FIELDS = Fields(

@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from mngr.api import Agent
+    from mngr.api import Agent, Merged, Place
     from mngr.cli.app.parser import Parser
     from mngr.model.struct import Json
-    from mngr.ops.keep.merge import Merged, Place
 
 DESCRIPTION = """\
 Merge what agents have committed into the branch that is checked out in the current directory, one \
@@ -52,7 +51,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mngr.ops.keep import merge
+    from mngr.api import merge
 
     api = Mngr(args.config, args.registry)
     chosen = targets.all_agents(args, api)
@@ -78,13 +77,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _merged(args: argparse.Namespace, api: Mngr, here: Place, agent: Agent) -> Merged:
-    from mngr.ops.keep import merge
-    from mngr.ops.work.workdir import summary
+    from mngr.api import merge, workdir
 
     tip = merge.tip_of(api.world, agent, here)
     behind = merge.left_behind(agent)
     if behind:
-        warn(f"{agent.name} has uncommitted changes that are not merged: {summary(behind)}")
+        warn(f"{agent.name} has uncommitted changes that are not merged: {workdir.summary(behind)}")
     if args.dry_run:
         count = merge.missing(here, tip)
         _told(args, agent.id, f"Would merge {_commits(count)} of {agent.name}.")
@@ -117,7 +115,7 @@ def _told(args: argparse.Namespace, agent_id: str, human: str) -> None:
 
 def _check(command: str, folder: str) -> int:
     """What it prints goes to stderr as it comes: stdout is for results."""
-    from mngr.hosts import spawn
+    from mngr.api import spawn
 
     def sink(_: int, data: bytes) -> None:
         sys.stderr.buffer.write(data)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mngr.agents.base import Receipt
-from mngr.api import Mngr
+from mngr.api import Mngr, Receipt, Reply
 from mngr.cli.app import targets, terminal
 from mngr.cli.app.output import clean, print_result, rows, say, warn
 from mngr.cli.app.spread import add_on_error, exit_code, spread
@@ -11,7 +10,6 @@ from mngr.cli.app.text import given_text, read_stdin
 from mngr.errors import MngrError, TimedOut, Unreachable, UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.state import ALIVE
-from mngr.ops.talk.replies import Reply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,11 +63,11 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mngr.ops.talk.message import normalise
+    from mngr.api import message
 
     api = Mngr(args.config, args.registry)
     agents = targets.agents(args, api)
-    text = normalise(_text(args, agents))
+    text = message.normalise(_text(args, agents))
 
     def send(agent: Agent) -> Reply:
         if args.dry_run:

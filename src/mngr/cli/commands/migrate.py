@@ -12,9 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-    from mngr.api import Agent
+    from mngr.api import Agent, Host
     from mngr.cli.app.parser import Parser
-    from mngr.hosts.base import Host
 
 LOGIN = "copy the login of its program, and variables with its keys, to the other host"
 
@@ -42,7 +41,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mngr.ops.work import clone
+    from mngr.api import clone
 
     api = Mngr(args.config, args.registry)
     api.world.asks = asker(args)
@@ -74,15 +73,15 @@ def _host(api: Mngr, text: str) -> Host:
 
 def _agent(args: argparse.Namespace, api: Mngr, host: Host) -> Agent:
     """The one meant, other than the copy of it that may be there already."""
-    from mngr.ops.look.listing import one as the_one
+    from mngr.api import listing
 
     pool = api.list()
     targets.footnotes(api)
     elsewhere = [agent for agent in pool if agent.host.ref != host.ref]
     try:
-        return the_one(elsewhere, args.target)
+        return listing.one(elsewhere, args.target)
     except NotFound:
-        there = the_one(pool, args.target)
+        there = listing.one(pool, args.target)
     raise UsageError(f"{there.name} is on {host.ref.name} already", "name another host")
 
 

@@ -13,11 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-    from mngr.api import Agent
+    from mngr.api import Agent, Copied, Pulled
     from mngr.cli.app.parser import Parser
     from mngr.model.struct import Json
-    from mngr.ops.work.files import Copied
-    from mngr.ops.work.pulling import Pulled
 
 DESCRIPTION = """\
 Without PATH, fetch the agent's branch into the repository it was created from, under the same \
@@ -70,9 +68,9 @@ def run(args: argparse.Namespace) -> int:
 
 def destination(path: str, local: str | None) -> str:
     """As cp would have it; without LOCAL the same relative path below the current directory."""
-    from mngr.ops.work.files import inside
+    from mngr.api import files
 
-    path = inside(path, "PATH")
+    path = files.inside(path, "PATH")
     if local is None:
         return os.path.normpath(os.path.join(os.getcwd(), path))
     goal = os.path.abspath(local)

@@ -14,10 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-    from mngr.api import Agent
+    from mngr.api import Agent, Pushed
     from mngr.cli.app.parser import Parser
     from mngr.model.struct import Json
-    from mngr.ops.work.pushing import Pushed
 
 DESCRIPTION = """\
 Without LOCAL, bring the current commit of the repository the agent was created from into the \
@@ -69,15 +68,15 @@ def run(args: argparse.Namespace) -> int:
 
 def destination(agent: Agent, local: str, path: str | None) -> str:
     """As cp would have it; without PATH the same relative path, or just the name."""
-    from mngr.ops.work.files import inside, is_directory
+    from mngr.api import files
 
     name = os.path.basename(os.path.normpath(local))
     name = "" if name in (".", "..") else name
     if path is None:
         relative = os.path.relpath(os.path.abspath(local), os.getcwd())
         return name if relative == ".." or relative.startswith("../") else relative
-    goal = inside(path, "PATH")
-    if name and (path.endswith("/") or is_directory(agent, goal)):
+    goal = files.inside(path, "PATH")
+    if name and (path.endswith("/") or files.is_directory(agent, goal)):
         return os.path.join(goal, name)
     return goal
 

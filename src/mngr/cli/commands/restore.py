@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from mngr.api import Returned, Trashed
     from mngr.cli.app.output import Column, Row
     from mngr.cli.app.parser import Parser
-    from mngr.ops.lifecycle.restore import Returned
-    from mngr.ops.lifecycle.trash import Trashed
 
 COLUMNS: list[Column] = ["name", "id", "destroyed", "branch", "work_dir"]
 
@@ -96,10 +95,10 @@ def _row(each: Trashed) -> Row:
 
 
 def _restore(args: argparse.Namespace, api: Mngr) -> int:
-    from mngr.ops.lifecycle.trash import find_trashed
+    from mngr.api import trash
 
     try:
-        trashed = find_trashed(api.world, args.name)
+        trashed = trash.find_trashed(api.world, args.name)
     finally:
         footnotes(api)  # it may be on a host that did not answer
     name = args.new_name or trashed.note.name

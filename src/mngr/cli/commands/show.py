@@ -61,9 +61,11 @@ def _row(api: Mngr, agent: Agent) -> Row:
     row: Row = agent.to_json()
     if agent.evidence.record is None:
         return row | {"next": ["mngr doctor"]}
-    from mngr.ops.look.columns import columns
+    from mngr.api import columns
 
-    row |= columns(api.world, [agent], ("ahead", "behind", "dirty", "cost", "tokens", "usage"))[0]
+    row |= columns.columns(
+        api.world, [agent], ("ahead", "behind", "dirty", "cost", "tokens", "usage")
+    )[0]
     row["changes"] = _changes(agent, row)
     row["limits"] = api.limits(agent).to_json()
     row["screen"] = _screen(api, agent)
@@ -75,7 +77,7 @@ def _changes(agent: Agent, row: Row) -> Json:
     """Commits, and lines with those of files that are not committed; null without git."""
     if row["ahead"] is None:
         return None
-    from mngr.ops.keep import compare
+    from mngr.api import compare
 
     try:
         files = compare.files(compare.difference(agent, stat=True))

@@ -11,10 +11,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-    from mngr.api import Agent
+    from mngr.api import Agent, Saved, Snapshot
     from mngr.cli.app.output import Column, Row
     from mngr.cli.app.parser import Parser
-    from mngr.ops.keep.snapshot import Saved, Snapshot
 
 COLUMNS: list[Column] = ["agent", "number", "name", "time", "note", ("short", "COMMIT")]
 
@@ -74,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _create(args: argparse.Namespace, api: Mngr) -> int:
-    from mngr.ops.keep import snapshot
+    from mngr.api import snapshot
 
     snapshot.check_name(args.name)
     chosen = targets.agents(args, api, look=False)
@@ -93,10 +92,10 @@ def _created(agent: Agent, saved: Saved) -> tuple[Row, str]:
     row: Row = {**made.to_json(), "ignored": [*left]}
     note = f"Snapshot {made.label} ({made.commit[:12]})"
     if left:
-        from mngr.ops.work.workdir import summary
+        from mngr.api import workdir
 
         many = "1 ignored path" if len(left) == 1 else f"{len(left)} ignored paths"
-        note += f", without {many}: {summary(left, 3)}"
+        note += f", without {many}: {workdir.summary(left, 3)}"
     return row, f"{note}."
 
 
@@ -130,7 +129,7 @@ def _words(args: argparse.Namespace, api: Mngr) -> tuple[Agent, list[str]]:
 
 
 def _restore(args: argparse.Namespace, api: Mngr) -> int:
-    from mngr.ops.keep import rewind, snapshot
+    from mngr.api import rewind, snapshot
 
     agent, names = _words(args, api)
     if len(names) != 1:
@@ -153,7 +152,7 @@ def _restore(args: argparse.Namespace, api: Mngr) -> int:
 
 
 def _destroy(args: argparse.Namespace, api: Mngr) -> int:
-    from mngr.ops.keep import snapshot
+    from mngr.api import snapshot
 
     agent, names = _words(args, api)
     if bool(names) == args.all_snapshots:
@@ -178,7 +177,7 @@ def _destroy(args: argparse.Namespace, api: Mngr) -> int:
 
 def _meant(api: Mngr, agent: Agent, names: list[str]) -> tuple[list[Snapshot], list[MngrError]]:
     """Every name is looked up before anything is forgotten."""
-    from mngr.ops.keep import snapshot
+    from mngr.api import snapshot
 
     if not names:
         return list(api.snapshots(agent)), []

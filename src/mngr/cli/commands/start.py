@@ -77,7 +77,7 @@ def login_notes(api: Mngr, agent: Agent, before: Agent) -> str:
     """Lines about a login that others use as well, where the agent was really started."""
     if agent.state not in ALIVE or agent.evidence.this_started == before.evidence.this_started:
         return ""
-    from mngr.ops.look import logins
+    from mngr.api import logins
 
     return "".join(f"\nNote: {remark}" for remark in logins.remarks(api.world, agent))
 

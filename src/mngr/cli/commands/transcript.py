@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import sys
 
-from mngr.api import Mngr
+from mngr.api import Mngr, transcripts
 from mngr.cli.app import targets
 from mngr.cli.app.following import for_ever
 from mngr.cli.app.output import bold, cell, clean, local_time, rows
 from mngr.errors import UsageError
-from mngr.ops.talk.transcripts import ROLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,9 +41,12 @@ def configure(parser: Parser) -> None:
     parser.completes(parser.add_argument("target", metavar="TARGET", help="the agent"), "agent")
     add = parser.add_argument
     role = add(
-        "--role", action="append", choices=tuple(ROLES), help="only what they said; repeatable"
+        "--role",
+        action="append",
+        choices=tuple(transcripts.ROLES),
+        help="only what they said; repeatable",
     )
-    parser.completes(role, tuple(ROLES))
+    parser.completes(role, tuple(transcripts.ROLES))
     add("--tail", type=_count, metavar="N", help="the last N entries only")
     add("--head", type=_count, metavar="N", help="the first N entries only")
     add("-f", "--follow", action="store_true", help="print new messages until the agent has ended")
@@ -87,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _filter(args: argparse.Namespace) -> Callable[[Record], bool]:
-    types = [ROLES[role] for role in args.role or ROLES]
+    types = [transcripts.ROLES[role] for role in args.role or transcripts.ROLES]
     return lambda record: record["type"] in types
 
 
@@ -103,7 +105,7 @@ def _print(args: argparse.Namespace, records: Iterable[Record]) -> None:
 
 
 def _told(record: Record, whole: bool) -> str:
-    role = next((role for role, type in ROLES.items() if type == record["type"]), "?")
+    role = next((role for role, type in transcripts.ROLES.items() if type == record["type"]), "?")
     stamp = local_time(record["timestamp"])
     text = clean(str(record["text"])).strip("\n")
     lines = text.split("\n") if text.strip() else []

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from mngr.api import Agent
+    from mngr.api import Agent, Usage
     from mngr.cli.app.output import Column
     from mngr.cli.app.parser import Parser
     from mngr.model.struct import Json
-    from mngr.ops.limits.usage import Usage
 
 DESCRIPTION = """\
 Tokens and dollars, for each agent that tells what it uses, for each value of a label, and in \
@@ -124,10 +123,10 @@ def _wait(
 
 
 def _summed(each: Iterable[Usage]) -> dict[str, Json]:
-    from mngr.ops.limits.usage import together
+    from mngr.api import usage
 
     listed = list(each)
-    return {"agents": len(listed), **together(listed).described(partly=True)}
+    return {"agents": len(listed), **usage.together(listed).described(partly=True)}
 
 
 def _report(

@@ -1,9 +1,10 @@
-"""The half of the public API that moves, compares, keeps and removes work. See api.py."""
+"""The verbs of the public API that move, compare, keep and remove work."""
 
 from __future__ import annotations
 
 import os
 
+from mngr.api.targets import Targets
 from mngr.ops.look.listing import Agent
 
 TYPE_CHECKING = False
@@ -24,26 +25,10 @@ if TYPE_CHECKING:
     from mngr.ops.work.pulling import Pulled
     from mngr.ops.work.pushing import Pushed
     from mngr.ops.work.workdir import Risk
-    from mngr.ops.world import World
 
 
-class Work:
+class Work(Targets):
     """What can be done with an agent's work, wherever it is."""
-
-    world: World
-
-    def get(self, target: str | Agent) -> Agent:
-        from mngr.ops.look import listing
-
-        if isinstance(target, Agent):
-            return listing.refreshed(self.world, target)
-        return listing.resolve(self.world, [target])[0]
-
-    def _agent(self, target: str | Agent) -> Agent:
-        """Not looked at again if it is one: what travels does not depend on its state."""
-        return target if isinstance(target, Agent) else self.get(target)
-
-    # work
 
     def snapshot(self, target: str | Agent, name: str = "") -> Saved:
         """Keep the work directory as it is now; the agent does not notice."""

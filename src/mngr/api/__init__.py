@@ -1,0 +1,188 @@
+"""The public Python API: the verbs of the command line, typed, without printing.
+
+from mngr.api import CreateRequest, Mngr
+
+m = Mngr()
+made = m.create(CreateRequest(address="tests", args=("make", "test"), source="/src/project"))
+m.wait([made.agent])
+
+The command line and the sister packages use nothing of mngr's rooms but what is named here; the
+pure modules below them (model, query, settings, plugins, errors) are open to all.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mngr.api.act import Act
+from mngr.api.look import Look
+from mngr.api.work import Work
+from mngr.model.state import State
+from mngr.ops.look.listing import Agent
+from mngr.ops.world import World
+from mngr.plugins.registry import Registry, load_registry
+from mngr.settings.layers import Config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.agents.base import AgentType as AgentType
+    from mngr.agents.base import Launch as Launch
+    from mngr.agents.base import LaunchContext as LaunchContext
+    from mngr.agents.base import Receipt as Receipt
+    from mngr.git import exchange as exchange
+    from mngr.git import repository as repository
+    from mngr.git.repository import Completed as Completed
+    from mngr.git.repository import Repo as Repo
+    from mngr.hosts import agent_files as agent_files
+    from mngr.hosts import bubblewrap as bubblewrap
+    from mngr.hosts import ledger as ledger
+    from mngr.hosts import spawn as spawn
+    from mngr.hosts import ssh as ssh
+    from mngr.hosts import tmux as tmux
+    from mngr.hosts.base import Host as Host
+    from mngr.hosts.base import HostRequest as HostRequest
+    from mngr.hosts.base import Lease as Lease
+    from mngr.hosts.bubblewrap import Sandbox as Sandbox
+    from mngr.hosts.local import LocalHost as LocalHost
+    from mngr.hosts.ssh import SshHost as SshHost
+    from mngr.ops import types as types
+    from mngr.ops.keep import compare as compare
+    from mngr.ops.keep import merge as merge
+    from mngr.ops.keep import rewind as rewind
+    from mngr.ops.keep import snapshot as snapshot
+    from mngr.ops.keep.compare import Difference as Difference
+    from mngr.ops.keep.merge import Merged as Merged
+    from mngr.ops.keep.merge import Place as Place
+    from mngr.ops.keep.snapshot import Saved as Saved
+    from mngr.ops.keep.snapshot import Snapshot as Snapshot
+    from mngr.ops.lifecycle import running as running
+    from mngr.ops.lifecycle import sandboxing as sandboxing
+    from mngr.ops.lifecycle import trash as trash
+    from mngr.ops.lifecycle.create import Created as Created
+    from mngr.ops.lifecycle.create import CreateRequest as CreateRequest
+    from mngr.ops.lifecycle.leftover import Leftover as Leftover
+    from mngr.ops.lifecycle.restore import Returned as Returned
+    from mngr.ops.lifecycle.trash import Trashed as Trashed
+    from mngr.ops.limits import usage as usage
+    from mngr.ops.limits.usage import Usage as Usage
+    from mngr.ops.limits.watcher import Limits as Limits
+    from mngr.ops.look import changes as changes
+    from mngr.ops.look import columns as columns
+    from mngr.ops.look import listing as listing
+    from mngr.ops.look import logins as logins
+    from mngr.ops.look import remembered as remembered
+    from mngr.ops.look.changes import Changes as Changes
+    from mngr.ops.look.doctor import Finding as Finding
+    from mngr.ops.talk import message as message
+    from mngr.ops.talk import transcripts as transcripts
+    from mngr.ops.talk.replies import Reply as Reply
+    from mngr.ops.work import clone as clone
+    from mngr.ops.work import execute as execute
+    from mngr.ops.work import files as files
+    from mngr.ops.work import workdir as workdir
+    from mngr.ops.work.execute import ExecResult as ExecResult
+    from mngr.ops.work.files import Copied as Copied
+    from mngr.ops.work.pulling import Pulled as Pulled
+    from mngr.ops.work.pushing import Pushed as Pushed
+    from mngr.ops.work.workdir import Risk as Risk
+
+NOUNS = {
+    "AgentType": "mngr.agents.base",
+    "Changes": "mngr.ops.look.changes",
+    "Completed": "mngr.git.repository",
+    "Copied": "mngr.ops.work.files",
+    "CreateRequest": "mngr.ops.lifecycle.create",
+    "Created": "mngr.ops.lifecycle.create",
+    "Difference": "mngr.ops.keep.compare",
+    "ExecResult": "mngr.ops.work.execute",
+    "Finding": "mngr.ops.look.doctor",
+    "Host": "mngr.hosts.base",
+    "HostRequest": "mngr.hosts.base",
+    "Launch": "mngr.agents.base",
+    "LaunchContext": "mngr.agents.base",
+    "Lease": "mngr.hosts.base",
+    "Leftover": "mngr.ops.lifecycle.leftover",
+    "Limits": "mngr.ops.limits.watcher",
+    "LocalHost": "mngr.hosts.local",
+    "Merged": "mngr.ops.keep.merge",
+    "Place": "mngr.ops.keep.merge",
+    "Pulled": "mngr.ops.work.pulling",
+    "Pushed": "mngr.ops.work.pushing",
+    "Receipt": "mngr.agents.base",
+    "Reply": "mngr.ops.talk.replies",
+    "Repo": "mngr.git.repository",
+    "Returned": "mngr.ops.lifecycle.restore",
+    "Risk": "mngr.ops.work.workdir",
+    "Sandbox": "mngr.hosts.bubblewrap",
+    "Saved": "mngr.ops.keep.snapshot",
+    "Snapshot": "mngr.ops.keep.snapshot",
+    "SshHost": "mngr.hosts.ssh",
+    "Trashed": "mngr.ops.lifecycle.trash",
+    "Usage": "mngr.ops.limits.usage",
+}
+"""Classes that are imported when they are first used: start-up is for looking."""
+
+ROOMS = {
+    "agent_files": "mngr.hosts.agent_files",
+    "bubblewrap": "mngr.hosts.bubblewrap",
+    "changes": "mngr.ops.look.changes",
+    "clone": "mngr.ops.work.clone",
+    "columns": "mngr.ops.look.columns",
+    "compare": "mngr.ops.keep.compare",
+    "exchange": "mngr.git.exchange",
+    "execute": "mngr.ops.work.execute",
+    "files": "mngr.ops.work.files",
+    "ledger": "mngr.hosts.ledger",
+    "listing": "mngr.ops.look.listing",
+    "logins": "mngr.ops.look.logins",
+    "merge": "mngr.ops.keep.merge",
+    "message": "mngr.ops.talk.message",
+    "remembered": "mngr.ops.look.remembered",
+    "repository": "mngr.git.repository",
+    "rewind": "mngr.ops.keep.rewind",
+    "running": "mngr.ops.lifecycle.running",
+    "sandboxing": "mngr.ops.lifecycle.sandboxing",
+    "snapshot": "mngr.ops.keep.snapshot",
+    "spawn": "mngr.hosts.spawn",
+    "ssh": "mngr.hosts.ssh",
+    "tmux": "mngr.hosts.tmux",
+    "transcripts": "mngr.ops.talk.transcripts",
+    "trash": "mngr.ops.lifecycle.trash",
+    "types": "mngr.ops.types",
+    "usage": "mngr.ops.limits.usage",
+    "workdir": "mngr.ops.work.workdir",
+}
+"""Modules whose functions are used as they are, likewise."""
+
+__all__ = ["Agent", "Config", "Mngr", "Registry", "State", *NOUNS, *ROOMS]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name in ROOMS:
+        return import_module(ROOMS[name])
+    if name in NOUNS:
+        return getattr(import_module(NOUNS[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class Mngr(Look, Act, Work):
+    """One home. Agents are named by name, id or address, or given as an Agent."""
+
+    def __init__(self, config: Config | None = None, registry: Registry | None = None) -> None:
+        config = config or default_config()
+        self.world = World(config, registry or load_registry(config))
+
+
+def local_repository(path: str) -> Repo:
+    """git, for a directory of this machine."""
+    from mngr.ops.work import transport
+
+    return transport.here(path)
+
+
+def default_config() -> Config:
+    """What the command line would use here and now."""
+    home = os.environ.get("MNGR_HOST_DIR") or os.path.expanduser("~/.mngr")
+    return Config.load(os.path.abspath(home), os.getcwd(), os.environ, [])

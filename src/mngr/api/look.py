@@ -1,0 +1,121 @@
+"""The half of the public API that looks: list, capture, events, transcripts, usage, wait."""
+
+from __future__ import annotations
+
+from mngr.api.targets import Targets
+from mngr.model.state import State
+from mngr.ops.look.listing import Agent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from mngr.agents.base import Turn
+    from mngr.model.struct import Json
+    from mngr.ops.limits.usage import Usage
+    from mngr.ops.limits.watcher import Limits
+
+
+class Look(Targets):
+    """What there is, and in which state."""
+
+    def list(self, ids: Sequence[str] | None = None) -> Sequence[Agent]:
+        """Every agent; footnotes about silent hosts are in `problems`."""
+        from mngr.ops.look import listing
+
+        return listing.agents(self.world, ids)
+
+    @property
+    def problems(self) -> Sequence[str]:
+        return [f"{each.who}: {each.problem}" for each in self.world.problems]
+
+    def resolve(self, targets: Iterable[str]) -> Sequence[Agent]:
+        from mngr.ops.look import listing
+
+        return listing.resolve(self.world, tuple(targets))
+
+    def capture(
+        self, target: str | Agent, *, window: str = "", full: bool = False, ansi: bool = False
+    ) -> str:
+        from mngr.ops.look import capture
+
+        return capture.capture(self.get(target), window=window, full=full, ansi=ansi)
+
+    def printed(self, target: str | Agent) -> bytes:
+        """What its program wrote to its terminal, as far as the log goes back."""
+        from mngr.ops.look import output
+
+        return output.past(self.get(target))
+
+    def follow_printed(self, target: str | Agent) -> Iterator[bytes]:
+        """As `printed`, then what comes, until the agent has ended."""
+        from mngr.ops.look import output
+
+        return output.follow(self.world, self.get(target))
+
+    def events(self, target: str | Agent, *, follow: bool = False) -> Iterator[dict[str, Json]]:
+        from mngr.ops.look import event_log
+
+        agent = self.get(target)
+        return event_log.follow(agent) if follow else iter(event_log.past(agent))
+
+    def transcript(self, target: str | Agent) -> Sequence[Turn]:
+        """The conversation, oldest first; empty where its program keeps none."""
+        from mngr.ops.talk import conversation
+
+        return conversation.transcript(self.world, self._agent(target))
+
+    def conversation(
+        self, target: str | Agent, *, follow: bool = False
+    ) -> Iterable[dict[str, Json]]:
+        """As records with ids; with `follow` until the agent has ended."""
+        from mngr.ops.talk import transcripts
+
+        look = transcripts.follow if follow else transcripts.past
+        return look(self.world, self._agent(target))
+
+    def usage(self, agents: Iterable[Agent]) -> dict[str, Usage]:
+        """By id, of the agents that tell what they use."""
+        from mngr.ops.limits import usage
+
+        return usage.of_reachable(self.world, tuple(agents))
+
+    def limits(self, target: str | Agent) -> Limits:
+        from mngr.ops.limits.watcher import Limits
+
+        return Limits.of(self._agent(target).record)
+
+    def pending(self) -> Sequence[tuple[Agent, str]]:
+        """Every agent that asks permission for something, and its question."""
+        from mngr.ops.talk import answering
+
+        return [(each, answering.question(each) or "") for each in answering.pending(self.list())]
+
+    def question(self, target: str | Agent) -> str:
+        """What it asks permission for; Refused where it asks nothing."""
+        from mngr.ops.talk import answering
+
+        return answering.require_question(self.get(target))
+
+    def observe(self, *, discovery_only: bool = False) -> Iterator[dict[str, Json]]:
+        from mngr.ops.look import waiting
+
+        return waiting.observe(self.world, discovery_only=discovery_only)
+
+    def wait(
+        self,
+        targets: Iterable[str | Agent],
+        states: Sequence[State] = (),
+        *,
+        any_one: bool = False,
+        timeout: float | None = None,
+    ) -> Sequence[Agent]:
+        """Until all (or any) are in one of `states`, by default ended or waiting for somebody.
+
+        An agent that has ended in another state is returned too.
+        """
+        from mngr.ops.look import waiting
+
+        agents = [self._agent(target) for target in targets]
+        chosen = states or waiting.DEFAULT_STATES
+        return waiting.wait(self.world, agents, chosen, any_one=any_one, timeout=timeout)
