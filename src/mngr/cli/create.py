@@ -7,7 +7,6 @@ import sys
 
 from mngr.api import Mngr
 from mngr.cli import create_options, terminal
-from mngr.cli.connect import CONNECT_COMMAND
 from mngr.cli.output import asker, clean, one, print_result, say, warn
 from mngr.cli.stop import standing
 from mngr.errors import MissingProgram, MngrError, UsageError, nearest
@@ -99,7 +98,7 @@ def _many(parser: Parser) -> None:
 def add_connect(group: argparse._ActionsContainer, help: str, default: bool | None = None) -> None:
     connect = argparse.BooleanOptionalAction
     group.add_argument("--connect", action=connect, default=default, help=help)
-    group.add_argument("--connect-command", metavar="CMD", help=CONNECT_COMMAND)
+    group.add_argument("--connect-command", metavar="CMD", help=terminal.CONNECT_COMMAND)
 
 
 def defaults(args: argparse.Namespace) -> dict[str, Json]:
