@@ -244,7 +244,7 @@ def test_a_version_that_keeps_no_status_is_read_by_hooks_and_transcript(
 def test_it_is_starting_until_it_says_that_its_session_has_begun() -> None:
     found = evidence("busy", SessionStart=signal(START - 100, "L0"))
     assert told(found) == "starting" and not CLAUDE.ready(found)
-    assert CLAUDE.ready(evidence())
+    assert CLAUDE.ready(evidence("idle"))
 
 
 @pytest.mark.parametrize(
@@ -368,3 +368,22 @@ def test_enter_is_pressed_again_only_while_the_text_stands_there() -> None:
 def test_enter_is_never_pressed_into_a_question() -> None:
     asks = Told({}, word="waiting")
     assert outcome(asks) == "failed" and asks.pressed == 0
+
+
+def test_nothing_is_typed_before_the_input_box_is_there() -> None:
+    """SessionStart came 2.5 s after a resumed launch, the box 3.4 s, and `idle` 3.6 s."""
+    begun = START + 2
+    assert not CLAUDE.ready(evidence("idle").replace(signals={}))
+    assert not CLAUDE.ready(evidence().replace(now=begun + 20))
+    assert CLAUDE.ready(evidence("idle").replace(now=begun))
+    assert CLAUDE.ready(evidence("busy").replace(now=begun))
+    # what an earlier launch left says nothing
+    assert not CLAUDE.ready(evidence("idle", started=START - 60).replace(now=begun + 20))
+
+
+def test_a_version_that_does_not_say_what_it_is_at_is_typed_to_in_the_end() -> None:
+    begun = START + 2
+    without = evidence().replace(status=b"")
+    assert not CLAUDE.ready(without.replace(now=begun + 1))
+    assert CLAUDE.ready(without.replace(now=begun + 6))
+    assert CLAUDE.ready(evidence().replace(now=begun + 31))

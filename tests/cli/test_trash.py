@@ -316,23 +316,24 @@ def test_what_is_said_is_so(mngr: Cli) -> None:
 
 
 def test_a_trash_too_long_for_a_command_line_is_listed(local: Cli) -> None:
-    """An argument list has 128 KB with so small a stack; 42,000 folders are too many for any."""
-    many = 2500
+    """6,000 names take 280 KB, and an argument list has 256 with so small a stack."""
+    many = 6000
     for number in range(many):
         agent_id = f"agent-{number:032x}"
         folder = local.home / "trash" / agent_id
         folder.mkdir(parents=True)
         note = {"id": agent_id, "name": f"n{number}", "time": float(number), "work_dir": "/x"}
-        (folder / "trash.json").write_text(json.dumps(note) + "\n")
+        if number % 100 == 0:  # only what has a note can be restored
+            (folder / "trash.json").write_text(json.dumps(note) + "\n")
     words = [
         "sh",
         "-c",
-        'ulimit -s 512; exec "$@"',
+        'ulimit -s 1024; exec "$@"',
         "sh",
         *local.argv("restore", "--format", "{id}"),
     ]
     done = subprocess.run(words, env=local.env, cwd=local.repo, capture_output=True, timeout=60)
-    assert done.returncode == 0 and len(done.stdout.split()) == many, done.stderr
+    assert done.returncode == 0 and len(done.stdout.split()) == many / 100, done.stderr
 
 
 def test_a_trash_that_cannot_be_read_is_an_error_and_not_empty(local: Cli) -> None:
@@ -381,7 +382,7 @@ def test_destroying_many_takes_as_many_visits_as_destroying_one(
         tell = mine.destroy_many([by_name[name] for name in names], drop_branch=True)
         counts.append(len(started))
         assert [tell(by_name[name]).remarks for name in names] == [()] * len(names)
-    assert counts[0] == counts[1] <= 10
+    assert counts[0] == counts[1] <= 7
     assert local.git("branch", "--list", "mngr/*") == ""
     assert mine.list() == []
 

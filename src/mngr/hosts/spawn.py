@@ -199,7 +199,7 @@ def _reaped(pid: int) -> int | None:
 
 def _wait(pid: int, deadline: float, argv: Sequence[str], timeout: float) -> int:
     """It closed its pipes; nearly always it has ended too."""
-    nap = 0.0005
+    nap = 0.00005
     while (status := _reaped(pid)) is None:
         if time.monotonic() >= deadline:
             raise TimedOut(f"{argv[0]} did not finish within {timeout:g} s")

@@ -136,11 +136,11 @@ signal_and_wait() {
   find_others "$leaders"
   [ -n "$found" ] || return 0
   kill "-$1" $found 2>/dev/null
-  # Most end within some milliseconds: the first nap is short.
-  naps=0 nap=0.003
+  # Most end within some milliseconds: the first naps are short.
+  naps=0 nap=0.001
   while still_there; do
-    [ "$naps" -lt $(($2 * 80)) ] || return 1
-    naps=$((naps + 1)); sleep "$nap"; nap=0.01
+    [ "$naps" -lt $(($2 * 80 + 8)) ] || return 1
+    naps=$((naps + 1)); sleep "$nap"; [ "$naps" -lt 8 ] || nap=0.01
   done
   find_others ""
   [ -z "$found" ]
@@ -250,11 +250,11 @@ case $server in
      mv -f "$home/.tmux.json.$$" "$home/tmux.json" ;;
 esac
 # Either was removed above: what is there now comes from this launch. It takes some milliseconds.
-tries=0 nap=0.003
+tries=0 nap=0.001
 until [ -e "$dir/started" ] || [ -e "$dir/exit" ]; do
   tries=$((tries + 1))
   [ "$tries" -lt 1500 ] || { echo "the launcher did not report within 15 s" >&2; exit 1; }
-  sleep "$nap"; nap=0.01
+  sleep "$nap"; [ "$tries" -lt 8 ] || nap=0.01
 done
 """
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from mngr.errors import MissingProgram, Refused, UsageError, nearest
 from mngr.model.struct import Struct
 
@@ -117,13 +119,24 @@ done
 
 def require_program(host: Host, kind: AgentType, program: str, path: str) -> None:
     """Refuse what could not be run, before anything is made."""
-    if host.run(["sh", "-c", LOOK, "mngr", program, path], timeout=30).code != 1:
+    if _can_run(host, program, path):
         return
     if program == kind.program and kind.install:
         told = f"{program} is not installed on {host.ref.name}"
         raise MissingProgram(told, f"install it with `{kind.install}`")
     where = "" if "/" in program else "the PATH of "
     raise MissingProgram(f"command not found: {program}", f"it is not on {where}{host.ref.name}")
+
+
+def _can_run(host: Host, program: str, path: str) -> bool:
+    if not host.capabilities.shares_files:
+        return host.run(["sh", "-c", LOOK, "mngr", program, path], timeout=30).code != 1
+    # The same without a process: every create pays for it.
+    if "/" in program and not program.startswith("/"):
+        return True
+    folders = [""] if "/" in program else (path or os.environ.get("PATH", "")).split(":")
+    files = (os.path.join(each, program) for each in folders)
+    return any(not os.path.isabs(f) or (os.path.isfile(f) and os.access(f, os.X_OK)) for f in files)
 
 
 def preflight(world: World, host: Host, name: str, env: Mapping[str, str]) -> None:

@@ -76,7 +76,7 @@ class ClaudeAgent(AgentType):
         return claude_state.read(evidence)
 
     def ready(self, evidence: Evidence) -> bool:
-        return "SessionStart" in evidence.this_signals
+        return claude_state.has_input_box(evidence)
 
     def typed(self, text: str) -> str:
         """A backslash before Enter would mean: no, only a new line."""

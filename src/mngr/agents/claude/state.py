@@ -34,6 +34,9 @@ SLACK = 2.0
 BEGIN = 30.0
 """Seconds that an idle program gets, on a slow machine, to begin with a prompt that it has."""
 
+SILENT = 5.0
+"""The same for a version that keeps no file on its processes."""
+
 
 class Status(Struct):
     """The program's own word: busy, idle, shell, waiting; empty while it has not said any."""
@@ -77,6 +80,18 @@ def status(evidence: Evidence) -> Status:
         waits_for=text(told.get("waitingFor")),
         since=min(number(told.get("statusUpdatedAt")) / 1000, FAR),
     )
+
+
+def has_input_box(evidence: Evidence) -> bool:
+    """Whether it takes what is typed as a prompt.
+
+    A resumed program says SessionStart about a second before it draws its input box and calls
+    itself idle, longer on a busy machine. What is typed in between may be lost, or lose its Enter.
+    """
+    begun = evidence.this_signals.get("SessionStart")
+    if begun is None or status(evidence).word:
+        return begun is not None
+    return evidence.now - begun.time > (BEGIN if evidence.status else SILENT)
 
 
 def _launched(evidence: Evidence) -> float:

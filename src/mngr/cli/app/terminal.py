@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from mngr.api import Agent, Host
     from mngr.model.records import AgentRecord
 
+CONNECT_COMMAND = """\
+run this through sh instead of attaching; its environment has MNGR_AGENT_NAME, MNGR_SESSION_NAME, \
+MNGR_TMUX_SOCKET and MNGR_CONNECT_ARGV, the command line that attaches"""
+
 # Another machine may not know this terminal, and tmux would refuse it: most are like xterm.
 # One line, for those who print or parse what connecting runs.
 ELSEWHERE = 'tput longname >/dev/null 2>&1 || export TERM=xterm-256color; exec "$@"'

@@ -34,10 +34,6 @@ A connect command that calls `mngr connect` for the same agent attaches to it.""
 
 FINISHED = (State.DONE, State.FAILED)
 
-CONNECT_COMMAND = """\
-run this through sh instead of attaching; its environment has MNGR_AGENT_NAME, MNGR_SESSION_NAME, \
-MNGR_TMUX_SOCKET and MNGR_CONNECT_ARGV, the command line that attaches"""
-
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
@@ -51,7 +47,7 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--connect-command",
         metavar="CMD",
-        help=CONNECT_COMMAND,
+        help=terminal.CONNECT_COMMAND,
     )
     parser.add_yes()
     parser.add_argument("--read-only", action="store_true", help="watch, without typing")

@@ -9,7 +9,6 @@ from mngr.api import Mngr
 from mngr.cli.app import terminal
 from mngr.cli.app.output import asker, clean, one, print_result, say, warn
 from mngr.cli.commands import create_options
-from mngr.cli.commands.connect import CONNECT_COMMAND
 from mngr.cli.commands.stop import standing
 from mngr.errors import MissingProgram, MngrError, UsageError, nearest
 from mngr.model.quoting import join
@@ -100,7 +99,7 @@ def _many(parser: Parser) -> None:
 def add_connect(group: argparse._ActionsContainer, help: str, default: bool | None = None) -> None:
     connect = argparse.BooleanOptionalAction
     group.add_argument("--connect", action=connect, default=default, help=help)
-    group.add_argument("--connect-command", metavar="CMD", help=CONNECT_COMMAND)
+    group.add_argument("--connect-command", metavar="CMD", help=terminal.CONNECT_COMMAND)
 
 
 def defaults(args: argparse.Namespace) -> dict[str, Json]:

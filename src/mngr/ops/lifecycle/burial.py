@@ -13,8 +13,10 @@ import time
 
 from mngr.errors import MngrError, NotFound, Refused, Stale
 from mngr.git.exchange import Bare
+from mngr.hosts import tmux
 from mngr.locks import Lock
 from mngr.model import events
+from mngr.model.quoting import join, quote
 from mngr.model.records import AgentRecord, TrashNote, encode
 from mngr.model.struct import Struct
 from mngr.ops.lifecycle import names, trash
@@ -41,6 +43,8 @@ class Destroyed(Struct):
     """An agent that is in the trash, and what is unusual about that."""
 
     remarks: tuple[str, ...] = ()
+    session: bool = False
+    """Whether it has a session after all: a start at the same time launched it."""
 
 
 class Condemned(Struct):
@@ -111,18 +115,20 @@ def _bury_once(world: World, host: Host, read: Read) -> dict[str, Outcome]:
     step("noted")
     moving = [each for each in condemned if each.moves]
     words = [word for each in moving for word in (each.id, str(each.rev), each.seen.path)]
-    outcomes |= _failures(host, moving, MOVE_WORK, words)
+    outcomes |= _failures(host, moving, MOVE_WORK, words)[0]
     step("work_moved")
     left = [each for each in condemned if each.id not in outcomes]
     _tell_git(world, host, [each for each in left if each.note.worktree])
     step("repaired")
     words = [word for each in left for word in (each.id, str(each.rev), _event(each.record))]
-    outcomes |= _failures(host, left, MOVE_STATE, words)
+    sessions = f"[ ! -S {quote(host.socket)} ] || {join(tmux.list_sessions(host.socket))} || :"
+    failures, late = _failures(host, left, MOVE_STATE + sessions, words)
+    outcomes |= failures
     step("state_moved")
     for each in left:
         if each.id not in outcomes:
             _release(host, each)
-            outcomes[each.id] = Destroyed(remarks=tuple(_remarks(each)))
+            outcomes[each.id] = Destroyed(remarks=tuple(_remarks(each)), session=each.id in late)
     return outcomes
 
 
@@ -238,17 +244,18 @@ MOVE_STATE = MOVE.replace(
 
 def _failures(
     host: Host, condemned: Sequence[Condemned], script: str, words: Sequence[str]
-) -> dict[str, Outcome]:
-    """Run a script that moves directories of all these agents; the errors, by id."""
+) -> tuple[dict[str, Outcome], set[str]]:
+    """Run a script that moves directories of all these agents; the errors by id, other words."""
     if not condemned:
-        return {}
+        return {}, set()
     names = {each.id: each.record.name for each in condemned}
     argv = ["sh", "-c", script, "mngr", host.home, *words]
     done = host.run(argv, timeout=600 + len(condemned))
     if done.code:
         raise MngrError(f"host {host.ref.name}: {done.complaint}")
-    lines = (line.partition(" ") for line in os.fsdecode(done.stdout).splitlines())
-    return {agent_id: _problem(names[agent_id], what) for agent_id, _, what in lines}
+    lines = [line.partition(" ") for line in os.fsdecode(done.stdout).splitlines()]
+    failures = {agent_id: _problem(names[agent_id], what) for agent_id, _, what in lines if what}
+    return {**failures}, {word for word, _, what in lines if not what}
 
 
 def _problem(name: str, what: str) -> MngrError:

@@ -10,7 +10,6 @@ import os
 import time
 
 from mngr.errors import MngrError, NotFound
-from mngr.hosts import tmux
 from mngr.hosts.processes import this_process
 from mngr.model.records import AgentRecord, Removal, StopIntent, agent_dir
 from mngr.model.state import ALIVE
@@ -22,7 +21,7 @@ from mngr.ops.work import workdir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mngr.hosts.base import Host
     from mngr.ops.lifecycle.burial import Outcome, Read
@@ -87,7 +86,7 @@ def _destroy_on(
     outcomes = {**failures, **outcomes}
     read |= late
     outcomes |= bury(world, host, {each: read[each] for each in read if each not in outcomes})
-    _end_late(world, host, [each for each in outcomes if isinstance(outcomes[each], Destroyed)])
+    _end_late(world, host, outcomes)
     for agent in mine:
         if isinstance(outcomes[agent.id], Destroyed):
             world.emit("agent_destroyed", host, agent.record)
@@ -147,10 +146,10 @@ def _end(world: World, host: Host, ids: Sequence[str]) -> dict[str, Outcome]:
     return {}
 
 
-def _end_late(world: World, host: Host, ids: Sequence[str]) -> None:
+def _end_late(world: World, host: Host, outcomes: Mapping[str, Outcome]) -> None:
     """A start at the same time may have launched it between the ending and the move."""
-    sessions = host.run(tmux.list_sessions(host.socket), timeout=20).stdout.decode().split()
-    late = dict.fromkeys(set(ids) & set(sessions), "")
+    ended = {id: each for id, each in outcomes.items() if isinstance(each, Destroyed)}
+    late = {id: "" for id, each in ended.items() if each.session}
     if late:
         end_processes(world, host, late)
 

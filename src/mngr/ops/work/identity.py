@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 # the one in the trash; where that one is; whether there is a state directory in the trash; whether
 # the record is still the one that was read.
 LOOK = r"""
-home=$1; shift
-really() { CDPATH= cd -P -- "$1" 2>/dev/null && pwd -P; }
+home=$1; shift; unset CDPATH
+# Without a process of its own, as `$(pwd -P)` would be; every path here is absolute.
+really() { real=; ! cd -P -- "$1" 2>/dev/null || real=$PWD; }
 line() { said=; [ ! -f "$1" ] || [ -h "$1" ] || IFS= read -r said < "$1" || :; }
 field() { printf '%s\0' "$1"; }
-field "$(really "$home/worktrees")"
+really "$home/worktrees"; field "$real"
 while [ $# -gt 0 ]; do
   line "$home/trash/$1/trash.json"; field "$said"
   best=0
@@ -44,19 +45,22 @@ while [ $# -gt 0 ]; do
   line "$home/names/$2.$best.json"; field "$best"; field "$said"
   work=$3 moved=$home/trash/$1/work
   if [ -d "$work" ] && [ ! -h "$work" ]; then
-    field directory; field "$(really "${work%/*}")/${work##*/}"
+    really "${work%/*}"; field directory; field "$real/${work##*/}"
   else
     if [ -e "$work" ] || [ -h "$work" ]; then field other; else field ''; fi
     field ''
     work=$moved
   fi
   line "$work/.git"
+  real=
   case $said in
-    "gitdir: /"*) field "$(really "${said#gitdir: }")" ;;
-    "gitdir: "*) field "$(really "$work/${said#gitdir: }")" ;;
-    *) field '' ;;
+    "gitdir: /"*) really "${said#gitdir: }" ;;
+    "gitdir: "*) really "$work/${said#gitdir: }" ;;
   esac
-  if [ -d "$moved" ] && [ ! -h "$moved" ]; then field "$(really "$moved")"; else field ''; fi
+  field "$real"
+  real=
+  [ ! -d "$moved" ] || [ -h "$moved" ] || really "$moved"
+  field "$real"
   if [ -e "$home/trash/$1/agent" ]; then field agent; else field ''; fi
   if [ -e "$home/agents/$1/agent.$4.json" ]; then field ''
   elif [ -e "$home/agents/$1" ]; then field changed
