@@ -111,10 +111,10 @@ def _fixed(args: argparse.Namespace, findings: Sequence[Finding]) -> bool:
         if args.dry_run:
             say(args, f"Would fix {finding.check}: {finding.detail}.")
             continue
+        say(args, f"Fixing {finding.check}: {finding.detail}.")  # which may take minutes
         try:
             finding.fix()
             changed = True
-            say(args, f"Fixed {finding.check}: {finding.detail}.")
         except (MngrError, OSError) as error:
-            warn(f"{finding.check}: {finding.detail}: not fixed: {error}")
+            warn(f"{finding.check} is not fixed: {error}")
     return changed
