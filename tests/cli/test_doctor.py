@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from tests.support.cli import Cli, Result
+from tests.support.screen import Screen
 
 NONE = ("--transfer", "none")
 
@@ -134,3 +135,10 @@ def test_fixing_mends_what_it_says(mngr: Cli) -> None:
 def test_wrong_input(local: Cli) -> None:
     local("doctor", "everything").fails(2, "everything")
     local("doctor", "--fixx").fails(2, "--fixx", "--fix")
+
+
+def test_on_a_terminal_what_to_type_is_never_cut(local: Cli) -> None:
+    with Screen(local, {"SHELL": "/bin/bash", "COLUMNS": "50"}) as screen:
+        screen.mngr("doctor")
+        screen.shows("\ncompletion: add to ~/.bashrc: source <(mngr completion bash)\n")
+        assert "REMEDY" not in screen.text()

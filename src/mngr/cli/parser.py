@@ -195,7 +195,12 @@ class Parser(_Strict):
             return words
         word, option = self.named
         at = self.positionals.index(word)
-        return words if at > len(words) else words[:at] + getattr(args, option.dest) + words[at:]
+        if at > len(words):
+            return words
+        words = words[:at] + getattr(args, option.dest) + words[at:]
+        if not words and word.nargs in (None, "+"):
+            raise UsageError("name an agent", "see `mngr list`")
+        return words
 
     def _parse_words(self, words: list[str], args: argparse.Namespace) -> None:
         _, extra = self.words.parse_known_args(words, args)
