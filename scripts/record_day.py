@@ -142,7 +142,8 @@ def _folder() -> Path:
 
 HASH = re.compile(r"(?<![\w-])(?=[a-f]*\d)[0-9a-f]{7,40}(?![\w])|(?<=-)(?=[a-f]*\d)[0-9a-f]{8}\b")
 AGE = re.compile(r"(?<= )\d{1,2}[smh] {2,3}(?=\S)")
-STARTING = re.compile(r"RUNNING \((starting|working)\)\.$", re.MULTILINE)
+# Mostly `starting`; a busy machine may look later.
+CREATED = re.compile(r"^(Created \S+; it is RUNNING )\((?:starting|working)\)", re.MULTILINE)
 DIGITS = "3f2a91c07be4d586" * 3
 
 
@@ -156,7 +157,7 @@ def masked(text: str, home: Path, known: dict[str, str]) -> str:
         return known[short][: len(found[0])]
 
     text = text.replace(str(home), HOME)
-    text = STARTING.sub("RUNNING (working).", HASH.sub(alias, text))
+    text = CREATED.sub(r"\1(starting)", HASH.sub(alias, text))
     return AGE.sub(lambda found: "4s".ljust(len(found[0])), text)
 
 
