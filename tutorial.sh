@@ -173,6 +173,9 @@ mngr create inplace --foreground --transfer none -- pwd
 mngr create bold --no-connect --branch ':try/*' -- sleep 1000
 git branch --list 'try/*'
 
+# name, source and uncommitted changes by the words other tools use
+mngr create --name scout --source . --include-unclean --no-connect -- sleep 1000
+
 # start at another commit
 git tag v1
 mngr create patch --no-connect --branch v1:hotfix -- sleep 1000
@@ -205,8 +208,14 @@ mngr list fix server
 # ls is short for list; choose the columns you want
 mngr ls --fields name,state,state_reason,labels.team
 
+# ps is list as well; without the changes, git is not asked
+mngr ps --no-changes
+
 # everything about one agent: why it is in its state, its work, its screen, what to type next
 mngr show fix
+
+# status is the same
+mngr status fix
 
 # where its work is
 ls "$(mngr path fix)"
@@ -243,6 +252,9 @@ mngr list --active
 # by label, with a value or with any
 mngr list --label team=core
 mngr list --label ticket
+
+# by a tag of their hosts; a new host gets it with `create --host-label gpu=a100`
+mngr list --host-label gpu
 
 # by project
 mngr list --project website
@@ -319,6 +331,9 @@ mngr message cook -m 'wake up' --start
 
 # what is on its screen?
 mngr capture clerk
+
+# wherever an agent is named, an option can name it
+mngr capture --agent clerk
 
 # and all that has scrolled away, with colours
 mngr capture clerk --full --ansi

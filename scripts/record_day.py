@@ -3,6 +3,7 @@
     scripts/record_day.py docs/day.svg           records in a real terminal of 80 columns
     scripts/record_day.py --check docs/day.svg   runs the same commands without one, and compares
 
+One agent is Claude Code, with a scripted model behind it, so that nobody needs an account here.
 The picture holds its own text as a description, so that a check needs no terminal. Everything that
 differs from run to run (names of folders, hashes, ages) is replaced by text of the same width.
 """
@@ -17,11 +18,16 @@ import sys
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from terminal_svg import Frame, svg, text_of
 
+from tests.support.model import ModelServer
+from tests.support.programs import program
+
+ROOT = Path(__file__).parents[1]
 WIDTH, HEIGHT = 80, 24
 HOME = "/home/you"
 PATIENCE = 120.0
@@ -33,9 +39,11 @@ PROJECT = {
     "        amount -= price\n    return amount\n",
     "tests/test_shop.py": "from shop import total\n\n\ndef test_total():\n"
     "    assert total([2, 3]) == 5\n",
-    "release": "#!/bin/sh\necho 'Which version is this?'\nread version\n"
-    'echo "Version $version" > NOTES.md\necho "Wrote NOTES.md for $version."\nexec sleep 1000\n',
+    "Makefile": "notes:\n\tgit log --format='- %s' > NOTES.md\n",
 }
+PROMPT = "write the release notes"
+ASKING = '{"permissions": {"defaultMode": "default"}}'
+"""The scripted model cannot judge whether a command is safe, as Claude's automatic mode wants."""
 
 # Each scene begins on an empty screen. What is waited for is not shown: a day has time.
 SCENES: list[list[tuple[str, str]]] = [
@@ -43,13 +51,13 @@ SCENES: list[list[tuple[str, str]]] = [
         ("# three agents, each on a branch of its own", ""),
         ("mngr create fix mechanic -m 'fix tests/test_shop.py::test_total'", ""),
         ("mngr create suite -- python3 -m pytest -q", "mngr wait suite --timeout 2m"),
-        ("mngr create notes -- ./release", "mngr wait fix --timeout 2m"),
+        (f"mngr create notes claude -m '{PROMPT}'", "mngr wait fix notes --timeout 2m"),
     ],
     [
         ("# what became of them?", ""),
         ("mngr list", ""),
-        ("mngr logs notes", ""),
-        ("mngr message notes -m 2.1", "until mngr exec notes 'test -s NOTES.md'; do :; done"),
+        ("mngr answer notes", ""),
+        ("mngr answer notes --allow", "until mngr exec notes 'test -s NOTES.md'; do :; done"),
     ],
     [
         ("# one repaired the bug: read it, and take it", ""),
@@ -72,24 +80,28 @@ class Day:
     def __init__(self) -> None:
         self.home = _folder()
         self.work = self.home / "shop"
-        root = Path(__file__).parents[1]
+        self.model = ModelServer()
+        # What the model says after the tool has run is held for ever: the agent is at work.
+        self.model.on(PROMPT, say="Looking.", run="make notes").then(hold="the end of the day")
         self.env = {
             "HOME": str(self.home),
-            "PATH": f"{root}/.venv/bin:/usr/local/bin:/usr/bin:/bin",
+            "PATH": f"{ROOT}/.venv/bin:{program('claude')}:/usr/local/bin:/usr/bin:/bin",
             "LANG": "C.UTF-8",
             "TZ": "UTC",
             "TERM": "xterm-256color",
             "MNGR__COMMANDS__CREATE__CONNECT": "false",
             "PYTHONDONTWRITEBYTECODE": "1",
             "GIT_CONFIG_NOSYSTEM": "1",
+            **self.model.environment("claude"),
         }
         for name, text in PROJECT.items():
             path = self.work / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        (self.work / "release").chmod(0o755)
         (self.home / ".gitconfig").write_text("[user]\nname = You\nemail = you@example.com\n")
-        for words in ("init -q -b main", "add -A", "commit -qm Begin"):
+        (self.home / ".claude").mkdir()
+        (self.home / ".claude" / "settings.json").write_text(ASKING)
+        for words in ("init -q -b main", "add -A", "commit -qm 'Add the shop'"):
             self.run(f"git {words}")
 
     def run(self, command: str) -> str:
@@ -109,6 +121,7 @@ class Day:
         socket = tmux.socket_path(str(self.home / ".mngr"), os.getuid())
         subprocess.run(["tmux", "-S", socket, "kill-server"], capture_output=True, check=False)
         Path(socket).unlink(missing_ok=True)
+        self.model.__exit__(None, None, None)
         shutil.rmtree(self.home, ignore_errors=True)
 
 
@@ -129,6 +142,8 @@ def _folder() -> Path:
 
 HASH = re.compile(r"(?<![\w-])(?=[a-f]*\d)[0-9a-f]{7,40}(?![\w])|(?<=-)(?=[a-f]*\d)[0-9a-f]{8}\b")
 AGE = re.compile(r"(?<= )\d{1,2}[smh] {2,3}(?=\S)")
+# Mostly `starting`; a busy machine may look later.
+CREATED = re.compile(r"^(Created \S+; it is RUNNING )\((?:starting|working)\)", re.MULTILINE)
 DIGITS = "3f2a91c07be4d586" * 3
 
 
@@ -142,7 +157,8 @@ def masked(text: str, home: Path, known: dict[str, str]) -> str:
         return known[short][: len(found[0])]
 
     text = text.replace(str(home), HOME)
-    return AGE.sub(lambda found: "4s".ljust(len(found[0])), HASH.sub(alias, text))
+    text = CREATED.sub(r"\1(starting)", HASH.sub(alias, text))
+    return AGE.sub(lambda found: "4s".ljust(len(found[0])), text)
 
 
 # the same day, twice
@@ -258,6 +274,9 @@ def check(path: Path) -> int:
 
 
 def main(words: list[str]) -> int:
+    if not shutil.which("npm"):
+        print("record_day: npm is not installed; it installs Claude Code", file=sys.stderr)
+        return 1
     if words[:1] == ["--check"] and len(words) == 2:
         return check(Path(words[1]))
     if len(words) != 1 or words[0].startswith("-"):

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from tests.support.cli import Cli, Result
+from tests.support.screen import Screen
 
 NONE = ("--transfer", "none")
 
@@ -62,7 +63,7 @@ def test_fixing_installs_what_is_missing(local: Cli, tmp_path: Path) -> None:
     manager = few / "apt-get"
     manager.write_text(f"""#!/bin/sh
 echo "$DEBIAN_FRONTEND $*" >> {tmp_path}/asked
-[ "$1" = update ] && exec ln -s x {tmp_path}/lists
+[ "$3" = update ] && exec ln -s x {tmp_path}/lists
 [ -h {tmp_path}/lists ] || {{ echo no lists >&2; exit 100; }}
 for package; do :; done
 ln -s {Path(str(shutil.which("tmux"))).parent}/$package {few}/$package
@@ -78,10 +79,15 @@ ln -s {Path(str(shutil.which("tmux"))).parent}/$package {few}/$package
     done = local("doctor", "--fix", "--format", "json", env=env).ok()
     assert found(done)["tmux"]["status"] == "ok"
     assert (tmp_path / "asked").read_text().splitlines() == [
-        "noninteractive install -y tmux",
-        "noninteractive update",
-        "noninteractive install -y tmux",
+        "noninteractive -o DPkg::Lock::Timeout=120 install -y tmux",
+        "noninteractive -o DPkg::Lock::Timeout=120 update",
+        "noninteractive -o DPkg::Lock::Timeout=120 install -y tmux",
     ]
+    (few / "tmux").unlink()
+    manager.write_text("#!/bin/sh\necho 'E: no such package' >&2\nexit 100\n")
+    said = local("doctor", "--fix", env=env).err.splitlines()
+    assert said[0].startswith("Fixing tmux: tmux is not installed")
+    assert said[1].startswith("mngr: tmux is not fixed: ") and "E: no such package" in said[1]
 
 
 def test_fixing_lets_the_shell_complete_mngr(local: Cli) -> None:
@@ -117,7 +123,7 @@ def test_fixing_mends_what_it_says(mngr: Cli) -> None:
     assert dry.count("Would fix") == 3
     assert "stray" in mngr.tmux("list-sessions")
     said = mngr("doctor", "--fix", env=at_once).ok().err
-    assert said.count("Fixed") == 3
+    assert said.count("Fixing") == 3
     assert mngr.tmux("list-sessions", "-F", "#S") == f"{mngr.agent('kept')['id']}\n"
     assert mngr.controller_home.stat().st_mode & 0o022 == 0
     assert not list((mngr.home / "trash").iterdir())
@@ -129,3 +135,10 @@ def test_fixing_mends_what_it_says(mngr: Cli) -> None:
 def test_wrong_input(local: Cli) -> None:
     local("doctor", "everything").fails(2, "everything")
     local("doctor", "--fixx").fails(2, "--fixx", "--fix")
+
+
+def test_on_a_terminal_what_to_type_is_never_cut(local: Cli) -> None:
+    with Screen(local, {"SHELL": "/bin/bash", "COLUMNS": "50"}) as screen:
+        screen.mngr("doctor")
+        screen.shows("\ncompletion: add to ~/.bashrc: source <(mngr completion bash)\n")
+        assert "REMEDY" not in screen.text()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.cli import Cli, until
+from tests.support.cli import ROOT, Cli, until
 from tests.support.screen import Screen
 
 NONE = ("--transfer", "none")
@@ -166,3 +166,38 @@ def test_create_takes_its_name_and_source_by_option(local: Cli, words: list[str]
     local("clone", "foo", "--connect-command", f"echo $MNGR_AGENT_NAME > {seen}").ok()
     until(seen.exists)
     assert seen.read_text() == "foo-2\n"
+
+
+def test_every_command_that_takes_an_agent_takes_it_as_agent_option() -> None:
+    pages = [page.read_text() for page in (ROOT / "man").glob("mngr*.1")]
+    taking = [page for page in pages if "TARGET" in page.split(".SH")[2]]
+    assert len(taking) > 20
+    assert [page[:30] for page in taking if "\\-\\-agent" not in page] == []
+
+
+SAME = [
+    *(["path"], ["diff", "--stat"], ["capture"], ["logs"], ["label"], ["list", "--ids"]),
+    *(["event", "--format", "jsonl"], ["pull", "new", "--dry-run"], ["exec", "--", "pwd"]),
+    *(["exec", "git log"], ["wait", "RUNNING"], ["transcript"], ["answer"]),
+    *(["merge", "--dry-run"], ["clone", "other", "--dry-run"], ["rename", "other", "--dry-run"]),
+]
+
+
+def test_the_agent_option_means_what_the_word_means(local: Cli) -> None:
+    local.create("foo", "--", "cat")
+    local.create("bar", "--", "cat")
+    (local.work_dir("foo") / "new").write_text("1\n")
+    local.commit("new", cwd=local.work_dir("foo"))
+    for words in SAME:
+        verb, *more = words
+        by_word, by_option = local(verb, "foo", *more), local(verb, "--agent", "foo", *more)
+        assert (by_option.code, by_option.out) == (by_word.code, by_word.out), words
+    assert local("show", "--agent", "foo", "--format", "{name}").ok().out == "foo\n"
+    assert "Snapshot foo/1" in local("snapshot", "create", "--agent", "foo").ok().out
+    local("snapshot", "restore", "1", "--agent", "foo").ok()
+    local("capture", "foo", "--agent", "bar").fails(2, "unexpected argument 'foo'")
+    local("capture").fails(2, "name an agent; see `mngr list`")
+    local("stop", "--all", "--agent", "foo").fails(2, "--all and names together")
+    assert local("__complete", "--", "pull", "--agent", "").ok().out.split() == ["bar", "foo"]
+    local("destroy", "--agent", "foo", "--force").ok()
+    assert "Restored foo" in local("restore", "--agent", "foo").ok().out

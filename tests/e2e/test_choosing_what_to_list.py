@@ -86,6 +86,20 @@ def test_labels_select(e2e: E2eSession) -> None:
         expect(result.stdout).not_to_contain("fix")
 
 
+def test_tags_of_hosts_select(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # by a tag of their hosts; a new host gets it with `create --host-label gpu=a100`
+    mngr list --host-label gpu
+    """)
+    given(e2e, "fix")
+    result = e2e.run("mngr list --host-label gpu", comment="by a tag of their hosts")
+    expect(result).to_succeed()
+    expect(result.stdout).to_equal("No agents found\n")
+    ignored = e2e.run("mngr create foo --host-label gpu=a100 -- true", comment="no host is made")
+    expect(ignored).to_fail()
+    expect(ignored.stderr).to_contain("--host-label is for a new host")
+
+
 def test_a_project_selects(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
     # by project

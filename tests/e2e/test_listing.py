@@ -42,6 +42,32 @@ def test_the_columns_can_be_chosen(e2e: E2eSession) -> None:
     expect(result.stdout).to_match(r"^lint +RUNNING +process is alive +core$")
 
 
+def test_ps_is_list_and_need_not_ask_git(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # ps is list as well; without the changes, git is not asked
+    mngr ps --no-changes
+    """)
+    given(e2e, "fix")
+    result = e2e.run("mngr ps --no-changes", comment="ps is list as well")
+    expect(result).to_succeed()
+    expect(result.stdout).to_match(r"^NAME +STATE +AGE +AGENT +REASON$")
+    expect(result.stdout).to_match(r"^fix +RUNNING +\d+s +sleep 1000$")
+
+
+def test_status_is_show(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # status is the same
+    mngr status fix
+    """)
+    given(e2e, "fix")
+    result = e2e.run("mngr status fix", comment="status is the same")
+    expect(result).to_succeed()
+    expect(result.stdout).to_match(r"^fix  RUNNING for \d+s, since ")
+    nameless = e2e.run("mngr status", comment="a name is needed, and the error says where they are")
+    expect(nameless).to_fail()
+    expect(nameless.stderr).to_contain("name an agent; see `mngr list`")
+
+
 def test_show_tells_everything_about_one(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
     # everything about one agent: why it is in its state, its work, its screen, what to type next

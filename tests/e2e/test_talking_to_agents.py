@@ -168,6 +168,20 @@ def test_capture_prints_the_screen(e2e: E2eSession) -> None:
     expect(result.stdout).to_equal("noted\n")
 
 
+def test_an_option_can_name_the_agent(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+    # wherever an agent is named, an option can name it
+    mngr capture --agent clerk
+    """)
+    given(e2e, "clerk", command="sh -c 'echo noted; exec sleep 1000'")
+    until_shown(e2e, "clerk", "noted")
+    result = e2e.run(
+        "mngr capture --agent clerk", comment="wherever an agent is named, an option can name it"
+    )
+    expect(result).to_succeed()
+    expect(result.stdout).to_equal("noted\n")
+
+
 def test_capture_prints_what_scrolled_away(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
     # and all that has scrolled away, with colours

@@ -71,3 +71,28 @@ def test_an_engine_by_template(folders: Cli, tmp_path: Path) -> None:
     told = folders("provider", "list", "--format", "json", env=broken).ok().json()["providers"]
     standing = {each["name"]: each for each in told}["folders"]
     assert (standing["usable"], standing["reason"]) == (False, "providers.folders.list: down")
+
+
+def test_a_host_keeps_the_tags_it_was_made_with(folders: Cli, tmp_path: Path) -> None:
+    tags = ("--host-label", "team=web", "--host-label", "note=a 'b' $HOME")
+    folders("host", "create", "box", "--provider", "folders", *tags).ok()
+    assert (tmp_path / "folders" / "box" / "tags").read_text() == "team=web\nnote=a 'b' $HOME\n"
+    folders.create("foo@box")
+    folders.create("bar@.folders", "--host-label", "team=ops")
+    folders.create("baz")
+    assert folders.agent("foo")["host"]["tags"] == {"team": "web", "note": "a 'b' $HOME"}
+    shown = folders("host", "list").ok().out.splitlines()
+    assert "TAGS" in shown[0] and any("team=ops" in line for line in shown)
+
+    def listed(*words: str) -> list[str]:
+        return folders("list", *words, "--format", "{name}").ok().out.split()
+
+    assert listed("--host-label", "team") == ["foo", "bar"]
+    assert listed("--host-label", "team=ops") == ["bar"]
+    assert listed("--include", 'host.tags.team == "web"') == ["foo"]
+    assert listed("--hosts", "--host-label", "team=web") == ["box"]
+    folders("create", "qux", *tags, "--", "sleep", "9").fails(2, "--host-label is for a new host")
+    folders("create", "qux", "--max-age", "1h", "--", "sleep", "9").fails(2, "@.PROVIDER")
+    make = ("host", "create", "other", "--provider", "folders", "--host-label")
+    folders(*make, "team").fails(2, "expected KEY=VALUE")
+    folders(*make, "mngr-host=x").fails(2, "mngr uses tags of this name itself")

@@ -44,11 +44,12 @@ def test_a_container_is_made_as_asked(docker: Cli, engine: Engine, tmp_path: Pat
     docker(
         *("host", "create", "box", "--provider", "docker"),
         *("-b", f"file={context}/Other", "-b", f"context={context}"),
-        *("-b", "memory=256m", "-b", "cpus=0.5", "-b", "network=none"),
+        *("-b", "memory=256m", "-b", "cpus=0.5", "-b", "network=none", "--host-label", "team=w b"),
         *("-b", f"volume={volume}:/volume:ro", "-s", "--env=SPICE=salt and pepper"),
         env={"MNGR_PREFIX": "team-"},
     ).ok()
     assert inspected(engine, docker)["Name"].startswith("/team-box-")
+    assert inspected(engine, docker)["Config"]["Labels"]["team"] == "w b"
     docker.create("foo@box")
     words = "cat /greeting /volume/note; echo $SPICE; hostname; id -un; ls /sys/class/net"
     told = engine.told("exec", *engine.containers(docker), "sh", "-c", words).splitlines()

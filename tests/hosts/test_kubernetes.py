@@ -55,6 +55,18 @@ def test_a_pod_is_what_was_asked_for(kubernetes: KubernetesProvider) -> None:
     assert found["metadata"]["labels"]["mngr-host"] == f"host-{'a' * 32}"
 
 
+def test_tags_are_labels_where_a_label_may_hold_them(kubernetes: KubernetesProvider) -> None:
+    tags = {"team": "web", "empty": "", "note": "a b", "end": "x-", "long": "x" * 64}
+    note = HostNote(id=f"host-{'a' * 32}", name="box", provider="kubernetes", tags=tags)
+    request = HostRequest(name="box", build={"image": "tools:1"}, tags=tags)
+    metadata: Any = kubernetes.manifest("pod", note, request)["metadata"]
+    assert {k: v for k, v in metadata["labels"].items() if k in tags} == {
+        "team": "web",
+        "empty": "",
+    }
+    assert metadata["annotations"].keys() == {"mngr-host-name", "note", "end", "long"}
+
+
 def test_a_handle_says_where_the_pod_is(kubernetes: KubernetesProvider) -> None:
     words = kubernetes.entering("pod/team/arn:x:cluster/y", tty=False)
     where = ["kubectl", "--namespace=team", "--context=arn:x:cluster/y", "exec", "-i", "pod"]

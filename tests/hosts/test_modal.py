@@ -58,12 +58,13 @@ def test_a_sandbox_is_made_as_asked(modal: Cli, cloud: Cloud, tmp_path: Path) ->
     create(
         *(modal, "box", "-b", "cpu=2.5", "-b", "memory=4g", "-b", "region=us-east"),
         *("-b", "secret=keys", "-b", "volume=cache:/cache", "-b", "cidr=10.0.0.0/8,1.2.3.4/32"),
-        *("-b", f"file={tmp_path}/Dockerfile", "--max-age", "1h"),
+        *("-b", f"file={tmp_path}/Dockerfile", "--max-age", "1h", "--host-label", "team=web"),
     )
     made = asked(cloud, modal)
     definition, tags = made["definition"], {x["tag_name"]: x["tag_value"] for x in made["tags"]}
     note = json.loads((modal.controller_home / "hosts" / "modal" / "box.json").read_text())
     assert (tags["mngr-host"], tags["mngr-host-name"]) == (note["id"], "box")
+    assert tags["team"] == "web" and hosts(modal)["box"]["tags"] == {"team": "web"}
     assert abs(float(tags["mngr-host-ends"]) - note["time"] - 3600) < 2
     assert definition["resources"] == {
         "memory_mb": 4096,

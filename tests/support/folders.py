@@ -15,6 +15,7 @@ from tests.support.places import ended, without_hosts
 TEMPLATES = {
     "CREATE": "mkdir -p $D/{name} && echo {b.colour} > $D/{name}/colour && "
     'for each in {args}; do echo "$each" >> $D/{name}/args; done; '
+    'for each in {tags}; do echo "$each" >> $D/{name}/tags; done; '
     "{ setsid env -u MNGR_HOST_DIR HOME=$D/{name} {hold} < /dev/null > /dev/null 2>&1 & } && "
     "echo $! > $D/{name}/pid && echo {name}",
     "EXEC": 'sh -c \'kill -0 $(cat "$D/$0/pid") && '

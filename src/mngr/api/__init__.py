@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from mngr.ops.keep.merge import Place as Place
     from mngr.ops.keep.snapshot import Saved as Saved
     from mngr.ops.keep.snapshot import Snapshot as Snapshot
+    from mngr.ops.lifecycle import create as create
     from mngr.ops.lifecycle import running as running
     from mngr.ops.lifecycle import sandboxing as sandboxing
     from mngr.ops.lifecycle import trash as trash
@@ -129,6 +130,7 @@ ROOMS = {
     "clone": "mngr.ops.work.clone",
     "columns": "mngr.ops.look.columns",
     "compare": "mngr.ops.keep.compare",
+    "create": "mngr.ops.lifecycle.create",
     "exchange": "mngr.git.exchange",
     "execute": "mngr.ops.work.execute",
     "files": "mngr.ops.work.files",

@@ -82,6 +82,7 @@ class HostRequest(Struct):
     lifetime: float | None = None
     idle: float | None = None
     """Seconds without activity after which it ends itself."""
+    tags: dict[str, str] = {}
     waiting: Callable[[str], None] | None = None
     """Called with the reason while the host does not start."""
 

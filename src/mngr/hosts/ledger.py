@@ -32,6 +32,7 @@ class HostNote(Struct):
     idle: float | None = None
     build: dict[str, str] = {}
     """What was asked for: where to look for a host whose making was cut short."""
+    tags: dict[str, str] = {}
     home: str = ""
     user: int = 0
     agents: tuple[str, ...] = ()

@@ -134,7 +134,8 @@ def _words_at(parser: Parser, before: list[str]) -> list[argparse.Action]:
     given = 0
     for at, word in enumerate(before):
         is_option = word.startswith("-") and word != "-"
-        if not is_option and not (at and _taking_value(parser, before[at - 1])):
+        taking = _taking_value(parser, before[at - 1]) if at else []
+        if not is_option and (not taking or (parser.named and parser.named[1] in taking)):
             given += 1
     for at, action in enumerate(parser.positionals):
         if action.nargs in ("*", "+"):

@@ -81,6 +81,7 @@ class Parser(_Strict):
         self.exit_status: list[tuple[str, str]] = []
         self.notes = ""
         self.rest_name: str | None = None
+        self.named: tuple[argparse.Action, argparse.Action] | None = None
         self.common = self.add_argument_group("Common options")
         self.base: dict[str, object] = {}
         _add_common(self)
@@ -103,6 +104,10 @@ class Parser(_Strict):
         self.completions[action] = kind
         return action
 
+    def names(self, word: argparse.Action, option: argparse.Action) -> None:
+        """Let a repeatable option say what the word says: its values go before the words there."""
+        self.named = (word, option)
+
     @property
     def options(self) -> list[argparse.Action]:
         return self._actions
@@ -119,7 +124,8 @@ class Parser(_Strict):
         self._refuse_options(words)
         args.rest = rest if self.rest_name else []
         if not args.help:
-            self._parse_words(words + ([] if self.rest_name else rest), args)
+            words += [] if self.rest_name else rest
+            self._parse_words(self._with_named(words, args), args)
         return args
 
     def given(self, args: argparse.Namespace) -> list[argparse.Action]:
@@ -183,6 +189,18 @@ class Parser(_Strict):
         if self.rest_name:
             return f"what is not for mngr goes after `--`; see `{self.prog} --help`"
         return f"see `{self.prog} --help`"
+
+    def _with_named(self, words: list[str], args: argparse.Namespace) -> list[str]:
+        if self.named is None:
+            return words
+        word, option = self.named
+        at = self.positionals.index(word)
+        if at > len(words):
+            return words
+        words = words[:at] + getattr(args, option.dest) + words[at:]
+        if not words and word.nargs in (None, "+"):
+            raise UsageError("name an agent", "see `mngr list`")
+        return words
 
     def _parse_words(self, words: list[str], args: argparse.Namespace) -> None:
         _, extra = self.words.parse_known_args(words, args)

@@ -27,15 +27,30 @@ if TYPE_CHECKING:
 def add_targets(parser: Parser, what: str, *, session: bool = False) -> None:
     """TARGET..., `-` and --stdin; --session where a tmux key binding may want it."""
     help = f"{what}: names, ids or addresses; `-` reads them from standard input"
-    word = parser.add_argument("target", nargs="*", metavar="TARGET", help=help)
-    parser.completes(word, "agent")
-    help = "the same as TARGET; repeatable"
-    named = parser.add_argument("--agent", action="append", metavar="NAME", help=help)
-    parser.completes(named, "agent")
+    add_target(parser, help, nargs="*")
     add_stdin(parser)
     if session:
         help = "the agent of this tmux session; repeatable"
         parser.add_argument("--session", action="append", metavar="NAME", help=help)
+
+
+def add_target(
+    parser: Parser,
+    help: str = "name, id or address",
+    *,
+    dest: str = "target",
+    nargs: str | None = None,
+    metavar: str = "",
+    kind: str = "agent",
+) -> None:
+    """TARGET, or --agent NAME for the same."""
+    shown = metavar or dest.upper()
+    word = parser.add_argument(dest, nargs=nargs, metavar=shown, help=help)
+    help = f"the same as {shown.split()[0]}" + ("; repeatable" if nargs in ("*", "+") else "")
+    option = parser.add_argument("--agent", action="append", metavar="NAME", help=help)
+    parser.names(word, option)
+    parser.completes(word, kind)
+    parser.completes(option, "agent" if kind == "snapshot" else kind)
 
 
 def add_stdin(parser: Parser) -> None:
@@ -92,7 +107,6 @@ def named(args: argparse.Namespace) -> list[str]:
     """The words that name agents, with standard input read where asked for."""
     given = list(getattr(args, "target", ()))
     words = [word for word in given if word != "-"]
-    words += getattr(args, "agent", ())
     words += map(_session, getattr(args, "session", ()))
     if args.stdin or "-" in given:
         return words + lines_of_stdin()

@@ -27,8 +27,7 @@ CHOICES = {"allow": True, "yes": True, "deny": False, "no": False}
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
-    target = add("target", nargs="?", metavar="TARGET", help="the agent that asks")
-    parser.completes(target, "agent")
+    targets.add_target(parser, "the agent that asks", nargs="?")
     choice = add("choice", nargs="?", metavar="CHOICE", help="allow or deny; yes or no")
     parser.completes(choice, ("allow", "deny"))
     add("--allow", action="store_true", help="let it do that, this once")

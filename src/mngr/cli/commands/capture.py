@@ -21,8 +21,7 @@ stopped, what it showed last."""
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    target = parser.add_argument("target", metavar="TARGET", help="name, id or address")
-    parser.completes(target, "agent")
+    targets.add_target(parser)
     parser.add_argument("--full", action="store_true", help="with what has scrolled away")
     parser.add_argument("--window", default="", metavar="NAME", help="an extra window of it")
     parser.add_argument("--ansi", action="store_true", help="with colours, as escape sequences")

@@ -38,7 +38,7 @@ def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     parser.rest_name = "ARGS"
     add = parser.add_argument
-    parser.completes(add("target", metavar="TARGET", help="the agent to copy"), "agent")
+    targets.add_target(parser, "the agent to copy")
     add("address", nargs="?", metavar="NEW", help="the new name, or NAME@HOST (default: NAME-2)")
     create_options.configure(parser)
     add_connect(parser, "attach to it then (default: no)", default=False)

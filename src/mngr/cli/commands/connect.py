@@ -37,8 +37,7 @@ FINISHED = (State.DONE, State.FAILED)
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
-    target = parser.add_argument("target", nargs="?", metavar="TARGET", help="name, id or address")
-    parser.completes(target, "agent")
+    targets.add_target(parser, nargs="?")
     parser.add_argument(
         "--start",
         action=argparse.BooleanOptionalAction,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 
-from mngr.api import CreateRequest, bubblewrap, sandboxing, workdir
-from mngr.cli.app.parser import Pairs
+from mngr.api import CreateRequest, bubblewrap, create, sandboxing, workdir
+from mngr.cli.app.parser import Pairs, label
 from mngr.cli.commands.create_env import environment, sound
 from mngr.cli.commands.limit_values import add_limits
 from mngr.errors import UsageError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LARGEST = 10_000
 """Columns or rows; tmux itself gives up not far above."""
+ABOUT_HOST = ("build_arg", "start_arg", "max_age", "idle_timeout", "host_label")
 
 
 def configure(parser: Parser) -> None:
@@ -99,6 +100,7 @@ def add_host_options(group: argparse._ArgumentGroup | Parser) -> None:
     add("--max-age", type=parse_duration, metavar="TIME", help=help)
     help = "stop the new host when no agent there printed anything or got a message for this long"
     add("--idle-timeout", type=parse_duration, metavar="TIME", help=help)
+    add("--host-label", action=Pairs, metavar="K=V", help="a tag of the new host; repeatable")
 
 
 def _environment(parser: Parser) -> None:
@@ -170,7 +172,7 @@ def request(args: argparse.Namespace) -> CreateRequest:
     words = tuple(sound(word, "an argument after `--`") for word in args.rest)
     named = type_of(args)
     kind = types.derive(args.config, args.registry, named or "command")
-    return CreateRequest(
+    asked = CreateRequest(
         address=sound(args.address or "", "the address"),
         type=kind.type if named or kind.argv else "",
         args=kind.argv + words,
@@ -189,6 +191,7 @@ def request(args: argparse.Namespace) -> CreateRequest:
         start_args=tuple(args.start_arg),
         lifetime=args.max_age,
         idle=args.idle_timeout,
+        host_tags=host_tags(args),
         uploads=tuple(map(_upload, args.upload_file)),
         provision=tuple(sound(text, "--provision-command") for text in args.provision_command),
         reuse=args.reuse,
@@ -202,6 +205,23 @@ def request(args: argparse.Namespace) -> CreateRequest:
         width=args.tmux_width or 0,
         height=args.tmux_height or 0,
     )
+    _require_new_host(args, asked)
+    return asked
+
+
+def host_tags(args: argparse.Namespace) -> dict[str, str]:
+    from mngr.api import running
+
+    return running.parse_labels([f"{key}={value}" for key, value in args.host_label.items()])
+
+
+def _require_new_host(args: argparse.Namespace, asked: CreateRequest) -> None:
+    """An option about a host that is not made would be ignored; settings are for when one is."""
+    if not create.wants_new_host(asked):
+        given = [each for each in args.parser.given(args) if each.dest in ABOUT_HOST]
+        if given:
+            hint = "use NAME@.PROVIDER, or --new-host with --provider"
+            raise UsageError(f"{label(given[0])} is for a new host, and none is made", hint)
 
 
 def type_of(args: argparse.Namespace) -> str:

@@ -31,7 +31,7 @@ def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     parser.rest_name = "PATHS"
     add = parser.add_argument
-    parser.completes(add("target", metavar="TARGET", help="the agent"), "agent")
+    targets.add_target(parser, "the agent")
     add("--stat", action="store_true", help="files and line counts only")
     add("--commits", action="store_true", help="the commits since it started, newest first")
     add("--uncommitted", action="store_true", help="only what differs from its last commit")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mngr.api import Mngr
-from mngr.cli.app.output import asker, rows, say, warn
+from mngr.cli.app.output import asker, clean, rows, say, warn
+from mngr.cli.app.tables import terminal_width
 from mngr.errors import MngrError
 
 TYPE_CHECKING = False
@@ -52,8 +53,19 @@ def run(args: argparse.Namespace) -> int:
     findings = _findings(args, api)
     if args.fix and _fixed(args, findings):
         findings = _findings(args, Mngr(args.config, args.registry))
-    rows(args, [finding.to_json() for finding in findings], COLUMNS, "checks")
+    _show(args, findings)
     return int(any(finding.status == "problem" for finding in findings))
+
+
+def _show(args: argparse.Namespace, findings: Sequence[Finding]) -> None:
+    """On a terminal what to do is below the table: there it is not cut, and can be copied."""
+    narrow = args.format == "human" and terminal_width() > 0
+    table = [finding.to_json() for finding in findings]
+    rows(args, table, COLUMNS[:-1] if narrow else COLUMNS, "checks")
+    if narrow:
+        for each in findings:
+            if each.remedy:
+                print(clean(f"{each.check}: {each.remedy}"))
 
 
 def _findings(args: argparse.Namespace, api: Mngr) -> list[Finding]:
@@ -111,10 +123,10 @@ def _fixed(args: argparse.Namespace, findings: Sequence[Finding]) -> bool:
         if args.dry_run:
             say(args, f"Would fix {finding.check}: {finding.detail}.")
             continue
+        say(args, f"Fixing {finding.check}: {finding.detail}.")  # which may take minutes
         try:
             finding.fix()
             changed = True
-            say(args, f"Fixed {finding.check}: {finding.detail}.")
         except (MngrError, OSError) as error:
-            warn(f"{finding.check}: {finding.detail}: not fixed: {error}")
+            warn(f"{finding.check} is not fixed: {error}")
     return changed

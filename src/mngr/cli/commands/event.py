@@ -37,7 +37,7 @@ def configure(parser: Parser) -> None:
         "a message delivered. On a terminal each is a line with its local time; into a "
         "pipe go JSON objects, one per line, with times in UTC."
     )
-    parser.completes(parser.add_argument("target", metavar="TARGET", help="the agent"), "agent")
+    targets.add_target(parser, "the agent")
     parser.add_argument("source", nargs="?", metavar="SOURCE", help="only events from this source")
     add = parser.add_argument
     add("-f", "--follow", action="store_true", help="print new events until interrupted")

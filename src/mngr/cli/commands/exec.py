@@ -39,10 +39,7 @@ the agent's name."""
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
     parser.rest_name = "ARGV"
-    words = parser.add_argument(
-        "target", nargs="+", metavar="TARGET", help="names, ids or addresses; then the command"
-    )
-    parser.completes(words, "agent")
+    targets.add_target(parser, "names, ids or addresses; then the command", nargs="+")
     targets.add_stdin(parser)
     parser.add_argument("--cwd", default="", metavar="DIR", help="relative to its work directory")
     help = "pass your standard input on to the command; one agent only"

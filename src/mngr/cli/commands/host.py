@@ -5,7 +5,7 @@ from __future__ import annotations
 from mngr.api import Mngr
 from mngr.cli.app.output import confirm, one, rows, say, warn
 from mngr.cli.commands import host_trust, list_hosts
-from mngr.cli.commands.create_options import add_host_options
+from mngr.cli.commands.create_options import add_host_options, host_tags
 from mngr.errors import MngrError, PartialFailure, Refused, UsageError
 
 TYPE_CHECKING = False
@@ -78,7 +78,8 @@ def _create(args: argparse.Namespace, api: Mngr) -> int:
         return 0
     request = HostRequest(
         name=args.names[0], build=args.build_arg, start=tuple(args.start_arg),
-        lifetime=args.max_age, idle=args.idle_timeout, waiting=waiting(args),
+        lifetime=args.max_age, idle=args.idle_timeout, tags=host_tags(args),
+        waiting=waiting(args),
     )  # fmt: skip
     host = api.create_host(args.provider, request)
     row = {"id": host.ref.id, "name": host.ref.name, "provider_name": host.ref.provider}

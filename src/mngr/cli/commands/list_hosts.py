@@ -23,7 +23,7 @@ FIELDS = Fields(
     {**HOST, "agents": "int", "reason": "string", "time_left": "string", "cost": "double"}
 )
 COLUMNS: list[Column] = ["name", ("provider_name", "PROVIDER"), "state", "agents"]
-WHERE_ANY = [("cost", "COST"), ("time_left", "TIME LEFT"), ("reason", "REASON")]
+WHERE_ANY = [("tags", "TAGS"), ("cost", "COST"), ("time_left", "TIME LEFT"), ("reason", "REASON")]
 
 
 def show(args: argparse.Namespace) -> int:

@@ -25,7 +25,7 @@ HOST = {
     "provider": "string",
     "provider_name": "string",
     "state": "string",
-    "tags": "map",
+    "tags": "string map",
 }
 
 FIELDS = Fields(
@@ -133,6 +133,8 @@ def _tests(args: argparse.Namespace, fields: Fields) -> Iterator[Test]:
         yield compile_filter(expression, fields, "--include")
     for expression in args.exclude:
         yield _negated(compile_filter(expression, fields, "--exclude"))
+    for wanted in args.host_label:
+        yield _labelled(wanted, "host.tags" if fields is FIELDS else "tags")
     if fields is FIELDS:
         yield from _agent_tests(args)
 
@@ -156,9 +158,8 @@ def _agent_tests(args: argparse.Namespace) -> Iterator[Test]:
         yield lambda row: row["type"] in args.type
     if args.project:
         yield lambda row: row["project"] in args.project
-    for option, where in (("label", "labels"), ("host_label", "host.tags")):
-        for wanted in getattr(args, option):
-            yield _labelled(wanted, where)
+    for wanted in args.label:
+        yield _labelled(wanted, "labels")
 
 
 def _wants_archived(args: argparse.Namespace) -> bool:

@@ -34,8 +34,7 @@ HELD = 4096
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    target = parser.add_argument("target", metavar="TARGET", help="name, id or address")
-    parser.completes(target, "agent")
+    targets.add_target(parser)
     add = parser.add_argument
     add("-f", "--follow", action="store_true", help="print new output until the agent has ended")
     add("-n", "--tail", type=_count, metavar="N", help="print only the last N lines")

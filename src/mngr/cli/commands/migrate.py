@@ -29,7 +29,7 @@ When the command was interrupted, the same command completes it."""
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
-    parser.completes(add("target", metavar="TARGET", help="the agent to move"), "agent")
+    targets.add_target(parser, "the agent to move")
     add("host", metavar="HOST", help="where to, as HOST, HOST.PROVIDER or .PROVIDER")
     add("--pass-login", action="store_true", help=LOGIN)
     parser.add_dry_run()

@@ -22,8 +22,7 @@ the path is on that host, which is named on standard error."""
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    target = parser.add_argument("target", metavar="TARGET", help="name, id or address")
-    parser.completes(target, "agent")
+    targets.add_target(parser)
     parser.examples = [
         ("go to an agent's work", 'cd "$(mngr path fix)"'),
         ("open one of its files", 'less "$(mngr path fix:README.md)"'),

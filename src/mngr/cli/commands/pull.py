@@ -34,8 +34,7 @@ Either works whether the agent runs or not, and can be interrupted and repeated.
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
-    target = add("target", metavar="TARGET", help="the agent; AGENT:PATH is AGENT PATH")
-    parser.completes(target, "agent")
+    targets.add_target(parser, "the agent; AGENT:PATH is AGENT PATH")
     add("path", nargs="?", metavar="PATH", help="in its work directory; `.` is all of it")
     local = add("local", nargs="?", metavar="LOCAL", help="where to copy it to")
     parser.completes(local, "file")

@@ -32,8 +32,7 @@ PATH, or into PATH if that is a directory. Existing files that differ are left a
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
-    target = add("target", metavar="TARGET", help="the agent")
-    parser.completes(target, "agent")
+    targets.add_target(parser, "the agent")
     local = add("local", nargs="?", metavar="LOCAL", help="a file or directory to copy")
     parser.completes(local, "file")
     add("path", nargs="?", metavar="PATH", help="where in its work directory")

@@ -20,8 +20,7 @@ def configure(parser: Parser) -> None:
         "Give an agent another name, also while it runs. Its id, work directory and branch stay "
         "as they are."
     )
-    old = parser.add_argument("old", metavar="OLD", help="the agent: a name, id or address")
-    parser.completes(old, "agent")
+    targets.add_target(parser, "the agent: a name, id or address", dest="old")
     parser.add_argument("new", metavar="NEW", help="a name no agent on its host has")
     parser.add_dry_run()
     parser.examples = [("rename an agent", "mngr rename foo bar")]

@@ -6,7 +6,7 @@ import time
 
 from mngr.api import Mngr
 from mngr.cli.app.output import confirm, print_result, rows, say, warn
-from mngr.cli.app.targets import footnotes
+from mngr.cli.app.targets import add_target, footnotes
 from mngr.errors import MngrError, NotFound, PartialFailure, Refused, Taken, UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.events import iso
@@ -33,8 +33,8 @@ With --purge, remove from the trash for good instead: what NAME says, or what --
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
-    name = add("name", nargs="?", metavar="NAME", help="the name or id it had")
-    parser.completes(name, "mngr.cli.app.complete:trash")
+    kind = "mngr.cli.app.complete:trash"
+    add_target(parser, "the name or id it had", dest="name", nargs="?", kind=kind)
     add("--list", action="store_true", help="list what can be restored")
     add("--as", dest="new_name", default="", metavar="NEW_NAME", help="restore under this name")
     help = "list or purge only what was destroyed longer ago than this"

@@ -36,8 +36,7 @@ LABEL = 10
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    target = parser.add_argument("target", metavar="TARGET", help="name, id or address")
-    parser.completes(target, "agent")
+    targets.add_target(parser)
     parser.examples = [
         ("see how an agent is doing", "mngr show fix"),
         ("for a script", "mngr show fix --format '{state} {changes.commits} {dirty}'"),

@@ -40,8 +40,9 @@ def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help="create, list, restore or destroy")
-    word = add("target", nargs="*", metavar="TARGET [SNAPSHOT]", help="an agent, and a snapshot")
-    parser.completes(word, "snapshot")
+    word = "TARGET [SNAPSHOT]"
+    help = "an agent, and a snapshot"
+    targets.add_target(parser, help, nargs="*", metavar=word, kind="snapshot")
     targets.add_stdin(parser)
     add("--name", default="", help="`create`: give it a name")
     add("--limit", type=_count, metavar="N", help="`list`: the newest N only")

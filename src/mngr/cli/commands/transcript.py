@@ -38,7 +38,7 @@ WIDTH = 200
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
-    parser.completes(parser.add_argument("target", metavar="TARGET", help="the agent"), "agent")
+    targets.add_target(parser, "the agent")
     add = parser.add_argument
     role = add(
         "--role",

@@ -30,8 +30,7 @@ Words in capitals that are states are states; write an agent of such a name by i
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     help = "names, ids or addresses; `-` reads them from standard input"
-    word = parser.add_argument("target", nargs="*", metavar="TARGET", help=help)
-    parser.completes(word, "agent")
+    targets.add_target(parser, help, nargs="*")
     help = f"any of {', '.join(State)}"
     states = parser.add_argument("states", nargs="*", metavar="STATE", help=help)
     parser.completes(states, "state")

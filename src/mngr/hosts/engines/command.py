@@ -89,7 +89,8 @@ class CommandProvider(Engine):
     def make(self, note: HostNote, request: HostRequest) -> str:
         values = {f"b.{key}": request.build.get(key, "") for key in self.build_keys}
         hold = join(holding.words(note.id, note.lifetime, note.idle))
-        scripts = {"hold": hold, "args": join(request.start)}
+        tags = join([f"{key}={value}" for key, value in note.tags.items()])
+        scripts = {"hold": hold, "args": join(request.start), "tags": tags}
         values |= {"name": note.name, "id": note.id, "lifetime": str(round(note.lifetime or 0))}
         lines = self._run("create", values, LONG, scripts).splitlines()
         if not lines:

@@ -33,7 +33,7 @@ class DockerProvider(Engine):
         image = self._image(request)
         words = ["run", "-d", "--name", f"{self.prefix}{note.name}-{note.id[-8:]}"]
         words += ["--hostname", note.name]
-        for key, value in self.tags(note).items():
+        for key, value in {**note.tags, **self.tags(note)}.items():
             words += ["--label", f"{key}={value}"]
         # A host that ends itself must not be started again by the engine.
         limited = note.lifetime or note.idle

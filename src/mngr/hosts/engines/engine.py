@@ -66,7 +66,7 @@ class EngineHost(RemoteHost):
     def __init__(self, engine: Engine, note: HostNote) -> None:
         self._engine, self._note = engine, note
         self.capabilities = engine.capabilities
-        self.ref = HostRef(id=note.id, name=note.name, provider=engine.name)
+        self.ref = HostRef(id=note.id, name=note.name, provider=engine.name, tags={**note.tags})
 
     @property
     def handle(self) -> str:
@@ -231,6 +231,7 @@ class Engine:
         note = HostNote(
             id=f"host-{os.urandom(16).hex()}", name=request.name, provider=self.name, made=True,
             time=time.time(), lifetime=request.lifetime, idle=request.idle, build=request.build,
+            tags=request.tags,
         )  # fmt: skip
         ledger.write(self.controller, note, new=True)
         step("host_noted")
@@ -264,6 +265,8 @@ class Engine:
         if unknown:
             hint = f"{self.name} takes {', '.join(self.build_keys) or 'none'}"
             raise UsageError(f"-b {unknown[0]}: unknown build argument", hint)
+        if reserved := [key for key in request.tags if key.startswith(TAG)]:
+            raise UsageError(f"--host-label {reserved[0]}: mngr uses tags of this name itself")
 
     def end(self, note: HostNote) -> None:
         """Remove it over there, also where we were never told its handle, then forget it."""

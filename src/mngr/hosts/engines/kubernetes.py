@@ -39,6 +39,7 @@ LOOK = f"--request-timeout={engine.LOOK - 2:g}s"
 """kubectl gives up by itself, should nobody be left to end it."""
 PREFIXES = r'^(error: |Error from server \(\w+\): |error when creating "STDIN": )+'
 QUANTITY = r"\d+(\.\d+)?([numkMGTPE]|[KMGTPE]i)?"
+LABEL = r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?"
 # Nothing was made. Of other errors, such as Timeout or InternalError, nobody knows.
 REFUSED = ("Forbidden", "Unauthorized", "NotFound", "BadRequest", "Invalid", "MethodNotAllowed")
 
@@ -161,9 +162,10 @@ class KubernetesProvider(Engine):
         }
 
     def _tagged(self, pod: str, note: HostNote) -> dict[str, Json]:
-        """A name may end as no label may."""
-        labels = self.tags(note)
-        annotations = {key: labels.pop(key) for key in (f"{TAG}-name",)}
+        """A name may end as no label may, and a tag may hold what no label may."""
+        labels = {**note.tags, **self.tags(note)}
+        unfit = [f"{TAG}-name", *(k for k, v in note.tags.items() if not re.fullmatch(LABEL, v))]
+        annotations = {key: labels.pop(key) for key in unfit}
         return {"name": pod, "labels": {**labels}, "annotations": {**annotations}}
 
     def _image(self, build: dict[str, str]) -> str:

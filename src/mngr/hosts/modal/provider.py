@@ -124,7 +124,7 @@ class ModalProvider(Engine):
         made: dict[str, Json] = {
             "name": note.id,
             "argv": [*holding.words(note.id, life, idle)],
-            "tags": {**self.tags(note.replace(lifetime=life))},
+            "tags": {**note.tags, **self.tags(note.replace(lifetime=life))},
             "timeout": round(min(life + MARGIN, DAY)),
             "cpu": number(self.asked(build, "cpu", "1"), "cpu"),
             "memory": megabytes(self.asked(build, "memory", "2048")),

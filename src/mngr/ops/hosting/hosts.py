@@ -92,7 +92,8 @@ def fresh(
     if not name or (not request.name and ledger.read(world.home, maker.name, name)):
         name = names.random_name()
     if not make:
-        return AbsentHost(HostRef(id="", name=name, provider=provider), "it is not made yet")
+        ref = HostRef(id="", name=name, provider=provider, tags={**request.tags})
+        return AbsentHost(ref, "it is not made yet")
     return create(world, provider, request.replace(name=name))
 
 

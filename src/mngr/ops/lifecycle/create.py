@@ -59,6 +59,7 @@ class CreateRequest(Struct):
     start_args: tuple[str, ...] = ()
     lifetime: float | None = None
     idle: float | None = None
+    host_tags: dict[str, str] = {}
     uploads: tuple[tuple[str, str], ...] = ()
     provision: tuple[str, ...] = ()
     reuse: bool = False
@@ -148,7 +149,8 @@ def place(world: World, request: CreateRequest, *, make: bool = True) -> tuple[H
     there = hosts.holding(world, provider, address.name) if request.reuse else None
     asked = HostRequest(
         name=address.host, build=request.build, start=request.start_args,
-        lifetime=request.lifetime, idle=request.idle, waiting=request.waiting,
+        lifetime=request.lifetime, idle=request.idle, tags=request.host_tags,
+        waiting=request.waiting,
     )  # fmt: skip
     return there or hosts.fresh(world, provider, address.name, asked, make=make), address.name
 

@@ -19,7 +19,14 @@ INSTALL = {
     "zypper": "zypper install",
     "brew": "brew install",
 }
-QUIET = {**INSTALL, "pacman": "pacman -S --needed --noconfirm", "zypper": "zypper -n install"}
+APT = "apt-get -o DPkg::Lock::Timeout=120"
+"""A fresh machine often installs updates by itself, and apt-get would fail at once beside that."""
+QUIET = {
+    **INSTALL,
+    "apt-get": f"{APT} install -y",
+    "pacman": "pacman -S --needed --noconfirm",
+    "zypper": "zypper -n install",
+}
 """The same without questions."""
 LONG = 900.0
 """Seconds that an installation may take."""
@@ -69,7 +76,7 @@ def _succeeds(argv: list[str]) -> bool:
 def _install(argv: list[str]) -> None:
     done = spawn.run(argv, timeout=LONG)
     if done.code and "apt-get" in argv:  # a fresh image has no package lists
-        update = [*argv[: argv.index("apt-get") + 1], "update"]
+        update = [*argv[: argv.index("install")], "update"]
         if spawn.run(update, timeout=LONG).code == 0:
             done = spawn.run(argv, timeout=LONG)
     if done.code:
