@@ -12,7 +12,7 @@ from mngr.durations import parse_duration
 from mngr.errors import UsageError, nearest
 from mngr.quoting import quote
 from mngr_tmr import removing, runs, steering, viewing, working
-from mngr_tmr.manual import DESCRIPTION, EXAMPLES, EXIT_STATUS, NOTES
+from mngr_tmr.manual import DESCRIPTION, EXAMPLES, NOTES, SCREENS
 from mngr_tmr.selecting import CHOICES
 
 Verb = Callable[[argparse.Namespace], int]
@@ -44,11 +44,11 @@ USES: dict[str, tuple[str, ...]] = {
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
-    parser.examples, parser.exit_status = EXAMPLES, EXIT_STATUS
+    parser.examples = EXAMPLES
     parser.see_also = ["mngr-create", "mngr-tutorial", "mngr-usage"]
-    parser.rest_name = "PYTEST_ARG"
+    parser.verbs, parser.rest_name = SCREENS, "PYTEST_ARG"
     help = f"{', '.join(VERBS)}; then paths to tests for `run`, or a run's name"
-    words = parser.add_argument("words", nargs="+", metavar="WORD", help=help)
+    words = parser.add_argument("words", nargs="+", metavar="VERB [PATH|RUN]", help=help)
     parser.completes(words, "mngr_tmr.command:completed")
     _what(parser)
     _agents(parser)

@@ -16,6 +16,36 @@ agent. `list`, `show`, `watch` and `report` look at runs; `pause`, `unpause`, `r
 its refs, its branch and its agents into the trash; `rm --undo` brings the run and its refs back, \
 `mngr restore` its agents."""
 
+SCREENS = {
+    "run": (
+        "[PATH...] [-- PYTEST_ARG...]",
+        "run the tests, start agents, verify and build the branch",
+        (
+            "--only --name --type --provider --max-agents --max-cost --max-time --repeats --yes "
+            "--dry-run"
+        ).split(),
+    ),
+    "resume": ("[RUN]", "continue an interrupted run", ["--yes", "--pr"]),
+    "integrate": ("[RUN]", "build the branch again, without agents", ["--pr"]),
+    "list": ("", "list runs", []),
+    "show": ("[RUN]", "show the state and the results of a run", []),
+    "watch": ("[RUN]", "follow a run until it ends", []),
+    "report": ("[RUN]", "write the report pages of a run", ["--out"]),
+    "pause": ("[RUN]", "start no new agents", []),
+    "unpause": ("[RUN]", "start agents again", []),
+    "retune": (
+        "[RUN]",
+        "change the limits of a run that is in progress",
+        (
+            "--max-agents --max-cost --max-tokens --max-time --max-launches --agent-max-cost "
+            "--agent-max-tokens --agent-timeout --stagger --retries"
+        ).split(),
+    ),
+    "cancel": ("[RUN]", "stop a run and its agents", []),
+    "rm": ("RUN...", "move runs, their branches and their agents to the trash", ["--undo"]),
+}
+"""What `-h` shows about each verb: its arguments, what it does, and its options."""
+
 NOTES = """\
 Failing tests that probably have one cause form a cluster: those with the same failure, the cases \
 of one parametrised test, and tests that run the same suspicious lines. One test of a cluster, its \
@@ -42,9 +72,4 @@ EXAMPLES = [
     ("give it more", "mngr tmr retune --max-cost 40 --max-time 3h"),
     ("remove a run", "mngr tmr rm failing-3f2a"),
     ("the pages", "mngr tmr report --out /tmp/report"),
-]
-
-EXIT_STATUS = [
-    ("0", "the branch is there, or nothing needed to change"),
-    ("1", "everything failed, or it was cancelled"),
 ]

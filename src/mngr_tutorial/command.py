@@ -17,7 +17,7 @@ from mngr.errors import UsageError
 from mngr_e2e.matchers import plural
 from mngr_tutorial import installing, scaffolding
 from mngr_tutorial.checking import Report, check
-from mngr_tutorial.manual import DESCRIPTION, EXAMPLES, EXIT_STATUS, NOTES
+from mngr_tutorial.manual import DESCRIPTION, EXAMPLES, NOTES, SCREENS
 from mngr_tutorial.project import Project, find_project, replace_text
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ ONLY: dict[str, tuple[str, ...]] = {
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
-    parser.examples, parser.exit_status = EXAMPLES, EXIT_STATUS
+    parser.examples, parser.verbs = EXAMPLES, SCREENS
     parser.see_also = ["mngr-create", "mngr-merge", "mngr-diff"]
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help=", ".join(_VERBS))

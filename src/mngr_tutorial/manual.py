@@ -30,6 +30,30 @@ somebody who had read it.
 .claude/commands/sync-tutorial-to-e2e-tests.md. A file that was changed since mngr wrote it is \
 left as it is."""
 
+SCREENS = {
+    "check": ("", "compare the tutorial with its tests", ["--tests", "--no-results"]),
+    "scaffold": ("", "write a plain test for each block without one", ["--tests", "--dry-run"]),
+    "sync": (
+        "",
+        "have an agent write and repair the tests",
+        "--tests --type --agent-arg --timeout --block-timeout --line --dry-run".split(),
+    ),
+    "fill": (
+        "",
+        "have agents propose commands for comments",
+        (
+            "--type --agent-arg --max-agents --timeout --block-timeout --line --yes-if-passing "
+            "--dry-run"
+        ).split(),
+    ),
+    "install-commands": (
+        "",
+        "write the instructions of `sync` as a Claude Code command",
+        ["--user", "--force", "--dry-run"],
+    ),
+}
+"""What `-h` shows about each verb: its arguments, what it does, and its options."""
+
 NOTES = """\
 The project is the nearest folder upwards with a pyproject.toml or a tutorial.sh; the tutorial is \
 the one that `tutorial` in [tool.mngr_e2e] names, else tutorial.sh. Citations are looked for in \
@@ -51,14 +75,4 @@ EXAMPLES = [
     ("see what an agent would be told", "mngr tutorial fill --dry-run"),
     ("for a nightly run", "mngr tutorial fill --type claude --yes-if-passing"),
     ("have /sync-tutorial-to-e2e-tests in Claude Code", "mngr tutorial install-commands"),
-]
-
-_ONE = """\
-`check` found a difference; `sync`: nothing passed the checks; `fill`: no proposal passed, or \
-nobody could be asked, so nothing was kept"""
-
-EXIT_STATUS = [
-    ("1", _ONE),
-    ("3", "some blocks or proposals passed, others did not"),
-    ("124", "an agent was not done in time"),
 ]

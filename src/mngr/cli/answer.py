@@ -37,10 +37,6 @@ def configure(parser: Parser) -> None:
     help = "how long the agent has to go on; then exit with 124 (default 30s)"
     add("--timeout", type=parse_duration, default=30.0, metavar="DURATION", help=help)
     parser.add_dry_run()
-    parser.exit_status = [
-        ("1", "the agent asks nothing, or cannot be answered by mngr"),
-        ("124", "it was answered, and still asks"),
-    ]
     parser.examples = [
         ("who asks for what?", "mngr answer --all-pending"),
         ("read the question of one", "mngr answer foo"),

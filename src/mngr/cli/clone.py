@@ -48,6 +48,9 @@ def configure(parser: Parser) -> None:
         ("try another command on it", "mngr clone foo bar -- make other"),
         ("with another label", "mngr clone foo bar --label attempt=2"),
     ]
+    parser.most_used = (
+        "-m --type --connect --branch --env --label --template --provider --timeout --dry-run"
+    ).split()
     parser.see_also = ["mngr-create", "mngr-migrate", "mngr-snapshot"]
 
 

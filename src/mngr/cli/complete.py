@@ -22,12 +22,12 @@ FILES = 9
 """The exit code for "complete file names here"; the scripts in completion.py know it."""
 
 COMMON = {
-    "--format": "how results are printed",
-    "--quiet": "print ids and errors, nothing else",
-    "--verbose": "say more; show tracebacks",
-    "--setting": "override a setting for this run",
-    "--headless": "never prompt",
-    "--help": "show the manual",
+    "--format": "output format",
+    "--quiet": "print only ids and errors",
+    "--verbose": "print more details, and tracebacks of errors",
+    "--setting": "override a setting for this command",
+    "--headless": "never ask",
+    "--help": "show the whole manual",
     "--version": "print the version",
 }
 _FORMATS = ("human", "json", "jsonl")

@@ -50,8 +50,19 @@ MNGR_HEADLESS=1 sets `headless`, MNGR_PREFIX sets `prefix`. An unknown key in a 
 is an error here and in `mngr doctor`, and a warning elsewhere."""
 
 
+SCREENS = {
+    "list": ("", "list all settings", ["--origin", "--scope", "--show-secrets"]),
+    "get": ("KEY", "print a setting", ["--show-secrets"]),
+    "set": ("KEY VALUE", "change a setting", ["--scope", "--dry-run"]),
+    "unset": ("KEY", "remove a setting from a file", ["--scope", "--dry-run"]),
+    "edit": ("", "open a settings file in your editor", ["--scope"]),
+    "path": ("", "print the path of a settings file", ["--scope"]),
+}
+"""What `-h` shows about each verb: its arguments, what it does, and its options."""
+
+
 def configure(parser: Parser) -> None:
-    parser.description = DESCRIPTION
+    parser.description, parser.verbs = DESCRIPTION, SCREENS
     parser.notes = NOTES
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help="list, get, set, unset, edit or path")

@@ -67,6 +67,9 @@ def configure(parser: Parser) -> None:
         ("work in place, with a second window", "mngr create -w log='tail -f log' -- python3 -i"),
         ("ten at once", "mngr create --batch jobs.jsonl --max-parallel 10"),
     ]
+    parser.most_used = (
+        "-m --connect --foreground --from --branch --env --label --template --provider --batch"
+    ).split()
     parser.see_also = ["mngr-connect", "mngr-message", "mngr-list", "mngr-destroy"]
 
 

@@ -36,7 +36,6 @@ def configure(parser: Parser) -> None:
         "--fix", action="store_true", help="repair and install what can be done without asking"
     )
     parser.add_dry_run()
-    parser.exit_status = [("1", "there is a problem")]
     parser.examples = [
         ("check everything", "mngr doctor"),
         ("check another machine", "mngr doctor --host box"),

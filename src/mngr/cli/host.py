@@ -31,11 +31,36 @@ With --force it also removes a host that mngr made, if its engine is gone for go
 A host is noted on disk before it is made and carries a tag, so `audit` finds it even if mngr was \
 killed while making it. --max-age and --idle-timeout are enforced on the host itself."""
 
+SCREENS = {
+    "list": ("", "list all hosts that mngr knows", []),
+    "create": (
+        "NAME",
+        "create a host with a provider",
+        "--provider --build-arg --start-arg --max-age --idle-timeout --dry-run".split(),
+    ),
+    "start": ("HOST...", "start hosts and the agents that `stop` stopped", ["--dry-run"]),
+    "stop": ("HOST...", "stop hosts and their agents", ["--dry-run"]),
+    "snapshot": ("HOST...", "save the file system of hosts as images", ["--dry-run"]),
+    "destroy": ("HOST...", "destroy hosts", ["--force", "--dry-run", "--yes"]),
+    "audit": (
+        "",
+        "compare the hosts of the providers with the records of mngr",
+        ["--provider", "--end", "--force", "--dry-run"],
+    ),
+    "trust": (
+        "HOST",
+        "show the key of an ssh host, and pin it",
+        ["--fingerprint", "--replace", "--dry-run", "--yes"],
+    ),
+    "forget": ("HOST", "remove a host from the list", ["--force", "--dry-run"]),
+}
+"""What `-h` shows about each verb: its arguments, what it does, and its options."""
+
 COLUMNS: list[Column] = ["provider", "name", "running", "problem"]
 
 
 def configure(parser: Parser) -> None:
-    parser.description = DESCRIPTION
+    parser.description, parser.verbs = DESCRIPTION, SCREENS
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help=", ".join(_VERBS))
     add("names", nargs="*", metavar="HOST", help="the hosts meant")

@@ -69,6 +69,9 @@ def configure(parser: Parser) -> None:
         ("what they cost", "mngr list --fields name,state,idle,tokens,cost --sort cost:desc"),
         ("stop all that wait", "mngr list --waiting --ids | mngr stop -"),
     ]
+    parser.most_used = (
+        "--running --waiting --failed --include --label --fields --sort --ids --watch --format"
+    ).split()
     parser.see_also = ["mngr-observe", "mngr-wait", "mngr-create"]
 
 

@@ -74,12 +74,17 @@ def _run(words: list[str]) -> int:
     before, word, after = split_command(words)
     if "--version" in before:
         return _version()
-    if not word:  # `mngr` and `mngr --help`
-        word, before = "help", [each for each in before if each not in ("-h", "--help")]
+    if not word:
+        before = [each for each in before if each != "--help"]
     config = load_config(settings_in(words), strict=False)
     registry = load_registry(config)
     try:
-        return _run_command(registry, registry.resolve(word), config, before + after)
+        if not words or (not word and "-h" in before):
+            from mngr.cli.screen import overview_screen
+
+            sys.stdout.write(overview_screen(registry))
+            return 0
+        return _run_command(registry, registry.resolve(word or "help"), config, before + after)
     finally:
         _warn(*registry.problems)
 
@@ -87,10 +92,15 @@ def _run(words: list[str]) -> int:
 def _run_command(registry: Registry, command: Command, config: Config, argv: list[str]) -> int:
     module = registry.load_command(command.name)
     parser = make_parser(registry, command.name)
-    if _has(argv, "-h", "--help"):
-        from mngr.cli.manual import show
+    if _has(argv, "--help"):
+        from mngr.cli.manual import command_page, show
 
-        return show(parser)
+        return show(command_page(parser))
+    if _has(argv, "-h"):
+        from mngr.cli.screen import command_screen
+
+        sys.stdout.write(command_screen(parser, argv))
+        return 0
     _check_settings(config, module)
     _check_commands(config, registry)
     args = _parse(parser, module, config, registry, argv)

@@ -1,6 +1,6 @@
-"""Manual pages: one structure per command, shown as text for --help and as roff for man(1).
+"""Manual pages, built from the parsers and rendered as text for --help and as roff for man(1).
 
-`python -m mngr.cli.manual --write man` writes the pages, `--check man` says which are stale.
+`python -m mngr.cli.manual --write man` writes the pages, `--check man` lists the stale ones.
 """
 
 from __future__ import annotations
@@ -21,28 +21,62 @@ if TYPE_CHECKING:
 
 SUMMARY = "run coding agents, or any command, side by side"
 
+_FAILURE = """\
+failure. `wait`: an agent is FAILED or LOST, or ended in a state that was not asked for; \
+`usage --wait`: all agents ended before the condition held; `answer`: the agent has no question; \
+`merge`: a conflict, or nothing merged; `doctor`: a problem was found; `host audit`: a host is \
+unaccounted for; `tutorial check`: the tutorial and its tests differ; `tmr`: every agent failed, \
+or the run was cancelled"""
+
 EXIT_STATUS = (
-    ("0", "done"),
-    ("1", "failed"),
-    ("2", "the command line or a setting is wrong"),
-    ("3", "some targets failed, others are done"),
-    ("4", "not found, or ambiguous"),
+    ("0", "success"),
+    ("1", _FAILURE),
+    ("2", "wrong command line or setting"),
+    ("3", "partial failure: some targets failed, others succeeded"),
+    ("4", "not found, or ambiguous; `wait`: all agents vanished while waiting"),
     ("5", "a host did not answer"),
     ("124", "timed out"),
+    ("130", "interrupted with Ctrl-C"),
+    ("other", "`exec` and `create --foreground` exit with the code of the command they ran"),
 )
 
 DESCRIPTION = """\
-An agent is a program in a terminal of its own, with a work directory of its own, on some
-host. mngr makes agents, shows what they are doing, talks to them and puts them away. What it
-removes can be brought back for a while.
+An agent is a program that runs in its own terminal and its own work directory on some host. mngr
+creates agents, shows their state, sends them messages and collects their work. Destroyed agents
+can be restored until the trash is emptied.
 
-Common options may stand before the command word as well as after it."""
+Common options may be given before or after the command.
+
+`mngr COMMAND -h` shows one screen of help. `mngr help COMMAND`, `mngr COMMAND --help` and
+`mngr man COMMAND` show the whole manual, on a terminal in a pager: $MNGR_PAGER, $PAGER or less."""
 
 
-def show(parser: Parser) -> int:
-    """--help."""
-    sys.stdout.write(as_text(command_page(parser), text_width()))
+def show(page: Page) -> int:
+    """Print a page, on a terminal through the pager."""
+    print_paged(as_text(page, text_width()))
     return 0
+
+
+def print_paged(text: str) -> None:
+    """Print a text, on a terminal through $MNGR_PAGER, $PAGER or less."""
+    pager = os.environ.get("MNGR_PAGER") or os.environ.get("PAGER")
+    if not pager and os.environ.get("TERM", "dumb") != "dumb":
+        pager = "less"
+    if not pager or not sys.stdout.isatty() or not _paged(text, pager):
+        sys.stdout.write(text)
+
+
+def _paged(text: str, pager: str) -> bool:
+    """Run the pager, through a shell because it may have options. Return whether it was found."""
+    import tempfile
+
+    from mngr.hosts import spawn
+
+    env = {"LESS": "FRX", "LV": "-c", **os.environ}
+    with tempfile.NamedTemporaryFile("w", prefix="mngr-", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        return spawn.call(["sh", "-c", f'{pager} <"$1"', "pager", file.name], env) not in (126, 127)
 
 
 def command_page(parser: Parser) -> Page:
@@ -55,7 +89,6 @@ def command_page(parser: Parser) -> Page:
         Section(title="OPTIONS", blocks=tuple(_options(parser))),
         Section(title="NOTES", blocks=tuple(_paragraphs(parser.notes))),
         Section(title="EXAMPLES", blocks=tuple(_examples(parser.examples))),
-        Section(title="EXIT STATUS", blocks=tuple(_exit_status(parser.exit_status))),
         Section(title="SEE ALSO", blocks=(Block(kind="text", text=", ".join(also)),)),
     )
     return Page(name=f"mngr-{parser.command}", summary=parser.summary, sections=sections)
@@ -70,7 +103,7 @@ def overview_page(registry: Registry) -> Page:
         Section(title="DESCRIPTION", blocks=tuple(_paragraphs(DESCRIPTION))),
         Section(title="COMMANDS", blocks=tuple(_commands(registry))),
         Section(title="OPTIONS", blocks=tuple(_options(Parser("")))),
-        Section(title="EXIT STATUS", blocks=tuple(_exit_status([]))),
+        Section(title="EXIT STATUS", blocks=tuple(_exit_status())),
     )
     return Page(name="mngr", summary=SUMMARY, sections=sections)
 
@@ -125,15 +158,19 @@ def _options(parser: Parser) -> Iterator[Block]:
         if actions and not own:
             yield Block(kind="heading", text=group.title or "")
         for action in actions:
-            yield Block(kind="entry", term=_term(action), text=option_help(action))
+            yield Block(kind="entry", term=option_term(action), text=option_help(action))
 
 
-def _term(action: argparse.Action) -> str:
+def option_term(action: argparse.Action, short: bool = False) -> str:
+    """Return the option as a manual writes it; `short` leaves out further long names."""
     options = [o for o in action.option_strings if not o.startswith("--no-")]
     if isinstance(action, argparse.BooleanOptionalAction):
         options = [o.replace("--", "--[no-]", 1) if o[:2] == "--" else o for o in options]
     else:
         options = list(action.option_strings)
+    if short:
+        long = [each for each in options if each.startswith("--")]
+        options = [each for each in options if each not in long[1:]]
     value = "" if action.nargs == 0 else f" {_usage(action)}"
     return ", ".join(options) + value
 
@@ -155,8 +192,8 @@ def _examples(examples: Sequence[tuple[str, str]]) -> Iterator[Block]:
         yield _code(command)
 
 
-def _exit_status(special: Sequence[tuple[str, str]]) -> Iterator[Block]:
-    for code, meaning in ({**dict(EXIT_STATUS), **dict(special)}).items():
+def _exit_status() -> Iterator[Block]:
+    for code, meaning in EXIT_STATUS:
         yield Block(kind="entry", term=code, text=meaning)
 
 

@@ -44,10 +44,6 @@ def configure(parser: Parser) -> None:
         ("keep only what passes the tests", "mngr merge foo bar baz --check 'make test'"),
         ("see first what would come", "mngr merge foo --dry-run"),
     ]
-    parser.exit_status = [
-        ("1", "a conflict, or nothing was merged"),
-        ("3", "some were merged, others were not"),
-    ]
     parser.see_also = ["mngr-diff", "mngr-pull"]
 
 

@@ -9,7 +9,7 @@ from mngr.errors import UsageError, nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import NoReturn, TypeVar
 
     from mngr.struct import Json
@@ -78,7 +78,10 @@ class Parser(_Strict):
         self.aliases = tuple(aliases)
         self.examples: list[tuple[str, str]] = []
         self.see_also: list[str] = []
-        self.exit_status: list[tuple[str, str]] = []
+        self.most_used: Sequence[str] = ()
+        """The options that `-h` shows, for a command with more than ten."""
+        self.verbs: Mapping[str, tuple[str, str, Sequence[str]]] = {}
+        """For each verb: its arguments, what it does, and its options."""
         self.notes = ""
         self.rest_name: str | None = None
         self.common = self.add_argument_group("Common options")
@@ -88,7 +91,7 @@ class Parser(_Strict):
     def add_dry_run(self) -> None:
         """For every command that changes or removes something."""
         self.common.add_argument(
-            "--dry-run", action="store_true", help="say what would be done, and do nothing"
+            "--dry-run", action="store_true", help="show what would be done, without doing it"
         )
 
     def add_yes(self) -> None:
@@ -110,6 +113,10 @@ class Parser(_Strict):
     @property
     def positionals(self) -> list[argparse.Action]:
         return self.words._actions
+
+    def option(self, name: str) -> argparse.Action:
+        """Return the option that is written `name`."""
+        return self._option_string_actions[name]
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
         """Values in argv over those laid down by `layer`. Words are not checked under --help."""
@@ -213,20 +220,21 @@ def _add_common(parser: Parser) -> None:
         type=check_format,
         default="human",
         metavar="FORMAT",
-        help="`human`, `json`, `jsonl`, or a template such as '{name}\\t{state}'",
+        help="output format: `human`, `json`, `jsonl`, or a template such as '{name}\\t{state}'",
     )
-    add("-q", "--quiet", action="store_true", help="print ids and errors, nothing else")
-    add("-v", "--verbose", action="store_true", help="say more; show tracebacks")
+    add("-q", "--quiet", action="store_true", help="print only ids and errors")
+    add("-v", "--verbose", action="store_true", help="print more details, and tracebacks of errors")
     add(
         "-S",
         "--setting",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="override a setting for this run; repeatable",
+        help="override a setting for this command; repeatable",
     )
-    add("--headless", action="store_true", help="never prompt; fail where an answer is needed")
-    add("-h", "--help", action="store_true", help="show this manual")
+    add("--headless", action="store_true", help="never ask; fail where an answer is required")
+    help = "show one screen of help; --help shows the whole manual"
+    add("-h", "--help", action="store_true", help=help)
 
 
 def label(action: argparse.Action) -> str:

@@ -38,8 +38,16 @@ one line on stderr. plugins.disabled may also hold names of single commands, age
 providers, built-in ones too."""
 
 
+SCREENS = {
+    "list": ("", "list plugins and what they add", []),
+    "enable": ("NAME...", "use plugins again", ["--scope", "--dry-run"]),
+    "disable": ("NAME...", "stop using plugins", ["--scope", "--dry-run"]),
+}
+"""What `-h` shows about each verb: its arguments, what it does, and its options."""
+
+
 def configure(parser: Parser) -> None:
-    parser.description, parser.notes = DESCRIPTION, NOTES
+    parser.description, parser.notes, parser.verbs = DESCRIPTION, NOTES, SCREENS
     add = parser.add_argument
     add("verb", choices=("list", "enable", "disable"), metavar="VERB", help="list, enable, disable")
     names = add("names", nargs="*", default=[], metavar="NAME", help="plugins by name or module")

@@ -37,8 +37,17 @@ permissions other than the executable bit and empty directories are not kept. A 
 the work directory cannot be kept, and is refused; a submodule is kept as its commit."""
 
 
+SCREENS = {
+    "create": ("TARGET...", "take a snapshot of each agent", ["--name", "--stdin", "--dry-run"]),
+    "list": ("[TARGET]", "list snapshots, newest first", ["--limit"]),
+    "restore": ("TARGET SNAPSHOT", "put the files of a snapshot back", ["--dry-run"]),
+    "destroy": ("TARGET SNAPSHOT", "delete snapshots", ["--all-snapshots", "--dry-run"]),
+}
+"""What `-h` shows about each verb: its arguments, what it does, and its options."""
+
+
 def configure(parser: Parser) -> None:
-    parser.description, parser.notes = DESCRIPTION, NOTES
+    parser.description, parser.notes, parser.verbs = DESCRIPTION, NOTES, SCREENS
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help="create, list, restore or destroy")
     word = add("target", nargs="*", metavar="TARGET [SNAPSHOT]", help="an agent, and a snapshot")

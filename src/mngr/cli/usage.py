@@ -58,10 +58,6 @@ def configure(parser: Parser) -> None:
     add("--wait", action="store_true", help="wait until a condition holds; needs --until")
     add("--until", metavar="EXPR", help="what to wait for, as in `cost > 5`")
     add("--timeout", type=parse_duration, metavar="TIME", help="wait no longer than this: exit 124")
-    parser.exit_status = [
-        ("1", "with --wait: all have ended, and the condition does not hold"),
-        ("124", "the time was up"),
-    ]
     parser.examples = [
         ("what has been used so far", "mngr usage"),
         ("by ticket", "mngr usage --by label:ticket"),

@@ -42,11 +42,6 @@ def configure(parser: Parser) -> None:
     add("--any", action="store_true", help="return when one of the agents is there")
     add("--all", action="store_true", help="when all of them are (the default)")
     add("--timeout", type=parse_duration, metavar="TIME", help="give up after this long: exit 124")
-    parser.exit_status = [
-        ("1", "an agent is FAILED or LOST, or has ended in another state than those given"),
-        ("4", "an agent does not exist, or all of them vanished while waiting"),
-        ("124", "the time was up"),
-    ]
     parser.examples = [
         ("until it has ended or wants something", "mngr wait foo"),
         ("until it is done, ten minutes at most", "mngr wait foo DONE --timeout 10m"),
