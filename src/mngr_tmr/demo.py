@@ -16,19 +16,20 @@ from mngr.quoting import quote
 from mngr_tmr.planting import CannotPlant, plant
 
 DESCRIPTION = """\
-Makes a small note-keeping program with known defects in a fresh repository: three bugs, a stale \
-test, four tests that prove nothing and one that needs a program you do not have. Then it runs \
-`mngr tmr` on it with the built-in agent, `mechanic`, and ends with a branch, a report and a \
-summary. No account, no network; a home of its own, so none of your agents is touched."""
+Create a small note-keeping program with known defects in a new git repository: three bugs, an \
+outdated test, four tests that check nothing, and one test that requires a program that is not \
+installed. Then run `mngr tmr` on it with the built-in agent type `mechanic`, which requires no \
+account and no network. The result is a branch, a report and a summary. The demo has its own mngr \
+home and does not touch your agents."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    help = "where to make it; an empty or new directory (default: a temporary one)"
+    help = "new or empty directory (default: a temporary one)"
     parser.completes(parser.add_argument("folder", nargs="?", metavar="DIR", help=help), "file")
     parser.examples = [
-        ("see it work", "mngr demo"),
-        ("keep what it makes", "mngr demo ~/mngr-demo"),
+        ("run the demo", "mngr demo"),
+        ("choose the directory", "mngr demo ~/mngr-demo"),
     ]
     parser.see_also = ["mngr-tmr", "mngr-tutorial"]
 

@@ -18,22 +18,23 @@ from mngr_view.writing import Live, write
 
 def configure(parser: Parser) -> None:
     parser.description = (
-        "Serves the report of a `mngr tmr` run on 127.0.0.1, under an address that nobody can "
-        "guess, until you press Ctrl-C. While the run goes on, loading the first page again shows "
-        "what is new. With --bundle it writes the pages into a folder instead, which opens from "
-        "disk and may be copied anywhere."
+        "Serve the report of a `mngr tmr` run on 127.0.0.1, under a secret URL, until you press "
+        "Ctrl-C. Reload the first page to see the progress of a run. With --bundle, write the "
+        "pages to a directory instead; they can be opened from disk and copied anywhere."
     )
-    help = "a run's name or folder, or the folder of a report (default: the newest run)"
+    help = "name or directory of a run, or directory of a report (default: the newest run)"
     parser.completes(
         parser.add_argument("what", nargs="?", default="", metavar="RUN", help=help), "file"
     )
     parser.add_argument(
-        "--bundle", default="", metavar="DIR", help="write the pages there, and end"
+        "--bundle", default="", metavar="DIR", help="write the pages to this directory and exit"
     )
-    parser.add_argument("--port", type=_port, default=0, metavar="N", help="default: any free one")
+    parser.add_argument(
+        "--port", type=_port, default=0, metavar="N", help="port (default: a free one)"
+    )
     parser.examples = [
-        ("the newest run", "mngr view"),
-        ("a folder to take along", "mngr view night --bundle /tmp/night"),
+        ("show the newest run", "mngr view"),
+        ("write the pages to a directory", "mngr view night --bundle /tmp/night"),
     ]
     parser.see_also = ["mngr-tmr"]
 

@@ -49,7 +49,7 @@ def test_without_a_command_the_commands_are_listed(home: str, argv: list[str]) -
     done = mngr(home, *argv)
     assert done.returncode == 0
     assert done.stderr == ""
-    for line in ("Agents", "  create, c ", "Work", "The rest", "Plugins", "  kite, k "):
+    for line in ("Agents", "  create, c ", "Work", "Other", "Plugins", "  kite, k "):
         assert line in done.stdout
 
 

@@ -43,7 +43,7 @@ def test_help_of_a_command_is_its_manual(e2e: E2eSession) -> None:
     """)
     result = e2e.run("mngr help create", comment="read the manual of one command")
     expect(result).to_succeed()
-    expect(result.stdout).to_contain("mngr-create - make an agent")
+    expect(result.stdout).to_contain("mngr-create - create an agent")
     expect(result.stdout).to_contain("SEE ALSO")
 
 

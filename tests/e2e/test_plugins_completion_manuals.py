@@ -91,7 +91,7 @@ def test_man_prints_the_manual(e2e: E2eSession) -> None:
     """)
     result = e2e.run("mngr man create", comment="read a manual page")
     expect(result).to_succeed()
-    expect(result.stdout).to_contain("mngr-create - make an agent")
+    expect(result.stdout).to_contain("mngr-create - create an agent")
 
 
 def test_help_prints_names_for_a_script(e2e: E2eSession) -> None:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from mngr.struct import Json
 
 DESCRIPTION = """\
-Show what an agent asks permission for, and with `allow` or `deny`, as a word or as an option, \
-answer it. The command succeeds once the agent has provably gone on from the question. mngr never \
-answers by itself."""
+Show the permission request of an agent or, with `allow` or `deny` (as an argument or as an \
+option), answer it. The command succeeds once the agent has continued. mngr never answers requests \
+by itself."""
 
 CHOICES = {"allow": True, "yes": True, "deny": False, "no": False}
 
@@ -27,21 +27,21 @@ CHOICES = {"allow": True, "yes": True, "deny": False, "no": False}
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
-    target = add("target", nargs="?", metavar="TARGET", help="the agent that asks")
+    target = add("target", nargs="?", metavar="TARGET", help="the agent")
     parser.completes(target, "agent")
-    choice = add("choice", nargs="?", metavar="CHOICE", help="allow or deny; yes or no")
+    choice = add("choice", nargs="?", metavar="CHOICE", help="answer: allow (yes) or deny (no)")
     parser.completes(choice, ("allow", "deny"))
-    add("--allow", action="store_true", help="let it do that, this once")
-    add("--deny", action="store_true", help="do not let it")
-    add("--all-pending", action="store_true", help="list every agent that asks something")
-    help = "how long the agent has to go on; then exit with 124 (default 30s)"
+    add("--allow", action="store_true", help="allow this request")
+    add("--deny", action="store_true", help="deny this request")
+    add("--all-pending", action="store_true", help="list all agents with a pending request")
+    help = "time for the agent to continue; then exit with 124 (default 30s)"
     add("--timeout", type=parse_duration, default=30.0, metavar="DURATION", help=help)
     parser.add_dry_run()
     parser.examples = [
-        ("who asks for what?", "mngr answer --all-pending"),
-        ("read the question of one", "mngr answer foo"),
-        ("let it", "mngr answer foo --allow"),
-        ("do not let it", "mngr answer foo deny"),
+        ("list pending requests", "mngr answer --all-pending"),
+        ("show the request of an agent", "mngr answer foo"),
+        ("allow it", "mngr answer foo --allow"),
+        ("deny it", "mngr answer foo deny"),
     ]
     parser.see_also = ["mngr-message", "mngr-wait", "mngr-connect"]
 

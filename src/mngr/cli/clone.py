@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from mngr.struct import Json
 
 DESCRIPTION = """\
-Make a new agent like TARGET: the same program, type, labels, variables and windows, and the same \
-work, with the commits, the uncommitted changes and the untracked files; of a plain copy, every \
-file. It works on a branch of its own and starts at once. The original is left alone.
+Create a copy of the agent TARGET. The new agent has the same program, type, labels, variables and \
+windows, and the same work: its commits, uncommitted changes and untracked files (if the work \
+directory is a plain copy, all files). It works on its own branch and starts at once. The original \
+does not change.
 
-Every option of `mngr create` changes that aspect; labels and variables are added. Everything \
+Every option of `mngr create` overrides what is copied; labels and variables are added. Everything \
 after `--` replaces the command."""
 
 
@@ -39,14 +40,16 @@ def configure(parser: Parser) -> None:
     parser.rest_name = "ARGS"
     add = parser.add_argument
     parser.completes(add("target", metavar="TARGET", help="the agent to copy"), "agent")
-    add("address", nargs="?", metavar="NEW", help="the new name, or NAME@HOST (default: NAME-2)")
+    add(
+        "address", nargs="?", metavar="NEW", help="name of the copy, or NAME@HOST (default: NAME-2)"
+    )
     create_options.configure(parser)
-    add_connect(parser, "attach to it then (default: no)", default=False)
+    add_connect(parser, "attach to the new agent (default: no)", default=False)
     parser.add_dry_run()
     parser.examples = [
-        ("a second one with the same work", "mngr clone foo"),
-        ("try another command on it", "mngr clone foo bar -- make other"),
-        ("with another label", "mngr clone foo bar --label attempt=2"),
+        ("copy an agent and its work", "mngr clone foo"),
+        ("run another command on the copy", "mngr clone foo bar -- make other"),
+        ("add a label", "mngr clone foo bar --label attempt=2"),
     ]
     parser.most_used = (
         "-m --type --connect --branch --env --label --template --provider --timeout --dry-run"

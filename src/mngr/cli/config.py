@@ -34,20 +34,20 @@ SETTINGS_OPTIONAL = True  # it has to work with broken settings: it is how they 
 SCOPES = ("user", "project", "local")
 
 DESCRIPTION = """\
-Settings come in layers, and later ones win: built-in defaults, the user's settings.toml, the \
-project's .mngr/settings.toml, its .mngr/settings.local.toml, MNGR__A__B variables, -S a.b=c, and \
-the options of a command."""
+Settings come from several layers; later layers override earlier ones: built-in defaults, the \
+user's settings.toml, the project's .mngr/settings.toml, its .mngr/settings.local.toml, MNGR__A__B \
+variables, -S a.b=c, and the options of a command."""
 
 NOTES = """\
-A VALUE is read as TOML if it is TOML (3, true, ["a", "b"]) and as plain text otherwise. \
-Names that contain a dot are quoted: providers."a.b".region.
+VALUE is parsed as TOML if it is valid TOML (3, true, ["a", "b"]), otherwise it is a string. Quote \
+names that contain a dot: providers."a.b".region.
 
-`set`, `edit` and `path` use the project's settings.toml if the project has a .mngr folder, and \
-yours otherwise. A setting whose name calls it a token, key, password or secret goes to yours. \
-`unset` takes a setting out of the file that has it.
+`set`, `edit` and `path` use the project's settings.toml if the project has a .mngr directory, and \
+the user's settings.toml otherwise. A setting whose name contains token, key, password or secret \
+is written to the user's settings.toml. `unset` removes a setting from the file that contains it.
 
 MNGR_HEADLESS=1 sets `headless`, MNGR_PREFIX sets `prefix`. An unknown key in a file or variable \
-is an error here and in `mngr doctor`, and a warning elsewhere."""
+is an error in `mngr config list` and `mngr doctor`, and a warning in other commands."""
 
 
 SCREENS = {
@@ -66,23 +66,27 @@ def configure(parser: Parser) -> None:
     parser.notes = NOTES
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help="list, get, set, unset, edit or path")
-    key = add("key", nargs="?", metavar="KEY", help="a dotted name such as trash.keep")
-    add("value", nargs="?", metavar="VALUE", help="what `set` writes")
-    scope = "which file (default: project in a project with a .mngr folder, else user)"
+    key = add("key", nargs="?", metavar="KEY", help="name of a setting, such as trash.keep")
+    add("value", nargs="?", metavar="VALUE", help="value for `set`")
+    scope = "settings file: %(choices)s (default: project if it has a .mngr directory, else user)"
     add("--scope", choices=SCOPES, help=scope)
-    add("--origin", action="store_true", help="`list`: say where each value comes from")
-    add("--show-secrets", action="store_true", help="`list` and `get`: do not mask them")
+    add("--origin", action="store_true", help="`list`: show where each value comes from")
+    add(
+        "--show-secrets",
+        action="store_true",
+        help="`list` and `get`: show passwords, tokens and keys",
+    )
     parser.completes(key, "config_key")
     parser.add_dry_run()
     parser.examples = [
-        ("see every setting and where it comes from", "mngr config list --origin"),
+        ("list all settings and their origin", "mngr config list --origin"),
         ("keep destroyed agents for a month", "mngr config set --scope user trash.keep 30d"),
         (
-            "give all agents of this project a label",
+            "label all new agents of this project",
             "mngr config set --scope project commands.create.label '[\"team=core\"]'",
         ),
-        ("go back to the default", "mngr config unset trash.keep"),
-        ("open your own settings in your editor", "mngr config edit --scope user"),
+        ("reset to the default", "mngr config unset trash.keep"),
+        ("edit the user settings", "mngr config edit --scope user"),
     ]
     parser.see_also = ["mngr-create"]
 

@@ -18,24 +18,26 @@ if TYPE_CHECKING:
     from mngr.cli.parser import Parser
 
 DESCRIPTION = """\
-Shows the agent's terminal in yours; detach with C-b d, and it runs on. If you are in a tmux of \
-your own that uses C-b, press C-b twice, then d. Without TARGET you choose from a list, by number, \
-name or the start of a name. Inside an agent's terminal it switches to the other agent.
+Show the terminal of an agent in yours. Detach with C-b d; the agent keeps running. Inside your \
+own tmux, if it uses C-b too, press C-b twice, then d. Without TARGET, choose an agent from a list \
+by number, by name or by the start of a name. Inside the terminal of an agent, switch to the other \
+agent.
 
-An agent that was stopped or lost is started. One that is DONE or FAILED shows its last screen and \
-how it ended; it runs again only with --start, or if you answer yes."""
+A stopped or lost agent is started first. For an agent that is DONE or FAILED, mngr shows the last \
+screen and the exit code; it starts the agent again only with --start, or if you answer yes."""
 
 NOTES = """\
-tmux.user.conf in mngr's home ($MNGR_HOST_DIR, or ~/.mngr) holds your settings for the tmux \
-server of the agents: another prefix, key bindings, `set -g mouse off`. It is read when that \
-server starts. 24-bit colours are used if your terminal announces them (COLORTERM=truecolor).
+Your settings for the tmux server of the agents go to tmux.user.conf in mngr's home \
+($MNGR_HOST_DIR, or ~/.mngr): another prefix, key bindings, `set -g mouse off`. The file is read \
+when the server starts. 24-bit colours are used if your terminal announces them \
+(COLORTERM=truecolor).
 
-A connect command that calls `mngr connect` for the same agent attaches to it."""
+A connect command that calls `mngr connect` for the same agent attaches to that agent."""
 
 FINISHED = (State.DONE, State.FAILED)
 
 CONNECT_COMMAND = """\
-run this through sh instead of attaching; its environment has MNGR_AGENT_NAME, MNGR_SESSION_NAME, \
+shell command to run instead of attaching; its environment has MNGR_AGENT_NAME, MNGR_SESSION_NAME, \
 MNGR_TMUX_SOCKET and MNGR_CONNECT_ARGV, the command line that attaches"""
 
 
@@ -46,7 +48,7 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--start",
         action=argparse.BooleanOptionalAction,
-        help="start it if it does not run (default: if it was stopped or lost)",
+        help="start the agent if it is not running (default: if STOPPED or LOST)",
     )
     parser.add_argument(
         "--connect-command",
@@ -54,12 +56,12 @@ def configure(parser: Parser) -> None:
         help=CONNECT_COMMAND,
     )
     parser.add_yes()
-    parser.add_argument("--read-only", action="store_true", help="watch, without typing")
+    parser.add_argument("--read-only", action="store_true", help="attach without sending keys")
     parser.examples = [
         ("attach to an agent", "mngr connect tests"),
         ("choose from a list", "mngr connect"),
-        ("run a finished agent again", "mngr connect tests --start"),
-        ("look, and touch nothing", "mngr connect tests --read-only --no-start"),
+        ("start a finished agent again", "mngr connect tests --start"),
+        ("watch only", "mngr connect tests --read-only --no-start"),
         (
             "in a window of its own",
             "mngr connect tests --connect-command 'xterm -e sh -c \"$MNGR_CONNECT_ARGV\" &'",

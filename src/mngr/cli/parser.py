@@ -220,7 +220,7 @@ def _add_common(parser: Parser) -> None:
         type=check_format,
         default="human",
         metavar="FORMAT",
-        help="output format: `human`, `json`, `jsonl`, or a template such as '{name}\\t{state}'",
+        help="output format: human, json, jsonl, or a template ('{name}\\t{state}')",
     )
     add("-q", "--quiet", action="store_true", help="print only ids and errors")
     add("-v", "--verbose", action="store_true", help="print more details, and tracebacks of errors")

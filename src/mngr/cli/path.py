@@ -25,8 +25,8 @@ def configure(parser: Parser) -> None:
     target = parser.add_argument("target", metavar="TARGET", help="name, id or address")
     parser.completes(target, "agent")
     parser.examples = [
-        ("go to an agent's work", 'cd "$(mngr path fix)"'),
-        ("open one of its files", 'less "$(mngr path fix:README.md)"'),
+        ("change to the work directory", 'cd "$(mngr path fix)"'),
+        ("open a file in it", 'less "$(mngr path fix:README.md)"'),
     ]
     parser.see_also = ["mngr-show", "mngr-exec", "mngr-pull"]
 

@@ -20,35 +20,37 @@ if TYPE_CHECKING:
     from mngr.struct import Json
 
 DESCRIPTION = """\
-Without PATH, fetch the agent's branch into the repository it was created from, under the same \
-name. Nothing is checked out and HEAD does not move. A branch that is checked out somewhere, or \
-has commits the agent lacks, is left alone; with --force the latter is replaced, and its old tip \
-is kept as a ref. An agent in a worktree commits into that repository anyway: then there is \
-nothing to do.
+Without PATH, fetch the agent's branch into the repository the agent was created from, under the \
+same name. Nothing is checked out and HEAD does not move. A branch that is checked out, or that \
+has commits the agent does not have, is not updated; with --force the latter is replaced, and its \
+old tip is kept as a ref. An agent in a worktree commits directly into that repository, so there \
+is nothing to fetch.
 
-With PATH, copy that file or directory of the work directory, committed or not: to the same \
+With PATH, copy a file or directory from the work directory, committed or not: to the same \
 relative path below the current directory, or to LOCAL, or into LOCAL if that is a directory. \
-Existing files that differ are left alone without --force.
+Existing files that differ are replaced only with --force.
 
-Either works whether the agent runs or not, and can be interrupted and repeated."""
+The agent may be running or not. An interrupted pull can be repeated."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
-    target = add("target", metavar="TARGET", help="the agent; AGENT:PATH is AGENT PATH")
+    target = add("target", metavar="TARGET", help="the agent; AGENT:PATH is the same as AGENT PATH")
     parser.completes(target, "agent")
-    add("path", nargs="?", metavar="PATH", help="in its work directory; `.` is all of it")
-    local = add("local", nargs="?", metavar="LOCAL", help="where to copy it to")
+    add("path", nargs="?", metavar="PATH", help="path in the work directory; `.` is all of it")
+    local = add("local", nargs="?", metavar="LOCAL", help="destination")
     parser.completes(local, "file")
-    add("--branch", metavar="NAME", help="fetch into this branch instead of one of the same name")
-    add("-f", "--force", action="store_true", help="replace diverged commits, or differing files")
+    add("--branch", metavar="NAME", help="fetch into this branch")
+    add(
+        "-f", "--force", action="store_true", help="replace a diverged branch, or files that differ"
+    )
     parser.add_dry_run()
     parser.examples = [
-        ("fetch its commits", "mngr pull foo"),
-        ("into another branch", "mngr pull foo --branch review/foo"),
-        ("copy a file to the same place here", "mngr pull foo src/parser.py"),
-        ("copy a directory into another", "mngr pull foo reports /tmp/"),
+        ("fetch the commits of an agent", "mngr pull foo"),
+        ("fetch into another branch", "mngr pull foo --branch review/foo"),
+        ("copy a file", "mngr pull foo src/parser.py"),
+        ("copy a directory", "mngr pull foo reports /tmp/"),
     ]
     parser.see_also = ["mngr-push", "mngr-diff", "mngr-merge"]
 

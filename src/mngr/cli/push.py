@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from mngr.struct import Json
 
 DESCRIPTION = """\
-Without LOCAL, bring the current commit of the repository the agent was created from into the \
-branch the agent has checked out, and its files with it. Only a fast-forward: an agent that has \
-commits of its own is left alone until they are merged (`mngr pull`, `git merge`), and so is one \
-whose uncommitted changes are in the way.
+Without LOCAL, update the agent's branch and files to the current commit of the repository the \
+agent was created from. Only fast-forwards are possible: if the agent has its own commits, merge \
+them first (`mngr pull`, `git merge`). If uncommitted changes of the agent are in the way, nothing \
+is updated.
 
 With LOCAL, copy that file or directory into the work directory: to the same relative path, or to \
-PATH, or into PATH if that is a directory. Existing files that differ are left alone without \
+PATH, or into PATH if that is a directory. Existing files that differ are replaced only with \
 --force."""
 
 
@@ -35,16 +35,16 @@ def configure(parser: Parser) -> None:
     add = parser.add_argument
     target = add("target", metavar="TARGET", help="the agent")
     parser.completes(target, "agent")
-    local = add("local", nargs="?", metavar="LOCAL", help="a file or directory to copy")
+    local = add("local", nargs="?", metavar="LOCAL", help="file or directory to copy")
     parser.completes(local, "file")
-    add("path", nargs="?", metavar="PATH", help="where in its work directory")
-    add("--rev", metavar="REV", help="bring this commit instead of the current one")
-    add("-f", "--force", action="store_true", help="overwrite files that differ")
+    add("path", nargs="?", metavar="PATH", help="destination in the work directory")
+    add("--rev", metavar="REV", help="push this commit instead of the current one")
+    add("-f", "--force", action="store_true", help="replace files that differ")
     parser.add_dry_run()
     parser.examples = [
-        ("give it what you just committed", "mngr push foo"),
-        ("give it a file", "mngr push foo notes.md"),
-        ("under another name", "mngr push foo /tmp/data.csv fixtures/big.csv"),
+        ("push the current commit", "mngr push foo"),
+        ("copy a file", "mngr push foo notes.md"),
+        ("copy it to another path", "mngr push foo /tmp/data.csv fixtures/big.csv"),
     ]
     parser.see_also = ["mngr-pull", "mngr-merge"]
 

@@ -24,31 +24,31 @@ if TYPE_CHECKING:
 COLUMNS: list[Column] = ["name", "id", "destroyed", "branch", "work_dir"]
 
 DESCRIPTION = """\
-Bring a destroyed agent back: its work directory with every file, its branch, its record. It comes \
-back stopped; `mngr start` launches it. Of several with the same name the one destroyed last is \
-meant; name the others by id. Without NAME, list what is in the trash.
+Restore a destroyed agent: its work directory with all files, its branch and its record. The agent \
+is then stopped; `mngr start` starts it. If several destroyed agents have the same name, the last \
+one is restored; use the id for the others. Without NAME, list the trash.
 
-With --purge, remove from the trash for good instead: what NAME says, or what --older-than says."""
+With --purge, delete agents from the trash for good: NAME, or those selected by --older-than."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
-    name = add("name", nargs="?", metavar="NAME", help="the name or id it had")
+    name = add("name", nargs="?", metavar="NAME", help="name or id of the destroyed agent")
     parser.completes(name, "mngr.cli.complete:trash")
-    add("--list", action="store_true", help="list what can be restored")
+    add("--list", action="store_true", help="list the trash")
     add("--as", dest="new_name", default="", metavar="NEW_NAME", help="restore under this name")
-    help = "list or purge only what was destroyed longer ago than this"
+    help = "only agents destroyed before this time span"
     add("--older-than", type=parse_duration, metavar="TIME", help=help)
-    add("--purge", action="store_true", help="remove for good; there is no undo")
+    add("--purge", action="store_true", help="delete for good; this cannot be undone")
     add("-f", "--force", action="store_true", help="do not ask before purging")
     parser.add_dry_run()
     parser.add_yes()
     parser.examples = [
-        ("see what was destroyed", "mngr restore"),
-        ("bring one back", "mngr restore foo"),
-        ("under another name", "mngr restore foo --as foo-2"),
-        ("empty what is older than a month", "mngr restore --purge --older-than 30d"),
+        ("list destroyed agents", "mngr restore"),
+        ("restore an agent", "mngr restore foo"),
+        ("restore it under another name", "mngr restore foo --as foo-2"),
+        ("delete agents destroyed a month ago", "mngr restore --purge --older-than 30d"),
     ]
     parser.see_also = ["mngr-destroy", "mngr-start", "mngr-gc"]
 

@@ -83,9 +83,11 @@ def _screen(
 def _examples(examples: Lines) -> list[str]:
     """Return commands with their captions as comments, where these fit."""
     column = _column([command for _, command in examples])
+    if any(column + len(f"# {caption}") > WIDTH for caption, _ in examples):
+        column = 0
     lines = ["", bold("Examples:")] if examples else []
     for caption, command in examples:
-        line = f"  {command}".ljust(column) + f"# {caption}"
+        line = f"  {command}  ".ljust(column) + f"# {caption}"
         lines.append(line if len(line) <= WIDTH else f"  {command}")
     return lines
 
@@ -101,4 +103,6 @@ def shortened(text: str, width: int) -> str:
         if end <= 0:
             return f"{(fill(text, max(width - 4, 1)) or [''])[0]} ..."
         text = text[:end]
+        if text.count("(") > text.count(")"):
+            text = text[: text.rindex("(")].rstrip()
     return text

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     Row = dict[str, Json]
 
 DESCRIPTION = """\
-Show one agent: its state, why and since when; its program and host; its branch and changes, with \
-what is not committed; cost and limits; the last lines of its screen; and commands to type next."""
+Show one agent: its state with the reason and the time, program, host, branch, committed and \
+uncommitted changes, cost and limits, the last lines of its screen, and the commands to type \
+next."""
 
 LINES = 8
 """Lines of the screen that are shown."""
@@ -39,8 +40,8 @@ def configure(parser: Parser) -> None:
     target = parser.add_argument("target", metavar="TARGET", help="name, id or address")
     parser.completes(target, "agent")
     parser.examples = [
-        ("see how an agent is doing", "mngr show fix"),
-        ("for a script", "mngr show fix --format '{state} {changes.commits} {dirty}'"),
+        ("show an agent", "mngr show fix"),
+        ("print some fields", "mngr show fix --format '{state} {changes.commits} {dirty}'"),
     ]
     parser.see_also = ["mngr-list", "mngr-logs", "mngr-diff", "mngr-connect"]
 

@@ -19,22 +19,23 @@ if TYPE_CHECKING:
 COLUMNS: list[Column] = ["agent", "number", "name", "time", "note", ("short", "COMMIT")]
 
 DESCRIPTION = """\
-A snapshot is an agent's work directory at one moment: what is committed, changed, deleted and \
-untracked. It is a git commit that no branch knows of, so taking one disturbs neither the agent \
-nor its index; it works whether the agent runs or not. Files that .gitignore names are left out, \
-and how many is said.
+A snapshot is a copy of an agent's work directory: committed, changed, deleted and untracked \
+files. It is stored as a git commit outside all branches, so taking one affects neither the agent \
+nor its index. The agent may be running or not. Ignored files are not included; their number is \
+printed.
 
-`create` takes one of each TARGET. `list` shows them, newest first, of one agent or of all. \
-`restore` makes the work directory hold exactly the files of a snapshot; the branch, HEAD and the \
-index stay. What would be lost by that is kept as another snapshot first. `destroy` forgets \
-snapshots; git itself keeps their commits for about two weeks.
+`create` takes a snapshot of each TARGET. `list` lists the snapshots of one agent or of all \
+agents, newest first. `restore` replaces the files of the work directory with those of a snapshot; \
+the branch, HEAD and the index do not change. Files that would be lost are saved as another \
+snapshot first. `destroy` deletes snapshots; git keeps their commits for about two weeks.
 
-SNAPSHOT is a number or a name. `mngr create --from AGENT/SNAPSHOT` starts an agent from one."""
+SNAPSHOT is a number or a name. `mngr create --from AGENT/SNAPSHOT` creates an agent from a \
+snapshot."""
 
 NOTES = """\
-Files are kept as git would commit them: line endings and filters of .gitattributes apply, \
-permissions other than the executable bit and empty directories are not kept. A repository inside \
-the work directory cannot be kept, and is refused; a submodule is kept as its commit."""
+Files are stored as git commits them: line endings and filters of .gitattributes apply; \
+permissions other than the executable bit, and empty directories, are not stored. A submodule is \
+stored as its commit. A work directory that contains another git repository is refused."""
 
 
 SCREENS = {
@@ -50,21 +51,21 @@ def configure(parser: Parser) -> None:
     parser.description, parser.notes, parser.verbs = DESCRIPTION, NOTES, SCREENS
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help="create, list, restore or destroy")
-    word = add("target", nargs="*", metavar="TARGET [SNAPSHOT]", help="an agent, and a snapshot")
+    word = add("target", nargs="*", metavar="TARGET [SNAPSHOT]", help="agent and snapshot")
     parser.completes(word, "snapshot")
     targets.add_stdin(parser)
-    add("--name", default="", help="`create`: give it a name")
-    add("--limit", type=_count, metavar="N", help="`list`: the newest N only")
-    help = "`destroy`: all of the agent's snapshots"
+    add("--name", default="", help="`create`: name of the snapshot")
+    add("--limit", type=_count, metavar="N", help="`list`: show only the newest N")
+    help = "`destroy`: delete all snapshots of the agent"
     add("--all-snapshots", action="store_true", help=help)
     parser.add_dry_run()
     parser.examples = [
-        ("keep this moment", "mngr snapshot create foo --name before-refactoring"),
-        ("see what there is", "mngr snapshot list foo"),
-        ("go back", "mngr snapshot restore foo before-refactoring"),
-        ("try something else from there", "mngr create bar --from foo/before-refactoring"),
-        ("of every agent that runs", "mngr list --running --ids | mngr snapshot create -"),
-        ("forget one", "mngr snapshot destroy foo 3"),
+        ("take a snapshot", "mngr snapshot create foo --name before-refactoring"),
+        ("list snapshots", "mngr snapshot list foo"),
+        ("restore one", "mngr snapshot restore foo before-refactoring"),
+        ("create an agent from one", "mngr create bar --from foo/before-refactoring"),
+        ("take one of every running agent", "mngr list --running --ids | mngr snapshot create -"),
+        ("delete one", "mngr snapshot destroy foo 3"),
     ]
     parser.see_also = ["mngr-diff", "mngr-clone", "mngr-restore"]
 

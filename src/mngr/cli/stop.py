@@ -17,27 +17,28 @@ if TYPE_CHECKING:
     from mngr.cli.parser import Parser
 
 DESCRIPTION = """\
-Save the screen, ask every process of the agent to end, and end those that have not complied \
-within `stop.grace`. The work directory, branch and record stay; `mngr start` continues.
+Save the screen, ask every process of the agents to end, and kill those that are still running \
+after `stop.grace`. The work directory, branch and record are kept; `mngr start` starts the agent \
+again.
 
-Stopping what has finished changes nothing and is not an error."""
+Stopping an agent that has ended has no effect and is not an error."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    targets.add_targets(parser, "the agents to stop", session=True)
-    parser.add_argument("--all", action="store_true", help="every agent that is alive")
-    help = "end them after a second, without waiting for `stop.grace`"
+    targets.add_targets(parser, "agents to stop", session=True)
+    parser.add_argument("--all", action="store_true", help="stop all running agents")
+    help = "kill the processes after one second instead of `stop.grace`"
     parser.add_argument("-f", "--force", action="store_true", help=help)
-    parser.add_argument("--archive", action="store_true", help="and leave them out of lists")
-    help = "and stop their hosts, with every other agent there"
+    parser.add_argument("--archive", action="store_true", help="archive the agents too")
+    help = "stop their hosts too, with all other agents on them"
     parser.add_argument("--stop-host", action="store_true", help=help)
     parser.add_dry_run()
     parser.examples = [
         ("stop one agent", "mngr stop foo"),
-        ("stop all that wait for an answer", "mngr list --waiting --ids | mngr stop -"),
-        ("stop everything", "mngr stop --all"),
-        ("stop it and put it aside", "mngr stop --archive foo"),
+        ("stop all waiting agents", "mngr list --waiting --ids | mngr stop -"),
+        ("stop all agents", "mngr stop --all"),
+        ("stop and archive an agent", "mngr stop --archive foo"),
     ]
     parser.see_also = ["mngr-start", "mngr-archive", "mngr-destroy"]
 

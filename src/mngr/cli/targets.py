@@ -29,12 +29,12 @@ def add_targets(parser: Parser, what: str, *, session: bool = False) -> None:
     help = f"{what}: names, ids or addresses; `-` reads them from standard input"
     word = parser.add_argument("target", nargs="*", metavar="TARGET", help=help)
     parser.completes(word, "agent")
-    help = "the same as TARGET; repeatable"
+    help = "same as TARGET; repeatable"
     named = parser.add_argument("--agent", action="append", metavar="NAME", help=help)
     parser.completes(named, "agent")
     add_stdin(parser)
     if session:
-        help = "the agent of this tmux session; repeatable"
+        help = "same as TARGET, by the name of the tmux session; repeatable"
         parser.add_argument("--session", action="append", metavar="NAME", help=help)
 
 

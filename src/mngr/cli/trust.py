@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def add_options(parser: Parser) -> None:
     add = parser.add_argument
-    help = "`trust`: the key must have this one"
+    help = "`trust`: required fingerprint of the key"
     add("--fingerprint", default="", metavar="SHA256:HASH", help=help)
-    add("--replace", action="store_true", help="`trust`: instead of the key trusted so far")
+    add("--replace", action="store_true", help="`trust`: replace the trusted key")
 
 
 def run(args: argparse.Namespace, api: Mngr) -> int:

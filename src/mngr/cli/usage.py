@@ -24,26 +24,25 @@ if TYPE_CHECKING:
     from mngr.struct import Json
 
 DESCRIPTION = """\
-Tokens and dollars, for each agent that tells what it uses, for each value of a label, and in \
-total. All agents count unless some are named.
+Show tokens and dollars for each agent that reports its usage, for each value of a label, and in \
+total. Without TARGET, all agents are included.
 
-With --wait the command returns as soon as the condition of --until holds for the total."""
+With --wait, wait until the condition given with --until holds for the total."""
 
 NOTES = """\
-Conditions are filter expressions over agents (how many), tokens, input, output, cache_read, \
+Conditions are filter expressions over agents (their number), tokens, input, output, cache_read, \
 cache_write and cost.
 
-Cost is worked out from the settings `prices`, by the longest prefix of the model's name that is \
-known there: prices."claude-sonnet-5".input, .output, .cache_read and .cache_write are dollars for \
-a million tokens. An agent that used a model without a price has no cost; the total leaves that \
-model out. Either is said on standard error, and `unpriced` names the models.
+The cost is computed from the setting `prices`, by the longest known prefix of the model's name: \
+prices."claude-sonnet-5".input, .output, .cache_read and .cache_write are dollars per million \
+tokens. An agent that used a model without a price has no cost, and the total does not include \
+that model; a warning is printed on standard error, and `unpriced` lists the models.
 
-Hosts that cost money are not part of the total: their cost so far is said on standard error, and \
-`mngr host list` shows each. See `providers.modal.cpu_price` in docs/hosts.md.
+The cost of hosts is not part of the total. It is printed on standard error, and `mngr host list` \
+shows it per host. See `providers.modal.cpu_price` in docs/hosts.md.
 
-JSON holds `usage`, a list, `total`, and `hosts`, a list of those that cost money. \
-Of the formats with a row per line only the table ends \
-with the total."""
+JSON output has `usage`, a list, `total`, and `hosts`, the list of hosts that cost money. With a \
+template or `jsonl`, the total is not printed."""
 
 NUMBERS = ("tokens", "input", "output", "cache_read", "cache_write")
 FIELDS = Fields({"agents": "int", **dict.fromkeys(NUMBERS, "int"), "cost": "double"})
@@ -52,17 +51,22 @@ INTERVAL = 0.5
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
-    targets.add_targets(parser, "whose")
+    targets.add_targets(parser, "agents")
     add = parser.add_argument
-    add("--by", type=_label, metavar="label:K", help="sum up by the values of a label")
-    add("--wait", action="store_true", help="wait until a condition holds; needs --until")
-    add("--until", metavar="EXPR", help="what to wait for, as in `cost > 5`")
-    add("--timeout", type=parse_duration, metavar="TIME", help="wait no longer than this: exit 124")
+    add("--by", type=_label, metavar="label:K", help="group by the values of a label")
+    add("--wait", action="store_true", help="wait until the condition of --until holds")
+    add("--until", metavar="EXPR", help="condition for --wait, such as `cost > 5`")
+    add(
+        "--timeout",
+        type=parse_duration,
+        metavar="TIME",
+        help="maximum time to wait; then exit with 124",
+    )
     parser.examples = [
-        ("what has been used so far", "mngr usage"),
-        ("by ticket", "mngr usage --by label:ticket"),
-        ("only the cost of one agent", "mngr usage foo --format '{cost}'"),
-        ("be told at 20 dollars", "mngr usage --wait --until 'cost > 20'; mngr list"),
+        ("show the usage so far", "mngr usage"),
+        ("group by ticket", "mngr usage --by label:ticket"),
+        ("print the cost of one agent", "mngr usage foo --format '{cost}'"),
+        ("wait until 20 dollars are spent", "mngr usage --wait --until 'cost > 20'; mngr list"),
     ]
     parser.see_also = ["mngr-limit", "mngr-list", "mngr-transcript"]
 

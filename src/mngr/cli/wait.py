@@ -17,36 +17,42 @@ if TYPE_CHECKING:
     from mngr.cli.parser import Parser
 
 DESCRIPTION = """\
-Wait until all agents named, or with --any the first of them, are in one of the given states. \
-Without a state: until each has ended (STOPPED, DONE, FAILED, LOST) or is WAITING for somebody; \
-agents that are FAILED or LOST then make it exit with 1.
+Wait until all named agents, or with --any the first of them, are in one of the given states. \
+Without a state, wait until each agent has ended (STOPPED, DONE, FAILED, LOST) or is WAITING for \
+input; exit with 1 if an agent is FAILED or LOST.
 
-An agent that has ended in another state than those given is not waited for: it is named, and \
-makes it exit with 1.
+If an agent ends in a state other than the given ones, mngr stops waiting for it, prints its name \
+and exits with 1.
 
-Words in capitals that are states are states; write an agent of such a name by its id."""
+Arguments in capitals that are states are taken as states; use the id of an agent that has such a \
+name."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    help = "names, ids or addresses; `-` reads them from standard input"
+    help = "agents: names, ids or addresses; `-` reads them from standard input"
     word = parser.add_argument("target", nargs="*", metavar="TARGET", help=help)
     parser.completes(word, "agent")
-    help = f"any of {', '.join(State)}"
+    help = f"state to wait for: {', '.join(State)}"
     states = parser.add_argument("states", nargs="*", metavar="STATE", help=help)
     parser.completes(states, "state")
     targets.add_stdin(parser)
     add = parser.add_argument
-    state = add("--state", action="append", metavar="STATE", help="a state to wait for; repeatable")
+    state = add("--state", action="append", metavar="STATE", help="same as STATE; repeatable")
     parser.completes(state, "state")
-    add("--any", action="store_true", help="return when one of the agents is there")
-    add("--all", action="store_true", help="when all of them are (the default)")
-    add("--timeout", type=parse_duration, metavar="TIME", help="give up after this long: exit 124")
+    add("--any", action="store_true", help="wait for the first agent")
+    add("--all", action="store_true", help="wait for all agents (default)")
+    add(
+        "--timeout",
+        type=parse_duration,
+        metavar="TIME",
+        help="maximum time to wait; then exit with 124",
+    )
     parser.examples = [
-        ("until it has ended or wants something", "mngr wait foo"),
-        ("until it is done, ten minutes at most", "mngr wait foo DONE --timeout 10m"),
-        ("for the first of several", "mngr wait --any a b c"),
-        ("for all of a project", "mngr list --project web --ids | mngr wait -"),
+        ("wait until it ends or asks for input", "mngr wait foo"),
+        ("wait at most ten minutes", "mngr wait foo DONE --timeout 10m"),
+        ("wait for the first of several", "mngr wait --any a b c"),
+        ("wait for all agents of a project", "mngr list --project web --ids | mngr wait -"),
     ]
     parser.see_also = ["mngr-observe", "mngr-list"]
 
