@@ -77,7 +77,7 @@ def configure(parser: Parser) -> None:
     parser.examples = [
         ("run the tests on a new branch", "mngr create tests -- make test"),
         ("do not attach", "mngr create tests --no-connect -- make"),
-        ("print its output, return its exit code", "mngr create --foreground -- make test"),
+        ("print output, return exit code", "mngr create --foreground -- make test"),
         ("open a second window", "mngr create -w log='tail -f log' -- python3 -i"),
         ("create ten agents at once", "mngr create --batch jobs.jsonl --max-parallel 10"),
     ]
