@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     given = Path(args.what)
     if args.what and (given / MARK).is_file():
         if args.bundle:
-            raise UsageError(f"{given} is a folder of pages already", "copy it")
+            raise UsageError(f"{given} is already a report", "copy the directory instead")
         return _serve(args, given, lambda: None)
     folder = _run_folder(args, given)
     if args.bundle:
@@ -67,7 +67,7 @@ def _run_folder(args: argparse.Namespace, given: Path) -> Path:
     if args.what and (given / NAME).is_file():
         return given.absolute()
     if "/" in args.what:
-        raise NotFound(f"{args.what} is neither the folder of a run nor a report")
+        raise NotFound(f"{args.what} is neither a run nor a report")
     return runs.find(args.config.home, args.what)
 
 
@@ -78,7 +78,7 @@ def _serve(args: argparse.Namespace, folder: Path, renew: Callable[[], None]) ->
         raise MngrError(f"port {args.port} cannot be used: {error.strerror}") from None
     with server:
         one(args, {"url": server.url}, server.url)
-        say(args, "Ctrl-C ends it.")
+        say(args, "Press Ctrl-C to stop.")
         try:
             server.serve_forever()
         except KeyboardInterrupt:

@@ -119,4 +119,4 @@ def reason_of(task: Task) -> str:
         return verdict.reason
     if ended is not None:
         return ended.reason or ended.summary.strip().partition("\n")[0]
-    return f"waits for {task.canary}" if task.canary else ""
+    return f"waits for its canary {task.canary}" if task.canary else ""
