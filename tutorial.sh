@@ -62,7 +62,7 @@ mngr start fix
 # without a name, mngr makes one up
 mngr create --no-connect -- sleep 1000
 
-# what stands after -- is started as it is; for pipes and variables, start a shell
+# everything after -- is run as is, without a shell; for pipes and variables, start a shell
 mngr create greet --no-connect -- sh -c 'echo "hello from $MNGR_AGENT_NAME" | tr a-z A-Z'
 
 # c is short for create
@@ -397,7 +397,7 @@ mngr wait --any fix task --timeout 1m
 # wait for all of a kind, and take the result as you like it
 mngr list --label team=core --ids | mngr wait - --format '{name} {state}'
 
-# wait for somebody who does not exist: exit code 4
+# wait for an agent that does not exist: exit code 4
 mngr wait nobody || echo "exit code $?"
 
 # what has happened to it so far?
@@ -440,7 +440,7 @@ mngr start slow
 # coding agents tell what they use, so dollars and tokens can be limited too; not so with others
 mngr limit slow --max-cost 5 --max-tokens 2M || echo "exit code $?"
 
-# what has been used so far, by all agents or by ticket? nothing yet: nobody here uses a model
+# show the usage so far, of all agents or by ticket; nothing yet: no agent here uses a model
 mngr usage
 mngr usage --by label:ticket
 
@@ -460,7 +460,7 @@ mngr answer slow || echo "exit code $?"
 # read the conversation with a coding agent; a plain command keeps none
 mngr transcript slow || echo "exit code $?"
 
-# send a message and wait for the answer; again, that takes somebody who answers
+# send a message and wait for the reply; again, that requires an agent that replies
 mngr message slow -m 'how is it going?' --wait --timeout 10m || echo "exit code $?"
 
 # === Stopping, starting, renaming ===

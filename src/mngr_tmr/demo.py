@@ -43,8 +43,8 @@ def run(args: argparse.Namespace) -> int:
         raise Refused(str(error), "name a new or empty directory") from None
     failing = planted["failing"]
     assert isinstance(failing, list)
-    say(args, f"Made {folder / 'jot'}: {len(failing)} of its tests fail, four prove nothing.")
-    say(args, "One agent of the type mechanic for each of them; this takes a minute or two.")
+    say(args, f"Made {folder / 'jot'}: {len(failing)} of its tests fail, four check nothing.")
+    say(args, "Starting one mechanic agent for each of them; this takes a minute or two.")
     status = _pipeline(args, folder)
     if status:
         raise MngrError("the pipeline failed", f"look at `{_again(folder)} show`")
@@ -56,7 +56,7 @@ def _need_pytest() -> None:
     from importlib.util import find_spec
 
     if find_spec("pytest") is None:
-        raise MissingProgram("the demo needs pytest", "install mngr[demo]")
+        raise MissingProgram("the demo requires pytest", "install mngr[demo]")
 
 
 def environment(folder: Path) -> dict[str, str]:

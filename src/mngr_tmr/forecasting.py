@@ -128,7 +128,7 @@ def _worked(minutes: float | None) -> str:
     if minutes is None:
         return f"time {NOT_KNOWN}"
     told = f"{minutes:.1f} min" if minutes >= 1 else f"{minutes * 60:.0f} s"
-    return f"{told} of agents' time"
+    return f"{told} of agent time"
 
 
 # afterwards

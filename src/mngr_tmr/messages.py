@@ -14,17 +14,17 @@ from mngr_tmr.ranking import Repair
 
 WIDTH = 72
 GATED = (
-    "Every commit was checked in a clean checkout: all tests that passed before, and all that a "
-    "commit claims, pass at each of them."
+    "Every commit was tested in a clean checkout: all tests that passed before, and all tests that "
+    "the commit claims to fix, pass at that commit."
 )
 
 EXPECTATION = (
-    "Nothing was fixed here: the test passes only because the test itself was changed. Compare it "
-    "with the block that it cites."
+    "The implementation was not fixed: the test passes only because the test itself was changed. "
+    "Compare it with the block that it cites."
 )
 UNSTEADY = (
-    "These failed at a gate and passed when run again, or failed without any of these commits "
-    "too. They were not counted against anybody:"
+    "Flaky tests: they failed at a gate and passed when run again, or failed without these commits "
+    "too. They did not evict any change:"
 )
 
 
@@ -36,7 +36,7 @@ def others(
     changed = {t for task in tasks for t in _changed(task)}
     added = {t for task in tasks for t in _added(task)}
     counted = [_count(len(changed), "test", "changed"), _count(len(added), "test", "added")]
-    subject = f"Improve tests and documents: {', '.join(each for each in counted if each)}"
+    subject = f"Update tests and documentation: {', '.join(each for each in counted if each)}"
     lines = [_item(group) for group in groups]
     return subject.removesuffix(": ")[:100], "\n".join([*lines, *_shaky(shaky)])
 
@@ -65,7 +65,7 @@ def repair(run: Run, each: Repair, shaky: Sequence[str] = ()) -> tuple[str, str]
     return subject, "\n".join(
         [
             *_quotation(_rest(why, subject)),
-            "Turns green:",
+            "Fixed tests:",
             *green,
             "",
             *_evidence(task),
@@ -114,7 +114,7 @@ def _flagged(task: Task) -> list[str]:
 def _shaky(tests: Sequence[str]) -> list[str]:
     lines = [f"- {test}" for test in tests]
     return (
-        ["Passed at the second try of the gate, or failed without this:", *lines, ""]
+        ["Flaky at the gate (passed when run again, or failed without this commit):", *lines, ""]
         if lines
         else []
     )
@@ -128,7 +128,7 @@ def _rest(why: str, subject: str) -> str:
 
 
 def _quotation(text: str) -> list[str]:
-    return ["The agent says:", "", *_said(text), ""] if text.strip() else []
+    return ["From the agent:", "", *_said(text), ""] if text.strip() else []
 
 
 def _said(text: str) -> list[str]:
@@ -232,7 +232,7 @@ def _expectations(run: Run) -> list[str]:
             lines += ["", f"- {_quoted(task.node_id)} ({pick.commit[:12]}) cites:", ""]
             lines += textwrap.indent(_plain(block) or "(nothing)", " " * 6).splitlines()
     return (
-        ["", "## Expectations changed, for you to decide", "", EXPECTATION, *lines] if lines else []
+        ["", "## Changed expectations, for you to decide", "", EXPECTATION, *lines] if lines else []
     )
 
 
@@ -243,7 +243,7 @@ def _not_taken(run: Run) -> list[str]:
         lines += ["", "## Blocked", ""]
         lines += _folded(blocked)
     if run.evictions:
-        lines += ["", "## Left out", ""]
+        lines += ["", "## Evicted changes", ""]
         lines += [f"- {each.task} ({each.part}): {_quoted(each.reason)}" for each in run.evictions]
     return lines
 
@@ -269,5 +269,5 @@ def _reason(task: Task) -> str:
     ended = task.latest.ended if task.latest else None
     if ended is None:
         return task.skipped
-    needs = f"; needs {ended.needs}" if ended.needs else ""
+    needs = f"; requires {ended.needs}" if ended.needs else ""
     return cleaned(f"{ended.reason}{needs}", 500).replace("\n", " ")

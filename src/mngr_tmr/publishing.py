@@ -18,7 +18,7 @@ from mngr_tmr.model import Run, Task
 WORDS = {
     "done": "is done",
     "nothing to do": "found nothing to change",
-    "failed": "failed: no agent's work could be taken",
+    "failed": "failed: no change was accepted",
     "cancelled": "was cancelled",
 }
 
@@ -27,7 +27,9 @@ def in_words(run: Run) -> str:
     """A run without a commit failed; but not at those tests that needed nothing."""
     well = sum(n for word, n in ranking.counts(run).items() if word in ranking.WELL)
     if run.status == "failed" and well:
-        return f"made no commit: {len(run.tasks) - well} of {len(run.tasks)} tests need you"
+        return (
+            f"made no commit: {len(run.tasks) - well} of {len(run.tasks)} tests require your help"
+        )
     return WORDS.get(run.status, run.status)
 
 
@@ -115,6 +117,6 @@ def pull_request(repo: Repo, folder: Path, run: Run) -> None:
     try:
         done = repo.run(["env", "-C", repo.path, *words, "--body-file", body], timeout=120)
     except FileNotFoundError:
-        raise MissingProgram("gh is not installed", "open the pull request by hand") from None
+        raise MissingProgram("gh is not installed", "open the pull request yourself") from None
     if done.code:
         raise MngrError(f"gh could not open the pull request: {done.complaint}")

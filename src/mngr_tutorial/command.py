@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         # A default of the user's own settings is no mistake.
         if given and args.verb not in verbs and option not in args.parser.base:
             name = f"--{option.replace('_', '-')}"
-            raise UsageError(f"{name} goes with `mngr tutorial {' or '.join(verbs)}`")
+            raise UsageError(f"{name} is an option of `mngr tutorial {' or '.join(verbs)}`")
     return _VERBS[args.verb](args, find_project(Path(os.getcwd()), args.tests))
 
 

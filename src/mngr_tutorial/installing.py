@@ -60,7 +60,7 @@ def is_ours(found: str) -> bool:
 
 
 def refuse_changed(path: Path) -> None:
-    raise Refused(f"{path} was changed after mngr wrote it, or is not ours", "see --force")
+    raise Refused(f"{path} was edited, or was not written by mngr", "use --force to replace it")
 
 
 def _digest(body: str) -> str:

@@ -103,7 +103,7 @@ def carry_out(
     try:
         for agent in _launched(args, api, requests):
             jobs.append(Job(agent))
-            say(args, f"{agent.name} is at work; `mngr connect {agent.name}` shows it.")
+            say(args, f"{agent.name} is working; attach with `mngr connect {agent.name}`.")
         _wait(args, api, jobs, errand)
     finally:
         _stop(api, {request.address for request in requests})
@@ -126,7 +126,7 @@ def _launched(
             continue
         yield made.agent
         if made.receipt is not None and not made.receipt.ok:
-            raise MngrError(f"{made.agent.name} did not take its prompt: {made.receipt.detail}")
+            raise MngrError(f"{made.agent.name} did not receive its prompt: {made.receipt.detail}")
 
 
 def _wait(args: argparse.Namespace, api: Mngr, jobs: list[Job], errand: Errand) -> None:
@@ -165,7 +165,7 @@ def _is_over(args: argparse.Namespace, job: Job) -> bool:
         if agent.verdict.reason not in job.told:
             job.told.add(agent.verdict.reason)
             reason = clean(agent.verdict.reason)
-            say(args, f"{job.name} waits ({reason}); `mngr connect {job.name}` lets you answer.")
+            say(args, f"{job.name} waits ({reason}); `mngr connect {job.name}` to answer.")
         return False
     return agent.verdict.since != job.reminded
 

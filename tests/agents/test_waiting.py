@@ -85,5 +85,7 @@ def test_a_quota_that_has_come_back_says_so(real: Stage) -> None:
     real.reaches("fox", "WAITING", "quota: ")
     until(lambda: "was reset" in real.state("fox")[1], 60, "it has been reset")
     assert time.time() >= reset
-    said = real.cli("answer", "fox", "--allow").fails(1, "fox asks nothing: it is WAITING (quota")
+    said = real.cli("answer", "fox", "--allow").fails(
+        1, "fox has no permission request: it is WAITING (quota"
+    )
     assert len(said.err.splitlines()) == 1

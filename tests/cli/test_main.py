@@ -314,7 +314,7 @@ def test_a_question_that_nobody_can_answer_is_refused(home: str) -> None:
     assert done.stdout == ""
     assert done.stderr.splitlines() == [
         "about to fall",
-        "mngr: a terminal is needed to ask: Let it fall?; use --force to do it anyway",
+        "mngr: asking requires a terminal: Let it fall?; use --force to do it anyway",
     ]
     assert done.returncode == 1
 
@@ -358,7 +358,7 @@ def test_a_question_on_a_terminal_is_asked(home: str) -> None:
 
 def test_headless_asks_nothing_even_on_a_terminal(home: str) -> None:
     shown, code = on_terminal(home, b"y\n", "kite", "a", "--fate", "ask", "--headless")
-    assert "a terminal is needed to ask" in shown
+    assert "asking requires a terminal" in shown
     assert code == 1
 
 

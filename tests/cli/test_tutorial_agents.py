@@ -296,7 +296,7 @@ def test_an_agent_that_waits_without_a_result_is_reminded_once(muse: Stage) -> N
 def test_an_agent_of_no_use_stays_to_be_looked_at(stage: Stage, play: str, words: str) -> None:
     done = stage("fill", play, "--yes-if-passing")
     assert done.code == 1 and words in done.err, done
-    done.fails(1, "no agent made a proposal that can be used")
+    done.fails(1, "no agent made a usable proposal")
     ((name, state),) = [line.split() for line in stage.agents()]
     assert name.startswith("tutorial-fill-") and state in ("DONE", "FAILED")
     assert stage.tutorial.read_text() == TUTORIAL
@@ -350,12 +350,12 @@ def test_wrong_words_cost_nothing(stage: Stage) -> None:
     run("tutorial", "sync", "--type", "command").ok()  # there is nothing to do
     run("tutorial", "fill", "--type", "scrib").fails(2, "did you mean 'scribe'?")
     run("tutorial", "check", "--type", "scribe").fails(2, "--type goes with `mngr tutorial fill")
-    run("tutorial", "sync", "--yes-if-passing").fails(2, "goes with `mngr tutorial fill`")
+    run("tutorial", "sync", "--yes-if-passing").fails(2, "is an option of `mngr tutorial fill`")
     (run.repo / "confusing.md").write_text("mine\n")
     stage("fill", proposing(SHOUT)).fails(1, "was not written by `mngr tutorial fill`")
     assert stage.agents() == []
     stage.tutorial.write_text("# say hello\necho hello\n")
-    assert run("tutorial", "fill").ok().err == "No comment asks for commands.\n"
+    assert run("tutorial", "fill").ok().err == "There are no comments without commands.\n"
 
 
 # sync

@@ -83,14 +83,14 @@ def test_what_cannot_be_metered_is_not_limited(e2e: E2eSession) -> None:
 
 def test_usage_sums_up(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what has been used so far, by all agents or by ticket? nothing yet: nobody here uses a model
+    # show the usage so far, of all agents or by ticket; nothing yet: no agent here uses a model
     mngr usage
     mngr usage --by label:ticket
     """)
     given(e2e, "slow")
     first = e2e.run(
         "mngr usage",
-        comment="what has been used so far, by all agents or by ticket? nothing yet: nobody here "
+        comment="show the usage so far, of all agents or by ticket; nothing yet: no agent here "
         "uses a model",
     )
     expect(first).to_succeed()
@@ -152,7 +152,7 @@ def test_who_asks_nothing_cannot_be_answered(e2e: E2eSession) -> None:
         "nothing",
     )
     expect(result.stdout).to_equal("exit code 1\n")
-    expect(result.stderr).to_contain("slow asks nothing: it is RUNNING")
+    expect(result.stderr).to_contain("slow has no permission request: it is RUNNING")
 
 
 def test_a_plain_command_keeps_no_conversation(e2e: E2eSession) -> None:
@@ -171,14 +171,14 @@ def test_a_plain_command_keeps_no_conversation(e2e: E2eSession) -> None:
 
 def test_waiting_for_an_answer_takes_somebody_who_answers(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # send a message and wait for the answer; again, that takes somebody who answers
+    # send a message and wait for the reply; again, that requires an agent that replies
     mngr message slow -m 'how is it going?' --wait --timeout 10m || echo "exit code $?"
     """)
     given(e2e, "slow")
     result = e2e.run(
         "mngr message slow -m 'how is it going?' --wait --timeout 10m || echo \"exit code $?\"",
-        comment="send a message and wait for the answer; again, that takes somebody who answers",
+        comment="send a message and wait for the reply; again, that requires an agent that replies",
     )
     expect(result.stdout).to_equal("exit code 1\n")
-    expect(result.stderr).to_contain("keeps no conversation")
+    expect(result.stderr).to_contain("has no transcript")
     expect(e2e.run("mngr event slow").stdout).not_to_contain("message_delivered")

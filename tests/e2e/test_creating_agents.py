@@ -23,7 +23,7 @@ def test_a_name_is_made_up(e2e: E2eSession) -> None:
 
 def test_a_shell_can_be_the_agent(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what stands after -- is started as it is; for pipes and variables, start a shell
+    # everything after -- is run as is, without a shell; for pipes and variables, start a shell
     mngr create greet --no-connect -- sh -c 'echo "hello from $MNGR_AGENT_NAME" | tr a-z A-Z'
     """)
     expect(
@@ -32,9 +32,8 @@ def test_a_shell_can_be_the_agent(e2e: E2eSession) -> None:
                 'mngr create greet --no-connect -- sh -c \'echo "hello from $MNGR_AGENT_NAME" | '
                 "tr a-z A-Z'"
             ),
-            comment=(
-                "what stands after -- is started as it is; for pipes and variables, start a shell"
-            ),
+            comment="everything after -- is run as is, without a shell; for pipes and variables, "
+            "start a shell",
         )
     ).to_succeed()
     expect(e2e.run("mngr wait greet DONE --timeout 60s")).to_succeed()

@@ -119,7 +119,7 @@ def test_a_snapshot_brings_the_work_back(e2e: E2eSession) -> None:
     expect(second).to_succeed()
     third = e2e.run("mngr exec fix 'cat one.txt two.txt'")
     expect(third).to_succeed()
-    expect(second.stdout + second.stderr).to_contain("The present state is kept as fix/2.")
+    expect(second.stdout + second.stderr).to_contain("The current state was saved as fix/2.")
     expect(third.stdout).to_equal("one\ntwo\n")
 
 

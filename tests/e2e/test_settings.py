@@ -131,7 +131,7 @@ def test_headless_is_a_setting(e2e: E2eSession) -> None:
     for env, command in (({"MNGR_HEADLESS": "1"}, ""), ({}, "mngr config set headless true; ")):
         told = e2e.run(f"{command}mngr connect", pty=True, env=env)
         expect(told).to_fail()
-        expect(told.stdout).to_contain("name an agent")
+        expect(told.stdout).to_contain("no agent given")
 
 
 def test_an_option_can_have_a_default(e2e: E2eSession) -> None:

@@ -68,12 +68,12 @@ def test_wait_takes_names_from_a_list(e2e: E2eSession) -> None:
 
 def test_waiting_for_nobody_fails(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # wait for somebody who does not exist: exit code 4
+    # wait for an agent that does not exist: exit code 4
     mngr wait nobody || echo "exit code $?"
     """)
     result = e2e.run(
         'mngr wait nobody || echo "exit code $?"',
-        comment="wait for somebody who does not exist: exit code 4",
+        comment="wait for an agent that does not exist: exit code 4",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("exit code 4\n")

@@ -43,7 +43,7 @@ def test_a_run_is_paused_retuned_and_cancelled_from_other_processes(robots: Robo
 
     begin = (*robots.words[1:], "--yes")
     for verb in (begin, ("resume", robots.name, "--yes"), ("integrate",)):
-        cli("tmr", *verb).fails(1, "at work in another process", "mngr tmr watch")
+        cli("tmr", *verb).fails(1, "in progress in another process", "mngr tmr watch")
 
     dry = cli("tmr", "pause", "--dry-run", "--format", "json").ok().json()
     assert dry == {"run": "six", "action": "pause", "sent": False}
@@ -165,7 +165,7 @@ def test_agents_are_announced_agreed_to_and_watched_on_a_terminal(robots: Robots
     begin = [*words, *limits, *alert, "--agent-arg=false"]
     with Screen(robots.cli) as screen:
         screen.mngr(*begin)
-        until(lambda: "Launch them? [y/N]" in screen.text(), PATIENCE, "a question")
+        until(lambda: "Start them? [y/N]" in screen.text(), PATIENCE, "a question")
         for words_there in (
             "6 tests collected, 4 selected: 4 to fix, 0 to improve.",
             "The usage of agents of this type is not counted.",
@@ -177,7 +177,7 @@ def test_agents_are_announced_agreed_to_and_watched_on_a_terminal(robots: Robots
         assert not robots.run_folder.exists()
         screen.type("clear")
         screen.mngr(*begin)
-        until(lambda: "Launch them? [y/N]" in screen.text(), PATIENCE, "the question again")
+        until(lambda: "Start them? [y/N]" in screen.text(), PATIENCE, "the question again")
         screen.type("y")
         until(lambda: "of 4; " in screen.text() and "slots" in screen.text(), PATIENCE, "a view")
         until(lambda: "no agent's work could be taken" in screen.text(), PATIENCE, "the end")

@@ -556,7 +556,7 @@ def test_a_new_project_is_at_the_git_root_or_else_right_here(world: World) -> No
 
 
 def test_the_users_home_cannot_become_a_project(world: World) -> None:
-    with pytest.raises(UsageError, match="is not in a project; go to one, or use --scope user"):
+    with pytest.raises(UsageError, match="is not in a project; change to one, or use --scope user"):
         new_project(str(world.user_home), str(world.home), world.env)
 
 

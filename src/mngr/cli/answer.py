@@ -51,10 +51,13 @@ def run(args: argparse.Namespace) -> int:
     api = Mngr(args.config, args.registry)
     if args.all_pending:
         if args.target or allow is not None:
-            raise UsageError("--all-pending only lists", "answer them one by one")
+            raise UsageError(
+                "--all-pending only lists requests",
+                "answer them one by one: `mngr answer AGENT allow`",
+            )
         return _list(args, api)
     if not args.target:
-        raise UsageError("name an agent", "see `mngr answer --all-pending`")
+        raise UsageError("no agent given", "see `mngr answer --all-pending`")
     agent = targets.agents(args, api, [args.target])[0]
     question = api.question(agent)
     if allow is None or args.dry_run:
@@ -77,7 +80,7 @@ def _choice(args: argparse.Namespace) -> bool | None:
             raise UsageError(f"CHOICE: unknown value {args.choice!r}", hint)
         given.append(args.choice.lower())
     if len({CHOICES[word] for word in given}) > 1:
-        raise UsageError("allow and deny together", "choose one")
+        raise UsageError("allow and deny exclude each other", "choose one")
     return CHOICES[given[0]] if given else None
 
 

@@ -88,7 +88,7 @@ def _pairs(value: Json) -> Json:
 
 def _checked(parser: Parser, action: argparse.Action, value: Json) -> object:
     if isinstance(value, bool):
-        raise UsageError(f"expected a text or number, not {_text(value)}")
+        raise UsageError(f"expected a string or number, not {_text(value)}")
     checked = parser._get_value(action, _text(value))
     parser._check_value(action, checked)
     return checked
@@ -98,7 +98,7 @@ def _text(value: Json) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, (str, int, float)):
-        raise UsageError(f"expected a text or number, not {value!r}")
+        raise UsageError(f"expected a string or number, not {value!r}")
     return str(value)
 
 

@@ -80,7 +80,9 @@ def run(args: argparse.Namespace) -> int:
         if not again:
             return 0
     if not command and not terminal.is_terminal():
-        raise UsageError("connecting needs a terminal", "see `mngr capture`, or --connect-command")
+        raise UsageError(
+            "connecting requires a terminal", "see `mngr capture`, or --connect-command"
+        )
     if agent.state not in ALIVE and (again or args.start is None):
         agent = _started(args, api, agent)
     return terminal.connect(agent, command=command, read_only=args.read_only)
@@ -99,18 +101,18 @@ def _wants_again(args: argparse.Namespace, api: Mngr, agent: Agent) -> bool:
     say(args, f"{ended}; {hint}")
     if args.start is not None:
         return False
-    return args.yes or (can_ask(args) and confirm(args, "Run it again?"))
+    return args.yes or (can_ask(args) and confirm(args, "Start it again?"))
 
 
 def _chosen(args: argparse.Namespace, api: Mngr) -> Agent:
     if args.target is not None:
         return targets.agents(args, api, [args.target])[0]
     if args.headless or not terminal.is_terminal():
-        raise UsageError("name an agent", "the list to choose from needs a terminal")
+        raise UsageError("no agent given", "choosing from a list requires a terminal")
     pool = [agent for agent in api.list() if not _archived(agent)]
     targets.footnotes(api)
     if not pool:
-        raise NotFound("there are no agents", "make one with `mngr create`")
+        raise NotFound("there are no agents", "create one with `mngr create`")
     return _picked(pool)
 
 
@@ -154,7 +156,7 @@ def _by_answer(pool: list[Agent], answer: str) -> Agent:
 def _started(args: argparse.Namespace, api: Mngr, agent: Agent) -> Agent:
     started = api.start(agent)
     if started.state not in ALIVE:
-        say(args, f"{started.name} was started and is {started.state} already.")
+        say(args, f"{started.name} was started and is already {started.state}.")
         raise MngrError(
             f"{started.name} is {started.state} ({started.verdict.reason})",
             f"see its screen with `mngr capture {started.name}`",

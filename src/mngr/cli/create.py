@@ -197,7 +197,7 @@ def _made(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> Create
 
 def _refuse_contradictions(args: argparse.Namespace) -> None:
     if args.address == "":
-        raise UsageError("the name is empty", "leave it out, and one is made up")
+        raise UsageError("the name is empty", "leave it out to get a generated name")
     if args.batch is not None:
         given = [("ADDRESS", args.address), ("--foreground", args.foreground)]
         given.append(("--edit-message", args.edit_message))
@@ -207,9 +207,9 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
     if args.edit_message and (args.message is not None or args.message_file is not None):
         raise UsageError("--edit-message and --message exclude each other")
     if args.edit_message and not terminal.is_terminal():
-        raise UsageError("--edit-message needs a terminal", "use --message or --message-file")
+        raise UsageError("--edit-message requires a terminal", "use --message or --message-file")
     if args.foreground and args.format != "human":
-        raise UsageError("--foreground prints what the agent prints", "leave out --format")
+        raise UsageError("--foreground prints the output of the agent", "leave out --format")
 
 
 def _preview(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:

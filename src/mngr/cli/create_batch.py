@@ -184,7 +184,7 @@ def _namespace(args: argparse.Namespace, given: Mapping[str, Json]) -> argparse.
 def _refuse_foreign(args: argparse.Namespace, options: Mapping[str, Json]) -> None:
     for key in options:
         if key in FOREIGN:
-            raise UsageError(f"{key!r} belongs on the command line, not on a line of a batch")
+            raise UsageError(f"{key!r} is an option of the command line, not of a batch line")
         near = nearest(key, OTHERS)
         if near and f"--{key.replace('_', '-')}" not in args.parser._option_string_actions:
             raise UsageError(f"unknown key {key!r}", f"did you mean {near!r}?")
@@ -193,7 +193,7 @@ def _refuse_foreign(args: argparse.Namespace, options: Mapping[str, Json]) -> No
 def _text(given: Mapping[str, Json], key: str) -> str:
     value = given.get(key)
     if value is not None and not isinstance(value, str):
-        raise UsageError(f"{key}: expected a text, not {value!r}")
+        raise UsageError(f"{key}: expected a string, not {value!r}")
     return value or ""
 
 
@@ -202,7 +202,7 @@ def _words(given: Mapping[str, Json], default: list[str]) -> list[str]:
     if value is None:
         return default
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise UsageError(f"args: expected a list of texts, not {value!r}")
+        raise UsageError(f"args: expected a list of strings, not {value!r}")
     return [str(word) for word in value]
 
 

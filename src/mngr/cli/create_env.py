@@ -36,7 +36,7 @@ def _key(key: str, where: str) -> str:
     if not KEY.fullmatch(key):
         raise UsageError(f"{where}: {key[:80]!r} is not a variable name")
     if key.startswith("MNGR_"):
-        raise UsageError(f"{where}: {key} is mngr's own to set")
+        raise UsageError(f"{where}: {key} is set by mngr itself")
     return key
 
 
@@ -50,8 +50,8 @@ def sound(text: str, where: str) -> str:
         if b"\0" not in os.fsencode(text):
             return text
     except UnicodeEncodeError:
-        raise UsageError(f"{where}: holds a lone surrogate, which is no text") from None
-    raise UsageError(f"{where}: holds a NUL character, which no program can be given")
+        raise UsageError(f"{where}: contains a lone surrogate, which is not valid text") from None
+    raise UsageError(f"{where}: contains a NUL character, which cannot be passed to a program")
 
 
 def read_env_file(path: str) -> dict[str, str]:

@@ -230,7 +230,7 @@ def type_of(args: argparse.Namespace) -> str:
     word = getattr(args, "type_word", None)
     # What the settings or a template say gives way to the word; another --type beside it does not.
     if word and args.type not in (None, word, args.parser.base.get("type")):
-        raise UsageError(f"the types {word!r} and --type {args.type} disagree")
+        raise UsageError(f"the type {word!r} contradicts --type {args.type}")
     return str(word or args.type or ("command" if args.rest else ""))
 
 
@@ -257,7 +257,9 @@ def _source(text: str) -> str:
     try:
         return os.path.abspath(folder)
     except FileNotFoundError:
-        raise UsageError("the current directory is gone", "go to another, or use --from") from None
+        raise UsageError(
+            "the current directory was removed", "change to another directory, or use --from"
+        ) from None
 
 
 def _window(name: str, command: str) -> Window:

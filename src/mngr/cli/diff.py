@@ -48,7 +48,7 @@ def configure(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.commits and (args.stat or args.uncommitted):
-        raise UsageError("--commits excludes --stat and --uncommitted")
+        raise UsageError("--commits cannot be used with --stat or --uncommitted")
     api = Mngr(args.config, args.registry)
     agent = targets.agents(args, api, [args.target])[0]
     if args.commits:

@@ -108,15 +108,15 @@ def _interact(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[
     from mngr.ops.execute import exec_argv
 
     if len(agents) != 1:
-        raise UsageError(f"-i and -t need one agent, not {len(agents)}")
+        raise UsageError(f"-i and -t require one agent, not {len(agents)}")
     if args.stdin or "-" in args.target:
         raise UsageError("-i and names on standard input exclude each other")
     if args.stream or args.timeout is not None:
         raise UsageError("-i and -t exclude --stream and --timeout")
     if args.format != "human":
-        raise UsageError("-i and -t print what the command prints", "leave out --format")
+        raise UsageError("-i and -t print the output of the command", "leave out --format")
     if args.tty and not terminal.is_terminal():
-        raise UsageError("-t needs a terminal", "use -i to pass standard input on")
+        raise UsageError("-t requires a terminal", "use -i to pass standard input")
     agent = agents[0]
     words = exec_argv(agent.host, agent.record, argv, args.cwd)
     return terminal.become(agent.host.argv(words, tty=args.tty))
@@ -156,7 +156,7 @@ def _write(fd: int, data: bytes) -> None:
 
 
 def _late(args: argparse.Namespace, error: TimedOut) -> TimedOut:
-    return TimedOut(f"the command did not finish within {_timeout(args):g} s and was ended")
+    return TimedOut(f"the command did not finish within {_timeout(args):g} s and was killed")
 
 
 def _timeout(args: argparse.Namespace) -> float:

@@ -115,7 +115,7 @@ def _create(args: argparse.Namespace, api: Mngr) -> int:
 def _each(args: argparse.Namespace, act: Callable[[Host], str], verb: str) -> int:
     """Act on every host named; the sentence that `act` returns says how it went."""
     if not args.names:
-        raise UsageError(f"{verb} which host?", "see `mngr host list`")
+        raise UsageError(f"no host to {verb} given", "see `mngr host list`")
     failed = 0
     api = Mngr(args.config, args.registry)
     for host in [api.host(name) for name in args.names]:
@@ -172,7 +172,7 @@ def _ask(args: argparse.Namespace, api: Mngr, host: Host) -> None:
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     reason = f"host {host.ref.name} has agents: {listed}"
     otherwise = "use --force to destroy it with them"
-    if not confirm(args, "Destroy it with them?", reason=reason, otherwise=otherwise):
+    if not confirm(args, "Destroy the host and its agents?", reason=reason, otherwise=otherwise):
         raise Refused(f"host {host.ref.name} was kept")
 
 

@@ -83,7 +83,7 @@ def _interval(text: str) -> float:
 
     seconds = parse_duration(text)
     if seconds < 0.1:
-        raise UsageError("at least 0.1 s")
+        raise UsageError("must be at least 0.1 s")
     return seconds
 
 

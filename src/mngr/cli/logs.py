@@ -56,7 +56,7 @@ def _count(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     if args.follow and args.format != "human":
-        raise UsageError("--follow prints what the agent prints", "leave out --format")
+        raise UsageError("--follow prints the output of the agent", "leave out --format")
     api = Mngr(args.config, args.registry)
     agent = targets.agents(args, api, [args.target])[0]
     if args.format != "human":

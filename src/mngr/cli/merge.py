@@ -101,7 +101,7 @@ def _commits(count: int) -> str:
 
 def _tell(args: argparse.Namespace, result: Merged) -> None:
     if result.undone:
-        warn(f"{result.name}: {result.undone}; the merge was taken back")
+        warn(f"{result.name}: {result.undone}; the merge was undone")
     elif result.before == result.after:
         _told(args, result.id, f"Merged 0 commits of {result.name}: nothing to merge.")
     else:

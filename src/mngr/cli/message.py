@@ -100,7 +100,7 @@ def _refusal(error: MngrError) -> Reply:
 def _text(args: argparse.Namespace, agents: Sequence[Agent]) -> str:
     text = given_text(args)
     if args.message_file == "-" and _names_from_stdin(args):
-        raise UsageError("standard input cannot hold both the names and the message")
+        raise UsageError("standard input cannot contain both the names and the message")
     if text is not None:
         return text
     if terminal.input_is_terminal():
@@ -108,7 +108,7 @@ def _text(args: argparse.Namespace, agents: Sequence[Agent]) -> str:
     if terminal.is_terminal() and not args.headless:
         return terminal.compose()
     if _names_from_stdin(args) or terminal.input_is_terminal():
-        raise UsageError("there is no message", "use -m TEXT or --message-file FILE")
+        raise UsageError("no message given", "use -m TEXT or --message-file FILE")
     text = read_stdin()
     if not text:
         _explain_words(args, agents)
@@ -123,7 +123,7 @@ def _explain_words(args: argparse.Namespace, agents: Sequence[Agent]) -> None:
         from mngr.quoting import join
 
         right = join(["mngr", "message", *known, "-m", " ".join(words)])
-        raise UsageError(f"there is no agent {words[0]!r}", f"to send it as a text: {right}")
+        raise UsageError(f"there is no agent {words[0]!r}", f"to send this text: {right}")
 
 
 def _names_from_stdin(args: argparse.Namespace) -> bool:

@@ -104,7 +104,7 @@ def confirm(
     if getattr(args, "yes", False):
         return True
     if not can_ask(args):
-        needs = f"a terminal is needed to ask: {question}"
+        needs = f"asking requires a terminal: {question}"
         raise Refused(clean(reason or needs), otherwise)
     question = f"{reason}. {question}" if reason else question
     sys.stderr.write(f"{clean(question)} [{'Y/n' if default else 'y/N'}] ")

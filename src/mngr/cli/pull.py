@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     words = [args.target, *(word for word in (args.path, args.local) if word is not None)]
     name, path, local = targets.with_path(words)
     if path is not None and args.branch:
-        raise UsageError("--branch is for commits, and PATH for files")
+        raise UsageError("--branch applies to commits and cannot be used with PATH")
     agent = targets.agents(args, api, [name])[0]
     if path is None:
         found = api.pull(agent, branch=args.branch or "", force=args.force, dry_run=args.dry_run)
@@ -99,7 +99,7 @@ def _report_commits(args: argparse.Namespace, agent: Agent, found: Pulled) -> in
         many = f"{found.uncommitted} uncommitted file{'s' if found.uncommitted > 1 else ''}"
         say(args, f"Note: {agent.name} also has {many}; see `mngr diff {agent.name}`.")
     if found.elsewhere:
-        warn(f"HEAD of {agent.name} is at {found.elsewhere}, which {found.branch} does not hold")
+        warn(f"HEAD of {agent.name} is at {found.elsewhere}, which is not on {found.branch}")
     return 0
 
 
@@ -115,7 +115,7 @@ def _told(args: argparse.Namespace, agent: Agent, found: Pulled) -> str:
 
 def report_files(args: argparse.Namespace, agent: Agent, found: Copied, done: str) -> int:
     for name in found.skipped:
-        warn(f"{name} is neither a file, a directory nor a link; left out")
+        warn(f"{name} is neither a file, a directory nor a link; skipped")
     row: dict[str, Json] = {
         "id": agent.id,
         "name": agent.name,

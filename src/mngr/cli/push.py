@@ -52,11 +52,11 @@ def configure(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     api = Mngr(args.config, args.registry)
     if args.local is not None and args.rev:
-        raise UsageError("--rev is for commits, and LOCAL for files")
+        raise UsageError("--rev applies to commits and cannot be used with LOCAL")
     agent = targets.agents(args, api, [args.target])[0]
     if args.local is None:
         if args.force:
-            raise UsageError("--force is for files: commits are only ever added")
+            raise UsageError("--force applies to files; commits are never replaced")
         pushed = api.push(agent, rev=args.rev or "HEAD", dry_run=args.dry_run)
         return _report(args, agent, pushed)
     local = os.path.expanduser(args.local)

@@ -59,10 +59,10 @@ def run(args: argparse.Namespace) -> int:
         return _purge(args, api)
     if args.list or args.name is None:
         if args.new_name:
-            raise UsageError("--as needs the NAME to restore")
+            raise UsageError("--as requires the NAME to restore")
         return _list(args, api)
     if args.older_than is not None:
-        raise UsageError("--older-than goes with --list or --purge")
+        raise UsageError("--older-than requires --list or --purge")
     return _restore(args, api)
 
 
@@ -127,7 +127,9 @@ def _told(restored: Returned) -> str:
 
 def _purge(args: argparse.Namespace, api: Mngr) -> int:
     if args.name is None and args.older_than is None:
-        raise UsageError("--purge of what?", "give a NAME, or --older-than 0s for everything")
+        raise UsageError(
+            "--purge requires a NAME or --older-than", "--older-than 0s deletes everything"
+        )
     found = _matching(args, api)
     if not found and args.name is not None:
         raise NotFound(f"nothing called {args.name!r} in the trash", "see `mngr restore --list`")

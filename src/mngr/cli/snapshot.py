@@ -79,7 +79,7 @@ def _count(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     for option, verb in (("name", "create"), ("limit", "list"), ("all_snapshots", "destroy")):
         if getattr(args, option) and args.verb != verb:
-            raise UsageError(f"--{option.replace('_', '-')} goes with `mngr snapshot {verb}`")
+            raise UsageError(f"--{option.replace('_', '-')} is an option of `mngr snapshot {verb}`")
     return _VERBS[args.verb](args, Mngr(args.config, args.registry))
 
 
@@ -133,9 +133,11 @@ def _row(each: Snapshot) -> Row:
 def _words(args: argparse.Namespace, api: Mngr) -> tuple[Agent, list[str]]:
     """TARGET and what comes after it."""
     if args.stdin:
-        raise UsageError(f"`mngr snapshot {args.verb}` takes one agent", "name it")
+        raise UsageError(
+            f"`mngr snapshot {args.verb}` takes one agent", "give the name of one agent"
+        )
     if not args.target:
-        raise UsageError("name an agent", "see `mngr list`")
+        raise UsageError("no agent given", "see `mngr list`")
     return targets.agents(args, api, args.target[:1])[0], args.target[1:]
 
 
@@ -152,7 +154,7 @@ def _restore(args: argparse.Namespace, api: Mngr) -> int:
         return 0
     done = rewind.restore(agent, wanted)
     if done.saved is not None:
-        say(args, f"The present state is kept as {done.saved.label}.")
+        say(args, f"The current state was saved as {done.saved.label}.")
     for remark in done.remarks:
         say(args, f"Note: {remark}; check it out yourself.")
     many = "1 file" if done.files == 1 else f"{done.files} files"
@@ -167,7 +169,7 @@ def _destroy(args: argparse.Namespace, api: Mngr) -> int:
 
     agent, names = _words(args, api)
     if bool(names) == args.all_snapshots:
-        raise UsageError("name the snapshots to destroy, or say --all-snapshots")
+        raise UsageError("name the snapshots to destroy, or use --all-snapshots")
     found, failures = _meant(api, agent, names)
     done = []
     for each in found:

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     api = Mngr(args.config, args.registry)
     chosen = targets.agents(args, api)
     if args.connect and len(chosen) != 1:
-        raise UsageError(f"--connect needs one agent, not {len(chosen)}")
+        raise UsageError(f"--connect requires one agent, not {len(chosen)}")
 
     def start(agent: Agent) -> Agent:
         return agent if args.dry_run else api.start(agent, fresh=agent is chosen[0])

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     def stop(agent: Agent) -> Agent:
         now = next((each for each in after if each.id == agent.id), None)
         if now is None:
-            raise NotFound("it was destroyed meanwhile", "see `mngr restore --list`")
+            raise NotFound("it was destroyed in the meantime", "see `mngr restore --list`")
         if not args.dry_run:
             api.check_stopped(now, unrecorded)
         return api.archive(now) if args.archive and not args.dry_run else now
@@ -85,7 +85,7 @@ def _chosen(args: argparse.Namespace, api: Mngr) -> list[Agent]:
     if not args.all:
         return targets.agents(args, api)
     if args.target or args.session or args.stdin:
-        raise UsageError("--all and names together", "give one or the other")
+        raise UsageError("--all and names exclude each other", "use one of them")
     alive = [agent for agent in api.list() if agent.state in ALIVE]
     targets.footnotes(api)
     return alive

@@ -97,7 +97,7 @@ def named(args: argparse.Namespace) -> list[str]:
     if args.stdin or "-" in given:
         return words + lines_of_stdin()
     if not words:
-        raise UsageError("name an agent", "see `mngr list`")
+        raise UsageError("no agent given", "see `mngr list`")
     return words
 
 
@@ -117,7 +117,7 @@ def _meant(pool: Sequence[Agent], word: str) -> Agent:
     from mngr.ops.listing import one
 
     if not AGENT_ID.fullmatch(word) and parse_address(word).path is not None:
-        raise UsageError(f"{word!r} names a path, not an agent", "leave out the colon and the path")
+        raise UsageError(f"{word!r} names a path, not an agent", "remove the colon and the path")
     return one(pool, word)
 
 

@@ -44,7 +44,7 @@ def connect(agent: Agent, *, command: str = "", read_only: bool = False) -> int:
     if command:
         return run_connect_command(command, agent.host, agent.record, read_only)
     if not is_terminal():
-        raise UsageError("connecting needs a terminal", f"see `mngr capture {agent.name}`")
+        raise UsageError("connecting requires a terminal", f"see `mngr capture {agent.name}`")
     if not read_only and switch(agent.host, agent.record):
         return 0
     return attach(agent.host, agent.record, read_only)

@@ -68,7 +68,7 @@ def _count(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     if args.follow and args.head is not None:
-        raise UsageError("--head and --follow together", "leave one out")
+        raise UsageError("--head and --follow exclude each other", "use one of them")
     api = Mngr(args.config, args.registry)
     wanted = _filter(args)
     agent = targets.agents(args, api, [args.target])[0]

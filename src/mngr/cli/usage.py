@@ -80,9 +80,9 @@ def _label(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     if args.wait != (args.until is not None):
-        raise UsageError("--wait and --until belong together")
+        raise UsageError("--wait and --until require each other")
     if args.timeout is not None and not args.wait:
-        raise UsageError("--timeout needs --wait")
+        raise UsageError("--timeout requires --wait")
     api = Mngr(args.config, args.registry)
     test = compile_filter(args.until, FIELDS, "--until") if args.wait else None
     chosen, used = _wait(args, api, test) if test else _look(args, api)
@@ -100,7 +100,7 @@ def _look(args: argparse.Namespace, api: Mngr) -> tuple[list[Agent], dict[str, U
     named = bool(args.target)
     for agent in chosen if named else ():
         if agent.id not in used:
-            warn(f"{agent.name} does not tell what it uses")
+            warn(f"{agent.name} does not report its usage")
     return [agent for agent in chosen if agent.id in used], used
 
 
@@ -114,7 +114,7 @@ def _wait(
     while not test(_summed(used.values())):
         alive = [agent for agent in chosen if agent.state in ALIVE]
         if not alive and not everybody:
-            raise MngrError(f"all have ended, and {args.until!r} does not hold")
+            raise MngrError(f"all agents have ended, and {args.until!r} does not hold")
         if deadline is not None and time.monotonic() >= deadline:
             raise TimedOut(f"{args.until!r} does not hold after {args.timeout:g} s")
         time.sleep(INTERVAL)
@@ -166,7 +166,7 @@ def _hosts(api: Mngr) -> list[Json]:
 def _tell_hosts(api: Mngr) -> None:
     costs = [float(each["cost"]) for each in _hosts(api) if isinstance(each, dict)]  # type: ignore[arg-type]
     if costs:
-        warn(f"hosts so far: ${sum(costs):.4f} for {len(costs)}; see `mngr host list`")
+        warn(f"cost of hosts so far: ${sum(costs):.4f} for {len(costs)}; see `mngr host list`")
 
 
 def _by_agent(chosen: Sequence[Agent], used: Mapping[str, Usage]) -> list[dict[str, Json]]:

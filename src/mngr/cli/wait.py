@@ -59,14 +59,14 @@ def configure(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.any and args.all:
-        raise UsageError("--any and --all together", "leave one out")
+        raise UsageError("--any and --all exclude each other", "use one of them")
     states = _split(args)
     api = Mngr(args.config, args.registry)
     chosen = _agents(args, api)
     reached = api.wait(chosen, states, any_one=args.any, timeout=args.timeout)
     vanished = [] if args.any and reached else _missing(chosen, reached)
     for agent in vanished:
-        warn(f"{agent.name} vanished: it was destroyed")
+        warn(f"{agent.name} was destroyed")
     _report(args, reached)
     if chosen and not reached:
         return NotFound.exit_code

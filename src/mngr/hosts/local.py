@@ -91,7 +91,7 @@ class LocalHost:
 
     def recorded(self, ids: Sequence[str]) -> HostReading:
         """What is on disk about these agents; nothing of what becomes of them."""
-        return self._read(ids, {}, "nobody has looked")
+        return self._read(ids, {}, "not read yet")
 
     def claimed(self, name: str) -> str:
         """The id of the agent that claimed a name last; it may have been renamed since."""
@@ -120,7 +120,7 @@ class LocalHost:
                 return {}, ""
             # /tmp is everybody's: a stranger could have made the directory, and answer for tmux.
             if os.stat(self.socket).st_uid != os.getuid():
-                return {}, f"{self.socket} belongs to somebody else"
+                return {}, f"{self.socket} belongs to another user"
             listed = self.run(tmux.list_panes(self.socket), timeout=self.patience)
         except FileNotFoundError:
             return {}, ""  # the server has just ended

@@ -52,4 +52,4 @@ def changed(
             return edited, evidence.rev
         if host.swap(record_stem(host.home, agent_id), evidence.rev, encode(edited)):
             return edited, evidence.rev + 1
-    raise Stale(f"{agent_id} kept changing under us", "try again")
+    raise Stale(f"{agent_id} was changed by other commands", "try again")

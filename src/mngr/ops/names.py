@@ -57,7 +57,7 @@ def claim(host: Host, name: str, agent_id: str) -> None:
             raise Taken(f"the name {name!r} is taken", "choose another, or use --reuse")
         if host.swap(name_stem(host.home, name), rev, mine):
             return
-    raise Taken(f"the name {name!r} is being fought over", "try again")
+    raise Taken(f"the name {name!r} is being claimed by another command", "try again")
 
 
 def release(host: Host, name: str, agent_id: str) -> None:

@@ -69,7 +69,7 @@ def _refuse_diverged(between: Ends, commit: str) -> None:
     if git_transfer.has_commit(home, head) and git_transfer.is_ancestor(home, head, commit):
         return
     raise Refused(
-        f"{name} has commits that {commit[:12]} lacks",
+        f"{name} has commits that are not in {commit[:12]}",
         f"merge them first (`mngr pull {name}`, then `git merge`), and push again",
     )
 
@@ -105,4 +105,4 @@ def _forward(between: Ends, commit: str) -> None:
             f"{between.agent.name} has uncommitted changes in the way: {summary(blocking)}",
             f"commit or remove them there, for instance with `mngr exec {between.agent.name}`",
         )
-    raise MngrError(f"{between.agent.name} could not go forward: {done.complaint}")
+    raise MngrError(f"{between.agent.name} could not be fast-forwarded: {done.complaint}")

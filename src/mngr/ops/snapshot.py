@@ -129,7 +129,7 @@ def keep(
         if git.commit_of(at.repo, ref) is None:  # nobody was faster: it cannot be written
             at.repo.git("update-ref", ref, commit, "0" * len(commit))
         known = listed(agent, at.repo)
-    raise Stale(f"the snapshots of {agent.name} kept changing under us", "try again")
+    raise Stale(f"the snapshots of {agent.name} were changed by other commands", "try again")
 
 
 def _message(agent: Agent, at: Standing, number: int, name: str, note: str) -> str:

@@ -33,7 +33,7 @@ def unpack(path: str, root: str) -> Arrived:
             for member in archive:
                 arrived = _member(archive, member, root, arrived)
     except (tarfile.TarError, EOFError) as error:
-        raise MngrError(f"a torn archive arrived: {error}", "try again") from None
+        raise MngrError(f"an incomplete archive arrived: {error}", "try again") from None
     return arrived
 
 
