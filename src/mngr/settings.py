@@ -72,7 +72,7 @@ def nest(parts: tuple[str, ...], value: Json) -> dict[str, Json]:
 
 
 def lookup(tree: Json, parts: tuple[str, ...]) -> Json:
-    """What stands at `parts`, or None: settings know no null."""
+    """Return the value at `parts`, or None; there is no null in settings."""
     for part in parts:
         if not isinstance(tree, dict):
             return None
@@ -120,7 +120,7 @@ def join_key(parts: tuple[str, ...]) -> str:
 
 
 def kind_of(parts: tuple[str, ...]) -> str | None:
-    """The kind of a setting; "table" for what stands above settings; None if unknown."""
+    """The kind of a setting; "table" for a parent of settings; None if unknown."""
     for pattern, kind in _PATTERNS.items():
         if not _fits(parts, pattern):
             continue

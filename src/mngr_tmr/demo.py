@@ -1,4 +1,4 @@
-"""`mngr demo`: the whole pipeline on the bundled example, with the agent that needs no account."""
+"""`mngr demo`: run `mngr tmr` on the bundled example, with the agent type mechanic."""
 
 from __future__ import annotations
 

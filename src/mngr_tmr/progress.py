@@ -96,7 +96,7 @@ class Progress:
 
 
 def _act(run: Run, text: str) -> None:
-    """What it prints is for people: our standard output may be somebody's JSON."""
+    """Run the --on-alert command. Its output goes to standard error; ours may be JSON."""
     env = {**os.environ, "MNGR_TMR_ALERT": text, "MNGR_TMR_RUN": run.name}
     words = ["sh", "-c", run.options.on_alert]
     subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=sys.stderr)

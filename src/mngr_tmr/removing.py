@@ -87,7 +87,7 @@ def leftovers(config: Config) -> Iterator[Leftover]:
 
 
 def _purge(folder: Path) -> None:
-    """Its refs first: without its journal nobody knows whose they are."""
+    """Move the refs first: they can be found only with the journal."""
     repo = _repository(runs.load(folder))
     refs = _listed(repo, _trash(folder.name)) if repo else []
     if repo:
@@ -137,7 +137,7 @@ def _listed(repo: Repo, prefix: str) -> list[str]:
 
 
 def _away(repo: Repo, run: Run, stamp: str) -> Moves:
-    """Its own refs, and its branches where they are as it left them and nobody stands on them."""
+    """Return the refs of a run, and its branches if they are unchanged and not checked out."""
     own = _listed(repo, f"refs/mngr/tmr/{run.name}/")
     heads = [
         f"refs/heads/{name}"

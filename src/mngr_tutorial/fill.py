@@ -111,7 +111,7 @@ def _judge(args: argparse.Namespace, project: Project, found: Proposals) -> int:
             trial = trials.attempt(project.root, proposal, args.block_timeout)
             _show(args, trial)
             judged.append(Judged(trial, _keep(args, trial) and proposal.text not in there))
-    finally:  # what somebody agreed to stays, also if they press Ctrl-C at the next question
+    finally:  # accepted proposals are kept, also after Ctrl-C at the next question
         _write(project, [each.trial.proposal for each in judged if each.kept])
     failed = [confusing.of_trial(each.trial) for each in judged if not each.trial.passed]
     spots = [*found.confusing, *failed]

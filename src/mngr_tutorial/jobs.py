@@ -38,7 +38,7 @@ class Errand:
     limit: int
     """Bytes that it may hold."""
     reminder: str
-    """Said once to an agent that waits for somebody without having written it."""
+    """Reminder, sent once, to an agent that waits without having written its file."""
     parse: Callable[[bytes], object]
     """Raises a MngrError for what is not whole."""
 
@@ -111,7 +111,7 @@ def carry_out(
 
 
 def _stop(api: Mngr, names: set[str]) -> None:
-    """By name: Ctrl-C may come when an agent runs already and nobody has told us of it yet."""
+    """Stop agents by name: on Ctrl-C an agent may run of which we have no record yet."""
     api.stop_many([agent for agent in api.list() if agent.name in names and agent.state in ALIVE])
 
 

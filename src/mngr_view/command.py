@@ -1,4 +1,4 @@
-"""`mngr view`: the report of a run in a browser, or as a folder to take along."""
+"""`mngr view`: serve the report of a run, or write it to a directory."""
 
 from __future__ import annotations
 

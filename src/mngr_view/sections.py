@@ -1,4 +1,4 @@
-"""The parts of the first page. Each gives how many things it is about, and its content."""
+"""The sections of the first page. Each function returns a count and the content."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def flagged(flags: Sequence[str]) -> Child:
 
 
 def expectations(view: View) -> Part:
-    """Each beside the block that its test cites: a person decides which of the two is right."""
+    """Return changed expectations next to the cited blocks; the reader decides which is right."""
     picks = [pick for pick in view.run.picks if pick.kind == "expectation"]
     return len(picks), [_expectation(view, pick) for pick in picks]
 
@@ -206,7 +206,7 @@ def _said(task: Task) -> str:
 
 
 def needy(view: View) -> Part:
-    """Grouped: forty agents that died of one cause are one thing to look at."""
+    """Return the tasks that require help, grouped by reason."""
     groups: dict[str, list[Task]] = {}
     for task in view.run.tasks.values():
         ending = ranking.ending_of(task)
@@ -277,7 +277,7 @@ def _eviction(view: View, each: Eviction) -> list[Child]:
 
 
 def confusing(view: View) -> Part:
-    """What agents stumbled over: often the interface's fault, and worth a look by itself."""
+    """Return the commands that did not do what agents expected."""
     rows: list[list[Child]] = []
     for task in view.run.tasks.values():
         ended = task.latest.ended if task.latest else None

@@ -199,7 +199,7 @@ def _row(view: View, task: Task, ending: str) -> Html:
 
 
 def _left_out(view: View) -> Child:
-    """By reason: most are left out for the same one."""
+    """Return the tests without an agent, grouped by reason."""
     reasons: dict[str, list[str]] = {}
     for node_id, reason in view.run.left_out.items():
         reasons.setdefault(reason, []).append(node_id)

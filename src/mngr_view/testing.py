@@ -1,4 +1,4 @@
-"""The page of one test: what it is held to, what it was and became, and each try at it."""
+"""The page of one test: specification, baseline, result and all attempts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _became(view: View, node_id: str, task: Task | None) -> Html:
 
 
 def _contract(view: View, node_id: str) -> Html:
-    """The block it cites and its docstring, as they were before any agent."""
+    """Return the cited block and the docstring at the base commit."""
     test = view.run.tests.get(node_id)
     block = view.repository.block(view.run.base, node_id)
     told = [*(test.blocks if test else ()), block or (test.doc if test else "")]

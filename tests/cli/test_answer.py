@@ -25,7 +25,7 @@ def test_a_question_is_shown_and_answered_both_ways(mngr: Cli) -> None:
     assert not done["state_reason"].startswith("permission")
     until(lambda: mngr.agent("foo")["state_reason"] == "end_of_turn", timeout=30)
     asking = mngr("message", "foo", "-m", "ask again", "--wait")
-    asking.fails(1, "foo waits (permission: again)", "mngr answer foo")
+    asking.fails(1, "foo is waiting (permission: again)", "mngr answer foo")
     assert asking.out == ""
     assert mngr("answer", "foo", "no").ok().out.startswith("Denied foo; it is ")
     until(lambda: mngr.agent("foo")["state_reason"] == "end_of_turn", timeout=30)

@@ -136,7 +136,7 @@ def test_sources_that_would_surprise_are_refused(local: Cli) -> None:
     script = f'cd {gone} && rmdir {gone} && exec "$@"'
     argv = ["sh", "-c", script, "sh", *local.argv("create", "foo", "--", "true")]
     done = subprocess.run(argv, env=local.env, capture_output=True, text=True, check=False)
-    Result(argv, done.returncode, done.stdout, done.stderr).fails(2, "directory is gone")
+    Result(argv, done.returncode, done.stdout, done.stderr).fails(2, "directory was removed")
     assert names(local) == []
 
 

@@ -39,7 +39,7 @@ def test_the_best_known_of_those_installed_is_used(local: Cli, path: Path) -> No
     bare = local(*dry).ok()
     assert bare.json()["type"] == "mechanic"
     assert (
-        "no coding agent found on localhost (looked for claude, codex, opencode): using mechanic"
+        "no coding agent found on localhost (looked for claude, codex, opencode, scribe)"
         in bare.err
     )
     install(path, "scribe-of-the-tests")

@@ -102,7 +102,7 @@ def test_what_cannot_be_kept_or_makes_no_sense_is_refused(local: Cli) -> None:
     local.create("plain", *NONE)
     for given in (["--max-cost", "1"], ["--max-tokens", "1000"]):
         refused = local("create", "foo", "--no-connect", *given, "--", "sleep", "1000")
-        refused.fails(2, "type 'command' do not tell what they use", "--timeout")
+        refused.fails(2, "type 'command' do not report their usage", "--timeout")
         local("limit", "plain", *given).fails(2, "do not report their usage")
     for option, bad in (
         ("--max-cost", "0"),

@@ -282,7 +282,7 @@ def test_wrong_words_are_refused(local: Cli) -> None:
         (["create", "foo", "--name", "a b"], 2, "is not a snapshot name"),
         (["create", "foo", "--name", "7"], 2, "not a number"),
         (["create", "foo", "--name", "early"], 1, "has a snapshot 'early' already"),
-        (["create", "foo", "--limit", "1"], 2, "--limit goes with"),
+        (["create", "foo", "--limit", "1"], 2, "--limit is an option of"),
         (["list", "--limit", "0"], 2, "above 0"),
         (["restore"], 2, "no agent given"),
         (["restore", "foo"], 2, "name the snapshot"),

@@ -330,4 +330,4 @@ def test_the_slash_command_can_be_the_users(project: Project) -> None:
     assert project("install-commands", "--user").ok().out == f"Wrote {path}\n"
     assert "the project's folder of end-to-end tests" in path.read_text()
     assert not (project.root / ".claude").exists()
-    project("check", "--user").fails(2, "--user goes with `mngr tutorial install-commands`")
+    project("check", "--user").fails(2, "--user is an option of `mngr tutorial install-commands`")

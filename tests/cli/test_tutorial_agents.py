@@ -349,7 +349,9 @@ def test_wrong_words_cost_nothing(stage: Stage) -> None:
     run("tutorial", "fill", "--type", "mechanic").fails(2, "--type mechanic mends failing tests")
     run("tutorial", "sync", "--type", "command").ok()  # there is nothing to do
     run("tutorial", "fill", "--type", "scrib").fails(2, "did you mean 'scribe'?")
-    run("tutorial", "check", "--type", "scribe").fails(2, "--type goes with `mngr tutorial fill")
+    run("tutorial", "check", "--type", "scribe").fails(
+        2, "--type is an option of `mngr tutorial fill"
+    )
     run("tutorial", "sync", "--yes-if-passing").fails(2, "is an option of `mngr tutorial fill`")
     (run.repo / "confusing.md").write_text("mine\n")
     stage("fill", proposing(SHOUT)).fails(1, "was not written by `mngr tutorial fill`")

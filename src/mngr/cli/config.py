@@ -244,7 +244,7 @@ def _done(args: argparse.Namespace, verb: str, path: str) -> int:
 
 
 def _hide_from_git(folder: str) -> None:
-    """Untracked files make `create` ask what to do about them; this one is nobody's business."""
+    """Write a .gitignore for the local settings, because `create` refuses untracked files."""
     try:
         with open(os.path.join(folder, ".gitignore"), "x") as file:
             file.write("/.gitignore\n/settings.local.toml\n")

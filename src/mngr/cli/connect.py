@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _wants_again(args: argparse.Namespace, api: Mngr, agent: Agent) -> bool:
-    """Show how it ended, and ask where somebody can answer."""
+    """Show how the agent ended and, on a terminal, ask whether to start it again."""
     try:
         sys.stdout.write(clean(api.capture(agent)))
     except NotFound:

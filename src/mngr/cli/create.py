@@ -341,7 +341,7 @@ def _foreground(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> 
             stream.buffer.write(data)
             stream.buffer.flush()
     except (KeyboardInterrupt, BrokenPipeError):
-        api.stop(agent)  # nobody is listening any more; its work stays
+        api.stop(agent)  # the caller is gone; keep the work
         raise
     agent = api.get(agent)
     if failure := launch_failure(agent) or message_failure(created):

@@ -1,4 +1,4 @@
-"""`mngr kill`: `mngr stop --force`."""
+"""`mngr kill`: same as `mngr stop --force`."""
 
 from __future__ import annotations
 

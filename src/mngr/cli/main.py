@@ -118,7 +118,7 @@ def make_parser(registry: Registry, name: str) -> Parser:
 
 
 def parsed(registry: Registry, config: Config, name: str, argv: list[str]) -> Namespace:
-    """As the command's own line would give it: for a command that does a part of another's work."""
+    """Return the parsed arguments of another command, for a command that does part of its work."""
     return _parse(make_parser(registry, name), registry.load_command(name), config, registry, argv)
 
 
@@ -139,9 +139,9 @@ def home_dir() -> str:
 
 
 def _check_settings(config: Config, module: ModuleType) -> None:
-    """A broken settings file stops all but the commands that help to mend it.
+    """Raise for a broken settings file, except in commands that help to repair it.
 
-    A key that nobody knows is only a warning: it may belong to another version of mngr.
+    An unknown key is only a warning: it may belong to another version of mngr.
     """
     if config.problems and not getattr(module, "SETTINGS_OPTIONAL", False):
         raise config.problems[0]
@@ -150,7 +150,7 @@ def _check_settings(config: Config, module: ModuleType) -> None:
 
 
 def _check_commands(config: Config, registry: Registry) -> None:
-    """Defaults for a command that does not exist have no effect, so their author has to know.
+    """Warn about defaults for commands that do not exist.
 
     Only a warning: settings are shared, and the plugin may be installed elsewhere.
     """
@@ -216,7 +216,7 @@ def _has(words: list[str], *options: str) -> bool:
 
 
 def _report(error: BaseException, words: list[str]) -> int:
-    """Say what went wrong in one line; the exit code."""
+    """Print the error in one line and return the exit code."""
     from mngr.errors import MngrError
 
     if isinstance(error, SystemExit):
@@ -250,7 +250,7 @@ def _fail(text: str, code: int) -> int:
         _discard_output()
     try:
         _warn(text)
-    except OSError:  # nobody reads stderr; the code still tells
+    except OSError:  # stderr is closed; the exit code is enough
         pass
     return code
 

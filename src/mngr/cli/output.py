@@ -84,7 +84,7 @@ def warn(text: str) -> None:
 
 
 def can_ask(args: Namespace) -> bool:
-    """Whether somebody is there to see a question and to answer it."""
+    """Return whether a question can be shown and answered."""
     return not args.headless and _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""The command line's grammar: argparse, made strict, with our errors and our common options."""
+"""The parser of commands: a strict argparse with the errors and common options of mngr."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FLAG_OPTIONS = tuple("--quiet -q --verbose -v --headless --dry-run --help -h --v
 
 
 class _Strict(argparse.ArgumentParser):
-    """Whatever is wrong is a UsageError of one line."""
+    """An ArgumentParser that raises a UsageError of one line."""
 
     def __init__(self, command: str, prefix_chars: str = "-") -> None:
         super().__init__(
@@ -63,7 +63,7 @@ class _Strict(argparse.ArgumentParser):
 
 
 class Parser(_Strict):
-    """One command's grammar, and what its manual says beyond the options.
+    """The options and arguments of a command, and the other texts of its manual.
 
     Options and words may be mixed in any order. Words are parsed after the options, by a
     parser of their own: argparse by itself takes `a --flag b` for one word too many.
@@ -119,7 +119,7 @@ class Parser(_Strict):
         return self._option_string_actions[name]
 
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
-        """Values in argv over those laid down by `layer`. Words are not checked under --help."""
+        """Return the values in argv over those of `layer`. --help skips the checks of arguments."""
         own, rest = cut(argv)
         own = list(self._joined(own))
         args, words = self.parse_known_args(own, argparse.Namespace(**self._start()))
@@ -138,13 +138,13 @@ class Parser(_Strict):
         ]
 
     def layer(self, values: dict[str, object]) -> None:
-        """Lay values under the command line: repeatable options add up, others replace."""
+        """Set defaults below the command line: repeatable options add up, others replace."""
         self.base = overlay(self.base, values)
         for action in self._actions:
             action.required = action.required and action.dest not in self.base
 
     def coerce(self, values: dict[str, Json], where: str) -> dict[str, object]:
-        """What the options would hold, had these values been given on the command line."""
+        """Return the values of the options as if given on the command line."""
         from mngr.cli.coercion import coerce
 
         return coerce(self, values, where)
@@ -238,7 +238,7 @@ def _add_common(parser: Parser) -> None:
 
 
 def label(action: argparse.Action) -> str:
-    """How an error names an argument: its longest option, or its word."""
+    """Return the name of an argument for errors: its longest option, or its metavar."""
     if action.option_strings:
         return max(action.option_strings, key=len)
     return str(action.metavar or action.dest)
@@ -251,7 +251,7 @@ def repeats(action: argparse.Action) -> bool:
 
 
 def cut(argv: Iterable[str]) -> tuple[list[str], list[str]]:
-    """What stands before the first `--`, and what after it."""
+    """Split a command line at the first `--`."""
     words = list(argv)
     at = words.index("--") if "--" in words else len(words)
     return words[:at], words[at + 1 :]

@@ -96,7 +96,7 @@ def _screen(api: Mngr, agent: Agent) -> list[Json]:
 
 
 def _next(agent: Agent, row: Row) -> Iterator[str]:
-    """What somebody would want to type, by the state."""
+    """Return the commands to type next, by state."""
     name, reason = agent.name, agent.verdict.reason
     if agent.state is State.UNREACHABLE:
         yield "mngr list --hosts"

@@ -74,7 +74,7 @@ def attach_argv(host: Host, record: AgentRecord, read_only: bool = False) -> lis
 
 
 def switch(host: Host, record: AgentRecord) -> bool:
-    """Inside an agent whose terminal somebody watches, show them the other agent instead."""
+    """Inside an attached agent, switch its tmux client to the other agent."""
     here = os.environ.get("MNGR_AGENT_ID", "")
     if not here:
         return False

@@ -1,4 +1,4 @@
-"""Go on until interrupted, or until nobody reads any more."""
+"""Repeat until interrupted, or until the output is closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Change a record: read, edit, compare-and-swap, and again when somebody was faster."""
+"""Change a record: read, edit, compare-and-swap, and retry after a concurrent change."""
 
 from __future__ import annotations
 

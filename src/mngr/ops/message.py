@@ -111,7 +111,7 @@ def _ready(world: World, agent: Agent) -> Agent:
 
 
 def _refuse_dialog(agent: Agent) -> None:
-    """It will not be ready before somebody answers what is on its screen."""
+    """Raise Refused if a dialog on the screen must be answered first."""
     from mngr.ops import dialogs
 
     word = agent.verdict.reason.partition(":")[0]

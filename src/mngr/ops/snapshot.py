@@ -111,7 +111,7 @@ def keep(
     name: str = "",
     note: str = "",
 ) -> Snapshot:
-    """Take the next number; whoever is faster with the same number wins it."""
+    """Take the next free number; of two concurrent commands the first gets it."""
     for _ in range(ATTEMPTS):
         if name and any(each.name == name for each in known):
             raise Taken(f"{agent.name} has a snapshot {name!r} already", "choose another name")

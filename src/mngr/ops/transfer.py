@@ -183,7 +183,7 @@ def _fetched(
 
 
 def _settled(between: Ends, pulled: Pulled) -> Pulled | None:
-    """Somebody else pulled the same just now, or the branch went on from there."""
+    """Return the result if the branch has the commit by now: another process pulled it."""
     home = between.home
     now = git.commit_of(home, f"refs/heads/{pulled.branch}")
     if now is None or not git_transfer.has_commit(home, pulled.tip):

@@ -1,4 +1,4 @@
-"""Unpack an archive that somebody else made: whatever it says, nothing leaves the directory."""
+"""Unpack an untrusted archive; nothing is written outside the directory."""
 
 from __future__ import annotations
 
