@@ -130,7 +130,7 @@ def _count(text: str) -> int:
 
 
 def chosen(args: argparse.Namespace, table: Sequence[Row], fields: Fields = FIELDS) -> list[Row]:
-    """Filtered, sorted, limited; what was asked is checked even when there is nothing to show."""
+    """Return the rows filtered, sorted and limited. The options are checked even without rows."""
     tests = list(_tests(args, fields))
     order = parse_sort(args.sort, fields) if args.sort is not None else None
     found = [row for row in table if all(test(row) for test in tests)]
@@ -140,7 +140,7 @@ def chosen(args: argparse.Namespace, table: Sequence[Row], fields: Fields = FIEL
 
 
 def requested(args: argparse.Namespace) -> list[str]:
-    """The costly columns that an option or a template speaks of."""
+    """Return the expensive columns that an option or template names."""
     said = {name for each in (*args.include, *args.exclude) for name in mentioned(each)}
     columns = [*(args.fields or "").split(","), *(args.sort or "").split(",")]
     if "{" in args.format:

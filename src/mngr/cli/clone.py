@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def changes(args: argparse.Namespace) -> dict[str, object]:
-    """The fields of a request that the command line says something about."""
+    """Return the fields of a request that the command line sets."""
     asked = create_options.request(args)
     unsaid = {"address", "source"}
     if not args.type:

@@ -103,6 +103,6 @@ def _text(value: Json) -> str:
 
 
 def _unlabelled(error: UsageError) -> str:
-    """The message without the option's name, which the key says already."""
+    """Return the message without the option's name, because the key is shown already."""
     name, colon, message = error.message.partition(": ")
     return message if colon and name.startswith("--") else error.message

@@ -217,7 +217,7 @@ def _sets(path: str, parts: tuple[str, ...]) -> bool:
 
 
 def _project(args: argparse.Namespace) -> str:
-    """The project's `.mngr`, also one without settings yet; "" outside any."""
+    """Return the project's `.mngr` directory, even without settings, or "" outside a project."""
     if args.config.project:
         return str(args.config.project)
     try:
@@ -253,7 +253,7 @@ def _hide_from_git(folder: str) -> None:
 
 
 def refusals(registry: Registry, layer: Layer) -> Iterator[MngrError]:
-    """What the commands themselves say of the defaults that a layer sets for their options."""
+    """Yield an error for each default in a layer that its command rejects."""
     commands, templates = layer.values.get("commands"), layer.values.get("create_templates")
     named = [("commands", name, name, options) for name, options in _tables(commands)]
     named += [("create_templates", name, "create", options) for name, options in _tables(templates)]
@@ -282,7 +282,7 @@ def _try_options(registry: Registry, command: str, options: dict[str, Json], whe
 
 
 def command_named(registry: Registry, word: str) -> str:
-    """The word itself: defaults are looked up by a command's full name."""
+    """Return the command's full name; raise UsageError for an alias or an unknown name."""
     full = registry.resolve(word).name
     if full != word:
         raise UsageError(f"{word!r} is short for {full!r}", f"use commands.{full}")
@@ -297,7 +297,7 @@ def _masked(args: argparse.Namespace, name: str, value: Json) -> Json:
 
 
 def mask(name: str, value: Json) -> Json:
-    """Stars for what its name calls a secret, also in a list of NAME=VALUE."""
+    """Mask a value whose name looks like a secret, also in a list of NAME=VALUE."""
     if isinstance(value, dict):
         return {inner: mask(inner, item) for inner, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -311,6 +311,6 @@ def mask(name: str, value: Json) -> Json:
 
 
 def _names_secret(name: str) -> bool:
-    """Any word of it: `API_KEY_2` is one, `max_tokens` is not."""
+    """Return whether a word of the name means a secret: `API_KEY_2` does, `max_tokens` does not."""
     words = "".join(c if c.isalnum() else " " for c in name.lower()).split()
     return any(word.endswith(_SECRET) for word in words)

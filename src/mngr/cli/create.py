@@ -124,7 +124,7 @@ def add_connect(group: argparse._ActionsContainer, help: str, default: bool | No
 
 
 def defaults(args: argparse.Namespace) -> dict[str, Json]:
-    """What the templates say; below the options, above the other settings."""
+    """Return the options of the templates, which override the settings."""
     return templates(args, args.template)
 
 
@@ -182,7 +182,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _made(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> Created:
-    """A large copy takes a while, and a new host: say how far it is."""
+    """Create the agent, with progress messages for large copies and new hosts."""
     from mngr.cli.progress import copying, waiting
 
     request = request.replace(waiting=waiting(args))
@@ -259,7 +259,7 @@ def _create(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
 
 
 def whereabouts(args: argparse.Namespace, agent: Agent, connect: bool) -> int:
-    """Say where a new agent works and what to type next; or attach to it."""
+    """Print where a new agent works and the command to type next, or attach to it."""
     record = agent.record
     connect = connect and (bool(args.connect_command) or agent.state in ALIVE)
     if args.format == "human":
@@ -282,7 +282,7 @@ def tell_remarks(args: argparse.Namespace, created: Created) -> None:
 
 
 def launch_failure(agent: Agent) -> str:
-    """Why nothing was ever run, or nothing. How a program ends later is its own affair."""
+    """Return why the program could not be started, or nothing."""
     evidence = agent.evidence
     if evidence.this_started is None and evidence.this_exit is not None:
         return f"{agent.name} could not be launched: {agent.verdict.reason}"
@@ -309,7 +309,7 @@ def wants_connection(args: argparse.Namespace) -> bool:
 
 
 def _created_while_editing(api: Mngr, request: CreateRequest) -> Created:
-    """The agent starts while the user writes; an empty text sends nothing."""
+    """Create the agent while the user writes the message. An empty message is not sent."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(max_workers=1) as pool:

@@ -32,7 +32,7 @@ SLUG_LENGTH = 40
 
 
 class Line(Struct):
-    """A line of the batch: what it asks for, or why that makes no sense."""
+    """A line of the batch: the request, or why it is invalid."""
 
     number: int
     name: str = ""
@@ -116,7 +116,7 @@ def _row(
 
 
 def read_lines(path: str) -> list[str]:
-    """The batch, from a file or standard input."""
+    """Read the lines of the batch from a file or standard input."""
     try:
         if path == "-":
             data = sys.stdin.buffer.read() if sys.stdin is not None else b""
@@ -130,7 +130,7 @@ def read_lines(path: str) -> list[str]:
 
 
 def parse_lines(args: argparse.Namespace, texts: Sequence[str], taken: set[str]) -> Iterator[Line]:
-    """What is wrong with a line is told of that line and does not stop the others."""
+    """Parse all lines. An invalid line does not stop the others."""
     for number, text in enumerate(texts, start=1):
         text = text.strip()
         if not text:
@@ -207,7 +207,7 @@ def _words(given: Mapping[str, Json], default: list[str]) -> list[str]:
 
 
 def slug(text: str) -> str:
-    """The first words of a prompt as a name; nothing if it has no plain letters."""
+    """Return a name made from the first words of a prompt, or "" without plain letters."""
     words = re.findall(r"[a-z0-9]+", text.lower())
     name = ""
     for word in words:
@@ -219,7 +219,7 @@ def slug(text: str) -> str:
 
 
 def free_name(name: str, taken: set[str]) -> str:
-    """With a number behind it if it is taken; nothing stays nothing, and becomes a random name."""
+    """Return the name, with a number if it is taken. "" stays "" (a random name later)."""
     if not name or name not in taken:
         return name
     return next(f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken)

@@ -26,7 +26,7 @@ LARGEST = 10_000
 
 
 def configure(parser: Parser) -> None:
-    """Every option that says what to create, so that a batch line may hold it too."""
+    """Add the options that describe an agent; they are also allowed in batch lines."""
     _what(parser)
     _where(parser)
     _environment(parser)
@@ -102,7 +102,7 @@ def _where(parser: Parser) -> None:
 
 
 def add_host_options(group: argparse._ArgumentGroup | Parser) -> None:
-    """How a new host is made."""
+    """Add the options for creating a host."""
     from mngr.durations import parse_duration
 
     add = group.add_argument
@@ -157,7 +157,7 @@ def _environment(parser: Parser) -> None:
 
 
 def _sandbox(text: str) -> str:
-    """Not `choices`: a name after a bare `--sandbox` deserves a better hint."""
+    """Check the mode; `choices` would give no hint for a name after a bare `--sandbox`."""
     if text not in (*MODES, GATEWAY):
         raise UsageError(f"{text!r} is not offline or open", "write --sandbox=offline NAME")
     return check_mode(text)
@@ -184,7 +184,7 @@ def _size(text: str) -> int:
 
 
 def request(args: argparse.Namespace) -> CreateRequest:
-    """Everything checked that can be checked before anything is made."""
+    """Return the request, after all checks that are possible before anything is created."""
     from mngr.ops.lifecycle import parse_labels
     from mngr.ops.types import derive
 
@@ -226,7 +226,7 @@ def request(args: argparse.Namespace) -> CreateRequest:
 
 
 def type_of(args: argparse.Namespace) -> str:
-    """A bare list of words is a command; without words either, a type is chosen later."""
+    """Return the type; `command` for a bare command line, "" to choose a type later."""
     word = getattr(args, "type_word", None)
     # What the settings or a template say gives way to the word; another --type beside it does not.
     if word and args.type not in (None, word, args.parser.base.get("type")):
@@ -235,7 +235,7 @@ def type_of(args: argparse.Namespace) -> str:
 
 
 def message(args: argparse.Namespace) -> str:
-    """The first message; refused here, before anything is made, if it could never be typed."""
+    """Return the first message; raise UsageError if it cannot be typed."""
     from mngr.cli.text import given_text
 
     text = given_text(args)
@@ -247,7 +247,7 @@ def message(args: argparse.Namespace) -> str:
 
 
 def _source(text: str) -> str:
-    """A directory by its full path; what may be an agent, a snapshot or a URL as it is."""
+    """Return the full path of a directory; an agent, a snapshot or a URL unchanged."""
     sound(text, "--from")
     folder = os.path.expanduser(text)
     if not os.path.isdir(folder):

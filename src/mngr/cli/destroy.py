@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _agreed(args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent]) -> list[Agent]:
-    """Those that may go. Every question is asked before anything is touched."""
+    """Return the agents to destroy, after all questions are answered."""
     agreed = []
     for agent, risk in spread(chosen, lambda each: _risk(args, api, each)):
         if isinstance(risk, MngrError):  # what cannot be judged stays

@@ -93,7 +93,7 @@ def _commits(args: argparse.Namespace, agent: Agent) -> int:
 
 
 def _show(text: bytes) -> None:
-    """Every byte into a pipe; on a terminal only what is harmless there, with colours."""
+    """Print all bytes in a pipe; on a terminal without control characters, in colour."""
     if not sys.stdout.isatty():
         sys.stdout.flush()
         sys.stdout.buffer.write(text)

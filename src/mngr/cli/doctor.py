@@ -86,7 +86,7 @@ def _completion() -> list[Finding]:
 
 
 def _settings(args: argparse.Namespace) -> list[Finding]:
-    """A problem for each mistake in the settings."""
+    """Return a finding for each mistake in the settings."""
     from mngr.cli.config import refusals
     from mngr.ops.doctor import Finding
 

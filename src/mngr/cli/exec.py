@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _interact(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
-    """Hand over our standard input, or our whole terminal, and become the command."""
+    """Replace this process by the command, with our standard input or terminal."""
     from mngr.cli import terminal
     from mngr.ops.execute import exec_argv
 
@@ -123,7 +123,7 @@ def _interact(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[
 
 
 def _command(args: argparse.Namespace) -> list[str]:
-    """Takes the command off the targets."""
+    """Remove the command from the targets and return it."""
     if args.rest:
         return list(args.rest)
     *args.target, command = args.target
@@ -135,7 +135,7 @@ def _command(args: argparse.Namespace) -> list[str]:
 
 
 def _run_alone(args: argparse.Namespace, agent: Agent, argv: Sequence[str]) -> int:
-    """Its bytes and its code are ours; what it printed before a deadline is not lost."""
+    """Run the command and return its exit code. Output before a timeout is printed too."""
     from mngr.ops.execute import stream
 
     kept: list[tuple[int, bytes]] = []

@@ -59,7 +59,7 @@ def _check_provider(args: argparse.Namespace) -> None:
 
 
 def collect(args: argparse.Namespace, leftovers: Sequence[Leftover]) -> int:
-    """Remove each and print a receipt; one that resists does not spare the others."""
+    """Remove each leftover and print a line for it; continue after a failure."""
     receipt: list[dict[str, Json]] = []
     failed = 0
     for each in leftovers:

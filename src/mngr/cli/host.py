@@ -113,7 +113,7 @@ def _create(args: argparse.Namespace, api: Mngr) -> int:
 
 
 def _each(args: argparse.Namespace, act: Callable[[Host], str], verb: str) -> int:
-    """Act on every host named; the sentence that `act` returns says how it went."""
+    """Call `act` for every named host and print the sentence it returns."""
     if not args.names:
         raise UsageError(f"no host to {verb} given", "see `mngr host list`")
     failed = 0

@@ -17,7 +17,7 @@ _SCALES = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 
 def add_limits(group: argparse._ArgumentGroup, *, or_none: bool = False) -> None:
-    """`or_none`: the word `none` takes a limit away."""
+    """Add the limit options. With `or_none`, the value `none` removes a limit."""
     also = "; `none` lifts it" if or_none else ""
     kinds = (
         ("--timeout", seconds, "DURATION", "time limit, such as 90s or 2h"),

@@ -152,7 +152,7 @@ def _for_people(
 
 
 def program(agent: Agent) -> str:
-    """An agent's type; or the command, for the type that runs any."""
+    """Return the agent's type, or its command for the type `command`."""
     record = agent.evidence.record
     if record is None or record.type != "command":
         return record.type if record else ""
@@ -170,7 +170,7 @@ def _table(args: argparse.Namespace, api: Mngr, found: Sequence[Agent]) -> list[
 
 
 def _errors(api: Mngr, found: Sequence[Agent]) -> list[Json]:
-    """Silent hosts and unreadable records; neither hides anything else."""
+    """Return errors for hosts that did not answer and unreadable records."""
     errors: list[Json] = [{"message": problem} for problem in dict.fromkeys(api.problems)]
     for agent in found:
         if agent.evidence.record is None:

@@ -53,7 +53,7 @@ def _version() -> int:
 
 
 def _import_argparse() -> None:
-    """argparse imports `gettext` for translations that do not exist: a tenth of a start."""
+    """Import argparse without `gettext`, which takes a tenth of the start-up time."""
     if "argparse" in sys.modules or "gettext" in sys.modules:
         return
     stand_in = type(sys)("gettext")
@@ -108,7 +108,7 @@ def _run_command(registry: Registry, command: Command, config: Config, argv: lis
 
 
 def make_parser(registry: Registry, name: str) -> Parser:
-    """A command's parser as its module configures it, without the user's settings."""
+    """Return a command's parser, without the user's settings."""
     from mngr.cli.parser import Parser
 
     command = registry.resolve(name)
@@ -123,7 +123,7 @@ def parsed(registry: Registry, config: Config, name: str, argv: list[str]) -> Na
 
 
 def load_config(settings: Sequence[str], strict: bool = True) -> Config:
-    """The settings of this process: its home, directory, environment and -S options."""
+    """Load the settings of this process: home, directory, environment and -S options."""
     from mngr.config import Config
 
     try:
@@ -134,7 +134,7 @@ def load_config(settings: Sequence[str], strict: bool = True) -> Config:
 
 
 def home_dir() -> str:
-    """$MNGR_HOST_DIR, or ~/.mngr."""
+    """Return $MNGR_HOST_DIR, or ~/.mngr."""
     return os.path.abspath(os.environ.get("MNGR_HOST_DIR") or os.path.expanduser("~/.mngr"))
 
 
@@ -279,7 +279,7 @@ def _trace(error: BaseException | None, words: list[str]) -> None:
 
 
 def _open_streams() -> None:
-    """A closed stream is None to Python; and no text may fail to print for its characters."""
+    """Replace closed streams, which are None, and escape characters that cannot be encoded."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -289,7 +289,7 @@ def _open_streams() -> None:
 
 
 def _discard_output() -> None:
-    """Python flushes once more at exit, and would complain where we must be silent."""
+    """Redirect stdout to /dev/null, so that the flush at exit prints no error."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, 1)
     os.close(devnull)

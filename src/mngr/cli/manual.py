@@ -80,7 +80,7 @@ def _paged(text: str, pager: str) -> bool:
 
 
 def command_page(parser: Parser) -> Page:
-    """What a command's parser says about it."""
+    """Return the manual page of a command."""
     also = ["mngr(1)", *(f"mngr-{name.removeprefix('mngr-')}(1)" for name in parser.see_also)]
     sections = (
         Section(title="SYNOPSIS", blocks=(_code(synopsis(parser)),)),
@@ -95,7 +95,7 @@ def command_page(parser: Parser) -> Page:
 
 
 def overview_page(registry: Registry) -> Page:
-    """mngr(1): the commands by group, and the options they share."""
+    """Return mngr(1): the commands by group, the common options and the exit codes."""
     from mngr.cli.parser import Parser
 
     sections = (
@@ -109,7 +109,7 @@ def overview_page(registry: Registry) -> Page:
 
 
 def grouped(registry: Registry) -> dict[str, list[Command]]:
-    """Commands by the group they belong to, in order of registration."""
+    """Return the commands by group, in order of registration."""
     groups: dict[str, list[Command]] = {}
     for command in registry.commands.values():
         groups.setdefault(command.group, []).append(command)
@@ -117,7 +117,7 @@ def grouped(registry: Registry) -> dict[str, list[Command]]:
 
 
 def synopsis(parser: Parser) -> str:
-    """One line: `mngr create [OPTIONS] [ADDRESS] [TYPE] [-- ARGS...]`."""
+    """Return one line: `mngr create [OPTIONS] [ADDRESS] [TYPE] [-- ARGS...]`."""
     words = [_usage(action) for action in parser.positionals]
     rest = [f"[-- {parser.rest_name}...]"] if parser.rest_name else []
     return " ".join([parser.prog, "[OPTIONS]", *words, *rest])
@@ -150,7 +150,7 @@ def _arguments(parser: Parser) -> Iterator[Block]:
 
 
 def _options(parser: Parser) -> Iterator[Block]:
-    """The command's own groups in order; the common options come last."""
+    """Yield the option groups of the command, then the common options."""
     groups = [group for group in parser._action_groups if group is not parser.common]
     for group in [*groups, parser.common]:
         actions = [a for a in group._group_actions if a.help != argparse.SUPPRESS]
@@ -205,7 +205,7 @@ def _commands(registry: Registry) -> Iterator[Block]:
 
 
 def _paragraphs(text: str) -> Iterator[Block]:
-    """Paragraphs are parted by blank lines; indented lines stay as they are."""
+    """Yield paragraphs, separated by blank lines. Indented lines are kept as they are."""
     for part in text.strip("\n").split("\n\n"):
         lines = part.split("\n")
         if all(line.startswith("    ") for line in lines):
@@ -219,7 +219,7 @@ def _code(text: str) -> Block:
 
 
 def pages(registry: Registry) -> Iterator[Page]:
-    """Every page, mngr(1) first."""
+    """Yield all pages, mngr(1) first."""
     from mngr.cli.main import make_parser
 
     yield overview_page(registry)
@@ -228,7 +228,7 @@ def pages(registry: Registry) -> Iterator[Page]:
 
 
 def own_registry() -> Registry:
-    """The built-ins and the plugins that come with mngr, whatever else the user has."""
+    """Return a registry with the built-ins and the plugins that are part of mngr."""
     from mngr.entry_points import scan
     from mngr.plugins import load_registry
 
@@ -243,7 +243,7 @@ def own_registry() -> Registry:
 
 
 def _wanted() -> dict[str, str]:
-    """File names and their roff."""
+    """Return the roff text by file name."""
     return {f"{page.name}.1": as_roff(page) for page in pages(own_registry())}
 
 
@@ -263,7 +263,7 @@ def write(folder: str) -> int:
 
 
 def check(folder: str) -> int:
-    """Name each page that is missing, stale or superfluous."""
+    """Print each page that is missing, stale or superfluous."""
     wanted = _wanted()
     stale = _stale(folder, wanted)
     for name in stale:

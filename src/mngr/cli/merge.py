@@ -110,13 +110,13 @@ def _tell(args: argparse.Namespace, result: Merged) -> None:
 
 
 def _told(args: argparse.Namespace, agent_id: str, human: str) -> None:
-    """Each result as it comes; JSON follows at the end."""
+    """Print each result at once; JSON follows at the end."""
     if args.format == "human":
         output.print_result(args, {"id": agent_id}, human)
 
 
 def _check(command: str, folder: str) -> int:
-    """What it prints goes to stderr as it comes: stdout is for results."""
+    """Run the check. Its output goes to stderr, because stdout is for results."""
     from mngr.hosts import spawn
 
     def sink(_: int, data: bytes) -> None:

@@ -116,7 +116,7 @@ def _text(args: argparse.Namespace, agents: Sequence[Agent]) -> str:
 
 
 def _explain_words(args: argparse.Namespace, agents: Sequence[Agent]) -> None:
-    """`message fix hello`: the words after the agents' names were meant to be the text."""
+    """Explain `message fix hello`: the last words were meant to be the text."""
     known = [word for word in args.target if any(word in (a.name, a.id) for a in agents)]
     words = args.target[len(known) :]
     if args.failures and words and known == args.target[: len(known)]:

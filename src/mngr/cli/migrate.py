@@ -73,7 +73,7 @@ def _host(api: Mngr, text: str) -> Host:
 
 
 def _agent(args: argparse.Namespace, api: Mngr, host: Host) -> Agent:
-    """The one meant, other than the copy of it that may be there already."""
+    """Return the agent to move, not the copy that may exist already."""
     from mngr.ops.listing import one as the_one
 
     pool = api.list()

@@ -89,13 +89,13 @@ class Parser(_Strict):
         _add_common(self)
 
     def add_dry_run(self) -> None:
-        """For every command that changes or removes something."""
+        """Add --dry-run, for commands that change or remove something."""
         self.common.add_argument(
             "--dry-run", action="store_true", help="show what would be done, without doing it"
         )
 
     def add_yes(self) -> None:
-        """For every command that asks something."""
+        """Add --yes, for commands that ask questions."""
         self.common.add_argument(
             "-y", "--yes", action="store_true", help="answer yes to every question"
         )
@@ -130,7 +130,7 @@ class Parser(_Strict):
         return args
 
     def given(self, args: argparse.Namespace) -> list[argparse.Action]:
-        """Options of the command's own that the command line changed."""
+        """Return the command's own options that the command line changed."""
         start = self._start()
         own = [each for each in self._actions if each not in self.common._group_actions]
         return [
@@ -150,7 +150,7 @@ class Parser(_Strict):
         return coerce(self, values, where)
 
     def _joined(self, argv: Sequence[str]) -> Iterator[str]:
-        """An option that needs a value takes the next word, whatever that begins with."""
+        """Join options with their values, so that a value may start with a dash."""
         words = iter(argv)
         for word in words:
             action = self._option_string_actions.get(word)
@@ -170,7 +170,7 @@ class Parser(_Strict):
         return self.words._add_action(action)
 
     def _start(self) -> dict[str, object]:
-        """Repeatable options are empty, never None, and begin with what was laid down."""
+        """Return the start values: empty lists for repeatable options, over those of `layer`."""
         assert all(action.option_strings for action in self._actions), "a word in a group"
         bare = [action for action in self._actions if repeats(action) and action.default is None]
         start: dict[str, object] = {}
@@ -258,7 +258,7 @@ def cut(argv: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 def overlay(below: dict[str, object], above: dict[str, object]) -> dict[str, object]:
-    """Lists add up, dicts merge by key, anything else is replaced."""
+    """Merge two layers: lists add up, dicts merge by key, other values are replaced."""
     merged = dict(below)
     for name, value in above.items():
         under = merged.get(name)
@@ -271,7 +271,7 @@ def overlay(below: dict[str, object], above: dict[str, object]) -> dict[str, obj
 
 
 def split_command(argv: Sequence[str]) -> tuple[list[str], str, list[str]]:
-    """Common options before the command word, the word ("" if there is none), and the rest."""
+    """Return the options before the command, the command ("" without one), and the rest."""
     at = 0
     while at < len(argv) and argv[at].startswith("-") and argv[at] not in ("-", "--"):
         at += 2 if wants_value(argv[at]) else 1
@@ -301,7 +301,7 @@ def _refuse_common(name: str) -> NoReturn:
 
 
 def settings_in(argv: Sequence[str]) -> list[str]:
-    """The values of every -S and --setting: they are wanted before the parser is known."""
+    """Return the values of -S and --setting, which are required before the parser is known."""
     own, _ = cut(argv)
     found = []
     for at, word in enumerate(own):

@@ -137,7 +137,7 @@ def _known(args: argparse.Namespace, name: str) -> EntryPoint:
 
 
 def _listed(args: argparse.Namespace) -> list[str]:
-    """What the chosen file says, or else the layers below it: a list replaces those."""
+    """Return the list in the chosen file, or the one of the layers below."""
     files = list(settings_files(args.config.home, args.config.project).values())
     above = files[SCOPES.index(args.scope) + 1 :]
     config = args.config
@@ -155,7 +155,7 @@ def _path(args: argparse.Namespace) -> str:
 
 
 def _report(args: argparse.Namespace, names: list[str]) -> int:
-    """Said of what is so now: a later layer may say otherwise, and a plugin may be broken."""
+    """Print the resulting state; a later layer or a broken plugin may change it."""
     enable = args.verb == "enable"
     if args.dry_run:
         for name in names:

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def destination(path: str, local: str | None) -> str:
-    """As cp would have it; without LOCAL the same relative path below the current directory."""
+    """Return the destination as cp does; without LOCAL, the same relative path."""
     from mngr.ops.files import inside
 
     path = inside(path, "PATH")

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def destination(agent: Agent, local: str, path: str | None) -> str:
-    """As cp would have it; without PATH the same relative path, or just the name."""
+    """Return the destination as cp does; without PATH, the same relative path or the name."""
     from mngr.ops.files import inside, is_directory
 
     name = os.path.basename(os.path.normpath(local))

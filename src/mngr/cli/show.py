@@ -73,7 +73,7 @@ def _row(api: Mngr, agent: Agent) -> Row:
 
 
 def _changes(agent: Agent, row: Row) -> Json:
-    """Commits, and lines with those of files that are not committed; null without git."""
+    """Return commits and changed lines, including uncommitted files; null without git."""
     if row["ahead"] is None:
         return None
     from mngr.ops import compare

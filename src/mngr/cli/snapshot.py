@@ -189,7 +189,7 @@ def _destroy(args: argparse.Namespace, api: Mngr) -> int:
 
 
 def _meant(api: Mngr, agent: Agent, names: list[str]) -> tuple[list[Snapshot], list[MngrError]]:
-    """Every name is looked up before anything is forgotten."""
+    """Return the named snapshots; all names are resolved before anything is deleted."""
     from mngr.ops import snapshot
 
     if not names:

@@ -74,7 +74,7 @@ def started(agent: Agent, verb: str = "Started") -> str:
 
 
 def login_notes(api: Mngr, agent: Agent, before: Agent) -> str:
-    """Lines about a login that others use as well, where the agent was really started."""
+    """Return notes about a shared login, if the agent was started."""
     if agent.state not in ALIVE or agent.evidence.this_started == before.evidence.this_started:
         return ""
     from mngr.ops import logins

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _hosts_too(args: argparse.Namespace, api: Mngr, chosen: list[Agent]) -> int:
-    """Stop each host once, however many of its agents were named."""
+    """Stop the hosts of the agents, each once."""
     failed = 0
     for host in {agent.host.ref.id: agent.host for agent in chosen}.values():
         try:
@@ -92,7 +92,7 @@ def _chosen(args: argparse.Namespace, api: Mngr) -> list[Agent]:
 
 
 def note(args: argparse.Namespace, before: Agent, after: Agent) -> str:
-    """What a person is told: what was done, or what is the case anyway."""
+    """Return the result for the user: the action, or the state that made it unnecessary."""
     verb = "archive" if args.command == "archive" or getattr(args, "archive", False) else "stop"
     if verb == "archive" and not before.record.archived:
         return f"Would archive {before.name}." if args.dry_run else f"Archived {after.name}."

@@ -78,7 +78,7 @@ def agents(
 
 
 def all_agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
-    """As `agents`, but one unknown target among several is an error before anything is done."""
+    """Return the named agents; raise before anything is done if one is unknown."""
     chosen = agents(args, api)
     if args.failures:
         *others, last = args.failures
@@ -89,7 +89,7 @@ def all_agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
 
 
 def named(args: argparse.Namespace) -> list[str]:
-    """The words that name agents, with standard input read where asked for."""
+    """Return the names of agents from the command line and standard input."""
     given = list(getattr(args, "target", ()))
     words = [word for word in given if word != "-"]
     words += getattr(args, "agent", ())
@@ -135,7 +135,7 @@ def with_path(words: Sequence[str]) -> tuple[str, str | None, str | None]:
 
 
 def footnotes(api: Mngr) -> None:
-    """Hosts that did not answer, each once."""
+    """Print the hosts that did not answer, each once."""
     for problem in dict.fromkeys(api.problems):
         warn(problem)
 
@@ -169,7 +169,7 @@ def each(
 
 
 def outlive_terminal() -> None:
-    """An agent that stops itself loses its terminal, and we must still finish what we began."""
+    """Ignore SIGHUP: an agent that stops itself loses its terminal before the command ends."""
     if os.environ.get("MNGR_AGENT_ID"):
         import signal
 

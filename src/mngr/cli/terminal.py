@@ -51,7 +51,7 @@ def connect(agent: Agent, *, command: str = "", read_only: bool = False) -> int:
 
 
 def attach(host: Host, record: AgentRecord, read_only: bool = False) -> NoReturn:
-    """Become the tmux client."""
+    """Replace this process by the tmux client."""
     become(attach_argv(host, record, read_only))
 
 
@@ -103,7 +103,7 @@ def connect_command(args: argparse.Namespace, record: AgentRecord) -> str:
 def run_connect_command(
     command: str, host: Host, record: AgentRecord, read_only: bool = False
 ) -> int:
-    """The user's own way to connect; it learns what we would have run."""
+    """Run the connect command, with the command line that attaches in its environment."""
     env = {
         **spawn.environment(),
         "MNGR_AGENT_NAME": record.name,
@@ -129,7 +129,7 @@ def edit(path: str) -> None:
 
 
 def compose(introduction: str = "") -> str:
-    """A text from the user's editor; empty when they wrote nothing."""
+    """Return a text written in the user's editor."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="mngr-") as folder:

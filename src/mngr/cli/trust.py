@@ -62,7 +62,7 @@ def forget(args: argparse.Namespace, api: Mngr) -> int:
 
 
 def _agree(args: argparse.Namespace, name: str, shown: str) -> None:
-    """By the fingerprint given, by --force, or by a person who sees it."""
+    """Accept the key by the given fingerprint, by --force, or by asking the user."""
     if args.fingerprint:
         if args.fingerprint not in shown.replace(",", "").split():
             raise Refused(f"{shown} That is not {args.fingerprint}")

@@ -153,7 +153,7 @@ def _report(
 
 
 def _hosts(api: Mngr) -> list[Json]:
-    """Those that cost something, and what so far."""
+    """Return the hosts that cost money, with their cost so far."""
     made = [each for each in api.world.hosts() if each.ref.provider != "local"]
     costs = [(each.ref, api.host_cost(each)) for each in made]
     return [

@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _failed(reached: Sequence[Agent]) -> bool:
-    """Name the agents that ended badly; a state that was asked for by name is no failure."""
+    """Print the agents that failed; a state that was asked for is not a failure."""
     bad = [agent for agent in reached if agent.state in (State.FAILED, State.LOST)]
     if bad:
         named = ", ".join(f"{a.name} is {a.state} ({cell(a.verdict.reason)})" for a in bad)
@@ -85,7 +85,7 @@ def _failed(reached: Sequence[Agent]) -> bool:
 
 
 def _ended_elsewhere(found: Sequence[Agent], states: Sequence[State]) -> bool:
-    """Name the agents that have ended in none of the states asked for."""
+    """Print the agents that ended in other states than the given ones."""
     others = [agent for agent in found if agent.state not in states]
     if others:
         named = ", ".join(f"{a.name} is {a.state} ({cell(a.verdict.reason)})" for a in others)
@@ -94,7 +94,7 @@ def _ended_elsewhere(found: Sequence[Agent], states: Sequence[State]) -> bool:
 
 
 def _agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
-    """All of them, or an error at once: a slip in a name or state must not wait for ever."""
+    """Return all agents, or raise at once for an unknown name or state."""
     try:
         return targets.all_agents(args, api)
     except NotFound as error:
