@@ -29,13 +29,13 @@ def test_a_list_of_named_agents_tells_what_they_did(e2e: E2eSession) -> None:
 
 def test_the_columns_can_be_chosen(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # ls is short for list; choose the columns you want
+    # ls is an alias of list; choose the columns
     mngr ls --fields name,state,state_reason,labels.team
     """)
     given(e2e, "lint", "--label team=core")
     result = e2e.run(
         "mngr ls --fields name,state,state_reason,labels.team",
-        comment="ls is short for list; choose the columns you want",
+        comment="ls is an alias of list; choose the columns",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^NAME +STATE +STATE REASON +LABELS TEAM$")
@@ -44,7 +44,7 @@ def test_the_columns_can_be_chosen(e2e: E2eSession) -> None:
 
 def test_show_tells_everything_about_one(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # everything about one agent: why it is in its state, its work, its screen, what to type next
+    # show one agent in detail: state and reason, work, screen, and the commands to type next
     mngr show fix
     """)
     given(e2e, "fix")
@@ -58,11 +58,11 @@ def test_show_tells_everything_about_one(e2e: E2eSession) -> None:
 
 def test_path_tells_where_the_work_is(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # where its work is
+    # print the path of its work directory
     ls "$(mngr path fix)"
     """)
     given(e2e, "fix")
-    result = e2e.run('ls "$(mngr path fix)"', comment="where its work is")
+    result = e2e.run('ls "$(mngr path fix)"', comment="print the path of its work directory")
     expect(result).to_succeed()
     expect(result.stdout).to_contain("README.md")
 
@@ -81,11 +81,11 @@ def test_the_list_can_be_a_json_document(e2e: E2eSession) -> None:
 
 def test_the_list_has_a_schema(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what such a document holds, as a JSON schema
+    # print the JSON schema of this document
     mngr list --schema
     """)
     given(e2e, "fix")
-    result = e2e.run("mngr list --schema", comment="what such a document holds, as a JSON schema")
+    result = e2e.run("mngr list --schema", comment="print the JSON schema of this document")
     expect(result).to_succeed()
     schema = json.loads(result.stdout)["properties"]["agents"]["items"]
     (agent,) = json.loads(e2e.run("mngr list --format json").stdout)["agents"]
@@ -106,13 +106,13 @@ def test_the_list_can_be_json_lines(e2e: E2eSession) -> None:
 
 def test_a_template_makes_a_line_of_each(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r"""
-    # or a line of your own making
+    # or a template for each line
     mngr list --format '{name}\t{state}\t{host.name}'
     """)
     given(e2e, "fix")
     result = e2e.run(
         "mngr list --format '{name}\\t{state}\\t{host.name}'",
-        comment="or a line of your own making",
+        comment="or a template for each line",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("fix\tRUNNING\tlocalhost\n")
@@ -120,12 +120,12 @@ def test_a_template_makes_a_line_of_each(e2e: E2eSession) -> None:
 
 def test_an_unknown_field_is_an_error(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # a field that does not exist is an error, and the nearest one is named
+    # an unknown field is an error, and the nearest one is suggested
     mngr list --format '{nane}' || echo "exit code $?"
     """)
     result = e2e.run(
         "mngr list --format '{nane}' || echo \"exit code $?\"",
-        comment="a field that does not exist is an error, and the nearest one is named",
+        comment="an unknown field is an error, and the nearest one is suggested",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("exit code 2\n")
