@@ -70,7 +70,7 @@ def test_what_a_program_asks_before_it_begins_is_a_reason_to_wait(
     until(asks, 60, "the dialog is seen")
     [fox] = api.list()
     assert "Trust this folder" in fox.verdict.reason and fox.verdict.reason.isprintable()
-    with pytest.raises(Refused, match=r"has not begun.*Trust.*nothing was sent"):
+    with pytest.raises(Refused, match=r"is not ready.*Trust.*nothing was sent"):
         api.message("fox", "hello")
 
 

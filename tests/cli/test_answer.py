@@ -31,7 +31,7 @@ def test_a_question_is_shown_and_answered_both_ways(mngr: Cli) -> None:
     until(lambda: mngr.agent("foo")["state_reason"] == "end_of_turn", timeout=30)
     said = mngr("transcript", "foo", "--role", "tool", "--format", "{text}").ok().out
     assert said == "to run 'rm -rf x': allowed\nagain: denied\n"
-    mngr("answer", "foo", "--deny").fails(1, "foo asks nothing", "end_of_turn")
+    mngr("answer", "foo", "--deny").fails(1, "foo has no permission request", "end_of_turn")
     assert mngr("answer", "--all-pending").ok().out == "No questions found\n"
 
 

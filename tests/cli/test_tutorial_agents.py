@@ -170,7 +170,7 @@ propose(proposals=[], confusing=[{"command": f"{asked} {new}", "tried": "", "hap
 def test_with_nobody_to_ask_nothing_is_kept(stage: Stage) -> None:
     done = stage("fill", proposing(SHOUT), "--format", "json")
     assert done.code == 1
-    assert "nobody could be asked, so nothing was kept" in done.err
+    assert "nothing was kept, because asking requires a terminal" in done.err
     (row,) = done.json()["proposals"]
     assert (row["result"], row["exit_code"], row["output"]) == ("dropped", 0, "HELLO\n")
     assert stage.tutorial.read_text() == TUTORIAL
@@ -416,7 +416,7 @@ def test_tests_that_hold_are_left_on_a_branch_to_be_merged(anywhere: Stage) -> N
     told = done.json()
     assert told["blocks"][0]["tests"] == ["tests/test_capitals.py::test_capitals"]
     assert told["confusing"] == [{"command": "tr", "tried": "a-z", "happened": "odd"}]
-    assert f"take it with `mngr merge {told['agent']}`" in done.err
+    assert f"merge it with `mngr merge {told['agent']}`" in done.err
     assert stage.cli.git("rev-parse", "HEAD") == before
     assert stage.cli.git("rev-parse", told["branch"]) == told["head"] != before
     ((_, state),) = [line.split() for line in stage.agents()]

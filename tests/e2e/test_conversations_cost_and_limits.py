@@ -80,7 +80,7 @@ def test_what_cannot_be_metered_is_not_limited(e2e: E2eSession) -> None:
         "so with others",
     )
     expect(result.stdout).to_equal("exit code 2\n")
-    expect(result.stderr).to_contain("agents of type 'command' do not tell what they use")
+    expect(result.stderr).to_contain("agents of type 'command' do not report their usage")
 
 
 def test_usage_sums_up(e2e: E2eSession) -> None:

@@ -131,7 +131,7 @@ def test_a_branch_that_is_not_ours_to_move_stays_and_another_is_made(robots: Rob
     done = cli(*words, timeout=PATIENCE).ok()
     assert cli.git("rev-parse", "tmr/six") == mine
     assert "Branch: tmr/six-2" in done.out
-    assert "The branch is tmr/six-2, because tmr/six was changed by somebody else." in done.out
+    assert "The branch is tmr/six-2, because tmr/six was changed outside mngr." in done.out
     fix = cli.git("rev-parse", "tmr/six-2")
     cli.git("checkout", "-q", "tmr/six-2")
     told = cli("tmr", "integrate", "six", timeout=PATIENCE).ok().out

@@ -181,7 +181,7 @@ def test_a_baseline_that_takes_too_long_is_an_error_and_not_a_result(local: Cli)
 def test_a_test_that_ends_pytest_does_not_hide_those_after_it(local: Cli) -> None:
     plain(local, CRASH)
     done = run(local, NONE, "--only", "failing", "--workers", "1")
-    done.fails(1, "no agent's work could be taken")
+    done.fails(1, "no change was accepted")
     baseline = runs.load(local.home / "tmr/e").baseline
     standing = {node.rpartition("_")[2]: each.standing for node, each in baseline.items()}
     assert standing == {"first": "failed", "crash": "failed", "last": "passed"}
