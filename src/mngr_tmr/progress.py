@@ -147,7 +147,7 @@ def stage(run: Run) -> str:
     if not run.selected:
         return "selecting"
     if not run.consent:
-        return "ready to launch"
+        return "waiting for confirmation"
     if any(ranking.ending_of(task) == "unfinished" for task in run.tasks.values()):
         return "agents at work" if run.round == 1 else f"agents at work, round {run.round}"
     return "building the branch"

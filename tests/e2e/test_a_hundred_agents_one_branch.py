@@ -44,10 +44,10 @@ def test_a_dry_run_shows_what_it_would_launch(e2e: E2eSession) -> None:
     )
     expect(told).to_succeed()
     expect(told.stdout).to_contain(
-        "Would launch 1 agent of type mechanic:\n  fix  tests/test_shop.py::test_total\n"
+        "Would start 1 agent of type mechanic:\n  fix  tests/test_shop.py::test_total\n"
     )
     expect(told.stdout).to_match(r"Branch: tmr/failing-[0-9a-f]{4}\n$")
-    expect(told.stderr).to_match(r"failing-[0-9a-f]{4}: ready to launch\n")
+    expect(told.stderr).to_match(r"failing-[0-9a-f]{4}: waiting for confirmation\n")
     expect(e2e.run("mngr list", comment="nobody is there").stdout).to_equal("No agents found\n")
     expect(e2e.run("mngr tmr list").stdout).to_equal("No runs found\n")
 

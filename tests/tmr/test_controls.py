@@ -168,8 +168,8 @@ def test_agents_are_announced_agreed_to_and_watched_on_a_terminal(robots: Robots
         until(lambda: "Start them? [y/N]" in screen.text(), PATIENCE, "a question")
         for words_there in (
             "6 tests collected, 4 selected: 4 to fix, 0 to improve.",
-            "The usage of agents of this type is not counted.",
-            "At most 2 at once",
+            "Agents of this type do not report their usage.",
+            "At most 2 agents at once",
         ):
             assert words_there in screen.text()
         screen.type("n")

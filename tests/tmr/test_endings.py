@@ -93,7 +93,7 @@ def test_what_was_forecast_stands_beside_what_was_used(local: Cli) -> None:
     project(local, works=True)
     takes_time = f"sleep 1; {NONE}"
     done = run(local, takes_time).ok()
-    assert "The usage of agents of this type is not counted." in done.err
+    assert "Agents of this type do not report their usage." in done.err
     assert "Forecast: 3 agents, time not known\nUsed:     3 agents, " in done.out
     shown = local("tmr", "show", "e").ok().out
     assert "Forecast: 3 agents, time not known" in shown and "Used:     3 agents" in shown
