@@ -1,11 +1,11 @@
 #!/bin/sh
-# mngr, learnt by doing.
+# A tutorial of mngr.
 #
-# Type these lines in a git repository of yours that has a commit and nothing uncommitted; a new one
-# with a single README will do. They build on each other, so go from top to bottom. The agents here
-# are everyday commands such as `sleep` and `cat`: whatever you can type, an agent can be.
+# Run these commands in a git repository that has a commit and no uncommitted changes; a new one with
+# a single README is enough. They build on each other, so go from top to bottom. The agents here are
+# simple commands such as `sleep` and `cat`; any command can be an agent.
 #
-# To keep the agents you already have out of it, play in a world of its own:
+# To keep your own agents separate, use another home:
 #   export MNGR_HOST_DIR="$HOME/mngr-tutorial"
 
 # === First steps ===
@@ -22,16 +22,16 @@ mngr help create
 # the same manual, from the command itself
 mngr list --help
 
-# a mistyped command costs nothing: mngr names the nearest one
+# if you mistype a command, mngr suggests the nearest one
 mngr crate || echo "exit code $?"
 
-# check that this machine has all that mngr needs
+# check that this machine has everything mngr requires
 mngr doctor
 
-# start your first agent: it gets a branch, a directory and a terminal of its own
+# start your first agent: it gets its own branch, directory and terminal
 mngr create fix --no-connect -- sleep 1000
 
-# see what everybody is doing
+# list all agents
 mngr list
 
 # it works in a git worktree, on the branch mngr/fix; your own files are left alone
@@ -42,68 +42,68 @@ git worktree list
 mngr exec fix 'echo hello > hello.txt; git add hello.txt; git commit -qm "Say hello"'
 git log -1 --format=%s mngr/fix
 
-# look at what it has done since it began
+# show the changes it has made
 mngr diff fix
 
-# stop it, and everything of its stays; start it again, and it goes on in the same place
+# stop it and keep its work; start it again in the same directory
 mngr stop fix
 mngr start fix
 
-# take over what it committed
+# merge its commits
 mngr merge fix
 
-# remove it; if you did not mean it, there is an undo, which leaves it stopped
+# destroy it; restore brings it back, stopped
 mngr destroy fix
 mngr restore fix
 mngr start fix
 
 # === Creating agents ===
 
-# without a name, mngr makes one up
+# without a name, mngr generates one
 mngr create --no-connect -- sleep 1000
 
-# what stands after -- is started as it is; for pipes and variables, start a shell
+# everything after -- is run as is, without a shell; for pipes and variables, start a shell
 mngr create greet --no-connect -- sh -c 'echo "hello from $MNGR_AGENT_NAME" | tr a-z A-Z'
 
-# c is short for create
+# c is an alias of create
 mngr c quick --no-connect -- true
 
-# no terminal at all: print what it prints, and return when it ends
+# run it without a terminal: print its output, and return when it ends
 mngr create hello --foreground -- echo 'hello, world'
 
 # in the foreground, its exit code is the command's exit code
 mngr create broken --foreground -- sh -c 'exit 3' || echo "exit code $?"
 
-# a name can be taken only once
+# names are unique
 mngr create fix --no-connect -- sleep 1000 || echo "exit code $?"
 
-# unless you say that the agent which is there will do
+# with --reuse, use the existing agent
 mngr create server --reuse --no-connect -- sleep 1000
 mngr create server --reuse --no-connect -- sleep 1000
 
-# see what would happen, and let nothing happen
+# see what would happen, without doing it
 mngr create maybe --dry-run -- sleep 1000
 
-# label it, as often as you like, to find it again
+# add labels, to find it again
 mngr create lint --no-connect --label team=core --label ticket=431 -- true
 
 # say which project it belongs to; the default is the directory's name
 mngr create home --no-connect --project website -- true
 
-# end it after a while, whatever it does
+# limit its running time
 mngr create brief --no-connect --timeout 1s -- sleep 1000
 mngr wait brief FAILED --timeout 1m
 
-# instead of attaching, run a command of yours that knows the agent's name
+# instead of attaching, run your own command with the agent's name
 mngr create shown --connect-command 'echo "ready: $MNGR_AGENT_NAME"' -- sleep 1000
 
-# name its host, too; this machine is called localhost
+# choose its host; this machine is called localhost
 mngr create near@localhost --no-connect -- sleep 1000
 
-# a script wants the result as JSON
+# for scripts, print the result as JSON
 mngr create told --no-connect --format json -- true
 
-# or wants the id and no other words
+# or print only the id
 mngr create hush --no-connect --quiet -- true
 
 # === What agents start with ===
@@ -116,11 +116,11 @@ printf 'LEVEL=low\nCOLOR=green\n' > ~/levels.env
 mngr create calm --foreground --env-file ~/levels.env -- \
   sh -c 'echo "level $LEVEL, $COLOR"'
 
-# hand over a variable of your own
+# pass on a variable of your environment
 COLOR=green mngr create painter --foreground --pass-env COLOR -- \
   sh -c 'echo "painting it $COLOR"'
 
-# what you do not hand over stays with you: no token gets in by accident
+# other variables are not passed on, so no token leaks by accident
 TOKEN=secret mngr create outsider --foreground -- sh -c 'echo "token: ${TOKEN:-none}"'
 
 # put a file into its directory before it starts
@@ -139,30 +139,30 @@ echo 'three pears' > ~/order.txt
 mngr create grocer --no-connect --message-file ~/order.txt -- \
   sh -c 'read line; echo "order: $line"'
 
-# open a second window beside it, with a shell command in it
+# open a second window with a shell command
 mngr create site --no-connect -w log='echo "log begins"; exec sleep 1000' -- sleep 1000
 
 # choose the size of its terminal
 mngr create narrow --no-connect --tmux-width 60 --tmux-height 20 -- \
   sh -c 'stty size; exec sleep 1000'
 
-# record its terminal from the first byte on
+# record its terminal from the start
 mngr create film --no-connect --record -- echo 'action'
 
 # === Where agents work ===
 
-# your uncommitted changes do not travel by accident: mngr lists them and refuses
+# mngr refuses to create an agent without your uncommitted changes, and lists them
 echo draft > draft.txt
 mngr create early --no-connect -- true || echo "exit code $?"
 
-# carry them along
+# copy them too
 mngr create dirty --foreground --include-dirty -- cat draft.txt
 rm draft.txt
 
 # work on a copy instead of a worktree
 mngr create copied --foreground --transfer copy -- git status --short --branch
 
-# work on a clone that borrows its objects from one mirror per repository
+# work on a clone that shares objects with one mirror per repository
 mngr create mirrored --no-connect --transfer mirror -- sleep 1000
 mngr exec mirrored 'git remote; git branch --show-current'
 
@@ -184,11 +184,11 @@ mngr create patch --no-connect --branch v1:hotfix -- sleep 1000
 git branch existing
 mngr create resume --foreground --branch existing -- git branch --show-current
 
-# start where another agent is, with all it has not committed
+# start from the work of another agent, with its uncommitted changes
 mngr exec fix 'echo more > more.txt'
 mngr create twin --foreground --from fix -- cat more.txt
 
-# start from a directory that is no repository: the agent works on a copy of it
+# start from a directory that is not a repository: the agent works on a copy
 mkdir -p ~/plain
 echo text > ~/plain/file.txt
 mngr create outside --foreground --from ~/plain -- ls
@@ -197,7 +197,7 @@ mngr create outside --foreground --from ~/plain -- ls
 git clone -q --bare . ~/origin.git
 mngr create fetched --foreground --from "file://$HOME/origin.git" -- git log -1 --format=%s
 
-# where does it work? its environment knows
+# print its work directory
 mngr exec fix 'echo "$MNGR_AGENT_NAME works in $MNGR_AGENT_WORK_DIR"'
 
 # === Listing ===
@@ -205,70 +205,70 @@ mngr exec fix 'echo "$MNGR_AGENT_NAME works in $MNGR_AGENT_WORK_DIR"'
 # each agent's state, how long it has been in it, its commits and the lines they changed
 mngr list fix server
 
-# ls is short for list; choose the columns you want
+# ls is an alias of list; choose the columns
 mngr ls --fields name,state,state_reason,labels.team
 
-# ps is list as well; without the changes, git is not asked
+# ps is an alias of list; without changes, git is not asked
 mngr ps --no-changes
 
-# everything about one agent: why it is in its state, its work, its screen, what to type next
+# show one agent in detail: state and reason, work, screen, and the commands to type next
 mngr show fix
 
-# status is the same
+# status is an alias of show
 mngr status fix
 
-# where its work is
+# print the path of its work directory
 ls "$(mngr path fix)"
 
 # for a script: one JSON document
 mngr list --format json
 
-# what such a document holds, as a JSON schema
+# print the JSON schema of this document
 mngr list --schema
 
 # or one object per line
 mngr list --format jsonl
 
-# or a line of your own making
+# or a template for each line
 mngr list --format '{name}\t{state}\t{host.name}'
 
-# a field that does not exist is an error, and the nearest one is named
+# an unknown field is an error, and the nearest one is suggested
 mngr list --format '{nane}' || echo "exit code $?"
 
 # === Choosing what to list ===
 
-# those that run
+# list running agents
 mngr list --running
 
-# those that ended badly or that you stopped: state flags add up
+# list failed and stopped agents: state filters add up
 mngr list --failed --stopped
 
-# by type, those that are done and those whose program is gone
+# list agents of a type that are DONE or LOST
 mngr list --type command --done --lost
 
-# those that are still alive, in whatever way
+# list all agents that are alive
 mngr list --active
 
-# by label, with a value or with any
+# filter by label, with a value or with any
 mngr list --label team=core
 mngr list --label ticket
 
-# by a tag of their hosts; a new host gets it with `create --host-label gpu=a100`
+# filter by a tag of the host; `create --host-label gpu=a100` tags a new host
 mngr list --host-label gpu
 
-# by project
+# filter by project
 mngr list --project website
 
-# by an expression over the fields
+# filter by an expression over the fields
 mngr list --include 'state == "FAILED" && exit_code == 3'
 
-# and without those where another one holds
+# and exclude those that match another expression
 mngr list --exclude 'state == "DONE"' --format '{name}'
 
-# expressions know texts, numbers and times
+# expressions can use text, numbers and times
 mngr list --include 'name.startsWith("s") && runtime_seconds < 3600.0'
 
-# in the order you want, and only the first few
+# sort them, and list only the first few
 mngr list --sort name:desc --limit 3
 
 # newest first
@@ -277,10 +277,10 @@ mngr list --sort create_time:desc --limit 1 --format '{name}'
 # ids, one per line; unlike names they never change
 mngr list --running --ids
 
-# only these, with their names from standard input
+# list only the agents named on standard input
 printf 'fix\nserver\n' | mngr list --stdin
 
-# how far each has come: commits made, commits missed, files not committed
+# show progress: commits made, commits missing, uncommitted files
 mngr list --running --fields name,ahead,behind,dirty
 
 # the hosts instead of the agents
@@ -290,74 +290,74 @@ mngr list --hosts
 mngr list --local --limit 2
 mngr list --provider local --limit 2
 
-# keep watching; Ctrl-C ends it
+# refresh the list until Ctrl-C
 mngr list --watch 1
 
-# another home is another world, with agents of its own
+# another home has its own agents
 MNGR_HOST_DIR=~/elsewhere mngr list
 
 # === Talking to agents ===
 
-# type a message into its terminal, and know whether the program read it
+# type a message into its terminal, and confirm that the program read it
 mngr message clerk -m 'one melon'
 
-# for a script: delivered is evidence that the program has read all of it
+# for scripts: delivered means that the program has read all of it
 mngr msg clerk -m 'six eggs' --format '{outcome}'
 
-# send what comes out of a pipe
+# send standard input
 git log -1 --format=%s | mngr message clerk
 
 # send a file
 echo 'a pound of flour' > ~/note.txt
 mngr message clerk --message-file ~/note.txt
 
-# to several at once
+# send it to several agents
 mngr create cook --no-connect -- cat
 mngr message clerk cook -m 'dinner at eight'
 
-# to all that a list names
+# send it to all agents in a list
 mngr list --include 'name in ["clerk", "cook"]' --ids |
   mngr message - -m 'dinner at nine'
 
-# say what would be sent, and send nothing
+# show what would be sent, without sending it
 mngr message clerk -m 'never mind' --dry-run
 
-# an agent that has stopped cannot read
+# a stopped agent cannot read messages
 mngr stop cook
 mngr message cook -m 'are you there?' || echo "exit code $?"
 
-# start it for that
+# start it first
 mngr message cook -m 'wake up' --start
 
-# what is on its screen?
+# print its screen
 mngr capture clerk
 
-# wherever an agent is named, an option can name it
+# name the agent with an option, in any command
 mngr capture --agent clerk
 
-# and all that has scrolled away, with colours
+# and the scrollback, with colours
 mngr capture clerk --full --ansi
 
 # another of its windows
 mngr capture site --window log
 
-# what it showed last, although it has ended
+# print the last screen of an agent that has ended
 mngr capture greet
 
 # everything it has printed since it was created; -f follows it until it ends
 mngr logs greet
 mngr logs greet -f
 
-# attach to it; C-b d detaches, and it runs on
+# attach to it; C-b d detaches, and the agent keeps running
 mngr connect clerk
 
 # only watch, and do not start it if it has stopped
 mngr connect clerk --read-only --no-start
 
-# attach in a way of your own, in a new window for instance; this only prints the command
+# attach with your own command, for example in a new window; this one only prints it
 mngr connect clerk --connect-command 'echo "$MNGR_CONNECT_ARGV"'
 
-# the agents' tmux has settings of its own: this changes its prefix key to C-a
+# the tmux server of the agents has separate settings: change its prefix key to C-a
 echo 'set -g prefix C-a' > ~/.mngr/tmux.user.conf
 
 # === Running commands beside agents ===
@@ -365,60 +365,60 @@ echo 'set -g prefix C-a' > ~/.mngr/tmux.user.conf
 # what has it changed?
 mngr exec fix 'git status --short'
 
-# x is short for exec; after -- stands a program with its arguments, without a shell
+# x is an alias of exec; everything after -- is run as is, without a shell
 mngr x fix -- echo 'no $SHELL here'
 
 # the exit code is the command's own
 mngr exec fix 'exit 7' || echo "exit code $?"
 
-# hand it your standard input
+# pass standard input
 echo 'print(6 * 7)' | mngr exec -i fix python3
 
-# in a directory below its own
+# run in a subdirectory
 mngr exec fix 'mkdir -p docs'
 mngr exec fix --cwd docs 'basename "$PWD"'
 
-# not longer than this
+# limit the time
 mngr exec fix --timeout 1s 'sleep 60' || echo "exit code $?"
 
-# print output as it comes
+# print output as it is produced
 mngr exec fix --stream 'for n in 1 2 3; do echo "step $n"; done'
 
-# the same in many places, as one JSON document
+# run on several agents, and print one JSON document
 mngr exec fix server 'git rev-parse --abbrev-ref HEAD' --format json
 
-# in all places that a list names
+# run on all agents in a list
 mngr list --running --format '{name}' | mngr exec - 'git log -1 --format=%s'
 
 # one after the other, until one fails
 mngr exec fix server --on-error abort 'test -e hello.txt' || echo "exit code $?"
 
-# an agent need not run for that, but it can be started first
+# the agent need not be running, but it can be started first
 mngr stop server
 mngr exec server --start 'echo "$MNGR_AGENT_NAME is up"'
 
 # === Waiting and watching ===
 
-# wait until an agent has ended, or wants something of you
+# wait until an agent has ended, or waits for input
 mngr create task --no-connect -- sh -c 'sleep 0.2; echo finished'
 mngr wait task
 
-# wait for one state, and give up in time: exit code 124
+# wait for one state with a timeout: exit code 124
 mngr wait fix DONE --timeout 1s || echo "exit code $?"
 
 # wait for the first of several
 mngr wait --any fix task --timeout 1m
 
-# wait for all of a kind, and take the result as you like it
+# wait for all agents of a type, and format the result
 mngr list --label team=core --ids | mngr wait - --format '{name} {state}'
 
-# wait for somebody who does not exist: exit code 4
+# wait for an agent that does not exist: exit code 4
 mngr wait nobody || echo "exit code $?"
 
-# what has happened to it so far?
+# print its events
 mngr event task
 
-# how did it end?
+# print how it ended
 mngr event task --include 'type == "agent_exited"' --tail 1
 
 # the first event only, for a script
@@ -427,60 +427,60 @@ mngr event task --head 1 --format '{type}'
 # only those events that one source wrote
 mngr event task launcher
 
-# follow along as things happen to it; Ctrl-C ends it
+# follow its events until Ctrl-C
 mngr event fix --follow --format jsonl
 
 # watch all agents: a line of JSON for each, and one for each change
 mngr observe
 
-# only which agents come and go, in words of your own
+# print only agents that appear and disappear, with a template
 mngr observe --discovery-only --format '{agent.name} {agent.state}'
 
 # === Conversations, cost and limits ===
 
-# give an agent an hour; over a limit it would be ended, and everything of its would stay
+# give an agent one hour; at the limit it is stopped, and its work is kept
 mngr create slow --no-connect --timeout 1h -- sleep 1000
 
-# what may it use?
+# print its limits
 mngr limit slow
 
-# change that while it runs: a second has passed already, so it is ended, and its state says why
+# change a limit while it runs: one second has passed already, so it is stopped, with the reason
 mngr limit slow --timeout 1s
 mngr wait slow FAILED --timeout 1m
 
-# lift the limit, and let it go on
+# remove the limit, and start it again
 mngr limit slow --timeout none
 mngr start slow
 
-# coding agents tell what they use, so dollars and tokens can be limited too; not so with others
+# limits on dollars and tokens require a coding agent, which reports its usage
 mngr limit slow --max-cost 5 --max-tokens 2M || echo "exit code $?"
 
-# what has been used so far, by all agents or by ticket? nothing yet: nobody here uses a model
+# show the usage so far, of all agents or by ticket; nothing yet: no agent here uses a model
 mngr usage
 mngr usage --by label:ticket
 
-# what did each cost, and for how long has it done nothing?
+# show the cost and the idle time of each agent
 mngr list --fields name,state,idle,tokens,cost
 
-# your own prices: dollars for a million tokens of models whose names begin so
+# set your own prices: dollars per million tokens, by the prefix of the model's name
 mngr config set prices.my-model.input 0.5
 mngr config set prices.my-model.output 2
 
-# does anybody ask for a permission?
+# list permission requests
 mngr answer --all-pending
 
-# the answer to one who does would be: mngr answer slow --allow; this one asks nothing
+# answer a request with `mngr answer slow --allow`; this agent has none
 mngr answer slow || echo "exit code $?"
 
-# read the conversation with a coding agent; a plain command keeps none
+# print the conversation of a coding agent; a plain command has none
 mngr transcript slow || echo "exit code $?"
 
-# send a message and wait for the answer; again, that takes somebody who answers
+# send a message and wait for the reply; again, that requires an agent that replies
 mngr message slow -m 'how is it going?' --wait --timeout 10m || echo "exit code $?"
 
 # === Stopping, starting, renaming ===
 
-# s is short for stop; stopping what has stopped is no error
+# s is an alias of stop; stopping a stopped agent is not an error
 mngr s server
 mngr stop server
 
@@ -491,35 +491,35 @@ mngr wait server RUNNING --timeout 1m
 # stop it and start it again: a new process with the same command and directory
 mngr restart server
 
-# end its program at once, without the time it would get to finish
+# kill its program immediately
 mngr kill server
 mngr start server
 
-# say what would be stopped
+# show what would be stopped
 mngr stop --all --dry-run
 
-# stop those that a list names
+# stop all agents in a list
 mngr list --include 'name in ["near", "shown"]' --ids | mngr stop -
 
-# put an agent aside: it is stopped and left out of lists
+# archive an agent: it is stopped and hidden from lists
 mngr archive near
 mngr list --archived
 
-# starting it brings it back
+# starting it shows it again
 mngr start near
 mngr stop near --archive
 
-# give it another name, also while it runs; its id and branch stay
+# rename it, also while it runs; its id and branch stay the same
 mngr rename server web
 
-# labels can be set later, too
+# set labels later
 mngr label web team=core since=today
 
-# see them, and drop one
+# print the labels, and remove one
 mngr label web
 mngr label web --remove since
 
-# label many
+# label several agents
 mngr list --running --ids | mngr label - seen=yes
 
 # === Destroying and restoring ===
@@ -528,35 +528,35 @@ mngr list --running --ids | mngr label - seen=yes
 mngr exec web 'echo precious > found.txt'
 mngr destroy web --headless || echo "exit code $?"
 
-# say that you mean it
+# skip the question
 mngr destroy web --force
 
-# what can be brought back?
+# list the trash
 mngr restore --list
 
-# bring it back with every file, under another name if you like
+# restore it with all files, optionally under another name
 mngr restore web --as web2
 mngr exec web2 'cat found.txt'
 
-# remove the branch that mngr made as well
+# remove the branch too
 mngr destroy web2 --force --remove-created-branch
 
-# a no from a pipe counts: an agent that runs is kept
+# `n` on standard input keeps a running agent
 echo n | mngr destroy fix || echo "exit code $?"
 
-# rm is short for destroy; destroy all that are done
+# rm is an alias of destroy; destroy all agents that are DONE
 mngr list --include 'state == "DONE"' --ids | mngr rm - --force --quiet
 
-# say what would be destroyed
+# show what would be destroyed
 mngr destroy fix --force --dry-run
 
-# empty the trash of what was destroyed long ago
+# delete agents that were destroyed long ago
 mngr restore --purge --older-than 30d --force
 
-# and of one agent, for good
+# delete one agent for good
 mngr restore hello --purge --force
 
-# leftovers: see what would go, then let it go
+# list leftovers, then remove them
 mngr gc --dry-run
 mngr gc
 
@@ -571,7 +571,7 @@ mngr exec fix 'echo two > two.txt'
 mngr diff fix --commits
 mngr diff fix --uncommitted
 
-# in short, or in some files only
+# summarise the changes, or limit them to some files
 mngr diff fix --stat
 mngr diff fix -- one.txt
 
@@ -583,36 +583,36 @@ mngr exec mirrored 'echo far > far.txt; git add far.txt; git commit -qm "From af
 mngr pull mirrored
 git log -1 --format=%s mngr/mirrored
 
-# under a name of your own
+# fetch them under another name
 mngr pull mirrored --branch review/mirrored
 
-# copy a file of its directory, committed or not, to where you are or elsewhere
+# copy a file from its work directory, committed or not
 mngr pull fix two.txt ~/two.txt
 cat ~/two.txt
 
-# a file that differs is not overwritten unless you say so
+# files that differ are replaced only with --force
 echo mine > ~/two.txt
 mngr pull fix two.txt ~/two.txt || echo "exit code $?"
 mngr pull fix two.txt ~/two.txt --force
 
-# give it a file
+# copy a file to its work directory
 mngr push bold ~/note.txt note.txt
 mngr exec bold 'cat note.txt'
 
-# give it what you committed since: only a fast-forward, so nothing of its can be lost
+# push your new commits: only a fast-forward, so its work cannot be lost
 git commit -q --allow-empty -m 'Progress'
 mngr push patch
 
 # === Merging, cloning, snapshots ===
 
-# see first what a merge would bring, then merge
+# show what would be merged, then merge
 mngr merge fix --dry-run
 mngr merge fix
 
-# one commit instead of its history, and only if a check passes
+# merge it as one commit, and only if a check passes
 mngr merge mirrored --squash --check 'test -e far.txt'
 
-# if the check fails, the merge is taken back
+# if the check fails, the merge is undone
 mngr exec bold 'echo bad > bad.txt; git add bad.txt; git commit -qm "Add bad"'
 mngr merge bold --check 'test ! -e bad.txt' || echo "exit code $?"
 
@@ -620,19 +620,19 @@ mngr merge bold --check 'test ! -e bad.txt' || echo "exit code $?"
 mngr clone fix
 mngr clone fix other --label attempt=2 -- sleep 500
 
-# keep this moment of its work
+# take a snapshot of its work directory
 mngr snapshot create fix --name before
 
-# ruin it, and go back; what would be lost by that is kept as another snapshot
+# change it, and restore the snapshot; the current state is saved as another snapshot first
 mngr exec fix 'rm two.txt; echo oops > one.txt'
 mngr snapshot restore fix before
 mngr exec fix 'cat one.txt two.txt'
 
-# see all of its snapshots, and forget one
+# list its snapshots, and delete one
 mngr snapshot list fix
 mngr snap destroy fix 2
 
-# try something else from that moment on
+# create an agent from a snapshot
 mngr create retry --foreground --from fix/before -- cat two.txt
 
 # moving to another host works like this; here there is only one
@@ -640,7 +640,7 @@ mngr migrate fix localhost || echo "exit code $?"
 
 # === Many at once ===
 
-# one line of JSON for each agent; each result is a line, too
+# write one line of JSON per agent; each result is one line too
 echo '{"name": "unit", "args": ["true"]}' > ~/jobs.jsonl
 echo '{"name": "types", "args": ["false"]}' >> ~/jobs.jsonl
 mngr create --batch ~/jobs.jsonl --label run=nightly
@@ -649,14 +649,14 @@ mngr create --batch ~/jobs.jsonl --label run=nightly
 mngr list --label run=nightly --ids | mngr wait - --timeout 5m || echo "exit code $?"
 mngr list --label run=nightly --failed --format '{name}: exit code {exit_code}'
 
-# run those again
+# start them again
 mngr list --label run=nightly --failed --ids | mngr start -
 
-# from a pipe, at most two at a time; options hold for all lines
+# read from a pipe, create two at a time; options apply to all lines
 for n in 1 2 3; do echo "{\"name\": \"part$n\"}"; done |
   mngr create --batch - --max-parallel 2 -- sleep 1000
 
-# a line that is wrong is named, and the others are created: exit code 3
+# an invalid line is reported, and the others are created: exit code 3
 printf '%s\n' '{"name": "good", "args": ["true"]}' '{"nome": "bad"}' |
   mngr create --batch - || echo "exit code $?"
 
@@ -668,7 +668,7 @@ mngr list --include 'name.startsWith("part")' --ids | mngr stop - --quiet
 # every setting, and where its value comes from
 mngr config list --origin
 
-# read one, change it, and go back to the default
+# print one, change it, and reset it to the default
 mngr config get trash.keep
 mngr config set trash.keep 30d
 mngr config unset trash.keep
@@ -680,11 +680,11 @@ mngr -S trash.keep=2h config get trash.keep
 # a setting that does not exist is an error
 mngr config set trash.kep 1d || echo "exit code $?"
 
-# a slip in a file or a variable stops nothing; doctor shows them all
+# an unknown setting in a file or variable is only a warning; doctor lists them
 MNGR__TRASH__KEP=1d mngr list
 MNGR__TRASH__KEP=1d mngr doctor || echo "exit code $?"
 
-# never ask anything, as --headless does: in this shell, or from now on
+# never ask, as with --headless: in this shell, or permanently
 export MNGR_HEADLESS=1
 mngr config set headless true
 
@@ -696,7 +696,7 @@ mngr create keeper -- sleep 1000
 # give an option a default: from now on, create does not attach
 mngr config set commands.create.connect false
 
-# where are the files? yours, the project's, and yours for this project
+# print the paths of the settings files: user, project and local
 mngr config path --scope user
 mngr config path --scope project
 mngr config path --scope local
@@ -726,16 +726,16 @@ printf '%s\n' '# say hello' 'echo hello' '' '# say it loudly' > ~/greet/tutorial
 (cd ~/greet && mngr tutorial scaffold --dry-run)
 (cd ~/greet && mngr tutorial scaffold)
 
-# do the tutorial and its tests say the same now?
+# check that the tutorial and its tests agree
 (cd ~/greet && mngr tutorial check --no-results)
 
-# let Claude Code know how such tests are written: it gets a command for that
+# install a slash command for Claude Code that writes such tests
 (cd ~/greet && mngr tutorial install-commands)
 
-# an agent can fill in what is only a comment yet; this is what it would be told
+# let an agent propose commands for comments; this prints its prompt
 (cd ~/greet && mngr tutorial fill --dry-run)
 
-# and one can write good tests for what has none; here, there is nothing to do
+# let an agent write the missing tests; here, there is nothing to do
 (cd ~/greet && mngr tutorial sync --dry-run)
 
 # === A hundred agents, one branch ===
@@ -750,19 +750,19 @@ printf '%s\n' 'from shop import total' '' 'def test_total():' \
 (cd ~/shop && git config user.name Me && git config user.email me@example.com)
 (cd ~/shop && git commit -qm 'Open the shop')
 
-# which agents would a run launch there? this runs the tests, and launches none
+# list the agents that a run would start; this runs the tests, and starts none
 (cd ~/shop && mngr tmr run --type mechanic --only failing --dry-run)
 
-# one agent for each failing test (mechanic is built in and needs no account), then one branch
+# start one agent per failing test (mechanic requires no account), and build one branch
 (cd ~/shop && mngr tmr run --name shop --type mechanic --only failing --yes)
 mngr tmr show shop
 git -C ~/shop log --oneline main..tmr/shop
 mngr tmr report shop --out ~/report
 
-# which runs were there?
+# list the runs
 mngr tmr list --format '{run} {status}'
 
-# see the whole of it on a larger example, in a minute or two
+# run it on a larger example, in a minute or two
 mngr help demo
 
 # === Plugins, completion, manuals ===
@@ -776,11 +776,11 @@ echo 'def register(to): to.agent_type("parrot", "mngr.agents.command:CommandType
   > ~/plugins/parrot.py
 PYTHONPATH=~/plugins mngr -S 'plugins.modules=["parrot"]' plugin list
 
-# do without it, and use it again
+# disable it, and enable it again
 PYTHONPATH=~/plugins mngr -S 'plugins.modules=["parrot"]' plugin disable parrot
 PYTHONPATH=~/plugins mngr -S 'plugins.modules=["parrot"]' plugin enable parrot
 
-# complete commands, options and names in your shell; bash, zsh and fish are known
+# complete commands, options and names in bash, zsh or fish
 mngr completion bash
 
 # read a manual page
@@ -789,9 +789,9 @@ mngr man create
 # the names of all commands, for a script
 mngr help --format '{name}'
 
-# only what is wrong with this machine; then mend what can be mended
+# list problems of this machine, then repair them
 mngr doctor --format '{status} {detail}'
 mngr doctor --fix
 
-# when you have had enough: end all agents; their work stays in the trash for two weeks
+# at the end, destroy all agents; their work stays in the trash for two weeks
 mngr list --ids | mngr destroy - --force

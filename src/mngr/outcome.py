@@ -113,7 +113,7 @@ def _loaded(data: bytes) -> dict[str, object]:
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Which of two values is meant differs between readers, so neither is."""
     if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key stands there twice")
+        raise ValueError("a key is there twice")
     return dict(pairs)
 
 
@@ -162,7 +162,7 @@ def _plain(value: str, what: str) -> str:
     if len(value) > NAME_LIMIT:
         raise BadRecord(f"{what} is longer than {NAME_LIMIT} characters")
     if value != value.translate(DROPPED) or "\n" in value or "\t" in value:
-        raise BadRecord(f"{what} holds control characters")
+        raise BadRecord(f"{what} contains control characters")
     return value
 
 
@@ -214,5 +214,5 @@ def _node_id(value: object) -> str:
     _plain(value, "an entry of 'tests_added'")
     path = value.partition("::")[0]
     if value.startswith(("-", "@")) or path.startswith(("/", "~")) or ".." in path.split("/"):
-        raise BadRecord(f"{value[:80]!r} in 'tests_added' does not lie in the project")
+        raise BadRecord(f"{value[:80]!r} in 'tests_added' is not in the project")
     return value

@@ -1,4 +1,4 @@
-"""`mngr-e2e-connect`: connects to an agent where nobody watches, and records it.
+"""`mngr-e2e-connect`: attach to an agent without a terminal, and record it.
 
 Set as the connect command, it gets the command that would have been run in MNGR_CONNECT_ARGV and
 the folder for casts in E2E_CASTS. It returns when the recording has begun, and leaves the

@@ -74,7 +74,7 @@ class Redactor:
             self.on_change()
 
     def command(self, text: str) -> str:
-        """A command as it may be written down: it can hold a secret that nobody named."""
+        """Return a command with its secrets redacted, including those that were not registered."""
         found = sorted(_given(text))
         for secret in found:
             if secret.value and (secret.name or len(secret.value) >= SHORTEST_SECRET):

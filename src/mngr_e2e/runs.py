@@ -57,7 +57,7 @@ def remove_old(base: Path, keep: int) -> None:
     runs.sort(key=_opened, reverse=True)
     for run in runs[keep:]:
         _remove_unused(base, run)
-    for rest in base.glob(f"{OLD}*"):  # what somebody who was killed had begun to remove
+    for rest in base.glob(f"{OLD}*"):  # left by a process that was killed while removing
         shutil.rmtree(rest, ignore_errors=True)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 EXPANSION = "\0"
-"""Stands for a variable or for a command's output: what that is, nobody can tell."""
+"""Stands for a variable or the output of a command, whose value is unknown."""
 
 _EXPANDED = r"\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`|\$(?:\w+|\{\w+\}|[?#@*!$-])"
 # A quote that nobody closes is an apostrophe.

@@ -9,13 +9,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.plugins.registry import Registry
 
-GROUP = "The rest"
+GROUP = "Tests"
 
 
 def register(registry: Registry) -> None:
     registry.command(
-        "tmr", "mngr_tmr.cli.command", "point an agent at every test, get one branch", group=GROUP
+        "tmr",
+        "mngr_tmr.cli.command",
+        "fix tests with one agent each, and build one branch",
+        group=GROUP,
     )
     registry.leftovers("mngr_tmr.cli.removing:leftovers")
-    registry.command("view", "mngr_view.command", "look at the report of a run", group=GROUP)
-    registry.command("demo", "mngr_tmr.cli.demo", "the whole pipeline on an example", group=GROUP)
+    registry.command("view", "mngr_view.command", "show the report of a tmr run", group=GROUP)
+    registry.command("demo", "mngr_tmr.cli.demo", "run tmr on a small example project", group=GROUP)

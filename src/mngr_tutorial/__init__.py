@@ -6,10 +6,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.plugins.registry import Registry
 
-GROUP = "The rest"
+GROUP = "Tests"
 
 
 def register(registry: Registry) -> None:
     registry.command(
-        "tutorial", "mngr_tutorial.command", "keep a tutorial and its tests together", group=GROUP
+        "tutorial", "mngr_tutorial.command", "keep a tutorial and its tests in sync", group=GROUP
     )

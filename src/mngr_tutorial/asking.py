@@ -16,7 +16,7 @@ def asking(everything: list[Block], lines: list[int]) -> list[Block]:
     asked = sorted(found.values(), key=lambda block: block.line)
     for line in lines:
         if not any(_holds(block, line) for block in asked):
-            raise UsageError(f"line {line} is not in a comment that asks for commands")
+            raise UsageError(f"line {line} is not in a comment without commands")
     return [b for b in asked if not lines or any(_holds(b, line) for line in lines)]
 
 

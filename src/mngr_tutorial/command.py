@@ -17,7 +17,7 @@ from mngr.model.durations import parse_duration
 from mngr_e2e.matchers import plural
 from mngr_tutorial import installing, scaffolding
 from mngr_tutorial.checking import Report, check
-from mngr_tutorial.manual import DESCRIPTION, EXAMPLES, EXIT_STATUS, NOTES
+from mngr_tutorial.manual import DESCRIPTION, EXAMPLES, NOTES, SCREENS
 from mngr_tutorial.project import Project, find_project, replace_text
 
 if TYPE_CHECKING:
@@ -39,37 +39,37 @@ ONLY: dict[str, tuple[str, ...]] = {
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
-    parser.examples, parser.exit_status = EXAMPLES, EXIT_STATUS
+    parser.examples, parser.verbs = EXAMPLES, SCREENS
     parser.see_also = ["mngr-create", "mngr-merge", "mngr-diff"]
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help=", ".join(_VERBS))
-    help = "look for citations here instead; may be repeated"
+    help = "directory or file with the tests; repeatable"
     parser.completes(add("--tests", action="append", default=[], metavar="PATH", help=help), "file")
-    help = "`check`: compare only the texts, not what tests ran"
+    help = "`check`: compare only the texts, not the commands that tests ran"
     add("--no-results", action="store_true", help=help)
-    help = "`install-commands`: in your home, for all projects, instead of in this one"
+    help = "`install-commands`: install for all projects, in your home directory"
     add("--user", action="store_true", help=help)
-    help = "`install-commands`: replace a file that was changed"
+    help = "`install-commands`: replace an edited file"
     add("--force", action="store_true", help=help)
     _agents(parser)
     parser.add_dry_run()
 
 
 def _agents(parser: Parser) -> None:
-    add = parser.add_argument_group("Agents, for fill and sync").add_argument
-    help = "the agent type (default: that of `mngr create`)"
+    add = parser.add_argument_group("Agents (fill and sync)").add_argument
+    help = "agent type (default: as for `mngr create`)"
     parser.completes(add("--type", metavar="TYPE", help=help), "type")
-    help = "one more word for the agent's command line; repeatable"
+    help = "argument for the agent's program; repeatable"
     add("--agent-arg", action="append", default=[], metavar="WORD", help=help)
-    help = "how long an agent may take (default 30m)"
+    help = "time limit for an agent (default 30m)"
     add("--timeout", type=_span, default=1800.0, metavar="DURATION", help=help)
-    help = "how long one block or, in `sync`, the tests may take (default 60s; `sync` 10m)"
+    help = "time limit for a block (default 60s), or for the tests in `sync` (default 10m)"
     add("--block-timeout", type=_span, default=0.0, metavar="DURATION", help=help)
-    help = "only the block with this line; repeatable"
+    help = "process only the block at this line; repeatable"
     add("--line", type=_line, action="append", default=[], metavar="N", help=help)
-    help = "`fill`: share the blocks among up to N agents (default %(default)s)"
+    help = "`fill`: distribute the blocks over N agents (default %(default)s)"
     add("--max-agents", type=count, default=1, metavar="N", help=help)
-    help = "`fill`: keep every proposal that passes, and ask nobody"
+    help = "`fill`: keep every proposal that passes, without asking"
     add("--yes-if-passing", action="store_true", help=help)
 
 
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         # A default of the user's own settings is no mistake.
         if given and args.verb not in verbs and option not in args.parser.base:
             name = f"--{option.replace('_', '-')}"
-            raise UsageError(f"{name} goes with `mngr tutorial {' or '.join(verbs)}`")
+            raise UsageError(f"{name} is an option of `mngr tutorial {' or '.join(verbs)}`")
     return _VERBS[args.verb](args, find_project(Path(os.getcwd()), args.tests))
 
 

@@ -1,4 +1,4 @@
-"""`confusing.md`: where the program did not do what somebody who read its manual expected."""
+"""`confusing.md`: places where the program did not do what its manual suggests."""
 
 from __future__ import annotations
 

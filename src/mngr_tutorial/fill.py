@@ -44,7 +44,7 @@ class Judged:
 def run(args: argparse.Namespace, project: Project) -> int:
     asked = asking.asking(project.blocks(), args.line)
     if not asked:
-        say(args, "No comment asks for commands.")
+        say(args, "There are no comments without commands.")
     batches = asking.batches(asked, args.max_agents)
     prompt = prompts.load("fill")
     texts = [render(project, batch) for batch in batches]
@@ -93,7 +93,7 @@ def _gathered(api: Mngr, done: list[Job], errand: Errand, asked: list[Block]) ->
             continue
         _put_away(api, job)
     if not useful:
-        raise MngrError("no agent made a proposal that can be used")
+        raise MngrError("no agent made a usable proposal")
     return useful
 
 
@@ -111,7 +111,7 @@ def _judge(args: argparse.Namespace, project: Project, found: Proposals) -> int:
             trial = trials.attempt(project.root, proposal, args.block_timeout)
             _show(args, trial)
             judged.append(Judged(trial, _keep(args, trial) and proposal.text not in there))
-    finally:  # what somebody agreed to stays, also if they press Ctrl-C at the next question
+    finally:  # accepted proposals are kept, also after Ctrl-C at the next question
         _write(project, [each.trial.proposal for each in judged if each.kept])
     failed = [confusing.of_trial(each.trial) for each in judged if not each.trial.passed]
     spots = [*found.confusing, *failed]
@@ -160,7 +160,10 @@ def _report(
     else:
         rows(args, table, FIELDS[:3], "proposals", empty="Nothing was proposed", fields=FIELDS)
     if not args.yes_if_passing and not can_ask(args) and judged:
-        warn("nobody could be asked, so nothing was kept; --yes-if-passing keeps what passes")
+        warn(
+            "nothing was kept, because asking requires a terminal; "
+            "use --yes-if-passing to keep proposals that pass"
+        )
         return 1
     failed = [each for each in judged if not each.trial.passed]
     if len(failed) == len(judged):

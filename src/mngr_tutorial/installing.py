@@ -25,7 +25,7 @@ _MARK = re.compile(r"\n<!-- mngr tutorial install-commands, version \d+, ([0-9a-
 
 
 def text(project: Project, *, user: bool) -> str:
-    """What the file holds. Its last line tells a later install whether somebody has changed it."""
+    """Return the text of the file. Its last line lets a later install detect edits."""
     tests = "the project's folder of end-to-end tests" if user else prompts.test_places(project)
     tutorial = "tutorial.sh" if user else project.named(project.tutorial)
     body = f"{HEAD}{prompts.sync_instructions(tutorial, tests, FIRST)}\n"
@@ -39,7 +39,7 @@ def place(project: Project, *, user: bool) -> Path:
 
 
 def state(path: Path, wanted: str) -> str:
-    """absent, current, outdated (an earlier version of ours) or changed (by somebody else)."""
+    """Return absent, current, outdated (an earlier version of mngr) or changed (edited)."""
     try:
         found = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -60,7 +60,7 @@ def is_ours(found: str) -> bool:
 
 
 def refuse_changed(path: Path) -> None:
-    raise Refused(f"{path} was changed after mngr wrote it, or is not ours", "see --force")
+    raise Refused(f"{path} was edited, or was not written by mngr", "use --force to replace it")
 
 
 def _digest(body: str) -> str:

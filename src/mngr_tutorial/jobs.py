@@ -36,7 +36,7 @@ class Errand:
     limit: int
     """Bytes that it may hold."""
     reminder: str
-    """Said once to an agent that waits for somebody without having written it."""
+    """Reminder, sent once, to an agent that waits without having written its file."""
     parse: Callable[[bytes], object]
     """Raises a MngrError for what is not whole."""
 
@@ -101,7 +101,7 @@ def carry_out(
     try:
         for agent in _launched(args, api, requests):
             jobs.append(Job(agent))
-            say(args, f"{agent.name} is at work; `mngr connect {agent.name}` shows it.")
+            say(args, f"{agent.name} is working; attach with `mngr connect {agent.name}`.")
         _wait(args, api, jobs, errand)
     finally:
         _stop(api, {request.address for request in requests})
@@ -109,7 +109,7 @@ def carry_out(
 
 
 def _stop(api: Mngr, names: set[str]) -> None:
-    """By name: Ctrl-C may come when an agent runs already and nobody has told us of it yet."""
+    """Stop agents by name: on Ctrl-C an agent may run of which we have no record yet."""
     api.stop_many([agent for agent in api.list() if agent.name in names and agent.state in ALIVE])
 
 
@@ -124,7 +124,7 @@ def _launched(
             continue
         yield made.agent
         if made.receipt is not None and not made.receipt.ok:
-            raise MngrError(f"{made.agent.name} did not take its prompt: {made.receipt.detail}")
+            raise MngrError(f"{made.agent.name} did not receive its prompt: {made.receipt.detail}")
 
 
 def _wait(args: argparse.Namespace, api: Mngr, jobs: list[Job], errand: Errand) -> None:
@@ -163,7 +163,7 @@ def _is_over(args: argparse.Namespace, job: Job) -> bool:
         if agent.verdict.reason not in job.told:
             job.told.add(agent.verdict.reason)
             reason = clean(agent.verdict.reason)
-            say(args, f"{job.name} waits ({reason}); `mngr connect {job.name}` lets you answer.")
+            say(args, f"{job.name} waits ({reason}); `mngr connect {job.name}` to answer.")
         return False
     return agent.verdict.since != job.reminded
 

@@ -26,7 +26,7 @@ class Project:
             text = self.tutorial.read_text(encoding="utf-8")
         except FileNotFoundError:
             hint = "write one, or name it in [tool.mngr_e2e] of pyproject.toml"
-            raise NotFound(f"there is no tutorial {self.tutorial}", hint) from None
+            raise NotFound(f"no tutorial {self.tutorial}", hint) from None
         except UnicodeDecodeError as error:
             raise UsageError(f"{self.tutorial} is not UTF-8: {error}") from None
         return blocks.parse(text)
@@ -67,7 +67,7 @@ def find_project(start: Path, tests: list[str]) -> Project:
     places = [start / name for name in tests] or [_default_tests(root)]
     for place in places:
         if not place.exists():
-            raise NotFound(f"there are no tests at {place}")
+            raise NotFound(f"no tests at {place}")
     return Project(root, root / found.tutorial, tuple(places), root / found.artifacts)
 
 

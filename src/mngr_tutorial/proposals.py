@@ -117,7 +117,7 @@ def _shell(given: dict[str, object], key: str) -> str:
     if len(text) > LONGEST or text.count("\n") >= MOST_LINES:
         raise BadRecord(f"{key!r} is longer than {MOST_LINES} lines or {LONGEST} characters")
     if text != text.translate(DROPPED):
-        raise BadRecord(f"{key!r} holds control characters")
+        raise BadRecord(f"{key!r} contains control characters")
     return text
 
 

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace, project: Project) -> int:
         one(args, {"blocks": lines, "prompt": prompt}, prompt.rstrip("\n"))
         return 0
     if not (project.top / ".git").exists():
-        raise UsageError(f"{project.root} is not in a git repository", "sync leaves a branch")
+        raise UsageError(f"{project.root} is not in a git repository", "`sync` creates a branch")
     return _carry_out(args, project, wanted, prompt)
 
 
@@ -80,7 +80,7 @@ def _carry_out(args: argparse.Namespace, project: Project, wanted: Wanted, promp
     (job,) = jobs.carry_out(args, api, [request], errand)
     outcome = _outcome(args, job, errand)
     head = _head(api, job, outcome)
-    say(args, f"Checking what {job.name} committed.")
+    say(args, f"Checking the commits of {job.name}.")
     found = verify(project, wanted, job.agent.record.base_commit, head, args.block_timeout)
     return _report(args, job, outcome, head, found)
 
@@ -129,11 +129,11 @@ def _report(
     if good == len(found):
         say(
             args,
-            f"All verified. Read it with `mngr diff {name}`, take it with `mngr merge {name}`.",
+            f"All verified. Review it with `mngr diff {name}`, merge it with `mngr merge {name}`.",
         )
         return 0
     bad = len(found) - good
-    warn(f"{bad} of {len(found)} did not pass; read it with `mngr diff {name}`")
+    warn(f"{bad} of {len(found)} did not pass; review it with `mngr diff {name}`")
     return 3 if good else 1
 
 

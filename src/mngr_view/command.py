@@ -1,4 +1,4 @@
-"""`mngr view`: the report of a run in a browser, or as a folder to take along."""
+"""`mngr view`: serve the report of a run, or write it to a directory."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from mngr_view.writing import Live, write
 
 def configure(parser: Parser) -> None:
     parser.description = (
-        "Serves the report of a `mngr tmr` run on 127.0.0.1, under an address that nobody can "
-        "guess, until you press Ctrl-C. While the run goes on, loading the first page again shows "
-        "what is new. With --bundle it writes the pages into a folder instead, which opens from "
-        "disk and may be copied anywhere."
+        "Serve the report of a `mngr tmr` run on 127.0.0.1, under a secret URL, until you press "
+        "Ctrl-C. Reload the first page to see the progress of a run. With --bundle, write the "
+        "pages to a directory instead; they can be opened from disk and copied anywhere."
     )
-    help = "a run's name or folder, or the folder of a report (default: the newest run)"
+    help = "name or directory of a run, or directory of a report (default: the newest run)"
     parser.completes(
         parser.add_argument("what", nargs="?", default="", metavar="RUN", help=help), "file"
     )
     parser.add_argument(
-        "--bundle", default="", metavar="DIR", help="write the pages there, and end"
+        "--bundle", default="", metavar="DIR", help="write the pages to this directory and exit"
     )
-    parser.add_argument("--port", type=_port, default=0, metavar="N", help="default: any free one")
+    parser.add_argument(
+        "--port", type=_port, default=0, metavar="N", help="port (default: a free one)"
+    )
     parser.examples = [
-        ("the newest run", "mngr view"),
-        ("a folder to take along", "mngr view night --bundle /tmp/night"),
+        ("show the newest run", "mngr view"),
+        ("write the pages to a directory", "mngr view night --bundle /tmp/night"),
     ]
     parser.see_also = ["mngr-tmr"]
 
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     given = Path(args.what)
     if args.what and (given / MARK).is_file():
         if args.bundle:
-            raise UsageError(f"{given} is a folder of pages already", "copy it")
+            raise UsageError(f"{given} is already a report", "copy the directory instead")
         return _serve(args, given, lambda: None)
     folder = _run_folder(args, given)
     if args.bundle:
@@ -66,7 +67,7 @@ def _run_folder(args: argparse.Namespace, given: Path) -> Path:
     if args.what and (given / NAME).is_file():
         return given.absolute()
     if "/" in args.what:
-        raise NotFound(f"{args.what} is neither the folder of a run nor a report")
+        raise NotFound(f"{args.what} is neither a run nor a report")
     return runs.find(args.config.home, args.what)
 
 
@@ -77,7 +78,7 @@ def _serve(args: argparse.Namespace, folder: Path, renew: Callable[[], None]) ->
         raise MngrError(f"port {args.port} cannot be used: {error.strerror}") from None
     with server:
         one(args, {"url": server.url}, server.url)
-        say(args, "Ctrl-C ends it.")
+        say(args, "Press Ctrl-C to stop.")
         try:
             server.serve_forever()
         except KeyboardInterrupt:

@@ -20,7 +20,7 @@ class Folder:
     def open(self) -> None:
         """A folder with other things in it is not ours to write into."""
         if self.path.is_dir() and any(self.path.iterdir()) and not (self.path / MARK).exists():
-            raise Refused(f"{self.path} is not empty, and not a report", "name a new folder")
+            raise Refused(f"{self.path} is not empty and not a report", "choose a new directory")
         self.path.mkdir(parents=True, exist_ok=True)
         self.file(MARK, b"")
 

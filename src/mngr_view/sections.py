@@ -1,4 +1,4 @@
-"""The parts of the first page. Each gives how many things it is about, and its content."""
+"""The sections of the first page. Each function returns a count and the content."""
 
 from __future__ import annotations
 
@@ -62,10 +62,12 @@ def _cluster(view: View, signature: str, tests: list[str]) -> Html:
     told = next((run.message for run in view.run.baseline[tests[0]].runs if run.message), "")
     return el(
         "div",
-        el("h3", f"{len(tests):,} fail alike: ", el("code", shortened(signature, 300))),
+        el(
+            "h3", f"{len(tests):,} tests fail the same way: ", el("code", shortened(signature, 300))
+        ),
         el("p", join(standing, " ")),
         few([view.test_link(each) for each in tests]),
-        folded("What the first one says", pre(told, 8000)) if told else "",
+        folded("Output of the first test", pre(told, 8000)) if told else "",
         class_="card",
     )
 
@@ -113,7 +115,7 @@ def _turned_green(view: View, tasks: Sequence[Task]) -> Child:
     green = sorted({test for task in tasks if task.verdict for test in task.verdict.turned_green})
     if not green:
         return None
-    return join((el("p", "Turns green:"), few([view.test_link(each) for each in green])))
+    return join((el("p", "Fixed tests:"), few([view.test_link(each) for each in green])))
 
 
 def _flags(tasks: Sequence[Task]) -> Child:
@@ -129,7 +131,7 @@ def flagged(flags: Sequence[str]) -> Child:
 
 
 def expectations(view: View) -> Part:
-    """Each beside the block that its test cites: a person decides which of the two is right."""
+    """Return changed expectations next to the cited blocks; the reader decides which is right."""
     picks = [pick for pick in view.run.picks if pick.kind == "expectation"]
     return len(picks), [_expectation(view, pick) for pick in picks]
 
@@ -137,14 +139,17 @@ def expectations(view: View) -> Part:
 def _expectation(view: View, pick: Pick) -> Html:
     tasks = [view.run.tasks[each] for each in pick.tasks if each in view.run.tasks]
     block = next((task.verdict.block for task in tasks if task.verdict), "")
-    cited = pre(block, 8000) if block else el("p", "It cites no block.", class_="faint")
+    cited = pre(block, 8000) if block else el("p", "The test cites no block.", class_="faint")
     text = view.repository.diff(view.parent(pick), pick.commit)
     sides = (el("div", el("p", "The test cites:"), cited), el("div", diff(text, DIFF_LINES)))
     return el(
         "div",
         el("h3", pick.subject, id=f"c-{pick.commit[:12]}"),
         el("p", view.commit_link(pick), " · ", agents(tasks), class_="meta"),
-        el("p", "Nothing was fixed: the test passes only because the test was changed."),
+        el(
+            "p",
+            "The implementation was not fixed: the test passes only because the test was changed.",
+        ),
         el("p", *(view.test_link(task.node_id) for task in tasks)),
         el("div", *sides, class_="beside two"),
         _flags(tasks),
@@ -167,7 +172,7 @@ def evidence(view: View, pick: Pick, up: str) -> Html:
 def _short_diff(view: View, pick: Pick) -> Html:
     text = view.repository.diff(view.parent(pick), pick.commit)
     short = text.count("\n") <= OPEN_LINES
-    return folded("Difference", diff(text, DIFF_LINES), open=short) if text else Html()
+    return folded("Diff", diff(text, DIFF_LINES), open=short) if text else Html()
 
 
 def changes(view: View) -> Part:
@@ -185,8 +190,8 @@ def _change(view: View, pick: Pick) -> Html:
     return el(
         "div",
         el("h3", pick.subject, id=f"c-{pick.commit[:12]}"),
-        el("p", view.commit_link(pick), " has the whole difference.", class_="meta"),
-        table(("Test", "Agent", "What it did"), rows),
+        el("p", view.commit_link(pick), " has the whole diff.", class_="meta"),
+        table(("Test", "Agent", "Summary"), rows),
         folded("Evidence", evidence(view, pick, "")),
         class_="card",
     )
@@ -201,7 +206,7 @@ def _said(task: Task) -> str:
 
 
 def needy(view: View) -> Part:
-    """Grouped: forty agents that died of one cause are one thing to look at."""
+    """Return the tasks that require help, grouped by reason."""
     groups: dict[str, list[Task]] = {}
     for task in view.run.tasks.values():
         ending = ranking.ending_of(task)
@@ -213,9 +218,9 @@ def needy(view: View) -> Part:
         return 0, []
     hint = el(
         "p",
-        "Connect to an agent, help it, let it publish; then ",
+        "Connect to an agent, help it and let it publish its outcome. Then add its work with ",
         el("code", f"mngr tmr integrate {view.run.name}"),
-        " takes its work in.",
+        ".",
         class_="meta",
     )
     return total, [hint, *(_stuck(view, group) for group in ordered)]
@@ -230,7 +235,9 @@ def _stuck(view: View, group: list[Task]) -> Html:
         "div",
         el("h3", *title),
         el("p", cut(reason_of(first), 2000), class_="text"),
-        el("p", f"Needs: {cut(ended.needs, 2000)}", class_="text") if ended and ended.needs else "",
+        el("p", f"Requires: {cut(ended.needs, 2000)}", class_="text")
+        if ended and ended.needs
+        else "",
         few([_stuck_agent(view, task) for task in group]),
         class_="card",
     )
@@ -254,7 +261,7 @@ def not_taken(view: View) -> Part:
     rows = [*evicted, *refused]
     if not rows:
         return 0, []
-    return len(rows), [table(("Test", "", "Why", "Kept as"), rows)]
+    return len(rows), [table(("Test", "", "Reason", "Ref"), rows)]
 
 
 def _refusal(view: View, task: Task, ref: str, verdict: Verdict) -> list[Child]:
@@ -270,7 +277,7 @@ def _eviction(view: View, each: Eviction) -> list[Child]:
 
 
 def confusing(view: View) -> Part:
-    """What agents stumbled over: often the interface's fault, and worth a look by itself."""
+    """Return the commands that did not do what agents expected."""
     rows: list[list[Child]] = []
     for task in view.run.tasks.values():
         ended = task.latest.ended if task.latest else None
@@ -280,4 +287,4 @@ def confusing(view: View) -> Part:
             rows.append([el("code", shortened(command, 200)), *told, test])
     if not rows:
         return 0, []
-    return len(rows), [table(("Command", "Tried to", "What happened", "Test"), rows)]
+    return len(rows), [table(("Command", "Attempt", "Result", "Test"), rows)]

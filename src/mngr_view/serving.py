@@ -96,4 +96,4 @@ class Page(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nobody asked for a log, and it would hold the secret."""
+        """Write no log: it would contain the secret."""

@@ -63,7 +63,7 @@ def badge_of(view: View) -> Html:
 
 def _about(view: View) -> Html:
     run = view.run
-    since = f"begun {moment(run.started)}"
+    since = f"started {moment(run.started)}"
     until = f"ended {moment(run.ended)}" if run.ended else f"as of {moment(view.reading.last)}"
     what = [
         el("span", since),
@@ -98,10 +98,10 @@ def _spending(run: Run) -> Html:
         f"{len(run.tasks):,} given to agents",
         counted(len(tries), "agent"),
         *used(run, run.spent),
-        f"{lasting(sum(each.seconds for each in ended))} of agents' time",
+        f"{lasting(sum(each.seconds for each in ended))} of agent time",
     ]
     if run.ended:
-        said.append(f"{lasting(run.ended - run.started)} in all")
+        said.append(f"{lasting(run.ended - run.started)} total")
     if run.hosts:
         hosts = sorted(run.hosts.items())
         each = ", ".join(f"{name} {lasting(host.seconds)}" for name, host in hosts)
@@ -117,29 +117,29 @@ def _spending(run: Run) -> Html:
 def _notices(view: View) -> list[tuple[str, str]]:
     run, said = view.run, []
     if view.stage == "interrupted":
-        told = f"No process is at work on this run. To go on: mngr tmr resume {run.name}"
+        told = f"The run was interrupted. To continue: mngr tmr resume {run.name}"
         said.append(("warn", told))
     elif not run.status:
-        said.append(("busy", "The run goes on. Load the page again for what is new."))
+        said.append(("busy", "The run is in progress. Reload the page to update it."))
     if run.status == "nothing to do":
-        said.append(("good", "Nothing needed to change."))
+        said.append(("good", "No changes were required."))
     if run.status == "failed":
-        said.append(("bad", f"The run {publishing.in_words(run)}. See below why."))
+        said.append(("bad", f"The run {publishing.in_words(run)}. The reasons are below."))
     said += [("bad", f"Could not be collected: {error}") for error in run.collect_errors]
     if run.unsteady:
         told = ", ".join(sorted(run.unsteady)[:10])
-        said.append(("warn", f"Failed at a gate, but not because of the branch: {told}"))
+        said.append(("warn", f"Flaky at a gate: {told}"))
     return said + [("warn", f"Alert: {text}") for text in run.alerts]
 
 
 def _sections(view: View) -> list[Section]:
     return [
-        ("clusters", "Failures before any agent", *clusters(view)),
-        ("repairs", "Repairs of the implementation, best first", *repairs(view)),
-        ("expectations", "Expectations changed, for you to decide", *expectations(view)),
+        ("clusters", "Failures in the baseline", *clusters(view)),
+        ("repairs", "Implementation fixes, best first", *repairs(view)),
+        ("expectations", "Changed expectations, for you to decide", *expectations(view)),
         ("changes", "Test and documentation changes", *changes(view)),
-        ("needy", "Agents that need you", *needy(view)),
-        ("left", "Work that was not taken", *not_taken(view)),
+        ("needy", "Agents that require your help", *needy(view)),
+        ("left", "Rejected and evicted changes", *not_taken(view)),
         ("confusing", "Confusing spots", *confusing(view)),
     ]
 
@@ -158,7 +158,7 @@ def _all_tests(view: View) -> Html:
         groups.setdefault(ranking.ending_of(task), []).append(task)
     parts: list[Child] = [
         el("h2", "All tests", id="tests"),
-        el("input", id="filter", type="search", placeholder="Narrow by words", hidden=True),
+        el("input", id="filter", type="search", placeholder="Filter", hidden=True),
     ]
     for ending in sorted(groups, key=place):
         rows = [_row(view, task, ending) for task in groups[ending]]
@@ -167,8 +167,8 @@ def _all_tests(view: View) -> Html:
 
 
 def _group(ending: str, rows: list[Html]) -> Html:
-    heads = [el("th", "Test"), el("th", "Was"), el("th", "Became")]
-    heads += [el("th", "Tokens", class_="n"), el("th", "Time", class_="n"), el("th", "Why")]
+    heads = [el("th", "Test"), el("th", "Before"), el("th", "Result")]
+    heads += [el("th", "Tokens", class_="n"), el("th", "Time", class_="n"), el("th", "Reason")]
     columns = [el("col", class_=each) for each in ("test", "was", "now", "n", "n", "why")]
     table = el(
         "table",
@@ -200,7 +200,7 @@ def _row(view: View, task: Task, ending: str) -> Html:
 
 
 def _left_out(view: View) -> Child:
-    """By reason: most are left out for the same one."""
+    """Return the tests without an agent, grouped by reason."""
     reasons: dict[str, list[str]] = {}
     for node_id, reason in view.run.left_out.items():
         reasons.setdefault(reason, []).append(node_id)

@@ -1,4 +1,4 @@
-"""The page of one test: what it is held to, what it was and became, and each try at it."""
+"""The page of one test: specification, baseline, result and all attempts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mngr_view.words import badge, counted, lasting, moment, used
 UP = "../"
 TURNS, TURN_LIMIT = 400, 20_000
 DIFF_LINES = 3000
-VERIFIED = "As verified, in a clean checkout with its work:"
+VERIFIED = "Verification, in a clean checkout with the change:"
 
 
 def test_page(view: View, node_id: str) -> str:
@@ -41,43 +41,47 @@ def _became(view: View, node_id: str, task: Task | None) -> Html:
     if task is None:
         why = view.run.left_out.get(node_id, "")
         now = badge("not selected") if why else badge("unfinished")
-        return el("p", "Was ", was, ", ", now, f": {why}" if why else "")
-    lines: list[Child] = [join(("Was ", was, ", became ", badge(ranking.ending_of(task))))]
-    lines += [f"No agent works on it: {task.skipped}"] if task.skipped else []
+        return el("p", "Baseline: ", was, " Result: ", now, f" {why}" if why else "")
+    lines: list[Child] = [join(("Baseline: ", was, " Result: ", badge(ranking.ending_of(task))))]
+    lines += [f"No agent was started for this test: {task.skipped}"] if task.skipped else []
     if task.canary:
-        lines.append(join(("Waits for ", view.task_link(task.canary, UP), ", which fails alike")))
+        lines.append(join(("Waits for its canary ", view.task_link(task.canary, UP))))
     for pick in view.picks.get(task.id, []):
         lines.append(join(("On the branch: ", view.commit_link(pick, UP), f" {pick.subject}")))
     for each in view.evictions.get(task.id, []):
-        kept = join((", kept as ", el("code", each.ref))) if each.ref else ""
-        lines.append(join((f"Left out ({each.part}): {each.reason}", kept)))
+        kept = join((", stored as ", el("code", each.ref))) if each.ref else ""
+        lines.append(join((f"Evicted ({each.part}): {each.reason}", kept)))
     return el("div", *(el("p", line) for line in lines))
 
 
 def _contract(view: View, node_id: str) -> Html:
-    """The block it cites and its docstring, as they were before any agent."""
+    """Return the cited block and the docstring at the base commit."""
     test = view.run.tests.get(node_id)
     block = view.repository.block(view.run.base, node_id)
     told = [*(test.blocks if test else ()), block or (test.doc if test else "")]
     text = "\n".join(told).strip()
-    said = pre(text, 20_000) if text else el("p", "Only to its name.", class_="faint")
-    return join((el("h2", "What it is held to"), said))
+    said = (
+        pre(text, 20_000)
+        if text
+        else el("p", "The test has no block and no docstring.", class_="faint")
+    )
+    return join((el("h2", "Specification"), said))
 
 
 def _baseline(baseline: Baseline | None) -> Child:
     if baseline is None:
         return None
-    parts: list[Child] = [el("h2", "Before any agent")]
+    parts: list[Child] = [el("h2", "Baseline")]
     seen: set[str] = set()
     for number, run in enumerate(baseline.runs, 1):
         what = f" {run.exception}" if run.exception else ""
         where = f" in {run.stage}{f', {run.frame}' if run.frame else ''}" if run.stage else ""
         line = join(
-            (f"Round {number}: ", badge(run.outcome), f" {lasting(run.seconds)}{what}{where}")
+            (f"Run {number}: ", badge(run.outcome), f" {lasting(run.seconds)}{what}{where}")
         )
         told: Child = pre(run.message, 20_000) if run.message else ""
         if run.signature and run.signature in seen:
-            told = folded("Like the round before", told)
+            told = folded("Same failure as before", told)
         seen.add(run.signature)
         parts += [el("p", line), told]
     if baseline.signature:
@@ -101,12 +105,12 @@ def _try(view: View, task: Task, each: Try) -> Html:
     name = el("code", each.agent_name)
     return join(
         (
-            el("h2", f"Try {each.number}: ", name, id=f"try-{each.number}"),
+            el("h2", f"Attempt {each.number}: ", name, id=f"try-{each.number}"),
             _ending(view, each),
             _verdict(view, task, each),
             _work(view, each),
             *(_recorded(view, name, run, open=n == 0) for n, (name, run) in enumerate(runs)),
-            el("p", f"{older} older runs of the test are not shown.") if older else None,
+            el("p", f"{older} older runs of the test are hidden.") if older else None,
             _conversation(turns),
         )
     )
@@ -114,14 +118,14 @@ def _try(view: View, task: Task, each: Try) -> Html:
 
 def _ending(view: View, each: Try) -> Html:
     ended = each.ended
-    begun = f"launched {moment(each.launched)}" if each.launched else "not launched yet"
+    begun = f"started {moment(each.launched)}" if each.launched else "not started yet"
     if ended is None:
         return el("p", badge("unfinished"), f" {begun}", class_="meta")
     figures = [begun, lasting(ended.seconds), *used(view.run, ended.spent)]
     parts: list[Child] = [
         el("p", badge(str(ended.outcome)), " ", join(figures, " · "), class_="meta"),
         el("p", cut(ended.reason, 4000), class_="text") if ended.reason else None,
-        el("p", f"Needs: {cut(ended.needs, 4000)}", class_="text") if ended.needs else None,
+        el("p", f"Requires: {cut(ended.needs, 4000)}", class_="text") if ended.needs else None,
         el("p", cut(ended.summary, 32_000), class_="text") if ended.summary else None,
         _kept(each, ended),
     ]
@@ -131,16 +135,16 @@ def _ending(view: View, each: Try) -> Html:
 def _kept(each: Try, ended: Ended) -> Child:
     parts: list[Child] = []
     if ended.ref:
-        parts.append(el("p", "Its commits: ", el("code", ended.ref), class_="meta"))
+        parts.append(el("p", "Commits: ", el("code", ended.ref), class_="meta"))
     if each.verdict is None or each.verdict.ruling in (Ruling.REFUSED, Ruling.UNDECIDED):
         command = el("code", f"mngr connect {each.agent_name}")
-        parts.append(el("p", "To look at it: ", command, class_="meta"))
+        parts.append(el("p", "To attach: ", command, class_="meta"))
     if ended.confusing:
         told = [
             join((el("code", c), f" {cut(tried, 2000)} ", el("em", cut(happened, 2000))))
             for c, tried, happened in ended.confusing
         ]
-        parts.append(folded("What confused it", listed(told), open=True))
+        parts.append(folded("Confusing spots", listed(told), open=True))
     return join(parts)
 
 
@@ -157,9 +161,9 @@ def _verdict(view: View, task: Task, each: Try) -> Child:
             listed(verdict.remarks) if verdict.remarks else None,
             el("p", f"Measured: {verdict.mutants}") if verdict.mutants else None,
             flagged(verdict.flags),
-            _named(view, "Turns green", verdict.turned_green),
-            _named(view, "Changes", verdict.tests_changed),
-            _named(view, "Adds", verdict.tests_added),
+            _named(view, "Fixed tests", verdict.turned_green),
+            _named(view, "Changed tests", verdict.tests_changed),
+            _named(view, "Added tests", verdict.tests_added),
             view.evidence(verdict.proofs, UP) if verdict.proofs else None,
         )
     )
@@ -190,7 +194,7 @@ def _work(view: View, each: Try) -> Child:
 def _commits(each: Try) -> list[tuple[str, str]]:
     found = [(title, commit) for title, commit in _parts(each.verdict) if commit]
     if not found and each.ended is not None and each.ended.ref:
-        return [("What it committed", each.ended.head)]
+        return [("Commits of the agent", each.ended.head)]
     return found
 
 
@@ -198,9 +202,9 @@ def _parts(verdict: Verdict | None) -> list[tuple[str, str]]:
     if verdict is None:
         return []
     return [
-        ("Changes of the implementation", verdict.implementation),
+        ("Implementation changes", verdict.implementation),
         ("Test and documentation changes", verdict.other),
-        ("The changed expectation", verdict.expectation),
+        ("Changed expectation", verdict.expectation),
     ]
 
 
@@ -274,12 +278,12 @@ def _conversation(turns: list[Spoken]) -> Child:
     if not turns:
         return None
     left = max(0, len(turns) - TURNS)
-    parts = [el("p", f"{left} turns at the start are not shown.")] if left else []
+    parts = [el("p", f"{left} turns at the start are hidden.")] if left else []
     parts += [_turn(turn) for turn in turns[left:]]
     return folded(f"Conversation, {counted(len(turns), 'turn')}", *parts)
 
 
-WHO = {"user_message": "To the agent", "assistant_message": "Agent", "tool_result": "Result"}
+WHO = {"user_message": "Prompt", "assistant_message": "Agent", "tool_result": "Result"}
 
 
 def _turn(turn: Spoken) -> Html:

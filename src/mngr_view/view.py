@@ -108,7 +108,7 @@ class View:
             )
             for proof in proofs
         ]
-        return table(("What", "Command", "Result", "At", ""), rows)
+        return table(("Check", "Command", "Result", "Commit", ""), rows)
 
 
 TO_FAIL = (

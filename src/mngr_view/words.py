@@ -29,7 +29,7 @@ ORDER = (
     "skipped",
     "cancelled",
 )
-"""What may need a person comes first."""
+"""Results that may require help come first."""
 NEEDY = frozenset(
     ("blocked", "no result", "died", "timed out", "over budget", "quota", "launch failed")
 )
@@ -88,7 +88,7 @@ def money(spent: Spending) -> str:
 
 
 def used(run: Run, spent: Spending) -> list[str]:
-    """Tokens and money; nothing of agents that do not tell, rather than a zero."""
+    """Return tokens and cost, or nothing for agents that do not report their usage."""
     told = run.forecast is None or run.forecast.counted
     return [counted(spent.tokens, "token"), money(spent)] if told else []
 
@@ -109,7 +109,7 @@ def seconds_on(task: Task) -> float:
 
 
 def reason_of(task: Task) -> str:
-    """Why it ended as it did, in the words of whoever decided that."""
+    """Return the reason for the result of a task."""
     if task.passes_with:
         return f"passes with {task.passes_with[:12]}"
     if task.evicted or task.skipped:
@@ -119,4 +119,4 @@ def reason_of(task: Task) -> str:
         return verdict.reason
     if ended is not None:
         return ended.reason or ended.summary.strip().partition("\n")[0]
-    return f"waits for {task.canary}" if task.canary else ""
+    return f"waits for its canary {task.canary}" if task.canary else ""

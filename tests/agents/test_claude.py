@@ -48,7 +48,7 @@ def test_each_message_is_told_for_what_became_of_it(claude: Stage) -> None:
     claude.until("fox", lambda: "touch drafted" in cli("capture", "fox").out, "the draft is there")
     assert outcome(claude, "fox", "busy: for a while") == "delivered:"
     server.until_held("busy")
-    assert outcome(claude, "fox", "one: after\nthe other").startswith("queued: it is busy")
+    assert outcome(claude, "fox", "one: after\nthe other").startswith("queued: the agent is busy")
     assert outcome(claude, "fox", "two: ends in a backslash \\").startswith("queued")
     assert claude.state("fox")[0] == "RUNNING"
     assert not (cli.work_dir("fox") / "drafted").exists()

@@ -119,7 +119,7 @@ def test_a_permission_is_asked_and_answered_both_ways(real: Stage) -> None:
         ask_in_opencode(real)
     real.create("fox", "allow: make a file", *ASKING[real.program])
     assert "touch allowed" in real.reaches("fox", "WAITING", "permission")
-    real.say("fox", "this is not an answer").fails(1, "waits for an answer")
+    real.say("fox", "this is not an answer").fails(1, "waits for permission")
     assert "touch allowed" in cli("answer", "fox").ok().out
     cli("answer", "fox", "--allow", timeout=PATIENCE).ok()
     real.answered("fox", "allow:")

@@ -70,7 +70,7 @@ def test_what_a_program_asks_before_it_begins_is_a_reason_to_wait(
     until(asks, 60, "the dialog is seen")
     [fox] = api.list()
     assert "Trust this folder" in fox.verdict.reason and fox.verdict.reason.isprintable()
-    with pytest.raises(Refused, match=r"has not begun.*Trust.*nothing was sent"):
+    with pytest.raises(Refused, match=r"is not ready.*Trust.*nothing was sent"):
         api.message("fox", "hello")
 
 
@@ -85,5 +85,7 @@ def test_a_quota_that_has_come_back_says_so(real: Stage) -> None:
     real.reaches("fox", "WAITING", "quota: ")
     until(lambda: "was reset" in real.state("fox")[1], 60, "it has been reset")
     assert time.time() >= reset
-    said = real.cli("answer", "fox", "--allow").fails(1, "fox asks nothing: it is WAITING (quota")
+    said = real.cli("answer", "fox", "--allow").fails(
+        1, "fox has no permission request: it is WAITING (quota"
+    )
     assert len(said.err.splitlines()) == 1

@@ -18,20 +18,20 @@ def test_a_question_is_shown_and_answered_both_ways(mngr: Cli) -> None:
     assert mngr("answer", "foo").ok().out == "to run 'rm -rf x'\n"
     (row,) = mngr("answer", "--all-pending", "--format", "json").ok().json()["agents"]
     assert (row["name"], row["question"]) == ("foo", "to run 'rm -rf x'")
-    mngr("message", "foo", "-m", "y").fails(1, "waits for an answer", "mngr answer foo")
+    mngr("message", "foo", "-m", "y").fails(1, "waits for permission", "mngr answer foo")
     assert mngr("answer", "foo", "--allow", "--dry-run").ok().out == "to run 'rm -rf x'\n"
     done = mngr("answer", "foo", "--allow", "--format", "json").ok().json()
     assert (done["answer"], done["question"]) == ("allow", "to run 'rm -rf x'")
     assert not done["state_reason"].startswith("permission")
     until(lambda: mngr.agent("foo")["state_reason"] == "end_of_turn", timeout=30)
     asking = mngr("message", "foo", "-m", "ask again", "--wait")
-    asking.fails(1, "foo waits (permission: again)", "mngr answer foo")
+    asking.fails(1, "foo is waiting (permission: again)", "mngr answer foo")
     assert asking.out == ""
     assert mngr("answer", "foo", "no").ok().out.startswith("Denied foo; it is ")
     until(lambda: mngr.agent("foo")["state_reason"] == "end_of_turn", timeout=30)
     said = mngr("transcript", "foo", "--role", "tool", "--format", "{text}").ok().out
     assert said == "to run 'rm -rf x': allowed\nagain: denied\n"
-    mngr("answer", "foo", "--deny").fails(1, "foo asks nothing", "end_of_turn")
+    mngr("answer", "foo", "--deny").fails(1, "foo has no permission request", "end_of_turn")
     assert mngr("answer", "--all-pending").ok().out == "No questions found\n"
 
 
@@ -41,7 +41,7 @@ def test_an_agent_that_does_not_go_on_was_not_answered(local: Cli) -> None:
     pid = local.tmux("list-panes", "-aF", "#{pane_pid}").strip()
     children = f"pgrep -P {pid}"
     local("exec", "foo", f"kill -STOP $({children})").ok()
-    local("answer", "foo", "--allow", "--timeout", "0.3s").fails(124, "still asks")
+    local("answer", "foo", "--allow", "--timeout", "0.3s").fails(124, "still waiting")
     local("exec", "foo", f"kill -CONT $({children})").ok()
     until(lambda: local.agent("foo")["state_reason"] == "end_of_turn", timeout=30)
 
@@ -68,8 +68,8 @@ def test_what_cannot_be_answered_is_left_to_you(local: Cli) -> None:
 def test_wrong_input(local: Cli) -> None:
     know(local)
     local.create("plain", *NONE)
-    local("answer").fails(2, "name an agent", "--all-pending")
-    local("answer", "plain").fails(1, "plain asks nothing: it is RUNNING")
+    local("answer").fails(2, "no agent given", "--all-pending")
+    local("answer", "plain").fails(1, "plain has no permission request: it is RUNNING")
     local("answer", "plain", "alow").fails(2, "'alow'", "'allow'")
     local("answer", "plain", "no", "--allow").fails(2, "allow and deny")
     local("answer", "--all-pending", "--allow").fails(2, "--all-pending")

@@ -147,8 +147,8 @@ def test_colours_and_mouse_work_and_the_users_tmux_settings_win(local: Cli) -> N
 
 def test_wrong_use_is_named(local: Cli) -> None:
     local.create("foo")
-    local("connect", "foo").fails(2, "needs a terminal", "mngr capture")
-    local("connect", "--connect-command", "true").fails(2, "name an agent")
+    local("connect", "foo").fails(2, "requires a terminal", "mngr capture")
+    local("connect", "--connect-command", "true").fails(2, "no agent given")
     local("connect", "fo", "--connect-command", "true").fails(4, "'fo'", "'foo'")
     local("connect", "foo", "bar").fails(2, "unexpected argument 'bar'")
     with Screen(local) as screen:
@@ -216,7 +216,7 @@ def test_on_a_terminal_a_finished_agent_runs_again_after_a_yes(local: Cli) -> No
     with Screen(local) as screen:
         for answer in ("", "n"):
             screen.mngr("connect", "foo")
-            screen.shows("foo is DONE (exit code 0)", "Run it again? [y/N]")
+            screen.shows("foo is DONE (exit code 0)", "Start it again? [y/N]")
             screen.type(answer)
             screen.type("clear; echo pr''ompt")
             screen.shows("prompt\n")
@@ -224,7 +224,7 @@ def test_on_a_terminal_a_finished_agent_runs_again_after_a_yes(local: Cli) -> No
         screen.mngr("connect")
         screen.shows("Which one?")
         screen.type("1")
-        screen.shows("foo is DONE (exit code 0)", "Run it again? [y/N]")
+        screen.shows("foo is DONE (exit code 0)", "Start it again? [y/N]")
         assert runs(local, "foo") == 1
         screen.type("y")
         screen.shows("[foo]")
@@ -235,7 +235,7 @@ def test_start_runs_a_finished_agent_again(local: Cli) -> None:
     local.create("foo", "--", *RUNS[:2], RUNS[2].replace("exit 3", "[ ! -e go ] || exec cat"))
     local("wait", "foo").ok()
     (local.work_dir("foo") / "go").touch()
-    local("connect", "foo", "--start").fails(2, "needs a terminal")
+    local("connect", "foo", "--start").fails(2, "requires a terminal")
     assert runs(local, "foo") == 1
     local("connect", "foo", "--start", "--connect-command", "true").ok()
     assert (local.state("foo"), runs(local, "foo")) == ("RUNNING", 2)

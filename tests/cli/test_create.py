@@ -216,7 +216,7 @@ def test_a_clean_tree_has_no_changes_to_carry_to_another_base(local: Cli) -> Non
     assert local.git("rev-parse", "HEAD", cwd=local.work_dir("foo")) == first
     local.write("notes", "mine\n")
     refused = local("create", "bar", "--no-ensure-clean", "--branch", "main:mngr/*", "--", "cat")
-    refused.fails(2, "uncommitted changes need the current commit", "drop BASE")
+    refused.fails(2, "uncommitted changes require the current commit", "remove BASE")
 
 
 def test_arguments_reach_the_program_byte_for_byte(mngr: Cli) -> None:
@@ -331,7 +331,7 @@ def test_reuse_refuses_an_agent_that_is_not_what_was_asked_for(mngr: Cli) -> Non
     }.items():
         for dry in ([], ["--dry-run"]):
             refused = mngr("create", "foo", "--reuse", "-m", "x", *dry, *words)
-            refused.fails(1, "foo exists, and differs from what was asked", told)
+            refused.fails(1, "foo exists already and differs in", told)
     same = ("--transfer", "worktree", "--branch", ":mine", "--from", str(mngr.repo))
     mngr("create", "foo", "--reuse", *same, "--", "sleep", "1000").ok()
     mngr("create", "foo", "--reuse", cwd=other).ok()
@@ -416,7 +416,7 @@ def test_types_can_be_derived_from_others_in_the_settings(local: Cli) -> None:
     local("create", "bar", "printr").fails(2, "unknown agent type 'printr'", "'printer'")
     local("create", "bar", "round").fails(2, "derived from itself")
     local("create", "bar", "orphan").fails(2, "'comand' (parent of 'orphan')", "'command'")
-    local("create", "bar", "printer", "--type", "child").fails(2, "disagree")
+    local("create", "bar", "printer", "--type", "child").fails(2, "contradicts")
     settings = {"MNGR__COMMANDS__CREATE__TYPE": "child"}
     chosen = local("create", "bar", "printer", "--dry-run", "--format", "json", env=settings).ok()
     assert chosen.json()["argv"] == ["printf", "%s|", "a b"]
@@ -511,4 +511,4 @@ def test_on_a_terminal_it_attaches_and_the_message_may_be_written_meanwhile(loca
         editor.write_text("#!/bin/sh\nexit 3\n")
         screen.mngr("create", "cancelled", "--edit-message", "--", "cat")
         screen.shows("exit code 3")
-    local("create", "--edit-message", "--", "cat").fails(2, "needs a terminal")
+    local("create", "--edit-message", "--", "cat").fails(2, "requires a terminal")

@@ -55,7 +55,7 @@ WRONG: list[tuple[list[str], list[str]]] = [
     (["--env", "1A=b"], ["--env", "'1A' is not a variable name"]),
     (["--env", "A-B=b"], ["'A-B' is not a variable name"]),
     (["--env", "=b"], ["KEY=VALUE"]),
-    (["--env", "MNGR_AGENT_NAME=x"], ["MNGR_AGENT_NAME", "mngr's own"]),
+    (["--env", "MNGR_AGENT_NAME=x"], ["MNGR_AGENT_NAME", "set by mngr itself"]),
     (["--pass-env", "NOT-A-NAME"], ["'NOT-A-NAME' is not a variable name"]),
     (["--env-file", "/nowhere"], ["--env-file: /nowhere", "No such file"]),
     (["--env-file", "README"], ["README:1", "expected KEY=VALUE"]),
@@ -68,7 +68,7 @@ WRONG: list[tuple[list[str], list[str]]] = [
     (["--from", "README"], ["'README' is not a directory"]),
     (["--branch", "no-such:x"], ["'no-such' is not a commit"]),
     (["--branch", ":a..b"], ["'a..b' is not a valid branch name"]),
-    (["--transfer", "none", "--branch", ":x"], ["--branch needs --transfer git-worktree"]),
+    (["--transfer", "none", "--branch", ":x"], ["--branch requires --transfer git-worktree"]),
     (["--timeout", "soon"], ["--timeout", "bad duration 'soon'"]),
     (["--timeout", "0"], ["--timeout", "more than 0"]),
     (["--tmux-width", "0"], ["--tmux-width", "from 1 to"]),
@@ -86,7 +86,7 @@ WRONG: list[tuple[list[str], list[str]]] = [
     (["third", "word", "too-many"], ["unexpected argument 'too-many'"]),
     ([""], ["the name is empty"]),
     (["foo:path"], ["takes no path", "--from"]),
-    (["foo@.local"], ["cannot make new hosts"]),
+    (["foo@.local"], ["cannot create hosts"]),
     (["foo@nowhere"], ["no host 'nowhere'"]),
 ]
 
@@ -128,7 +128,7 @@ def test_sources_that_would_surprise_are_refused(local: Cli) -> None:
     in_plain.fails(2, "is not in a git repository", "rsync")
     local.git("init", "-q", cwd=plain)
     local("create", "foo", "--", "true", cwd=plain).fails(2, "has no commits yet")
-    local("create", "foo", "--", "true", cwd=local.user_home).fails(1, "too much to copy")
+    local("create", "foo", "--", "true", cwd=local.user_home).fails(1, "too large to copy")
     local.git("branch", "mngr")
     local("create", "foo", "--", "true").fails(1, "a branch called 'mngr'", "--branch :mngr-foo")
     gone = local.base / "gone"
@@ -136,7 +136,7 @@ def test_sources_that_would_surprise_are_refused(local: Cli) -> None:
     script = f'cd {gone} && rmdir {gone} && exec "$@"'
     argv = ["sh", "-c", script, "sh", *local.argv("create", "foo", "--", "true")]
     done = subprocess.run(argv, env=local.env, capture_output=True, text=True, check=False)
-    Result(argv, done.returncode, done.stdout, done.stderr).fails(2, "directory is gone")
+    Result(argv, done.returncode, done.stdout, done.stderr).fails(2, "directory was removed")
     assert names(local) == []
 
 

@@ -32,16 +32,21 @@ def install(path: Path, program: str) -> None:
 def test_the_best_known_of_those_installed_is_used(local: Cli, path: Path) -> None:
     dry = ("create", "foo", "--dry-run", "--format", "json")
     nobody = local(*dry)
-    nobody.fails(2, "nothing to run: claude or codex", "give a command after --", "npm install")
+    nobody.fails(
+        2, "nothing to run: no coding agent found", "give a command after `--`", "npm install"
+    )
     install(path, "python3")
     bare = local(*dry).ok()
     assert bare.json()["type"] == "mechanic"
-    assert "is not installed on localhost: using mechanic, which needs no model" in bare.err
+    assert (
+        "no coding agent found on localhost (looked for claude, codex, opencode, scribe)"
+        in bare.err
+    )
     install(path, "scribe-of-the-tests")
     found = local(*dry).ok()
     assert (found.json()["type"], found.err) == (
         "scribe",
-        "Note: no type was named: using scribe\n",
+        "Note: no agent type given: using scribe\n",
     )
     install(path, "codex")
     assert local(*dry).ok().json()["type"] == "codex"

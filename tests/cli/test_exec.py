@@ -133,7 +133,7 @@ def test_standard_input_reaches_the_command_when_asked_for(mngr: Cli) -> None:
     done = mngr("exec", "-i", "foo", "cksum; exit 7", input=data)
     assert (done.code, done.out.split()[1]) == (7, str(len(data)))
     assert mngr("exec", "foo", "cat", input="ignored").ok().out == ""
-    mngr("exec", "-t", "foo", "true").fails(2, "-t needs a terminal")
+    mngr("exec", "-t", "foo", "true").fails(2, "-t requires a terminal")
     mngr("exec", "-i", "foo", "true", "--timeout", "3s").fails(2, "--timeout")
     mngr("exec", "-i", "-", "true", input="foo\n").fails(2, "-i")
 

@@ -74,12 +74,12 @@ def test_each_target_stands_for_itself(local: Cli) -> None:
 
 def test_wrong_targets_are_refused(local: Cli) -> None:
     for command in ("start", "stop", "restart", "archive", "destroy", "label", "wait"):
-        local(command).fails(2, "name an agent", "mngr list")
+        local(command).fails(2, "no agent given", "mngr list")
         local(command, "nosuch").fails(4, "nosuch")
         assert local(command, "-", input="\n").ok().err == ""
     local("stop", "not a name").fails(2, "not a name")
     local("stop", "foo:src").fails(2, "path")
-    local("stop", "@localhost").fails(2, "names no agent")
+    local("stop", "@localhost").fails(2, "is not an agent")
     local("stop", "--all", "foo").fails(2, "--all")
     local("stop", "--session", "work").fails(4, "work")
     local("stop", "foo", "--sesion", "x").fails(2, "--sesion", "--session")
@@ -248,7 +248,7 @@ def test_labels_are_set_removed_and_printed(local: Cli) -> None:
     local("label", "foo", "=x").fails(2, "=x")
     local("label", "foo", "a b=x").fails(2, "a b")
     local("label", "foo", "k=two\nlines").fails(2, "k", "printable")
-    local("label", "k=v").fails(2, "name an agent")
+    local("label", "k=v").fails(2, "no agent given")
 
 
 @pytest.mark.dear

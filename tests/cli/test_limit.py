@@ -102,8 +102,8 @@ def test_what_cannot_be_kept_or_makes_no_sense_is_refused(local: Cli) -> None:
     local.create("plain", *NONE)
     for given in (["--max-cost", "1"], ["--max-tokens", "1000"]):
         refused = local("create", "foo", "--no-connect", *given, "--", "sleep", "1000")
-        refused.fails(2, "type 'command' do not tell what they use", "--timeout")
-        local("limit", "plain", *given).fails(2, "do not tell what they use")
+        refused.fails(2, "type 'command' do not report their usage", "--timeout")
+        local("limit", "plain", *given).fails(2, "do not report their usage")
     for option, bad in (
         ("--max-cost", "0"),
         ("--max-cost", "-1"),
@@ -116,5 +116,5 @@ def test_what_cannot_be_kept_or_makes_no_sense_is_refused(local: Cli) -> None:
         local("create", option, bad, "--", "true").fails(2, option)
     local("create", "--max-cost", "none", "--", "true").fails(2, "--max-cost")
     local("limit", "plan", "--timeout", "1h").fails(4, "plan")
-    local("limit").fails(2, "name an agent")
+    local("limit").fails(2, "no agent given")
     assert local("list", "--format", "{name}").out == "plain\n"

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from mngr.cli.app.main import make_parser
+from mngr.cli.app.manual import own_registry
 from tests.support.kite import environment, mngr
 
 
@@ -42,13 +44,47 @@ def test_the_version_is_told_with_and_without_other_options(home: str) -> None:
         assert done.returncode == 0
 
 
-@pytest.mark.parametrize("argv", [[], ["help"], ["--help"], ["-h"], ["-q"]])
+@pytest.mark.parametrize("argv", [["help"], ["--help"], ["-q"], ["-q", "--help"]])
 def test_without_a_command_the_commands_are_listed(home: str, argv: list[str]) -> None:
     done = mngr(home, *argv)
     assert done.returncode == 0
     assert done.stderr == ""
-    for line in ("Agents", "  create, c ", "Work", "The rest", "Plugins", "  kite, k "):
+    for line in ("Agents", "  create, c ", "Work", "Other", "Plugins", "  kite, k "):
         assert line in done.stdout
+
+
+@pytest.mark.parametrize("argv", [[], ["-h"]])
+def test_mngr_itself_has_a_first_screen(home: str, argv: list[str]) -> None:
+    lines = screen(home, *argv)
+    assert lines[0] == "usage: mngr [OPTIONS] COMMAND [ARGUMENTS]"
+    assert lines[-1] == "mngr help for all commands"
+    assert any(line.startswith("  create ") for line in lines)
+
+
+@pytest.mark.parametrize("name", own_registry().names("command"))
+def test_the_short_help_of_every_command_and_verb_is_one_screen(home: str, name: str) -> None:
+    for verb in ("", *make_parser(own_registry(), name).verbs):
+        lines = screen(home, name, *([verb] if verb else []), "-h")
+        assert lines[0].startswith(f"usage: mngr {name} {verb}".rstrip())
+        assert lines[-1] == f"mngr help {name} for all options"
+        if not verb:
+            assert f"mngr {name}" in "\n".join(lines[lines.index("Examples:") :])
+
+
+def screen(home: str, *argv: str) -> list[str]:
+    """What a `-h` prints, if it fits on a terminal of 24 lines and 80 columns."""
+    done = mngr(home, *argv)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    return lines
+
+
+def test_the_short_help_of_a_verb_shows_its_options(home: str) -> None:
+    lines = screen(home, "host", "trust", "-h")
+    assert any(line.startswith("  --fingerprint SHA256:HASH ") for line in lines)
+    assert not any(line.startswith("  --build-arg") for line in lines)
 
 
 def test_help_in_other_formats(home: str) -> None:
@@ -63,7 +99,7 @@ def test_help_in_other_formats(home: str) -> None:
 def test_every_way_to_a_manual_shows_the_same(home: str, argv: list[str]) -> None:
     done = mngr(home, *argv)
     assert done.returncode == 0
-    assert done.stdout == mngr(home, "-h", "kite").stdout
+    assert done.stdout == mngr(home, "--help", "kite").stdout
     assert "mngr-kite - fly a kite" in done.stdout
 
 
@@ -278,17 +314,17 @@ def test_a_question_that_nobody_can_answer_is_refused(home: str) -> None:
     assert done.stdout == ""
     assert done.stderr.splitlines() == [
         "about to fall",
-        "mngr: a terminal is needed to ask: Let it fall?; use --force to do it anyway",
+        "mngr: asking requires a terminal: Let it fall?; use --force to do it anyway",
     ]
     assert done.returncode == 1
 
 
-def on_terminal(home: str, typed: bytes, *argv: str, path: str = "") -> tuple[str, int]:
+def on_terminal(home: str, typed: bytes, *argv: str, **env: str) -> tuple[str, int]:
     """What the terminal shows, and the exit code."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "mngr", *argv],
-        env=environment(home, **({"PATH": path} if path else {})),
+        env=environment(home, **env),
         cwd=home,
         stdin=theirs,
         stdout=theirs,
@@ -322,7 +358,7 @@ def test_a_question_on_a_terminal_is_asked(home: str) -> None:
 
 def test_headless_asks_nothing_even_on_a_terminal(home: str) -> None:
     shown, code = on_terminal(home, b"y\n", "kite", "a", "--fate", "ask", "--headless")
-    assert "a terminal is needed to ask" in shown
+    assert "asking requires a terminal" in shown
     assert code == 1
 
 
@@ -332,16 +368,19 @@ def test_colour_is_for_terminals_only(home: str) -> None:
     assert "\x1b" not in mngr(home, "help").stdout
 
 
-def test_a_manual_on_a_terminal_goes_through_man(home: str) -> None:
-    fake = Path(home, "bin", "man")
-    fake.parent.mkdir()
-    fake.write_text('#!/bin/sh\necho "MAN SHOWS $(head -1 "$1")"\n')
-    fake.chmod(0o755)
-    path = f"{fake.parent}:{os.environ['PATH']}"
-    shown, code = on_terminal(home, b"", "man", "kite", path=path)
-    assert "MAN SHOWS .TH MNGR\\-KITE 1" in shown
-    assert code == 0
-    fake.write_text("#!/bin/sh\nexit 1\n")
-    shown, code = on_terminal(home, b"", "man", "kite", path=path)
+@pytest.mark.parametrize("argv", [["man", "kite"], ["help", "kite"], ["kite", "--help"]])
+def test_a_manual_on_a_terminal_goes_through_the_pager(home: str, argv: list[str]) -> None:
+    Path(home, "pager").write_text('#!/bin/sh\necho "PAGED BY $1: $(head -2)"\n')
+    Path(home, "pager").chmod(0o755)
+    env = {"PAGER": f"{home}/pager PAGER", "MNGR_PAGER": f"{home}/pager MNGR"}
+    shown, code = on_terminal(home, b"", *argv, **env)
+    assert (shown.split("\n")[0], code) == ("PAGED BY MNGR: \x1b[1mNAME\x1b[0m", 0)
+    shown, _ = on_terminal(home, b"", *argv, PAGER=env["PAGER"])
+    assert shown.startswith("PAGED BY PAGER")
+    assert mngr(home, *argv, **env).stdout.startswith("NAME\n")
+
+
+def test_without_its_pager_a_manual_is_printed(home: str) -> None:
+    shown, code = on_terminal(home, b"", "man", "kite", MNGR_PAGER="no-such-pager")
     assert "mngr-kite - fly a kite" in shown
     assert code == 0

@@ -86,7 +86,7 @@ def test_a_check_that_fails_takes_its_merge_back_and_the_next_has_its_turn(mngr:
     done = mngr("merge", "bad", "good", "--check", check)
     assert done.code == 3
     assert f"checking {mngr.repo}" in done.err and done.out.startswith("Merged 1 commit of good")
-    assert "bad: the check failed with exit code 1; the merge was taken back" in done.err
+    assert "bad: the check failed with exit code 1; the merge was undone" in done.err
     assert (mngr.repo / "good").exists() and not (mngr.repo / "bad").exists()
     assert mngr.git("status", "--porcelain") == "M README\n?? new"
     assert (mngr.repo / "README").read_text() == "mine, unsaved\n"
@@ -157,7 +157,7 @@ def test_wrong_input_is_refused(local: Cli) -> None:
     plain = local.base / "plain"
     plain.mkdir()
     local.create("plain", "--from", str(plain))
-    local("merge").fails(2, "name an agent")
+    local("merge").fails(2, "no agent given")
     local("merge", "fop").fails(4, "did you mean 'foo'?")
     local("merge", "plain").fails(1, "git repository of its own")
     local("merge", "foo", cwd=plain).fails(1, "is not in a git repository")

@@ -98,10 +98,10 @@ def test_wrong_messages_and_targets_are_refused(local: Cli) -> None:
     local("message", "foo", "--message-file", "/nowhere").fails(2, "/nowhere")
     local("message", "foo", "-m", "x", "--message-file", "y").fails(2, "exclude each other")
     local("message", "fop", "-m", "x").fails(4, "no agent 'fop'", "'foo'")
-    local("message", "-m", "x").fails(2, "name an agent")
+    local("message", "-m", "x").fails(2, "no agent given")
     local("message", "foo", "-m", "x", "--on-error", "abor").fails(2, "'abort'")
     local("message", "-", "--message-file", "-", input="foo\n").fails(2, "both")
-    local("message", "-", input="foo\n").fails(2, "there is no message")
+    local("message", "-", input="foo\n").fails(2, "no message given")
     assert "would be sent" in local("message", "foo", "-m", "abc", "--dry-run").ok().out
     assert out.read_bytes() == b""
     mixed = local("message", "foo", "fop", "-m", "hello")

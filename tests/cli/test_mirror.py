@@ -270,7 +270,7 @@ def test_a_url_gives_a_clone_at_its_default_branch(mngr: Cli) -> None:
         where = bare if number else mngr.repo
         assert mngr.git("rev-parse", f"mngr/a{number}", cwd=where) == tip
     assert mngr.agent("a0")["project"] == "origin"
-    mngr("pull", "a0", cwd=mngr.base).fails(2, "in a clone of that")
+    mngr("pull", "a0", cwd=mngr.base).fails(2, "in a clone of it")
     later = mngr.commit("later")
     mngr.git("push", "-q", str(bare), "main")
     mngr.create("b", "--from", f"file://{bare}")

@@ -77,7 +77,7 @@ def test_diverged_work_is_left_alone_and_with_force_its_tip_is_kept(mngr: Cli) -
     mngr.git("update-ref", "refs/heads/mngr/foo", mine)
     assert "there already" in mngr("pull", "foo").ok().out, "it has all of the agent's"
     theirs = committed(mngr, work, "2")
-    refused = mngr("pull", "foo").fails(1, "1 commits that foo lacks", "--force", "--branch")
+    refused = mngr("pull", "foo").fails(1, "1 commits that are not in foo", "--force", "--branch")
     assert refused.out == ""
     mngr("pull", "foo", "--dry-run").fails(1, "mngr/foo")
     assert tip(mngr, "mngr/foo") == mine
@@ -231,7 +231,7 @@ def test_nothing_is_written_through_links_or_outside(mngr: Cli) -> None:
     mngr("pull", "foo", "out", "--force").fails(1, "in the way", "deep")
     assert [path.name for path in outside.iterdir()] == ["x"]
     (work / "escape").symlink_to(outside)
-    mngr("pull", "foo", "escape/x").fails(1, "out of the work directory")
+    mngr("pull", "foo", "escape/x").fails(1, "outside the work directory")
     mngr("pull", "foo", "../x").fails(2, "not inside")
     mngr("pull", "foo", "/etc/passwd").fails(2, "not inside")
     mngr("pull", "foo", "nosuch").fails(4, "nosuch")

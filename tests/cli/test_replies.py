@@ -25,7 +25,7 @@ def test_a_busy_agent_answers_later_or_too_late(local: Cli) -> None:
     scribe(local, "foo")
     local("message", "foo", "-m", "think").ok()
     late = local("message", "foo", "-m", "now", "--wait", "--timeout", "0.1s")
-    late.fails(124, "foo has not answered: it is RUNNING")
+    late.fails(124, "foo has not replied: it is RUNNING")
     patient = local.start("message", "foo", "-m", "at last", "--wait")
     (local.work_dir("foo") / "go").touch()
     out, err = patient.communicate(timeout=60)
@@ -36,7 +36,7 @@ def test_errors_quotas_and_endings_are_no_answers(local: Cli) -> None:
     scribe(local, "foo", *NONE)
     for text, reason in (("fail server gone", "error: server gone"), ("quota 9pm", "quota: 9pm")):
         done = local("message", "foo", "-m", text, "--wait")
-        done.fails(1, f"foo waits ({reason})")
+        done.fails(1, f"foo is waiting ({reason})")
         assert done.out == ""
     assert local("message", "foo", "-m", "again", "--wait").ok().out == "You said: again\n"
     local("message", "foo", "-m", "exit 3", "--wait").fails(1, "foo is FAILED (exit code 3)")
@@ -45,6 +45,6 @@ def test_errors_quotas_and_endings_are_no_answers(local: Cli) -> None:
 
 def test_what_keeps_no_conversation_is_not_even_asked(local: Cli) -> None:
     local.create("cat", *NONE, "--", "cat")
-    local("message", "cat", "-m", "hello", "--wait").fails(1, "keeps no conversation")
+    local("message", "cat", "-m", "hello", "--wait").fails(1, "has no transcript")
     assert "hello" not in local("capture", "cat").out
     assert "message_delivered" not in local("event", "cat").out

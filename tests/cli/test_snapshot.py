@@ -111,7 +111,7 @@ def test_restoring_brings_back_every_file_and_keeps_what_would_be_lost(mngr: Cli
     (work / "gone").write_text("back again")
     now, tip = tree(work), mngr.git("rev-parse", "HEAD", cwd=work)
     done = mngr("snapshot", "restore", "foo", "1").ok()
-    assert "The present state is kept as foo/2." in done.err
+    assert "The current state was saved as foo/2." in done.err
     assert tree(work) == then
     assert mngr.git("rev-parse", "HEAD", cwd=work) == tip
     assert mngr.git("branch", "--show-current", cwd=work) == "mngr/foo"
@@ -173,9 +173,11 @@ def test_what_git_cannot_hold_is_an_error_and_never_half_a_snapshot(mngr: Cli) -
     inner.mkdir(parents=True)
     mngr.git("init", "-q", cwd=inner)
     (inner / "file").write_text("y")
-    mngr("snapshot", "create", "foo").fails(1, "dir/inner is a repository of its own", ".gitignore")
+    mngr("snapshot", "create", "foo").fails(
+        1, "dir/inner is a separate git repository", ".gitignore"
+    )
     mngr.commit("inside", cwd=inner)
-    mngr("snapshot", "create", "foo").fails(1, "dir/inner is a repository of its own")
+    mngr("snapshot", "create", "foo").fails(1, "dir/inner is a separate git repository")
     mngr("snapshot", "create", "foo", "--dry-run").fails(1, "dir/inner")
     assert mngr("snapshot", "list").ok().out == "No snapshots found\n"
     (work / ".gitignore").write_text("inner\n")
@@ -205,7 +207,7 @@ def test_a_directory_without_git_is_refused_with_the_reason(mngr: Cli) -> None:
     plain = mngr.base / "plain"
     plain.mkdir()
     mngr.create("foo", "--from", str(plain))
-    mngr("snapshot", "create", "foo").fails(1, "does not work in a git repository of its own")
+    mngr("snapshot", "create", "foo").fails(1, "has no git repository of its own")
     assert mngr("snapshot", "list", "foo").ok().out == "No snapshots found\n"
     inside = mngr.repo / "inside"
     inside.mkdir()
@@ -275,14 +277,14 @@ def test_wrong_words_are_refused(local: Cli) -> None:
     local("snapshot", "create", "foo", "--name", "early").ok()
     for words, code, told in [
         (["make", "foo"], 2, "unknown value 'make'"),
-        (["create"], 2, "name an agent"),
+        (["create"], 2, "no agent given"),
         (["create", "fop"], 4, "did you mean 'foo'?"),
         (["create", "foo", "--name", "a b"], 2, "is not a snapshot name"),
         (["create", "foo", "--name", "7"], 2, "not a number"),
         (["create", "foo", "--name", "early"], 1, "has a snapshot 'early' already"),
-        (["create", "foo", "--limit", "1"], 2, "--limit goes with"),
+        (["create", "foo", "--limit", "1"], 2, "--limit is an option of"),
         (["list", "--limit", "0"], 2, "above 0"),
-        (["restore"], 2, "name an agent"),
+        (["restore"], 2, "no agent given"),
         (["restore", "foo"], 2, "name the snapshot"),
         (["restore", "foo", "earli"], 4, "did you mean 'early'?"),
         (["restore", "foo", "9"], 4, "no snapshot '9'"),

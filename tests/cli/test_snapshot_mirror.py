@@ -36,7 +36,7 @@ def test_they_are_taken_restored_and_forgotten_in_the_clone_alone(mngr: Cli) -> 
     (work / "README").write_text("later\n")
     (work / "run").unlink()
     now = tree(work)
-    assert "kept as foo/2" in mngr("snapshot", "restore", "foo", "early").ok().err
+    assert "saved as foo/2" in mngr("snapshot", "restore", "foo", "early").ok().err
     assert tree(work) == then
     mngr("snapshot", "restore", "foo", "2").ok()
     assert tree(work) == now

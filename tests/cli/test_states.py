@@ -138,7 +138,7 @@ def test_a_strangers_socket_is_not_believed(local: Cli) -> None:
     os.chown(local.socket, 65534, -1)
     try:
         agent = local.agent("foo")
-        assert (agent["state"], "belongs to somebody else" in agent["state_reason"]) == (
+        assert (agent["state"], "belongs to another user" in agent["state_reason"]) == (
             "UNREACHABLE",
             True,
         )

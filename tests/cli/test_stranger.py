@@ -180,7 +180,7 @@ def test_a_filter_of_the_repository_is_refused_by_name(local: Cli, place: str) -
     (work / "README").write_text("HELLO\n")  # of the same size, so git has to read it
     attributes.write_text("README filter=evil\n")
     assert looked(local, "ahead", "dirty") == [(0, None)], "only a filter could tell"
-    local("destroy", "foo", "--headless").fails(1, "README needs the filter 'evil'")
+    local("destroy", "foo", "--headless").fails(1, "README requires the filter 'evil'")
     local("destroy", "foo", "--force").ok()
     local("restore", "foo").ok()
     assert not planter.ran()

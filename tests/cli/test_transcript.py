@@ -71,7 +71,7 @@ def test_long_results_of_tools_are_cut_for_people(local: Cli) -> None:
 
 def test_what_has_no_conversation_says_so(local: Cli) -> None:
     local.create("plain", "--transfer", "none")
-    local("transcript", "plain").fails(1, "keeps no conversation", "mngr capture plain")
+    local("transcript", "plain").fails(1, "has no transcript", "mngr capture plain")
     local("transcript", "plain", "--role", "users").fails(2, "'users'", "'user'")
     local("transcript", "plain", "--tail", "x").fails(2, "--tail")
     local("transcript", "plain", "--head", "1", "--follow").fails(2, "--head")

@@ -162,7 +162,7 @@ def test_of_two_destroys_the_second_finds_it_gone(local: Cli) -> None:
         screen.shows("Destroy it? [y/N]")
         local("destroy", "--force", "-b", "x").ok()
         screen.keys("y", "Enter")
-        screen.shows("x is gone: it was destroyed meanwhile; see `mngr restore --list`")
+        screen.shows("x is gone: it was destroyed in the meantime; see `mngr restore --list`")
     assert local("list").ok().out == "No agents found\n"
     assert local("gc").ok().err == "Nothing to remove.\n"
     assert "branch mngr/x" in local("restore", "x").ok().out
@@ -183,7 +183,7 @@ def test_a_destroy_that_was_overtaken_by_a_restore_leaves_everything_alone(mngr:
     assert isinstance(outcome, NotFound)
     mngr("restore", "x").ok()
     (outcome,) = burial.bury(mine.world, agent.host, read).values()
-    assert isinstance(outcome, Refused) and "x was restored meanwhile" in str(outcome)
+    assert isinstance(outcome, Refused) and "x was restored in the meantime" in str(outcome)
     assert mngr("restore").ok().out == "The trash is empty\n"
     assert branch(mngr, work) == "mngr/x" and mngr.state("x") == "STOPPED"
 

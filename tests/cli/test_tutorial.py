@@ -257,12 +257,12 @@ def test_scaffold_adds_the_imports_and_takes_no_name_twice(project: Project) -> 
 def test_without_a_tutorial_the_error_says_where_it_was_looked_for(project: Project) -> None:
     project.tutorial.unlink()
     missing = project("check")
-    assert missing.code == 4 and f"there is no tutorial {project.tutorial}" in missing.err
+    assert missing.code == 4 and f"no tutorial {project.tutorial}" in missing.err
     project.cli.write("pyproject.toml", '[tool.mngr_e2e]\ntutorial = "tour.sh"\n')
     project.cli.write("tour.sh", TUTORIAL)
     assert problems(project("check", "--no-results")) == []
     nowhere = project("check", "--tests", "elsewhere")
-    assert nowhere.code == 4 and "there are no tests at" in nowhere.err
+    assert nowhere.code == 4 and "no tests at" in nowhere.err
     project.cli.write("tests/test_broken.py", "def (")
     assert project("check").code == 2
 
@@ -313,7 +313,7 @@ def test_a_slash_command_that_somebody_changed_is_left_alone(project: Project) -
     project("install-commands").ok()
     path.write_text(path.read_text().replace("tutorial is", "tutorial was"))
     changed = path.read_text()
-    project("install-commands").fails(1, "was changed after mngr wrote it", "--force")
+    project("install-commands").fails(1, "was edited, or was not written by mngr", "--force")
     assert path.read_text() == changed
     project("install-commands", "--force").ok()
     assert "tutorial was" not in path.read_text()
@@ -330,4 +330,4 @@ def test_the_slash_command_can_be_the_users(project: Project) -> None:
     assert project("install-commands", "--user").ok().out == f"Wrote {path}\n"
     assert "the project's folder of end-to-end tests" in path.read_text()
     assert not (project.root / ".claude").exists()
-    project("check", "--user").fails(2, "--user goes with `mngr tutorial install-commands`")
+    project("check", "--user").fails(2, "--user is an option of `mngr tutorial install-commands`")

@@ -170,7 +170,7 @@ propose(proposals=[], confusing=[{"command": f"{asked} {new}", "tried": "", "hap
 def test_with_nobody_to_ask_nothing_is_kept(stage: Stage) -> None:
     done = stage("fill", proposing(SHOUT), "--format", "json")
     assert done.code == 1
-    assert "nobody could be asked, so nothing was kept" in done.err
+    assert "nothing was kept, because asking requires a terminal" in done.err
     (row,) = done.json()["proposals"]
     assert (row["result"], row["exit_code"], row["output"]) == ("dropped", 0, "HELLO\n")
     assert stage.tutorial.read_text() == TUTORIAL
@@ -296,7 +296,7 @@ def test_an_agent_that_waits_without_a_result_is_reminded_once(muse: Stage) -> N
 def test_an_agent_of_no_use_stays_to_be_looked_at(stage: Stage, play: str, words: str) -> None:
     done = stage("fill", play, "--yes-if-passing")
     assert done.code == 1 and words in done.err, done
-    done.fails(1, "no agent made a proposal that can be used")
+    done.fails(1, "no agent made a usable proposal")
     ((name, state),) = [line.split() for line in stage.agents()]
     assert name.startswith("tutorial-fill-") and state in ("DONE", "FAILED")
     assert stage.tutorial.read_text() == TUTORIAL
@@ -349,13 +349,15 @@ def test_wrong_words_cost_nothing(stage: Stage) -> None:
     run("tutorial", "fill", "--type", "mechanic").fails(2, "--type mechanic mends failing tests")
     run("tutorial", "sync", "--type", "command").ok()  # there is nothing to do
     run("tutorial", "fill", "--type", "scrib").fails(2, "did you mean 'scribe'?")
-    run("tutorial", "check", "--type", "scribe").fails(2, "--type goes with `mngr tutorial fill")
-    run("tutorial", "sync", "--yes-if-passing").fails(2, "goes with `mngr tutorial fill`")
+    run("tutorial", "check", "--type", "scribe").fails(
+        2, "--type is an option of `mngr tutorial fill"
+    )
+    run("tutorial", "sync", "--yes-if-passing").fails(2, "is an option of `mngr tutorial fill`")
     (run.repo / "confusing.md").write_text("mine\n")
     stage("fill", proposing(SHOUT)).fails(1, "was not written by `mngr tutorial fill`")
     assert stage.agents() == []
     stage.tutorial.write_text("# say hello\necho hello\n")
-    assert run("tutorial", "fill").ok().err == "No comment asks for commands.\n"
+    assert run("tutorial", "fill").ok().err == "There are no comments without commands.\n"
 
 
 # sync
@@ -414,7 +416,7 @@ def test_tests_that_hold_are_left_on_a_branch_to_be_merged(anywhere: Stage) -> N
     told = done.json()
     assert told["blocks"][0]["tests"] == ["tests/test_capitals.py::test_capitals"]
     assert told["confusing"] == [{"command": "tr", "tried": "a-z", "happened": "odd"}]
-    assert f"take it with `mngr merge {told['agent']}`" in done.err
+    assert f"merge it with `mngr merge {told['agent']}`" in done.err
     assert stage.cli.git("rev-parse", "HEAD") == before
     assert stage.cli.git("rev-parse", told["branch"]) == told["head"] != before
     ((_, state),) = [line.split() for line in stage.agents()]

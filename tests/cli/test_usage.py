@@ -39,7 +39,7 @@ def test_what_was_used_adds_up_by_agent_by_label_and_in_total(mngr: Cli) -> None
     assert (human[0][:2], human[-1][:2]) == (["NAME", "TOKENS"], ["total", "12300001"])
     assert mngr("usage", "b", "--format", "{name} {cost}").ok().out == "b 1.0\n"
     named = mngr("usage", "plain").ok()
-    assert (named.out, "plain does not tell" in named.err) == ("No usage found\n", True)
+    assert (named.out, "plain does not report" in named.err) == ("No usage found\n", True)
     listed = mngr(
         "list", "--fields", "name,tokens,cost,idle", "--sort", "-cost", "--format", "json"
     )
@@ -88,7 +88,7 @@ def test_waiting_until_enough_is_spent(local: Cli) -> None:
     assert b'"tokens": 1000' in out
     local("stop", "a").ok()
     late = local("usage", "a", "--wait", "--until", "cost > 5")
-    late.fails(1, "all have ended", "cost > 5")
+    late.fails(1, "all agents have ended", "cost > 5")
 
 
 def test_wrong_input(local: Cli) -> None:

@@ -144,7 +144,7 @@ def test_waiting_returns_the_state_reached(mngr: Cli) -> None:
     mngr("wait", "good", "--state", "DOEN").fails(2, "DOEN", "DONE")
     mngr("wait", "good", "--any", "--all").fails(2, "--any")
     mngr("wait", "good", "--timeout", "soon").fails(2, "--timeout", "soon")
-    mngr("wait", "DONE").fails(2, "name an agent")
+    mngr("wait", "DONE").fails(2, "no agent given")
 
 
 def test_an_agent_that_vanishes_ends_the_waiting(local: Cli) -> None:

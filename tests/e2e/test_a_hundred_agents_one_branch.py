@@ -34,7 +34,7 @@ def test_a_project_with_a_bug_and_a_test_that_found_it(e2e: E2eSession) -> None:
 
 def test_a_dry_run_shows_what_it_would_launch(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # which agents would a run launch there? this runs the tests, and launches none
+    # list the agents that a run would start; this runs the tests, and starts none
     (cd ~/shop && mngr tmr run --type mechanic --only failing --dry-run)
     """)
     e2e.run(PROJECT)
@@ -44,17 +44,17 @@ def test_a_dry_run_shows_what_it_would_launch(e2e: E2eSession) -> None:
     )
     expect(told).to_succeed()
     expect(told.stdout).to_contain(
-        "Would launch 1 agent of type mechanic:\n  fix  tests/test_shop.py::test_total\n"
+        "Would start 1 agent of type mechanic:\n  fix  tests/test_shop.py::test_total\n"
     )
     expect(told.stdout).to_match(r"Branch: tmr/failing-[0-9a-f]{4}\n$")
-    expect(told.stderr).to_match(r"failing-[0-9a-f]{4}: ready to launch\n")
+    expect(told.stderr).to_match(r"failing-[0-9a-f]{4}: waiting for confirmation\n")
     expect(e2e.run("mngr list", comment="nobody is there").stdout).to_equal("No agents found\n")
     expect(e2e.run("mngr tmr list").stdout).to_equal("No runs found\n")
 
 
 def test_the_failing_test_gets_an_agent_and_the_repair_a_commit(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # one agent for each failing test (mechanic is built in and needs no account), then one branch
+    # start one agent per failing test (mechanic requires no account), and build one branch
     (cd ~/shop && mngr tmr run --name shop --type mechanic --only failing --yes)
     mngr tmr show shop
     git -C ~/shop log --oneline main..tmr/shop
@@ -86,19 +86,19 @@ def test_the_failing_test_gets_an_agent_and_the_repair_a_commit(e2e: E2eSession)
     names = e2e.run("mngr list --format '{name}'", comment="nobody is left running")
     expect(names.stdout).to_be_empty()
     e2e.write_tutorial_block("""
-    # which runs were there?
+    # list the runs
     mngr tmr list --format '{run} {status}'
     """)
-    runs = e2e.run("mngr tmr list --format '{run} {status}'", comment="which runs were there?")
+    runs = e2e.run("mngr tmr list --format '{run} {status}'", comment="list the runs")
     expect(runs.stdout).to_equal("shop done\n")
 
 
 def test_a_run_that_is_not_there_is_named(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # which runs were there?
+    # list the runs
     mngr tmr list --format '{run} {status}'
     """)
-    listed = e2e.run("mngr tmr list --format '{run} {status}'", comment="which runs were there?")
+    listed = e2e.run("mngr tmr list --format '{run} {status}'", comment="list the runs")
     expect(listed).to_succeed()
     expect(listed.stdout).to_be_empty()
     shown = e2e.run("mngr tmr show shop", comment="one that never was")
@@ -108,7 +108,7 @@ def test_a_run_that_is_not_there_is_named(e2e: E2eSession) -> None:
 
 def test_the_demo_explains_itself(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # see the whole of it on a larger example, in a minute or two
+    # run it on a larger example, in a minute or two
     mngr help demo
     """)
     told = e2e.run("mngr help demo", comment="see the whole of it on a larger example")

@@ -10,12 +10,12 @@ from tests.e2e.world import commit, ended, given, names, show
 
 def test_only_those_that_run(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # those that run
+    # list running agents
     mngr list --running
     """)
     given(e2e, "fix")
     ended(e2e, "quick")
-    result = e2e.run("mngr list --running", comment="those that run")
+    result = e2e.run("mngr list --running", comment="list running agents")
     expect(result).to_succeed()
     expect(result.stdout).to_contain("fix")
     expect(result.stdout).not_to_contain("quick")
@@ -23,7 +23,7 @@ def test_only_those_that_run(e2e: E2eSession) -> None:
 
 def test_state_flags_add_up(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # those that ended badly or that you stopped: state flags add up
+    # list failed and stopped agents: state filters add up
     mngr list --failed --stopped
     """)
     given(e2e, "fix")
@@ -32,7 +32,7 @@ def test_state_flags_add_up(e2e: E2eSession) -> None:
     expect(e2e.run("mngr stop halted")).to_succeed()
     result = e2e.run(
         "mngr list --failed --stopped",
-        comment="those that ended badly or that you stopped: state flags add up",
+        comment="list failed and stopped agents: state filters add up",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^halted +STOPPED")
@@ -42,14 +42,14 @@ def test_state_flags_add_up(e2e: E2eSession) -> None:
 
 def test_types_and_ends_select(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # by type, those that are done and those whose program is gone
+    # list agents of a type that are DONE or LOST
     mngr list --type command --done --lost
     """)
     ended(e2e, "lint")
     given(e2e, "fix")
     result = e2e.run(
         "mngr list --type command --done --lost",
-        comment="by type, those that are done and those whose program is gone",
+        comment="list agents of a type that are DONE or LOST",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^lint +DONE ")
@@ -58,12 +58,12 @@ def test_types_and_ends_select(e2e: E2eSession) -> None:
 
 def test_only_those_that_are_alive(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # those that are still alive, in whatever way
+    # list all agents that are alive
     mngr list --active
     """)
     given(e2e, "fix")
     ended(e2e, "quick")
-    result = e2e.run("mngr list --active", comment="those that are still alive, in whatever way")
+    result = e2e.run("mngr list --active", comment="list all agents that are alive")
     expect(result).to_succeed()
     expect(result.stdout).to_contain("fix")
     expect(result.stdout).not_to_contain("quick")
@@ -71,13 +71,15 @@ def test_only_those_that_are_alive(e2e: E2eSession) -> None:
 
 def test_labels_select(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # by label, with a value or with any
+    # filter by label, with a value or with any
     mngr list --label team=core
     mngr list --label ticket
     """)
     given(e2e, "lint", "--label team=core --label ticket=431")
     given(e2e, "fix", "--label team=web")
-    first = e2e.run("mngr list --label team=core", comment="by label, with a value or with any")
+    first = e2e.run(
+        "mngr list --label team=core", comment="filter by label, with a value or with any"
+    )
     expect(first).to_succeed()
     second = e2e.run("mngr list --label ticket")
     expect(second).to_succeed()
@@ -88,11 +90,11 @@ def test_labels_select(e2e: E2eSession) -> None:
 
 def test_tags_of_hosts_select(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # by a tag of their hosts; a new host gets it with `create --host-label gpu=a100`
+    # filter by a tag of the host; `create --host-label gpu=a100` tags a new host
     mngr list --host-label gpu
     """)
     given(e2e, "fix")
-    result = e2e.run("mngr list --host-label gpu", comment="by a tag of their hosts")
+    result = e2e.run("mngr list --host-label gpu", comment="filter by a tag of the host")
     expect(result).to_succeed()
     expect(result.stdout).to_equal("No agents found\n")
     ignored = e2e.run("mngr create foo --host-label gpu=a100 -- true", comment="no host is made")
@@ -102,12 +104,12 @@ def test_tags_of_hosts_select(e2e: E2eSession) -> None:
 
 def test_a_project_selects(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # by project
+    # filter by project
     mngr list --project website
     """)
     given(e2e, "home", "--project website")
     given(e2e, "fix")
-    result = e2e.run("mngr list --project website", comment="by project")
+    result = e2e.run("mngr list --project website", comment="filter by project")
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^home +RUNNING ")
     expect(result.stdout).not_to_contain("fix")
@@ -115,14 +117,14 @@ def test_a_project_selects(e2e: E2eSession) -> None:
 
 def test_an_expression_selects(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # by an expression over the fields
+    # filter by an expression over the fields
     mngr list --include 'state == "FAILED" && exit_code == 3'
     """)
     ended(e2e, "broken", "sh -c 'exit 3'")
     ended(e2e, "worse", "sh -c 'exit 4'")
     result = e2e.run(
         "mngr list --include 'state == \"FAILED\" && exit_code == 3'",
-        comment="by an expression over the fields",
+        comment="filter by an expression over the fields",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_contain("broken")
@@ -131,14 +133,14 @@ def test_an_expression_selects(e2e: E2eSession) -> None:
 
 def test_an_expression_excludes(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # and without those where another one holds
+    # and exclude those that match another expression
     mngr list --exclude 'state == "DONE"' --format '{name}'
     """)
     given(e2e, "fix")
     ended(e2e, "quick")
     result = e2e.run(
         "mngr list --exclude 'state == \"DONE\"' --format '{name}'",
-        comment="and without those where another one holds",
+        comment="and exclude those that match another expression",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("fix\n")
@@ -146,14 +148,14 @@ def test_an_expression_excludes(e2e: E2eSession) -> None:
 
 def test_expressions_know_texts_and_numbers(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # expressions know texts, numbers and times
+    # expressions can use text, numbers and times
     mngr list --include 'name.startsWith("s") && runtime_seconds < 3600.0'
     """)
     given(e2e, "server")
     given(e2e, "fix")
     result = e2e.run(
         "mngr list --include 'name.startsWith(\"s\") && runtime_seconds < 3600.0'",
-        comment="expressions know texts, numbers and times",
+        comment="expressions can use text, numbers and times",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_contain("server")
@@ -162,14 +164,14 @@ def test_expressions_know_texts_and_numbers(e2e: E2eSession) -> None:
 
 def test_the_list_can_be_sorted_and_cut(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # in the order you want, and only the first few
+    # sort them, and list only the first few
     mngr list --sort name:desc --limit 3
     """)
     for name in ("a", "b", "c", "d"):
         given(e2e, name, command="true")
     result = e2e.run(
         "mngr list --sort name:desc --limit 3",
-        comment="in the order you want, and only the first few",
+        comment="sort them, and list only the first few",
     )
     expect(result).to_succeed()
     shown = [line.split()[0] for line in result.stdout.splitlines()[1:]]
@@ -207,14 +209,14 @@ def test_ids_are_printed_one_per_line(e2e: E2eSession) -> None:
 
 def test_names_can_come_from_standard_input(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r"""
-    # only these, with their names from standard input
+    # list only the agents named on standard input
     printf 'fix\nserver\n' | mngr list --stdin
     """)
     for name in ("fix", "server", "other"):
         given(e2e, name)
     result = e2e.run(
         "printf 'fix\\nserver\\n' | mngr list --stdin",
-        comment="only these, with their names from standard input",
+        comment="list only the agents named on standard input",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_have_line_count(3)
@@ -223,7 +225,7 @@ def test_names_can_come_from_standard_input(e2e: E2eSession) -> None:
 
 def test_the_list_knows_how_far_each_has_come(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # how far each has come: commits made, commits missed, files not committed
+    # show progress: commits made, commits missing, uncommitted files
     mngr list --running --fields name,ahead,behind,dirty
     """)
     given(e2e, "fix")
@@ -231,7 +233,7 @@ def test_the_list_knows_how_far_each_has_come(e2e: E2eSession) -> None:
     expect(e2e.run("mngr exec fix 'touch loose.txt'")).to_succeed()
     result = e2e.run(
         "mngr list --running --fields name,ahead,behind,dirty",
-        comment="how far each has come: commits made, commits missed, files not committed",
+        comment="show progress: commits made, commits missing, uncommitted files",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^fix +1 +0 +1$")
@@ -269,11 +271,11 @@ def test_the_list_can_be_of_this_machine(e2e: E2eSession) -> None:
 
 def test_a_watched_list_is_printed_again(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # keep watching; Ctrl-C ends it
+    # refresh the list until Ctrl-C
     mngr list --watch 1
     """)
     given(e2e, "fix")
-    watch = e2e.start("mngr list --watch 1", comment="keep watching; Ctrl-C ends it")
+    watch = e2e.start("mngr list --watch 1", comment="refresh the list until Ctrl-C")
     watch.wait_for_output(re.compile("fix +RUNNING"))
     expect(e2e.run("mngr stop fix")).to_succeed()
     watch.wait_for_output(re.compile("fix +STOPPED"))
@@ -283,13 +285,13 @@ def test_a_watched_list_is_printed_again(e2e: E2eSession) -> None:
 
 def test_another_home_is_another_world(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # another home is another world, with agents of its own
+    # another home has its own agents
     MNGR_HOST_DIR=~/elsewhere mngr list
     """)
     given(e2e, "fix")
     result = e2e.run(
         "MNGR_HOST_DIR=~/elsewhere mngr list",
-        comment="another home is another world, with agents of its own",
+        comment="another home has its own agents",
     )
     expect(result).to_succeed()
     expect(result.stdout + result.stderr).to_contain("No agents found")

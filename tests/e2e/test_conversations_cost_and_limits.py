@@ -8,7 +8,7 @@ from tests.e2e.world import given, show, state
 
 def test_a_time_limit_is_an_option_of_create(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # give an agent an hour; over a limit it would be ended, and everything of its would stay
+    # give an agent one hour; at the limit it is stopped, and its work is kept
     mngr create slow --no-connect --timeout 1h -- sleep 1000
     """)
     result = e2e.run(
@@ -22,18 +22,18 @@ def test_a_time_limit_is_an_option_of_create(e2e: E2eSession) -> None:
 
 def test_limits_are_shown(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what may it use?
+    # print its limits
     mngr limit slow
     """)
     given(e2e, "slow", "--timeout 90s")
-    result = e2e.run("mngr limit slow", comment="what may it use?")
+    result = e2e.run("mngr limit slow", comment="print its limits")
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^NAME +TIMEOUT +MAX COST +MAX TOKENS\nslow +90\.0\n$")
 
 
 def test_a_limit_changes_while_the_agent_runs(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # change that while it runs: a second has passed already, so it is ended, and its state says why
+    # change a limit while it runs: one second has passed already, so it is stopped, with the reason
     mngr limit slow --timeout 1s
     mngr wait slow FAILED --timeout 1m
     """)
@@ -53,13 +53,15 @@ def test_a_limit_changes_while_the_agent_runs(e2e: E2eSession) -> None:
 
 def test_a_lifted_limit_lets_it_go_on(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # lift the limit, and let it go on
+    # remove the limit, and start it again
     mngr limit slow --timeout none
     mngr start slow
     """)
     given(e2e, "slow", "--timeout 1h")
     expect(e2e.run("mngr stop slow")).to_succeed()
-    first = e2e.run("mngr limit slow --timeout none", comment="lift the limit, and let it go on")
+    first = e2e.run(
+        "mngr limit slow --timeout none", comment="remove the limit, and start it again"
+    )
     expect(first).to_succeed()
     expect(first.stdout).to_equal("slow: 3600 s -> no limits\n")
     expect(e2e.run("mngr start slow")).to_succeed()
@@ -68,7 +70,7 @@ def test_a_lifted_limit_lets_it_go_on(e2e: E2eSession) -> None:
 
 def test_what_cannot_be_metered_is_not_limited(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # coding agents tell what they use, so dollars and tokens can be limited too; not so with others
+    # limits on dollars and tokens require a coding agent, which reports its usage
     mngr limit slow --max-cost 5 --max-tokens 2M || echo "exit code $?"
     """)
     given(e2e, "slow")
@@ -78,19 +80,19 @@ def test_what_cannot_be_metered_is_not_limited(e2e: E2eSession) -> None:
         "so with others",
     )
     expect(result.stdout).to_equal("exit code 2\n")
-    expect(result.stderr).to_contain("agents of type 'command' do not tell what they use")
+    expect(result.stderr).to_contain("agents of type 'command' do not report their usage")
 
 
 def test_usage_sums_up(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what has been used so far, by all agents or by ticket? nothing yet: nobody here uses a model
+    # show the usage so far, of all agents or by ticket; nothing yet: no agent here uses a model
     mngr usage
     mngr usage --by label:ticket
     """)
     given(e2e, "slow")
     first = e2e.run(
         "mngr usage",
-        comment="what has been used so far, by all agents or by ticket? nothing yet: nobody here "
+        comment="show the usage so far, of all agents or by ticket; nothing yet: no agent here "
         "uses a model",
     )
     expect(first).to_succeed()
@@ -102,13 +104,13 @@ def test_usage_sums_up(e2e: E2eSession) -> None:
 
 def test_lists_have_columns_for_it(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what did each cost, and for how long has it done nothing?
+    # show the cost and the idle time of each agent
     mngr list --fields name,state,idle,tokens,cost
     """)
     given(e2e, "slow")
     result = e2e.run(
         "mngr list --fields name,state,idle,tokens,cost",
-        comment="what did each cost, and for how long has it done nothing?",
+        comment="show the cost and the idle time of each agent",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^NAME +STATE +IDLE +TOKENS +COST\nslow +RUNNING +\d+\n$")
@@ -116,13 +118,13 @@ def test_lists_have_columns_for_it(e2e: E2eSession) -> None:
 
 def test_prices_are_settings(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # your own prices: dollars for a million tokens of models whose names begin so
+    # set your own prices: dollars per million tokens, by the prefix of the model's name
     mngr config set prices.my-model.input 0.5
     mngr config set prices.my-model.output 2
     """)
     first = e2e.run(
         "mngr config set prices.my-model.input 0.5",
-        comment="your own prices: dollars for a million tokens of models whose names begin so",
+        comment="set your own prices: dollars per million tokens",
     )
     expect(first).to_succeed()
     expect(e2e.run("mngr config set prices.my-model.output 2")).to_succeed()
@@ -131,18 +133,18 @@ def test_prices_are_settings(e2e: E2eSession) -> None:
 
 def test_open_questions_are_listed(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # does anybody ask for a permission?
+    # list permission requests
     mngr answer --all-pending
     """)
     given(e2e, "slow")
-    result = e2e.run("mngr answer --all-pending", comment="does anybody ask for a permission?")
+    result = e2e.run("mngr answer --all-pending", comment="list permission requests")
     expect(result).to_succeed()
     expect(result.stdout).to_equal("No questions found\n")
 
 
 def test_who_asks_nothing_cannot_be_answered(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # the answer to one who does would be: mngr answer slow --allow; this one asks nothing
+    # answer a request with `mngr answer slow --allow`; this agent has none
     mngr answer slow || echo "exit code $?"
     """)
     given(e2e, "slow")
@@ -152,18 +154,18 @@ def test_who_asks_nothing_cannot_be_answered(e2e: E2eSession) -> None:
         "nothing",
     )
     expect(result.stdout).to_equal("exit code 1\n")
-    expect(result.stderr).to_contain("slow asks nothing: it is RUNNING")
+    expect(result.stderr).to_contain("slow has no permission request: it is RUNNING")
 
 
 def test_a_plain_command_keeps_no_conversation(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # read the conversation with a coding agent; a plain command keeps none
+    # print the conversation of a coding agent; a plain command has none
     mngr transcript slow || echo "exit code $?"
     """)
     given(e2e, "slow")
     result = e2e.run(
         'mngr transcript slow || echo "exit code $?"',
-        comment="read the conversation with a coding agent; a plain command keeps none",
+        comment="print the conversation of a coding agent; a plain command has none",
     )
     expect(result.stdout).to_equal("exit code 1\n")
     expect(result.stderr).to_contain("mngr capture slow")
@@ -171,14 +173,14 @@ def test_a_plain_command_keeps_no_conversation(e2e: E2eSession) -> None:
 
 def test_waiting_for_an_answer_takes_somebody_who_answers(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # send a message and wait for the answer; again, that takes somebody who answers
+    # send a message and wait for the reply; again, that requires an agent that replies
     mngr message slow -m 'how is it going?' --wait --timeout 10m || echo "exit code $?"
     """)
     given(e2e, "slow")
     result = e2e.run(
         "mngr message slow -m 'how is it going?' --wait --timeout 10m || echo \"exit code $?\"",
-        comment="send a message and wait for the answer; again, that takes somebody who answers",
+        comment="send a message and wait for the reply; again, that requires an agent that replies",
     )
     expect(result.stdout).to_equal("exit code 1\n")
-    expect(result.stderr).to_contain("keeps no conversation")
+    expect(result.stderr).to_contain("has no transcript")
     expect(e2e.run("mngr event slow").stdout).not_to_contain("message_delivered")

@@ -8,12 +8,12 @@ from tests.e2e.world import git, given, names, show, state
 
 def test_a_name_is_made_up(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # without a name, mngr makes one up
+    # without a name, mngr generates one
     mngr create --no-connect -- sleep 1000
     """)
     expect(
         e2e.run(
-            "mngr create --no-connect -- sleep 1000", comment="without a name, mngr makes one up"
+            "mngr create --no-connect -- sleep 1000", comment="without a name, mngr generates one"
         )
     ).to_succeed()
     (name,) = names(e2e)
@@ -23,7 +23,7 @@ def test_a_name_is_made_up(e2e: E2eSession) -> None:
 
 def test_a_shell_can_be_the_agent(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what stands after -- is started as it is; for pipes and variables, start a shell
+    # everything after -- is run as is, without a shell; for pipes and variables, start a shell
     mngr create greet --no-connect -- sh -c 'echo "hello from $MNGR_AGENT_NAME" | tr a-z A-Z'
     """)
     expect(
@@ -32,9 +32,8 @@ def test_a_shell_can_be_the_agent(e2e: E2eSession) -> None:
                 'mngr create greet --no-connect -- sh -c \'echo "hello from $MNGR_AGENT_NAME" | '
                 "tr a-z A-Z'"
             ),
-            comment=(
-                "what stands after -- is started as it is; for pipes and variables, start a shell"
-            ),
+            comment="everything after -- is run as is, without a shell; for pipes and variables, "
+            "start a shell",
         )
     ).to_succeed()
     expect(e2e.run("mngr wait greet DONE --timeout 60s")).to_succeed()
@@ -43,10 +42,10 @@ def test_a_shell_can_be_the_agent(e2e: E2eSession) -> None:
 
 def test_c_is_short_for_create(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # c is short for create
+    # c is an alias of create
     mngr c quick --no-connect -- true
     """)
-    result = e2e.run("mngr c quick --no-connect -- true", comment="c is short for create")
+    result = e2e.run("mngr c quick --no-connect -- true", comment="c is an alias of create")
     expect(result).to_succeed()
     expect(result.stdout).to_contain("Created quick; it is ")
     assert names(e2e) == ["quick"]
@@ -54,12 +53,12 @@ def test_c_is_short_for_create(e2e: E2eSession) -> None:
 
 def test_foreground_prints_what_the_agent_prints(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # no terminal at all: print what it prints, and return when it ends
+    # run it without a terminal: print its output, and return when it ends
     mngr create hello --foreground -- echo 'hello, world'
     """)
     result = e2e.run(
         "mngr create hello --foreground -- echo 'hello, world'",
-        comment="no terminal at all: print what it prints, and return when it ends",
+        comment="run it without a terminal: print its output, and return when it ends",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("hello, world\n")
@@ -82,13 +81,13 @@ def test_foreground_exits_with_the_code_of_the_agent(e2e: E2eSession) -> None:
 
 def test_a_name_can_be_taken_only_once(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # a name can be taken only once
+    # names are unique
     mngr create fix --no-connect -- sleep 1000 || echo "exit code $?"
     """)
     given(e2e, "fix")
     result = e2e.run(
         'mngr create fix --no-connect -- sleep 1000 || echo "exit code $?"',
-        comment="a name can be taken only once",
+        comment="names are unique",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("exit code 1\n")
@@ -98,14 +97,14 @@ def test_a_name_can_be_taken_only_once(e2e: E2eSession) -> None:
 
 def test_reuse_finds_the_agent_that_is_there(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # unless you say that the agent which is there will do
+    # with --reuse, use the existing agent
     mngr create server --reuse --no-connect -- sleep 1000
     mngr create server --reuse --no-connect -- sleep 1000
     """)
     expect(
         e2e.run(
             "mngr create server --reuse --no-connect -- sleep 1000",
-            comment="unless you say that the agent which is there will do",
+            comment="with --reuse, use the existing agent",
         )
     ).to_succeed()
     second = e2e.run("mngr create server --reuse --no-connect -- sleep 1000")
@@ -116,12 +115,12 @@ def test_reuse_finds_the_agent_that_is_there(e2e: E2eSession) -> None:
 
 def test_a_dry_run_creates_nothing(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # see what would happen, and let nothing happen
+    # see what would happen, without doing it
     mngr create maybe --dry-run -- sleep 1000
     """)
     result = e2e.run(
         "mngr create maybe --dry-run -- sleep 1000",
-        comment="see what would happen, and let nothing happen",
+        comment="see what would happen, without doing it",
     )
     expect(result).to_succeed()
     expect(result.stdout + result.stderr).to_contain("Would create maybe on localhost")
@@ -131,13 +130,13 @@ def test_a_dry_run_creates_nothing(e2e: E2eSession) -> None:
 
 def test_an_agent_can_have_labels(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # label it, as often as you like, to find it again
+    # add labels, to find it again
     mngr create lint --no-connect --label team=core --label ticket=431 -- true
     """)
     expect(
         e2e.run(
             "mngr create lint --no-connect --label team=core --label ticket=431 -- true",
-            comment="label it, as often as you like, to find it again",
+            comment="add labels, to find it again",
         )
     ).to_succeed()
     expect(show(e2e, "lint")["labels"]).to_equal({"team": "core", "ticket": "431"})
@@ -159,14 +158,14 @@ def test_an_agent_counts_to_a_project(e2e: E2eSession) -> None:
 
 def test_a_timeout_ends_the_agent(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # end it after a while, whatever it does
+    # limit its running time
     mngr create brief --no-connect --timeout 1s -- sleep 1000
     mngr wait brief FAILED --timeout 1m
     """)
     expect(
         e2e.run(
             "mngr create brief --no-connect --timeout 1s -- sleep 1000",
-            comment="end it after a while, whatever it does",
+            comment="limit its running time",
         )
     ).to_succeed()
     second = e2e.run("mngr wait brief FAILED --timeout 1m")
@@ -177,12 +176,12 @@ def test_a_timeout_ends_the_agent(e2e: E2eSession) -> None:
 
 def test_a_connect_command_knows_the_name(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # instead of attaching, run a command of yours that knows the agent's name
+    # instead of attaching, run your own command with the agent's name
     mngr create shown --connect-command 'echo "ready: $MNGR_AGENT_NAME"' -- sleep 1000
     """)
     result = e2e.run(
         ("mngr create shown --connect-command 'echo \"ready: $MNGR_AGENT_NAME\"' -- sleep 1000"),
-        comment="instead of attaching, run a command of yours that knows the agent's name",
+        comment="instead of attaching, run your own command with the agent's name",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_contain("ready: shown")
@@ -191,13 +190,13 @@ def test_a_connect_command_knows_the_name(e2e: E2eSession) -> None:
 
 def test_a_host_can_be_named(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # name its host, too; this machine is called localhost
+    # choose its host; this machine is called localhost
     mngr create near@localhost --no-connect -- sleep 1000
     """)
     expect(
         e2e.run(
             "mngr create near@localhost --no-connect -- sleep 1000",
-            comment="name its host, too; this machine is called localhost",
+            comment="choose its host; this machine is called localhost",
         )
     ).to_succeed()
     expect(show(e2e, "near")).to_include_json({"state": "RUNNING", "host": {"name": "localhost"}})
@@ -205,12 +204,12 @@ def test_a_host_can_be_named(e2e: E2eSession) -> None:
 
 def test_the_result_can_be_json(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # a script wants the result as JSON
+    # for scripts, print the result as JSON
     mngr create told --no-connect --format json -- true
     """)
     result = e2e.run(
         "mngr create told --no-connect --format json -- true",
-        comment="a script wants the result as JSON",
+        comment="for scripts, print the result as JSON",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_include_json({"agent_name": "told", "host_name": "localhost"})
@@ -219,12 +218,12 @@ def test_the_result_can_be_json(e2e: E2eSession) -> None:
 
 def test_quiet_prints_the_id(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # or wants the id and no other words
+    # or print only the id
     mngr create hush --no-connect --quiet -- true
     """)
     result = e2e.run(
         "mngr create hush --no-connect --quiet -- true",
-        comment="or wants the id and no other words",
+        comment="or print only the id",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal(f"{show(e2e, 'hush')['id']}\n")

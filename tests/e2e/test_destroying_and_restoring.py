@@ -28,13 +28,13 @@ def test_work_at_risk_is_not_destroyed_unasked(e2e: E2eSession) -> None:
 
 def test_force_destroys(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # say that you mean it
+    # skip the question
     mngr destroy web --force
     """)
     given(e2e, "web")
     directory = work_dir(e2e, "web")
     (directory / "found.txt").write_text("precious\n")
-    result = e2e.run("mngr destroy web --force", comment="say that you mean it")
+    result = e2e.run("mngr destroy web --force", comment="skip the question")
     expect(result).to_succeed()
     expect(result.stdout + result.stderr).to_contain("Destroyed web")
     assert names(e2e) == []
@@ -43,18 +43,18 @@ def test_force_destroys(e2e: E2eSession) -> None:
 
 def test_the_trash_can_be_listed(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what can be brought back?
+    # list the trash
     mngr restore --list
     """)
     destroyed(e2e, "web")
-    result = e2e.run("mngr restore --list", comment="what can be brought back?")
+    result = e2e.run("mngr restore --list", comment="list the trash")
     expect(result).to_succeed()
     expect(result.stdout).to_match("^web +agent-.* mngr/web ")
 
 
 def test_an_agent_comes_back_with_every_file(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # bring it back with every file, under another name if you like
+    # restore it with all files, optionally under another name
     mngr restore web --as web2
     mngr exec web2 'cat found.txt'
     """)
@@ -62,7 +62,7 @@ def test_an_agent_comes_back_with_every_file(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             "mngr restore web --as web2",
-            comment="bring it back with every file, under another name if you like",
+            comment="restore it with all files, optionally under another name",
         )
     ).to_succeed()
     second = e2e.run("mngr exec web2 'cat found.txt'")
@@ -73,14 +73,14 @@ def test_an_agent_comes_back_with_every_file(e2e: E2eSession) -> None:
 
 def test_the_branch_can_be_removed_as_well(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # remove the branch that mngr made as well
+    # remove the branch too
     mngr destroy web2 --force --remove-created-branch
     """)
     given(e2e, "web2")
     commit(e2e, "web2", "hello.txt", "hello")
     result = e2e.run(
         "mngr destroy web2 --force --remove-created-branch",
-        comment="remove the branch that mngr made as well",
+        comment="remove the branch too",
     )
     expect(result).to_succeed()
     expect(result.stdout + result.stderr).to_contain("Destroyed web2")
@@ -89,13 +89,13 @@ def test_the_branch_can_be_removed_as_well(e2e: E2eSession) -> None:
 
 def test_no_means_no(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # a no from a pipe counts: an agent that runs is kept
+    # `n` on standard input keeps a running agent
     echo n | mngr destroy fix || echo "exit code $?"
     """)
     given(e2e, "fix")
     result = e2e.run(
         'echo n | mngr destroy fix || echo "exit code $?"',
-        comment="a no from a pipe counts: an agent that runs is kept",
+        comment="`n` on standard input keeps a running agent",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("exit code 1\n")
@@ -105,14 +105,14 @@ def test_no_means_no(e2e: E2eSession) -> None:
 
 def test_all_that_are_done_can_be_destroyed(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # rm is short for destroy; destroy all that are done
+    # rm is an alias of destroy; destroy all agents that are DONE
     mngr list --include 'state == "DONE"' --ids | mngr rm - --force --quiet
     """)
     given(e2e, "fix")
     ended(e2e, "quick")
     result = e2e.run(
         "mngr list --include 'state == \"DONE\"' --ids | mngr rm - --force --quiet",
-        comment="rm is short for destroy; destroy all that are done",
+        comment="rm is an alias of destroy; destroy all agents that are DONE",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^agent-[0-9a-f]{32}$").to_have_line_count(1)
@@ -122,11 +122,11 @@ def test_all_that_are_done_can_be_destroyed(e2e: E2eSession) -> None:
 
 def test_a_dry_run_destroys_nothing(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # say what would be destroyed
+    # show what would be destroyed
     mngr destroy fix --force --dry-run
     """)
     given(e2e, "fix")
-    result = e2e.run("mngr destroy fix --force --dry-run", comment="say what would be destroyed")
+    result = e2e.run("mngr destroy fix --force --dry-run", comment="show what would be destroyed")
     expect(result).to_succeed()
     expect(result.stdout + result.stderr).to_contain("Would destroy fix.")
     expect(state(e2e, "fix")).to_equal("RUNNING")
@@ -134,13 +134,13 @@ def test_a_dry_run_destroys_nothing(e2e: E2eSession) -> None:
 
 def test_only_what_is_old_is_purged(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # empty the trash of what was destroyed long ago
+    # delete agents that were destroyed long ago
     mngr restore --purge --older-than 30d --force
     """)
     destroyed(e2e, "web")
     result = e2e.run(
         "mngr restore --purge --older-than 30d --force",
-        comment="empty the trash of what was destroyed long ago",
+        comment="delete agents that were destroyed long ago",
     )
     expect(result).to_succeed()
     expect(result.stdout + result.stderr).to_contain("Nothing to remove.")
@@ -149,11 +149,11 @@ def test_only_what_is_old_is_purged(e2e: E2eSession) -> None:
 
 def test_one_agent_can_be_purged(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # and of one agent, for good
+    # delete one agent for good
     mngr restore hello --purge --force
     """)
     destroyed(e2e, "hello")
-    result = e2e.run("mngr restore hello --purge --force", comment="and of one agent, for good")
+    result = e2e.run("mngr restore hello --purge --force", comment="delete one agent for good")
     expect(result).to_succeed()
     expect(result.stdout + result.stderr).to_match("Removed hello .* for good")
     expect(e2e.run("mngr restore hello")).to_have_exit_code(4)
@@ -161,13 +161,13 @@ def test_one_agent_can_be_purged(e2e: E2eSession) -> None:
 
 def test_gc_leaves_what_is_needed(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # leftovers: see what would go, then let it go
+    # list leftovers, then remove them
     mngr gc --dry-run
     mngr gc
     """)
     given(e2e, "fix")
     destroyed(e2e, "web")
-    first = e2e.run("mngr gc --dry-run", comment="leftovers: see what would go, then let it go")
+    first = e2e.run("mngr gc --dry-run", comment="list leftovers, then remove them")
     expect(first).to_succeed()
     second = e2e.run("mngr gc")
     expect(second).to_succeed()

@@ -43,8 +43,8 @@ def test_help_of_a_command_is_its_manual(e2e: E2eSession) -> None:
     """)
     result = e2e.run("mngr help create", comment="read the manual of one command")
     expect(result).to_succeed()
-    expect(result.stdout).to_contain("mngr-create - make an agent")
-    expect(result.stdout).to_contain("EXIT STATUS")
+    expect(result.stdout).to_contain("mngr-create - create an agent")
+    expect(result.stdout).to_contain("SEE ALSO")
 
 
 def test_help_option_prints_the_same_manual(e2e: E2eSession) -> None:
@@ -61,12 +61,12 @@ def test_help_option_prints_the_same_manual(e2e: E2eSession) -> None:
 
 def test_a_mistyped_command_is_answered_with_the_nearest(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # a mistyped command costs nothing: mngr names the nearest one
+    # if you mistype a command, mngr suggests the nearest one
     mngr crate || echo "exit code $?"
     """)
     result = e2e.run(
         'mngr crate || echo "exit code $?"',
-        comment="a mistyped command costs nothing: mngr names the nearest one",
+        comment="if you mistype a command, mngr suggests the nearest one",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("exit code 2\n")
@@ -75,10 +75,10 @@ def test_a_mistyped_command_is_answered_with_the_nearest(e2e: E2eSession) -> Non
 
 def test_doctor_finds_the_programs_it_needs(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # check that this machine has all that mngr needs
+    # check that this machine has everything mngr requires
     mngr doctor
     """)
-    result = e2e.run("mngr doctor", comment="check that this machine has all that mngr needs")
+    result = e2e.run("mngr doctor", comment="check that this machine has everything mngr requires")
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^git +ok ")
     expect(result.stdout).to_match(r"^tmux +ok ")
@@ -86,12 +86,12 @@ def test_doctor_finds_the_programs_it_needs(e2e: E2eSession) -> None:
 
 def test_the_first_agent_runs_on_a_branch_of_its_own(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # start your first agent: it gets a branch, a directory and a terminal of its own
+    # start your first agent: it gets its own branch, directory and terminal
     mngr create fix --no-connect -- sleep 1000
     """)
     result = e2e.run(
         "mngr create fix --no-connect -- sleep 1000",
-        comment=("start your first agent: it gets a branch, a directory and a terminal of its own"),
+        comment=("start your first agent: it gets its own branch, directory and terminal"),
     )
     expect(result).to_succeed()
     expect(result.stdout).to_contain("Created fix; it is RUNNING")
@@ -102,11 +102,11 @@ def test_the_first_agent_runs_on_a_branch_of_its_own(e2e: E2eSession) -> None:
 
 def test_list_shows_each_agent_and_its_state(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # see what everybody is doing
+    # list all agents
     mngr list
     """)
     given(e2e, "fix")
-    result = e2e.run("mngr list", comment="see what everybody is doing")
+    result = e2e.run("mngr list", comment="list all agents")
     expect(result).to_succeed()
     expect(result.stdout).to_have_line_count(2)
     expect(result.stdout).to_match(r"^fix +RUNNING +\d+s +sleep 1000 ")
@@ -159,12 +159,12 @@ def test_a_commit_of_the_agent_is_in_the_repository(e2e: E2eSession) -> None:
 
 def test_diff_shows_what_the_agent_did(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # look at what it has done since it began
+    # show the changes it has made
     mngr diff fix
     """)
     given(e2e, "fix")
     commit(e2e, "fix", "hello.txt", "hello")
-    result = e2e.run("mngr diff fix", comment="look at what it has done since it began")
+    result = e2e.run("mngr diff fix", comment="show the changes it has made")
     expect(result).to_succeed()
     expect(result.stdout).to_contain("+++ b/hello.txt")
     expect(result.stdout).to_contain("+hello")
@@ -172,7 +172,7 @@ def test_diff_shows_what_the_agent_did(e2e: E2eSession) -> None:
 
 def test_a_stopped_agent_starts_again_in_the_same_place(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # stop it, and everything of its stays; start it again, and it goes on in the same place
+    # stop it and keep its work; start it again in the same directory
     mngr stop fix
     mngr start fix
     """)
@@ -180,9 +180,7 @@ def test_a_stopped_agent_starts_again_in_the_same_place(e2e: E2eSession) -> None
     before = show(e2e, "fix")
     first = e2e.run(
         "mngr stop fix",
-        comment=(
-            "stop it, and everything of its stays; start it again, and it goes on in the same place"
-        ),
+        comment=("stop it and keep its work; start it again in the same directory"),
     )
     expect(first).to_succeed()
     expect(e2e.run("mngr start fix")).to_succeed()
@@ -195,19 +193,19 @@ def test_a_stopped_agent_starts_again_in_the_same_place(e2e: E2eSession) -> None
 
 def test_merge_brings_the_commit_here(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # take over what it committed
+    # merge its commits
     mngr merge fix
     """)
     given(e2e, "fix")
     commit(e2e, "fix", "hello.txt", "hello")
-    expect(e2e.run("mngr merge fix", comment="take over what it committed")).to_succeed()
+    expect(e2e.run("mngr merge fix", comment="merge its commits")).to_succeed()
     expect(e2e.work / "hello.txt").to_have_content("hello\n")
     expect(git(e2e, "log -1 --format=%s")).to_equal("Add hello.txt")
 
 
 def test_what_is_destroyed_comes_back(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # remove it; if you did not mean it, there is an undo, which leaves it stopped
+    # destroy it; restore brings it back, stopped
     mngr destroy fix
     mngr restore fix
     mngr start fix
@@ -216,7 +214,7 @@ def test_what_is_destroyed_comes_back(e2e: E2eSession) -> None:
     commit(e2e, "fix", "hello.txt", "hello")
     first = e2e.run(
         "mngr destroy fix",
-        comment="remove it; if you did not mean it, there is an undo, which leaves it stopped",
+        comment="destroy it; restore brings it back, stopped",
     )
     expect(first).to_succeed()
     second = e2e.run("mngr restore fix")

@@ -29,13 +29,13 @@ def test_a_list_of_named_agents_tells_what_they_did(e2e: E2eSession) -> None:
 
 def test_the_columns_can_be_chosen(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # ls is short for list; choose the columns you want
+    # ls is an alias of list; choose the columns
     mngr ls --fields name,state,state_reason,labels.team
     """)
     given(e2e, "lint", "--label team=core")
     result = e2e.run(
         "mngr ls --fields name,state,state_reason,labels.team",
-        comment="ls is short for list; choose the columns you want",
+        comment="ls is an alias of list; choose the columns",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^NAME +STATE +STATE REASON +LABELS TEAM$")
@@ -44,11 +44,11 @@ def test_the_columns_can_be_chosen(e2e: E2eSession) -> None:
 
 def test_ps_is_list_and_need_not_ask_git(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # ps is list as well; without the changes, git is not asked
+    # ps is an alias of list; without changes, git is not asked
     mngr ps --no-changes
     """)
     given(e2e, "fix")
-    result = e2e.run("mngr ps --no-changes", comment="ps is list as well")
+    result = e2e.run("mngr ps --no-changes", comment="ps is an alias of list")
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^NAME +STATE +AGE +AGENT +REASON$")
     expect(result.stdout).to_match(r"^fix +RUNNING +\d+s +sleep 1000$")
@@ -56,11 +56,11 @@ def test_ps_is_list_and_need_not_ask_git(e2e: E2eSession) -> None:
 
 def test_status_is_show(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # status is the same
+    # status is an alias of show
     mngr status fix
     """)
     given(e2e, "fix")
-    result = e2e.run("mngr status fix", comment="status is the same")
+    result = e2e.run("mngr status fix", comment="status is an alias of show")
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^fix  RUNNING for \d+s, since ")
     nameless = e2e.run("mngr status", comment="a name is needed, and the error says where they are")
@@ -70,7 +70,7 @@ def test_status_is_show(e2e: E2eSession) -> None:
 
 def test_show_tells_everything_about_one(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # everything about one agent: why it is in its state, its work, its screen, what to type next
+    # show one agent in detail: state and reason, work, screen, and the commands to type next
     mngr show fix
     """)
     given(e2e, "fix")
@@ -84,11 +84,11 @@ def test_show_tells_everything_about_one(e2e: E2eSession) -> None:
 
 def test_path_tells_where_the_work_is(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # where its work is
+    # print the path of its work directory
     ls "$(mngr path fix)"
     """)
     given(e2e, "fix")
-    result = e2e.run('ls "$(mngr path fix)"', comment="where its work is")
+    result = e2e.run('ls "$(mngr path fix)"', comment="print the path of its work directory")
     expect(result).to_succeed()
     expect(result.stdout).to_contain("README.md")
 
@@ -107,11 +107,11 @@ def test_the_list_can_be_a_json_document(e2e: E2eSession) -> None:
 
 def test_the_list_has_a_schema(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what such a document holds, as a JSON schema
+    # print the JSON schema of this document
     mngr list --schema
     """)
     given(e2e, "fix")
-    result = e2e.run("mngr list --schema", comment="what such a document holds, as a JSON schema")
+    result = e2e.run("mngr list --schema", comment="print the JSON schema of this document")
     expect(result).to_succeed()
     schema = json.loads(result.stdout)["properties"]["agents"]["items"]
     (agent,) = json.loads(e2e.run("mngr list --format json").stdout)["agents"]
@@ -132,13 +132,13 @@ def test_the_list_can_be_json_lines(e2e: E2eSession) -> None:
 
 def test_a_template_makes_a_line_of_each(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r"""
-    # or a line of your own making
+    # or a template for each line
     mngr list --format '{name}\t{state}\t{host.name}'
     """)
     given(e2e, "fix")
     result = e2e.run(
         "mngr list --format '{name}\\t{state}\\t{host.name}'",
-        comment="or a line of your own making",
+        comment="or a template for each line",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("fix\tRUNNING\tlocalhost\n")
@@ -146,12 +146,12 @@ def test_a_template_makes_a_line_of_each(e2e: E2eSession) -> None:
 
 def test_an_unknown_field_is_an_error(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # a field that does not exist is an error, and the nearest one is named
+    # an unknown field is an error, and the nearest one is suggested
     mngr list --format '{nane}' || echo "exit code $?"
     """)
     result = e2e.run(
         "mngr list --format '{nane}' || echo \"exit code $?\"",
-        comment="a field that does not exist is an error, and the nearest one is named",
+        comment="an unknown field is an error, and the nearest one is suggested",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("exit code 2\n")

@@ -10,7 +10,7 @@ from tests.e2e.world import given, names, show, state
 
 def test_a_batch_makes_an_agent_of_each_line(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # one line of JSON for each agent; each result is a line, too
+    # write one line of JSON per agent; each result is one line too
     echo '{"name": "unit", "args": ["true"]}' > ~/jobs.jsonl
     echo '{"name": "types", "args": ["false"]}' >> ~/jobs.jsonl
     mngr create --batch ~/jobs.jsonl --label run=nightly
@@ -18,7 +18,7 @@ def test_a_batch_makes_an_agent_of_each_line(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             'echo \'{"name": "unit", "args": ["true"]}\' > ~/jobs.jsonl',
-            comment="one line of JSON for each agent; each result is a line, too",
+            comment="write one line of JSON per agent; each result is one line too",
         )
     ).to_succeed()
     expect(e2e.run('echo \'{"name": "types", "args": ["false"]}\' >> ~/jobs.jsonl')).to_succeed()
@@ -55,13 +55,13 @@ def test_the_failed_of_a_batch_are_shown(e2e: E2eSession) -> None:
 
 def test_the_failed_of_a_batch_can_run_again(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # run those again
+    # start them again
     mngr list --label run=nightly --failed --ids | mngr start -
     """)
     given(e2e, "types", "--label run=nightly", command="false")
     expect(e2e.run("mngr wait types FAILED --timeout 60s")).to_succeed()
     result = e2e.run(
-        "mngr list --label run=nightly --failed --ids | mngr start -", comment="run those again"
+        "mngr list --label run=nightly --failed --ids | mngr start -", comment="start them again"
     )
     expect(result).to_succeed()
     expect(result.stdout + result.stderr).to_contain("Started types")
@@ -70,7 +70,7 @@ def test_the_failed_of_a_batch_can_run_again(e2e: E2eSession) -> None:
 
 def test_a_batch_can_come_from_a_pipe(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r"""
-    # from a pipe, at most two at a time; options hold for all lines
+    # read from a pipe, create two at a time; options apply to all lines
     for n in 1 2 3; do echo "{\"name\": \"part$n\"}"; done |
       mngr create --batch - --max-parallel 2 -- sleep 1000
     """)
@@ -79,7 +79,7 @@ def test_a_batch_can_come_from_a_pipe(e2e: E2eSession) -> None:
             'for n in 1 2 3; do echo "{\\"name\\": \\"part$n\\"}"; done | mngr create --batch '
             "- --max-parallel 2 -- sleep 1000"
         ),
-        comment="from a pipe, at most two at a time; options hold for all lines",
+        comment="read from a pipe, create two at a time; options apply to all lines",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_have_line_count(3)
@@ -89,7 +89,7 @@ def test_a_batch_can_come_from_a_pipe(e2e: E2eSession) -> None:
 
 def test_a_wrong_line_does_not_stop_the_others(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r"""
-    # a line that is wrong is named, and the others are created: exit code 3
+    # an invalid line is reported, and the others are created: exit code 3
     printf '%s\n' '{"name": "good", "args": ["true"]}' '{"nome": "bad"}' |
       mngr create --batch - || echo "exit code $?"
     """)
@@ -98,7 +98,7 @@ def test_a_wrong_line_does_not_stop_the_others(e2e: E2eSession) -> None:
             'printf \'%s\\n\' \'{"name": "good", "args": ["true"]}\' \'{"nome": "bad"}\' '
             '| mngr create --batch - || echo "exit code $?"'
         ),
-        comment="a line that is wrong is named, and the others are created: exit code 3",
+        comment="an invalid line is reported, and the others are created: exit code 3",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_contain("exit code 3\n")

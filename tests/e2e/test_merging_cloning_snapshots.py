@@ -8,15 +8,13 @@ from tests.e2e.world import commit, git, given, names, show, state, work_dir
 
 def test_a_merge_can_be_tried_first(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # see first what a merge would bring, then merge
+    # show what would be merged, then merge
     mngr merge fix --dry-run
     mngr merge fix
     """)
     given(e2e, "fix")
     commit(e2e, "fix", "one.txt", "one")
-    first = e2e.run(
-        "mngr merge fix --dry-run", comment="see first what a merge would bring, then merge"
-    )
+    first = e2e.run("mngr merge fix --dry-run", comment="show what would be merged, then merge")
     expect(first).to_succeed()
     expect(e2e.run("mngr merge fix")).to_succeed()
     expect(first.stdout + first.stderr).to_contain("Would merge 1 commit")
@@ -25,7 +23,7 @@ def test_a_merge_can_be_tried_first(e2e: E2eSession) -> None:
 
 def test_a_merge_can_be_one_checked_commit(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # one commit instead of its history, and only if a check passes
+    # merge it as one commit, and only if a check passes
     mngr merge mirrored --squash --check 'test -e far.txt'
     """)
     given(e2e, "mirrored", "--transfer mirror")
@@ -33,7 +31,7 @@ def test_a_merge_can_be_one_checked_commit(e2e: E2eSession) -> None:
     commit(e2e, "mirrored", "far.txt", "far")
     result = e2e.run(
         "mngr merge mirrored --squash --check 'test -e far.txt'",
-        comment="one commit instead of its history, and only if a check passes",
+        comment="merge it as one commit, and only if a check passes",
     )
     expect(result).to_succeed()
     expect(result.stdout + result.stderr).to_contain("Merged 2 commits of mirrored")
@@ -43,7 +41,7 @@ def test_a_merge_can_be_one_checked_commit(e2e: E2eSession) -> None:
 
 def test_a_failed_check_takes_the_merge_back(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # if the check fails, the merge is taken back
+    # if the check fails, the merge is undone
     mngr exec bold 'echo bad > bad.txt; git add bad.txt; git commit -qm "Add bad"'
     mngr merge bold --check 'test ! -e bad.txt' || echo "exit code $?"
     """)
@@ -52,7 +50,7 @@ def test_a_failed_check_takes_the_merge_back(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             ("mngr exec bold 'echo bad > bad.txt; git add bad.txt; git commit -qm \"Add bad\"'"),
-            comment="if the check fails, the merge is taken back",
+            comment="if the check fails, the merge is undone",
         )
     ).to_succeed()
     second = e2e.run("mngr merge bold --check 'test ! -e bad.txt' || echo \"exit code $?\"")
@@ -85,13 +83,13 @@ def test_a_clone_has_the_same_work(e2e: E2eSession) -> None:
 
 def test_a_snapshot_disturbs_nothing(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # keep this moment of its work
+    # take a snapshot of its work directory
     mngr snapshot create fix --name before
     """)
     given(e2e, "fix")
     (work_dir(e2e, "fix") / "two.txt").write_text("two\n")
     result = e2e.run(
-        "mngr snapshot create fix --name before", comment="keep this moment of its work"
+        "mngr snapshot create fix --name before", comment="take a snapshot of its work directory"
     )
     expect(result).to_succeed()
     expect(result.stdout + result.stderr).to_contain("Snapshot fix/before")
@@ -100,7 +98,7 @@ def test_a_snapshot_disturbs_nothing(e2e: E2eSession) -> None:
 
 def test_a_snapshot_brings_the_work_back(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # ruin it, and go back; what would be lost by that is kept as another snapshot
+    # change it, and restore the snapshot; the current state is saved as another snapshot first
     mngr exec fix 'rm two.txt; echo oops > one.txt'
     mngr snapshot restore fix before
     mngr exec fix 'cat one.txt two.txt'
@@ -112,27 +110,27 @@ def test_a_snapshot_brings_the_work_back(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             "mngr exec fix 'rm two.txt; echo oops > one.txt'",
-            comment="ruin it, and go back; what would be lost by that is kept as another snapshot",
+            comment="change it, and restore the snapshot",
         )
     ).to_succeed()
     second = e2e.run("mngr snapshot restore fix before")
     expect(second).to_succeed()
     third = e2e.run("mngr exec fix 'cat one.txt two.txt'")
     expect(third).to_succeed()
-    expect(second.stdout + second.stderr).to_contain("The present state is kept as fix/2.")
+    expect(second.stdout + second.stderr).to_contain("The current state was saved as fix/2.")
     expect(third.stdout).to_equal("one\ntwo\n")
 
 
 def test_snapshots_can_be_listed_and_forgotten(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # see all of its snapshots, and forget one
+    # list its snapshots, and delete one
     mngr snapshot list fix
     mngr snap destroy fix 2
     """)
     given(e2e, "fix")
     for name in ("before", "after"):
         expect(e2e.run(f"mngr snapshot create fix --name {name}")).to_succeed()
-    first = e2e.run("mngr snapshot list fix", comment="see all of its snapshots, and forget one")
+    first = e2e.run("mngr snapshot list fix", comment="list its snapshots, and delete one")
     expect(first).to_succeed()
     expect(e2e.run("mngr snap destroy fix 2")).to_succeed()
     expect(first.stdout).to_match("^fix +2 +after ")
@@ -143,7 +141,7 @@ def test_snapshots_can_be_listed_and_forgotten(e2e: E2eSession) -> None:
 
 def test_an_agent_can_start_from_a_snapshot(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # try something else from that moment on
+    # create an agent from a snapshot
     mngr create retry --foreground --from fix/before -- cat two.txt
     """)
     given(e2e, "fix")
@@ -152,7 +150,7 @@ def test_an_agent_can_start_from_a_snapshot(e2e: E2eSession) -> None:
     (work_dir(e2e, "fix") / "two.txt").write_text("three\n")
     result = e2e.run(
         "mngr create retry --foreground --from fix/before -- cat two.txt",
-        comment="try something else from that moment on",
+        comment="create an agent from a snapshot",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("two\n")

@@ -33,14 +33,16 @@ def test_diff_tells_commits_from_the_rest(e2e: E2eSession) -> None:
 
 def test_diff_can_be_short_or_of_some_files(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # in short, or in some files only
+    # summarise the changes, or limit them to some files
     mngr diff fix --stat
     mngr diff fix -- one.txt
     """)
     given(e2e, "fix")
     commit(e2e, "fix", "one.txt", "one")
     (work_dir(e2e, "fix") / "two.txt").write_text("two\n")
-    first = e2e.run("mngr diff fix --stat", comment="in short, or in some files only")
+    first = e2e.run(
+        "mngr diff fix --stat", comment="summarise the changes, or limit them to some files"
+    )
     expect(first).to_succeed()
     second = e2e.run("mngr diff fix -- one.txt")
     expect(second).to_succeed()
@@ -93,13 +95,15 @@ def test_pull_fetches_commits(e2e: E2eSession) -> None:
 
 def test_pull_can_fetch_into_another_branch(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # under a name of your own
+    # fetch them under another name
     mngr pull mirrored --branch review/mirrored
     """)
     given(e2e, "mirrored", "--transfer mirror")
     commit(e2e, "mirrored", "far.txt", "far")
     expect(
-        e2e.run("mngr pull mirrored --branch review/mirrored", comment="under a name of your own")
+        e2e.run(
+            "mngr pull mirrored --branch review/mirrored", comment="fetch them under another name"
+        )
     ).to_succeed()
     expect(git(e2e, "log -1 --format=%s review/mirrored")).to_equal("Add far.txt")
     expect(git(e2e, "branch --list mngr/mirrored")).to_be_empty()
@@ -107,7 +111,7 @@ def test_pull_can_fetch_into_another_branch(e2e: E2eSession) -> None:
 
 def test_pull_copies_a_file(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # copy a file of its directory, committed or not, to where you are or elsewhere
+    # copy a file from its work directory, committed or not
     mngr pull fix two.txt ~/two.txt
     cat ~/two.txt
     """)
@@ -116,9 +120,7 @@ def test_pull_copies_a_file(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             "mngr pull fix two.txt ~/two.txt",
-            comment=(
-                "copy a file of its directory, committed or not, to where you are or elsewhere"
-            ),
+            comment=("copy a file from its work directory, committed or not"),
         )
     ).to_succeed()
     second = e2e.run("cat ~/two.txt")
@@ -128,7 +130,7 @@ def test_pull_copies_a_file(e2e: E2eSession) -> None:
 
 def test_pull_does_not_overwrite_unasked(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # a file that differs is not overwritten unless you say so
+    # files that differ are replaced only with --force
     echo mine > ~/two.txt
     mngr pull fix two.txt ~/two.txt || echo "exit code $?"
     mngr pull fix two.txt ~/two.txt --force
@@ -138,26 +140,28 @@ def test_pull_does_not_overwrite_unasked(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             "echo mine > ~/two.txt",
-            comment="a file that differs is not overwritten unless you say so",
+            comment="files that differ are replaced only with --force",
         )
     ).to_succeed()
     second = e2e.run('mngr pull fix two.txt ~/two.txt || echo "exit code $?"')
     expect(second).to_succeed()
     expect(e2e.run("mngr pull fix two.txt ~/two.txt --force")).to_succeed()
     expect(second.stdout).to_equal("exit code 1\n")
-    expect(second.stderr).to_contain("these differ: two.txt")
+    expect(second.stderr).to_contain("these files differ: two.txt")
     expect(e2e.home / "two.txt").to_have_content("two\n")
 
 
 def test_push_copies_a_file(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # give it a file
+    # copy a file to its work directory
     mngr push bold ~/note.txt note.txt
     mngr exec bold 'cat note.txt'
     """)
     given(e2e, "bold")
     (e2e.home / "note.txt").write_text("a pound of flour\n")
-    expect(e2e.run("mngr push bold ~/note.txt note.txt", comment="give it a file")).to_succeed()
+    expect(
+        e2e.run("mngr push bold ~/note.txt note.txt", comment="copy a file to its work directory")
+    ).to_succeed()
     second = e2e.run("mngr exec bold 'cat note.txt'")
     expect(second).to_succeed()
     expect(second.stdout).to_equal("a pound of flour\n")
@@ -165,7 +169,7 @@ def test_push_copies_a_file(e2e: E2eSession) -> None:
 
 def test_push_brings_commits(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # give it what you committed since: only a fast-forward, so nothing of its can be lost
+    # push your new commits: only a fast-forward, so its work cannot be lost
     git commit -q --allow-empty -m 'Progress'
     mngr push patch
     """)

@@ -46,7 +46,7 @@ def test_a_plugin_is_a_module(e2e: E2eSession) -> None:
 
 def test_a_plugin_can_be_disabled(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # do without it, and use it again
+    # disable it, and enable it again
     PYTHONPATH=~/plugins mngr -S 'plugins.modules=["parrot"]' plugin disable parrot
     PYTHONPATH=~/plugins mngr -S 'plugins.modules=["parrot"]' plugin enable parrot
     """)
@@ -54,7 +54,7 @@ def test_a_plugin_can_be_disabled(e2e: E2eSession) -> None:
     (e2e.home / "plugins" / "parrot.py").write_text("def register(registry): ...\n")
     first = e2e.run(
         ("PYTHONPATH=~/plugins mngr -S 'plugins.modules=[\"parrot\"]' plugin disable parrot"),
-        comment="do without it, and use it again",
+        comment="disable it, and enable it again",
     )
     expect(first).to_succeed()
     expect(
@@ -68,15 +68,13 @@ def test_a_plugin_can_be_disabled(e2e: E2eSession) -> None:
 
 def test_completion_prints_a_script(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # complete commands, options and names in your shell; bash, zsh and fish are known
+    # complete commands, options and names in bash, zsh or fish
     mngr completion bash
     """)
     given(e2e, "fix")
     result = e2e.run(
         "mngr completion bash",
-        comment=(
-            "complete commands, options and names in your shell; bash, zsh and fish are known"
-        ),
+        comment=("complete commands, options and names in bash, zsh or fish"),
     )
     expect(result).to_succeed()
     expect(result.stdout).to_contain("complete -")
@@ -91,7 +89,7 @@ def test_man_prints_the_manual(e2e: E2eSession) -> None:
     """)
     result = e2e.run("mngr man create", comment="read a manual page")
     expect(result).to_succeed()
-    expect(result.stdout).to_contain("mngr-create - make an agent")
+    expect(result.stdout).to_contain("mngr-create - create an agent")
 
 
 def test_help_prints_names_for_a_script(e2e: E2eSession) -> None:
@@ -109,13 +107,13 @@ def test_help_prints_names_for_a_script(e2e: E2eSession) -> None:
 
 def test_doctor_mends_what_can_be_mended(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # only what is wrong with this machine; then mend what can be mended
+    # list problems of this machine, then repair them
     mngr doctor --format '{status} {detail}'
     mngr doctor --fix
     """)
     first = e2e.run(
         "mngr doctor --format '{status} {detail}'",
-        comment="only what is wrong with this machine; then mend what can be mended",
+        comment="list problems of this machine, then repair them",
     )
     expect(first).to_succeed()
     second = e2e.run("mngr doctor --fix")
@@ -126,16 +124,14 @@ def test_doctor_mends_what_can_be_mended(e2e: E2eSession) -> None:
 
 def test_all_agents_can_be_ended(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # when you have had enough: end all agents; their work stays in the trash for two weeks
+    # at the end, destroy all agents; their work stays in the trash for two weeks
     mngr list --ids | mngr destroy - --force
     """)
     given(e2e, "fix")
     ended(e2e, "quick")
     result = e2e.run(
         "mngr list --ids | mngr destroy - --force",
-        comment=(
-            "when you have had enough: end all agents; their work stays in the trash for two weeks"
-        ),
+        comment=("at the end, destroy all agents; their work stays in the trash for two weeks"),
     )
     expect(result).to_succeed()
     expect(result.stdout + result.stderr).to_contain("Destroyed fix")

@@ -20,15 +20,13 @@ def test_exec_runs_in_the_work_directory(e2e: E2eSession) -> None:
 
 def test_exec_can_do_without_a_shell(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # x is short for exec; after -- stands a program with its arguments, without a shell
+    # x is an alias of exec; everything after -- is run as is, without a shell
     mngr x fix -- echo 'no $SHELL here'
     """)
     given(e2e, "fix")
     result = e2e.run(
         "mngr x fix -- echo 'no $SHELL here'",
-        comment=(
-            "x is short for exec; after -- stands a program with its arguments, without a shell"
-        ),
+        comment=("x is an alias of exec; everything after -- is run as is, without a shell"),
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("no $SHELL here\n")
@@ -50,12 +48,12 @@ def test_exec_exits_with_the_code_of_the_command(e2e: E2eSession) -> None:
 
 def test_standard_input_is_handed_over(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # hand it your standard input
+    # pass standard input
     echo 'print(6 * 7)' | mngr exec -i fix python3
     """)
     given(e2e, "fix")
     result = e2e.run(
-        "echo 'print(6 * 7)' | mngr exec -i fix python3", comment="hand it your standard input"
+        "echo 'print(6 * 7)' | mngr exec -i fix python3", comment="pass standard input"
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("42\n")
@@ -63,14 +61,12 @@ def test_standard_input_is_handed_over(e2e: E2eSession) -> None:
 
 def test_exec_can_run_below_the_work_directory(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # in a directory below its own
+    # run in a subdirectory
     mngr exec fix 'mkdir -p docs'
     mngr exec fix --cwd docs 'basename "$PWD"'
     """)
     given(e2e, "fix")
-    expect(
-        e2e.run("mngr exec fix 'mkdir -p docs'", comment="in a directory below its own")
-    ).to_succeed()
+    expect(e2e.run("mngr exec fix 'mkdir -p docs'", comment="run in a subdirectory")).to_succeed()
     second = e2e.run("mngr exec fix --cwd docs 'basename \"$PWD\"'")
     expect(second).to_succeed()
     expect(second.stdout).to_equal("docs\n")
@@ -78,13 +74,13 @@ def test_exec_can_run_below_the_work_directory(e2e: E2eSession) -> None:
 
 def test_exec_can_be_limited_in_time(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # not longer than this
+    # limit the time
     mngr exec fix --timeout 1s 'sleep 60' || echo "exit code $?"
     """)
     given(e2e, "fix")
     result = e2e.run(
         "mngr exec fix --timeout 1s 'sleep 60' || echo \"exit code $?\"",
-        comment="not longer than this",
+        comment="limit the time",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("exit code 124\n")
@@ -94,13 +90,13 @@ def test_exec_can_be_limited_in_time(e2e: E2eSession) -> None:
 
 def test_exec_can_stream(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # print output as it comes
+    # print output as it is produced
     mngr exec fix --stream 'for n in 1 2 3; do echo "step $n"; done'
     """)
     given(e2e, "fix")
     result = e2e.run(
         "mngr exec fix --stream 'for n in 1 2 3; do echo \"step $n\"; done'",
-        comment="print output as it comes",
+        comment="print output as it is produced",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("step 1\nstep 2\nstep 3\n")
@@ -108,14 +104,14 @@ def test_exec_can_stream(e2e: E2eSession) -> None:
 
 def test_exec_in_many_places_is_one_document(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # the same in many places, as one JSON document
+    # run on several agents, and print one JSON document
     mngr exec fix server 'git rev-parse --abbrev-ref HEAD' --format json
     """)
     given(e2e, "fix")
     given(e2e, "server")
     result = e2e.run(
         "mngr exec fix server 'git rev-parse --abbrev-ref HEAD' --format json",
-        comment="the same in many places, as one JSON document",
+        comment="run on several agents, and print one JSON document",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_include_json({"total_executed": 2, "total_failed": 0})
@@ -125,7 +121,7 @@ def test_exec_in_many_places_is_one_document(e2e: E2eSession) -> None:
 
 def test_exec_runs_in_all_places_that_a_list_names(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # in all places that a list names
+    # run on all agents in a list
     mngr list --running --format '{name}' | mngr exec - 'git log -1 --format=%s'
     """)
     given(e2e, "fix")
@@ -133,7 +129,7 @@ def test_exec_runs_in_all_places_that_a_list_names(e2e: E2eSession) -> None:
     ended(e2e, "quick")
     result = e2e.run(
         "mngr list --running --format '{name}' | mngr exec - 'git log -1 --format=%s'",
-        comment="in all places that a list names",
+        comment="run on all agents in a list",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_contain("fix: Begin")
@@ -162,7 +158,7 @@ def test_exec_can_go_on_until_one_fails(e2e: E2eSession) -> None:
 
 def test_exec_can_start_the_agent_first(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # an agent need not run for that, but it can be started first
+    # the agent need not be running, but it can be started first
     mngr stop server
     mngr exec server --start 'echo "$MNGR_AGENT_NAME is up"'
     """)
@@ -170,7 +166,7 @@ def test_exec_can_start_the_agent_first(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             "mngr stop server",
-            comment="an agent need not run for that, but it can be started first",
+            comment="the agent need not be running, but it can be started first",
         )
     ).to_succeed()
     second = e2e.run("mngr exec server --start 'echo \"$MNGR_AGENT_NAME is up\"'")

@@ -22,13 +22,13 @@ def test_config_list_says_where_from(e2e: E2eSession) -> None:
 
 def test_a_setting_can_be_changed_and_unset(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # read one, change it, and go back to the default
+    # print one, change it, and reset it to the default
     mngr config get trash.keep
     mngr config set trash.keep 30d
     mngr config unset trash.keep
     """)
     first = e2e.run(
-        "mngr config get trash.keep", comment="read one, change it, and go back to the default"
+        "mngr config get trash.keep", comment="print one, change it, and reset it to the default"
     )
     expect(first).to_succeed()
     expect(e2e.run("mngr config set trash.keep 30d")).to_succeed()
@@ -73,13 +73,13 @@ def test_an_unknown_setting_is_an_error(e2e: E2eSession) -> None:
 
 def test_a_misspelt_setting_is_a_warning(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # a slip in a file or a variable stops nothing; doctor shows them all
+    # an unknown setting in a file or variable is only a warning; doctor lists them
     MNGR__TRASH__KEP=1d mngr list
     MNGR__TRASH__KEP=1d mngr doctor || echo "exit code $?"
     """)
     first = e2e.run(
         "MNGR__TRASH__KEP=1d mngr list",
-        comment="a slip in a file or a variable stops nothing; doctor shows them all",
+        comment="an unknown setting in a file or variable is only a warning; doctor lists them",
     )
     expect(first).to_succeed()
     expect(first.stderr).to_equal(
@@ -115,13 +115,13 @@ def test_settings_of_a_project_are_in_its_folder(e2e: E2eSession) -> None:
 
 def test_headless_is_a_setting(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # never ask anything, as --headless does: in this shell, or from now on
+    # never ask, as with --headless: in this shell, or permanently
     export MNGR_HEADLESS=1
     mngr config set headless true
     """)
     result = e2e.run(
         "mngr config set headless true",
-        comment="never ask anything, as --headless does: in this shell, or from now on",
+        comment="never ask, as with --headless: in this shell, or permanently",
     )
     expect(result).to_succeed()
     expect(e2e.run("mngr config unset headless")).to_succeed()
@@ -132,7 +132,7 @@ def test_headless_is_a_setting(e2e: E2eSession) -> None:
     for env, command in (({"MNGR_HEADLESS": "1"}, ""), ({}, "mngr config set headless true; ")):
         told = e2e.run(f"{command}mngr connect", pty=True, env=env)
         expect(told).to_fail()
-        expect(told.stdout).to_contain("name an agent")
+        expect(told.stdout).to_contain("no agent given")
 
 
 def test_an_option_can_have_a_default(e2e: E2eSession) -> None:
@@ -153,14 +153,14 @@ def test_an_option_can_have_a_default(e2e: E2eSession) -> None:
 
 def test_config_path_names_the_files(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # where are the files? yours, the project's, and yours for this project
+    # print the paths of the settings files: user, project and local
     mngr config path --scope user
     mngr config path --scope project
     mngr config path --scope local
     """)
     first = e2e.run(
         "mngr config path --scope user",
-        comment="where are the files? yours, the project's, and yours for this project",
+        comment="print the paths of the settings files: user, project and local",
     )
     expect(first).to_succeed()
     second = e2e.run("mngr config path --scope project")

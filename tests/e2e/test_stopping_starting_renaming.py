@@ -8,14 +8,15 @@ from tests.e2e.world import ended, given, names, show, state
 
 def test_stopping_twice_is_no_error(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # s is short for stop; stopping what has stopped is no error
+    # s is an alias of stop; stopping a stopped agent is not an error
     mngr s server
     mngr stop server
     """)
     given(e2e, "server")
     expect(
         e2e.run(
-            "mngr s server", comment="s is short for stop; stopping what has stopped is no error"
+            "mngr s server",
+            comment="s is an alias of stop; stopping a stopped agent is not an error",
         )
     ).to_succeed()
     second = e2e.run("mngr stop server")
@@ -58,12 +59,12 @@ def test_restart_makes_a_new_process(e2e: E2eSession) -> None:
 
 def test_kill_stops_at_once(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # end its program at once, without the time it would get to finish
+    # kill its program immediately
     mngr kill server
     mngr start server
     """)
     given(e2e, "server")
-    comment = "end its program at once, without the time it would get to finish"
+    comment = "kill its program immediately"
     result = e2e.run("mngr kill server", comment=comment)
     expect(result).to_succeed()
     expect(state(e2e, "server")).to_equal("STOPPED")
@@ -73,11 +74,11 @@ def test_kill_stops_at_once(e2e: E2eSession) -> None:
 
 def test_a_dry_run_stops_nothing(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # say what would be stopped
+    # show what would be stopped
     mngr stop --all --dry-run
     """)
     given(e2e, "server")
-    result = e2e.run("mngr stop --all --dry-run", comment="say what would be stopped")
+    result = e2e.run("mngr stop --all --dry-run", comment="show what would be stopped")
     expect(result).to_succeed()
     expect(result.stdout + result.stderr).to_contain("Would stop server (RUNNING).")
     expect(state(e2e, "server")).to_equal("RUNNING")
@@ -85,14 +86,14 @@ def test_a_dry_run_stops_nothing(e2e: E2eSession) -> None:
 
 def test_stop_takes_names_from_a_list(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # stop those that a list names
+    # stop all agents in a list
     mngr list --include 'name in ["near", "shown"]' --ids | mngr stop -
     """)
     for name in ("near", "shown", "fix"):
         given(e2e, name)
     result = e2e.run(
         'mngr list --include \'name in ["near", "shown"]\' --ids | mngr stop -',
-        comment="stop those that a list names",
+        comment="stop all agents in a list",
     )
     expect(result).to_succeed()
     expect(result.stdout + result.stderr).to_contain("Stopped near.")
@@ -105,14 +106,14 @@ def test_stop_takes_names_from_a_list(e2e: E2eSession) -> None:
 
 def test_an_archived_agent_is_left_out_of_lists(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # put an agent aside: it is stopped and left out of lists
+    # archive an agent: it is stopped and hidden from lists
     mngr archive near
     mngr list --archived
     """)
     given(e2e, "near")
     expect(
         e2e.run(
-            "mngr archive near", comment="put an agent aside: it is stopped and left out of lists"
+            "mngr archive near", comment="archive an agent: it is stopped and hidden from lists"
         )
     ).to_succeed()
     second = e2e.run("mngr list --archived")
@@ -123,13 +124,13 @@ def test_an_archived_agent_is_left_out_of_lists(e2e: E2eSession) -> None:
 
 def test_starting_brings_an_archived_agent_back(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # starting it brings it back
+    # starting it shows it again
     mngr start near
     mngr stop near --archive
     """)
     given(e2e, "near")
     expect(e2e.run("mngr archive near")).to_succeed()
-    first = e2e.run("mngr start near", comment="starting it brings it back")
+    first = e2e.run("mngr start near", comment="starting it shows it again")
     expect(first).to_succeed()
     second = e2e.run("mngr stop near --archive")
     expect(second).to_succeed()
@@ -142,7 +143,7 @@ def test_starting_brings_an_archived_agent_back(e2e: E2eSession) -> None:
 
 def test_an_agent_can_be_renamed_while_it_runs(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # give it another name, also while it runs; its id and branch stay
+    # rename it, also while it runs; its id and branch stay the same
     mngr rename server web
     """)
     given(e2e, "server")
@@ -150,7 +151,7 @@ def test_an_agent_can_be_renamed_while_it_runs(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             "mngr rename server web",
-            comment="give it another name, also while it runs; its id and branch stay",
+            comment="rename it, also while it runs; its id and branch stay the same",
         )
     ).to_succeed()
     after = show(e2e, "web")
@@ -161,24 +162,22 @@ def test_an_agent_can_be_renamed_while_it_runs(e2e: E2eSession) -> None:
 
 def test_labels_can_be_set_later(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # labels can be set later, too
+    # set labels later
     mngr label web team=core since=today
     """)
     given(e2e, "web")
-    expect(
-        e2e.run("mngr label web team=core since=today", comment="labels can be set later, too")
-    ).to_succeed()
+    expect(e2e.run("mngr label web team=core since=today", comment="set labels later")).to_succeed()
     expect(show(e2e, "web")["labels"]).to_equal({"team": "core", "since": "today"})
 
 
 def test_labels_can_be_dropped(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # see them, and drop one
+    # print the labels, and remove one
     mngr label web
     mngr label web --remove since
     """)
     given(e2e, "web", "--label team=core --label since=today")
-    first = e2e.run("mngr label web", comment="see them, and drop one")
+    first = e2e.run("mngr label web", comment="print the labels, and remove one")
     expect(first).to_succeed()
     expect(e2e.run("mngr label web --remove since")).to_succeed()
     expect(first.stdout).to_match("^web +since +today$")
@@ -187,13 +186,13 @@ def test_labels_can_be_dropped(e2e: E2eSession) -> None:
 
 def test_many_can_be_labelled(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # label many
+    # label several agents
     mngr list --running --ids | mngr label - seen=yes
     """)
     given(e2e, "fix")
     ended(e2e, "quick")
     expect(
-        e2e.run("mngr list --running --ids | mngr label - seen=yes", comment="label many")
+        e2e.run("mngr list --running --ids | mngr label - seen=yes", comment="label several agents")
     ).to_succeed()
     expect(show(e2e, "fix")["labels"]).to_equal({"seen": "yes"})
     expect(show(e2e, "quick")["labels"]).to_equal({})

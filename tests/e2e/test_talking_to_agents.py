@@ -18,13 +18,13 @@ from tests.e2e.world import (
 
 def test_a_message_is_read(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # type a message into its terminal, and know whether the program read it
+    # type a message into its terminal, and confirm that the program read it
     mngr message clerk -m 'one melon'
     """)
     clerk(e2e)
     result = e2e.run(
         "mngr message clerk -m 'one melon'",
-        comment="type a message into its terminal, and know whether the program read it",
+        comment="type a message into its terminal, and confirm that the program read it",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("clerk: delivered\n")
@@ -33,13 +33,13 @@ def test_a_message_is_read(e2e: E2eSession) -> None:
 
 def test_the_outcome_of_a_message_is_for_scripts(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # for a script: delivered is evidence that the program has read all of it
+    # for scripts: delivered means that the program has read all of it
     mngr msg clerk -m 'six eggs' --format '{outcome}'
     """)
     clerk(e2e)
     result = e2e.run(
         "mngr msg clerk -m 'six eggs' --format '{outcome}'",
-        comment="for a script: delivered is evidence that the program has read all of it",
+        comment="for scripts: delivered means that the program has read all of it",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("delivered\n")
@@ -47,13 +47,11 @@ def test_the_outcome_of_a_message_is_for_scripts(e2e: E2eSession) -> None:
 
 def test_a_message_can_come_from_a_pipe(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # send what comes out of a pipe
+    # send standard input
     git log -1 --format=%s | mngr message clerk
     """)
     clerk(e2e)
-    result = e2e.run(
-        "git log -1 --format=%s | mngr message clerk", comment="send what comes out of a pipe"
-    )
+    result = e2e.run("git log -1 --format=%s | mngr message clerk", comment="send standard input")
     expect(result).to_succeed()
     expect(result.stdout).to_equal("clerk: delivered\n")
     until_shown(e2e, "clerk", "noted: Begin")
@@ -75,13 +73,13 @@ def test_a_message_can_be_a_file(e2e: E2eSession) -> None:
 
 def test_a_message_can_go_to_several(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # to several at once
+    # send it to several agents
     mngr create cook --no-connect -- cat
     mngr message clerk cook -m 'dinner at eight'
     """)
     clerk(e2e)
     expect(
-        e2e.run("mngr create cook --no-connect -- cat", comment="to several at once")
+        e2e.run("mngr create cook --no-connect -- cat", comment="send it to several agents")
     ).to_succeed()
     second = e2e.run("mngr message clerk cook -m 'dinner at eight'")
     expect(second).to_succeed()
@@ -93,7 +91,7 @@ def test_a_message_can_go_to_several(e2e: E2eSession) -> None:
 
 def test_a_message_can_go_to_all_that_a_list_names(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # to all that a list names
+    # send it to all agents in a list
     mngr list --include 'name in ["clerk", "cook"]' --ids |
       mngr message - -m 'dinner at nine'
     """)
@@ -105,7 +103,7 @@ def test_a_message_can_go_to_all_that_a_list_names(e2e: E2eSession) -> None:
             'mngr list --include \'name in ["clerk", "cook"]\' --ids | mngr message - -m '
             "'dinner at nine'"
         ),
-        comment="to all that a list names",
+        comment="send it to all agents in a list",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_contain("clerk: delivered")
@@ -115,13 +113,13 @@ def test_a_message_can_go_to_all_that_a_list_names(e2e: E2eSession) -> None:
 
 def test_a_dry_run_sends_nothing(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # say what would be sent, and send nothing
+    # show what would be sent, without sending it
     mngr message clerk -m 'never mind' --dry-run
     """)
     clerk(e2e)
     result = e2e.run(
         "mngr message clerk -m 'never mind' --dry-run",
-        comment="say what would be sent, and send nothing",
+        comment="show what would be sent, without sending it",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_contain("10 bytes would be sent")
@@ -130,12 +128,12 @@ def test_a_dry_run_sends_nothing(e2e: E2eSession) -> None:
 
 def test_a_stopped_agent_gets_no_message(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # an agent that has stopped cannot read
+    # a stopped agent cannot read messages
     mngr stop cook
     mngr message cook -m 'are you there?' || echo "exit code $?"
     """)
     given(e2e, "cook", command="cat")
-    expect(e2e.run("mngr stop cook", comment="an agent that has stopped cannot read")).to_succeed()
+    expect(e2e.run("mngr stop cook", comment="a stopped agent cannot read messages")).to_succeed()
     second = e2e.run("mngr message cook -m 'are you there?' || echo \"exit code $?\"")
     expect(second).to_succeed()
     expect(second.stdout).to_contain("exit code 1\n")
@@ -145,12 +143,12 @@ def test_a_stopped_agent_gets_no_message(e2e: E2eSession) -> None:
 
 def test_a_message_can_start_the_agent(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # start it for that
+    # start it first
     mngr message cook -m 'wake up' --start
     """)
     given(e2e, "cook", command="cat")
     expect(e2e.run("mngr stop cook")).to_succeed()
-    result = e2e.run("mngr message cook -m 'wake up' --start", comment="start it for that")
+    result = e2e.run("mngr message cook -m 'wake up' --start", comment="start it first")
     expect(result).to_succeed()
     expect(result.stdout).to_equal("cook: delivered\n")
     expect(state(e2e, "cook")).to_equal("RUNNING")
@@ -158,25 +156,25 @@ def test_a_message_can_start_the_agent(e2e: E2eSession) -> None:
 
 def test_capture_prints_the_screen(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what is on its screen?
+    # print its screen
     mngr capture clerk
     """)
     given(e2e, "clerk", command="sh -c 'echo noted; exec sleep 1000'")
     until_shown(e2e, "clerk", "noted")
-    result = e2e.run("mngr capture clerk", comment="what is on its screen?")
+    result = e2e.run("mngr capture clerk", comment="print its screen")
     expect(result).to_succeed()
     expect(result.stdout).to_equal("noted\n")
 
 
 def test_an_option_can_name_the_agent(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # wherever an agent is named, an option can name it
+    # name the agent with an option, in any command
     mngr capture --agent clerk
     """)
     given(e2e, "clerk", command="sh -c 'echo noted; exec sleep 1000'")
     until_shown(e2e, "clerk", "noted")
     result = e2e.run(
-        "mngr capture --agent clerk", comment="wherever an agent is named, an option can name it"
+        "mngr capture --agent clerk", comment="name the agent with an option, in any command"
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("noted\n")
@@ -184,16 +182,14 @@ def test_an_option_can_name_the_agent(e2e: E2eSession) -> None:
 
 def test_capture_prints_what_scrolled_away(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # and all that has scrolled away, with colours
+    # and the scrollback, with colours
     mngr capture clerk --full --ansi
     """)
     given(
         e2e, "clerk", command=r"""sh -c 'seq 300; printf "\033[31mred\033[0m\n"; exec sleep 1000'"""
     )
     until_shown(e2e, "clerk", "red")
-    result = e2e.run(
-        "mngr capture clerk --full --ansi", comment="and all that has scrolled away, with colours"
-    )
+    result = e2e.run("mngr capture clerk --full --ansi", comment="and the scrollback, with colours")
     expect(result).to_succeed()
     expect(result.stdout).to_start_with("1\n2\n")
     expect(result.stdout).to_contain("\x1b[31mred")
@@ -214,11 +210,13 @@ def test_capture_prints_another_window(e2e: E2eSession) -> None:
 
 def test_capture_knows_the_last_screen(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what it showed last, although it has ended
+    # print the last screen of an agent that has ended
     mngr capture greet
     """)
     ended(e2e, "greet", "echo goodbye")
-    result = e2e.run("mngr capture greet", comment="what it showed last, although it has ended")
+    result = e2e.run(
+        "mngr capture greet", comment="print the last screen of an agent that has ended"
+    )
     expect(result).to_succeed()
     expect(result.stdout).to_contain("goodbye")
 
@@ -238,12 +236,14 @@ def test_logs_tell_all_that_was_printed(e2e: E2eSession) -> None:
 
 def test_connect_attaches(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # attach to it; C-b d detaches, and it runs on
+    # attach to it; C-b d detaches, and the agent keeps running
     mngr connect clerk
     """)
     given(e2e, "clerk", command="cat")
     connect = e2e.start(
-        "mngr connect clerk", comment="attach to it; C-b d detaches, and it runs on", pty=True
+        "mngr connect clerk",
+        comment="attach to it; C-b d detaches, and the agent keeps running",
+        pty=True,
     )
     expect(lambda: clients(e2e)).eventually().to_equal(1)
     connect.type("\x02d")
@@ -274,7 +274,7 @@ def test_connect_can_watch_only(e2e: E2eSession) -> None:
 
 def test_connect_can_run_a_command_of_yours(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # attach in a way of your own, in a new window for instance; this only prints the command
+    # attach with your own command, for example in a new window; this one only prints it
     mngr connect clerk --connect-command 'echo "$MNGR_CONNECT_ARGV"'
     """)
     clerk(e2e)
@@ -292,14 +292,14 @@ def test_connect_can_run_a_command_of_yours(e2e: E2eSession) -> None:
 
 def test_the_tmux_of_the_agents_has_settings_of_its_own(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # the agents' tmux has settings of its own: this changes its prefix key to C-a
+    # the tmux server of the agents has separate settings: change its prefix key to C-a
     echo 'set -g prefix C-a' > ~/.mngr/tmux.user.conf
     """)
     host_dir(e2e).mkdir(exist_ok=True)
     (e2e.home / ".mngr").symlink_to(host_dir(e2e))
     result = e2e.run(
         "echo 'set -g prefix C-a' > ~/.mngr/tmux.user.conf",
-        comment="the agents' tmux has settings of its own: this changes its prefix key to C-a",
+        comment="the tmux server of the agents has separate settings: change its prefix key to C-a",
     )
     expect(result).to_succeed()
     clerk(e2e)

@@ -85,12 +85,12 @@ def test_scaffold_writes_plain_tests(e2e: E2eSession) -> None:
 
 def test_check_can_compare_the_texts_alone(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # do the tutorial and its tests say the same now?
+    # check that the tutorial and its tests agree
     (cd ~/greet && mngr tutorial check --no-results)
     """)
     folder = greet(e2e, tested=True)
     command = "(cd ~/greet && mngr tutorial check --no-results)"
-    same = e2e.run(command, comment="do the tutorial and its tests say the same now?")
+    same = e2e.run(command, comment="check that the tutorial and its tests agree")
     expect(same).to_succeed()
     expect(same.stderr).to_equal("1 block, 1 citation: no problems.\n")
     (folder / "tutorial.sh").write_text(TUTORIAL.replace("echo hello", "echo hullo"))
@@ -101,7 +101,7 @@ def test_check_can_compare_the_texts_alone(e2e: E2eSession) -> None:
 
 def test_check_wants_to_know_what_ran(e2e: E2eSession) -> None:
     """Tutorial block:
-    # do the tutorial and its tests say the same now?
+    # check that the tutorial and its tests agree
     (cd ~/greet && mngr tutorial check --no-results)
 
     Scope: without the option, until the tests have been run.
@@ -114,7 +114,7 @@ def test_check_wants_to_know_what_ran(e2e: E2eSession) -> None:
 
 def test_claude_gets_a_slash_command(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # let Claude Code know how such tests are written: it gets a command for that
+    # install a slash command for Claude Code that writes such tests
     (cd ~/greet && mngr tutorial install-commands)
     """)
     folder = greet(e2e, tested=True)
@@ -132,13 +132,13 @@ def test_claude_gets_a_slash_command(e2e: E2eSession) -> None:
 
 def test_fill_shows_what_an_agent_would_be_told(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # an agent can fill in what is only a comment yet; this is what it would be told
+    # let an agent propose commands for comments; this prints its prompt
     (cd ~/greet && mngr tutorial fill --dry-run)
     """)
     folder = greet(e2e, tested=True)
     result = e2e.run(
         "(cd ~/greet && mngr tutorial fill --dry-run)",
-        comment="an agent can fill in what is only a comment yet; this is what it would be told",
+        comment="let an agent propose commands for comments; this prints its prompt",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_match("^    # say it loudly$").not_to_match("^    # say hello$")
@@ -148,7 +148,7 @@ def test_fill_shows_what_an_agent_would_be_told(e2e: E2eSession) -> None:
 
 def test_sync_has_nothing_to_do_where_all_is_tested(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # and one can write good tests for what has none; here, there is nothing to do
+    # let an agent write the missing tests; here, there is nothing to do
     (cd ~/greet && mngr tutorial sync --dry-run)
     """)
     folder = greet(e2e, tested=True)

@@ -8,14 +8,14 @@ from tests.e2e.world import ended, given
 
 def test_wait_returns_when_the_agent_has_ended(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # wait until an agent has ended, or wants something of you
+    # wait until an agent has ended, or waits for input
     mngr create task --no-connect -- sh -c 'sleep 0.2; echo finished'
     mngr wait task
     """)
     expect(
         e2e.run(
             "mngr create task --no-connect -- sh -c 'sleep 0.2; echo finished'",
-            comment="wait until an agent has ended, or wants something of you",
+            comment="wait until an agent has ended, or waits for input",
         )
     ).to_succeed()
     second = e2e.run("mngr wait task")
@@ -25,13 +25,13 @@ def test_wait_returns_when_the_agent_has_ended(e2e: E2eSession) -> None:
 
 def test_wait_gives_up_in_time(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # wait for one state, and give up in time: exit code 124
+    # wait for one state with a timeout: exit code 124
     mngr wait fix DONE --timeout 1s || echo "exit code $?"
     """)
     given(e2e, "fix")
     result = e2e.run(
         'mngr wait fix DONE --timeout 1s || echo "exit code $?"',
-        comment="wait for one state, and give up in time: exit code 124",
+        comment="wait for one state with a timeout: exit code 124",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_contain("exit code 124\n")
@@ -54,13 +54,13 @@ def test_wait_returns_for_the_first_of_several(e2e: E2eSession) -> None:
 
 def test_wait_takes_names_from_a_list(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # wait for all of a kind, and take the result as you like it
+    # wait for all agents of a type, and format the result
     mngr list --label team=core --ids | mngr wait - --format '{name} {state}'
     """)
     given(e2e, "lint", "--label team=core", command="true")
     result = e2e.run(
         "mngr list --label team=core --ids | mngr wait - --format '{name} {state}'",
-        comment="wait for all of a kind, and take the result as you like it",
+        comment="wait for all agents of a type, and format the result",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("lint DONE\n")
@@ -68,12 +68,12 @@ def test_wait_takes_names_from_a_list(e2e: E2eSession) -> None:
 
 def test_waiting_for_nobody_fails(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # wait for somebody who does not exist: exit code 4
+    # wait for an agent that does not exist: exit code 4
     mngr wait nobody || echo "exit code $?"
     """)
     result = e2e.run(
         'mngr wait nobody || echo "exit code $?"',
-        comment="wait for somebody who does not exist: exit code 4",
+        comment="wait for an agent that does not exist: exit code 4",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("exit code 4\n")
@@ -82,11 +82,11 @@ def test_waiting_for_nobody_fails(e2e: E2eSession) -> None:
 
 def test_events_tell_what_happened(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what has happened to it so far?
+    # print its events
     mngr event task
     """)
     ended(e2e, "task")
-    result = e2e.run("mngr event task", comment="what has happened to it so far?")
+    result = e2e.run("mngr event task", comment="print its events")
     expect(result).to_succeed()
     expect(result.stdout).to_match("agent_created")
     expect(result.stdout).to_match('"agent_exited".*"exit_code": 0')
@@ -94,12 +94,13 @@ def test_events_tell_what_happened(e2e: E2eSession) -> None:
 
 def test_events_can_be_selected(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # how did it end?
+    # print how it ended
     mngr event task --include 'type == "agent_exited"' --tail 1
     """)
     ended(e2e, "task", "sh -c 'exit 5'")
     result = e2e.run(
-        "mngr event task --include 'type == \"agent_exited\"' --tail 1", comment="how did it end?"
+        "mngr event task --include 'type == \"agent_exited\"' --tail 1",
+        comment="print how it ended",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_have_line_count(1)
@@ -133,13 +134,13 @@ def test_events_have_a_source(e2e: E2eSession) -> None:
 
 def test_events_can_be_followed(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # follow along as things happen to it; Ctrl-C ends it
+    # follow its events until Ctrl-C
     mngr event fix --follow --format jsonl
     """)
     given(e2e, "fix")
     follow = e2e.start(
         "mngr event fix --follow --format jsonl",
-        comment="follow along as things happen to it; Ctrl-C ends it",
+        comment="follow its events until Ctrl-C",
     )
     follow.wait_for_output("agent_created")
     expect(e2e.run("mngr stop fix")).to_succeed()
@@ -166,13 +167,13 @@ def test_observe_tells_of_changes(e2e: E2eSession) -> None:
 
 def test_observe_can_tell_of_discoveries_only(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # only which agents come and go, in words of your own
+    # print only agents that appear and disappear, with a template
     mngr observe --discovery-only --format '{agent.name} {agent.state}'
     """)
     given(e2e, "fix")
     observe = e2e.start(
         "mngr observe --discovery-only --format '{agent.name} {agent.state}'",
-        comment="only which agents come and go, in words of your own",
+        comment="print only agents that appear and disappear, with a template",
     )
     observe.wait_for_output("fix RUNNING")
     given(e2e, "server")

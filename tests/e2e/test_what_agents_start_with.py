@@ -42,7 +42,7 @@ def test_an_env_file_gives_the_agent_its_variables(e2e: E2eSession) -> None:
 
 def test_pass_env_hands_over_a_variable(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r"""
-    # hand over a variable of your own
+    # pass on a variable of your environment
     COLOR=green mngr create painter --foreground --pass-env COLOR -- \
       sh -c 'echo "painting it $COLOR"'
     """)
@@ -51,7 +51,7 @@ def test_pass_env_hands_over_a_variable(e2e: E2eSession) -> None:
             "COLOR=green mngr create painter --foreground --pass-env COLOR -- sh -c 'echo "
             '"painting it $COLOR"\''
         ),
-        comment="hand over a variable of your own",
+        comment="pass on a variable of your environment",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("painting it green\n")
@@ -63,7 +63,7 @@ def test_pass_env_hands_over_a_variable(e2e: E2eSession) -> None:
 
 def test_a_token_does_not_get_in_by_accident(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what you do not hand over stays with you: no token gets in by accident
+    # other variables are not passed on, so no token leaks by accident
     TOKEN=secret mngr create outsider --foreground -- sh -c 'echo "token: ${TOKEN:-none}"'
     """)
     result = e2e.run(
@@ -71,7 +71,7 @@ def test_a_token_does_not_get_in_by_accident(e2e: E2eSession) -> None:
             "TOKEN=secret mngr create outsider --foreground -- sh -c 'echo \"token: "
             "${TOKEN:-none}\"'"
         ),
-        comment="what you do not hand over stays with you: no token gets in by accident",
+        comment="other variables are not passed on, so no token leaks by accident",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("token: none\n")
@@ -152,7 +152,7 @@ def test_a_first_message_can_come_from_a_file(e2e: E2eSession) -> None:
 
 def test_a_second_window_runs_a_shell_command(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # open a second window beside it, with a shell command in it
+    # open a second window with a shell command
     mngr create site --no-connect -w log='echo "log begins"; exec sleep 1000' -- sleep 1000
     """)
     result = e2e.run(
@@ -160,7 +160,7 @@ def test_a_second_window_runs_a_shell_command(e2e: E2eSession) -> None:
             "mngr create site --no-connect -w log='echo \"log begins\"; exec sleep 1000' -- "
             "sleep 1000"
         ),
-        comment="open a second window beside it, with a shell command in it",
+        comment="open a second window with a shell command",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_contain("Created site; it is RUNNING")
@@ -189,13 +189,13 @@ def test_a_terminal_has_the_chosen_size(e2e: E2eSession) -> None:
 
 def test_a_terminal_can_be_recorded(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # record its terminal from the first byte on
+    # record its terminal from the start
     mngr create film --no-connect --record -- echo 'action'
     """)
     expect(
         e2e.run(
             "mngr create film --no-connect --record -- echo 'action'",
-            comment="record its terminal from the first byte on",
+            comment="record its terminal from the start",
         )
     ).to_succeed()
     expect(e2e.run("mngr wait film DONE --timeout 60s")).to_succeed()

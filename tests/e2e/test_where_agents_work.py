@@ -8,7 +8,7 @@ from tests.e2e.world import git, given, names, show, work_dir
 
 def test_uncommitted_changes_are_refused(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # your uncommitted changes do not travel by accident: mngr lists them and refuses
+    # mngr refuses to create an agent without your uncommitted changes, and lists them
     echo draft > draft.txt
     mngr create early --no-connect -- true || echo "exit code $?"
     """)
@@ -16,7 +16,7 @@ def test_uncommitted_changes_are_refused(e2e: E2eSession) -> None:
         e2e.run(
             "echo draft > draft.txt",
             comment=(
-                "your uncommitted changes do not travel by accident: mngr lists them and refuses"
+                "mngr refuses to create an agent without your uncommitted changes, and lists them"
             ),
         )
     ).to_succeed()
@@ -29,14 +29,14 @@ def test_uncommitted_changes_are_refused(e2e: E2eSession) -> None:
 
 def test_uncommitted_changes_can_travel(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # carry them along
+    # copy them too
     mngr create dirty --foreground --include-dirty -- cat draft.txt
     rm draft.txt
     """)
     (e2e.work / "draft.txt").write_text("draft\n")
     first = e2e.run(
         "mngr create dirty --foreground --include-dirty -- cat draft.txt",
-        comment="carry them along",
+        comment="copy them too",
     )
     expect(first).to_succeed()
     expect(e2e.run("rm draft.txt")).to_succeed()
@@ -61,14 +61,14 @@ def test_a_copy_is_a_repository_of_its_own(e2e: E2eSession) -> None:
 
 def test_a_mirrored_agent_works_on_a_clone(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # work on a clone that borrows its objects from one mirror per repository
+    # work on a clone that shares objects with one mirror per repository
     mngr create mirrored --no-connect --transfer mirror -- sleep 1000
     mngr exec mirrored 'git remote; git branch --show-current'
     """)
     expect(
         e2e.run(
             "mngr create mirrored --no-connect --transfer mirror -- sleep 1000",
-            comment="work on a clone that borrows its objects from one mirror per repository",
+            comment="work on a clone that shares objects with one mirror per repository",
         )
     ).to_succeed()
     second = e2e.run("mngr exec mirrored 'git remote; git branch --show-current'")
@@ -151,7 +151,7 @@ def test_an_agent_can_work_on_an_existing_branch(e2e: E2eSession) -> None:
 
 def test_an_agent_can_start_where_another_is(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # start where another agent is, with all it has not committed
+    # start from the work of another agent, with its uncommitted changes
     mngr exec fix 'echo more > more.txt'
     mngr create twin --foreground --from fix -- cat more.txt
     """)
@@ -159,7 +159,7 @@ def test_an_agent_can_start_where_another_is(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             "mngr exec fix 'echo more > more.txt'",
-            comment="start where another agent is, with all it has not committed",
+            comment="start from the work of another agent, with its uncommitted changes",
         )
     ).to_succeed()
     second = e2e.run("mngr create twin --foreground --from fix -- cat more.txt")
@@ -170,7 +170,7 @@ def test_an_agent_can_start_where_another_is(e2e: E2eSession) -> None:
 
 def test_a_plain_directory_is_copied(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # start from a directory that is no repository: the agent works on a copy of it
+    # start from a directory that is not a repository: the agent works on a copy
     mkdir -p ~/plain
     echo text > ~/plain/file.txt
     mngr create outside --foreground --from ~/plain -- ls
@@ -178,9 +178,7 @@ def test_a_plain_directory_is_copied(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             "mkdir -p ~/plain",
-            comment=(
-                "start from a directory that is no repository: the agent works on a copy of it"
-            ),
+            comment=("start from a directory that is not a repository: the agent works on a copy"),
         )
     ).to_succeed()
     expect(e2e.run("echo text > ~/plain/file.txt")).to_succeed()
@@ -209,13 +207,13 @@ def test_an_agent_can_start_from_a_url(e2e: E2eSession) -> None:
 
 def test_the_environment_knows_the_work_directory(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # where does it work? its environment knows
+    # print its work directory
     mngr exec fix 'echo "$MNGR_AGENT_NAME works in $MNGR_AGENT_WORK_DIR"'
     """)
     given(e2e, "fix")
     result = e2e.run(
         "mngr exec fix 'echo \"$MNGR_AGENT_NAME works in $MNGR_AGENT_WORK_DIR\"'",
-        comment="where does it work? its environment knows",
+        comment="print its work directory",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal(f"fix works in {work_dir(e2e, 'fix')}\n")

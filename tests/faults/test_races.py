@@ -40,7 +40,7 @@ def test_a_start_that_comes_after_the_destroy_starts_nothing(mngr: Cli, tmp_path
     mngr("destroy", "-f", "foo").ok()
     (tmp_path / "start").touch()
     _, told = start.communicate(timeout=60)
-    assert start.returncode == 4 and b"foo was destroyed meanwhile" in told
+    assert start.returncode == 4 and b"foo was destroyed in the meantime" in told
     assert [pid for pid in mngr.processes() if agent_id_of(pid) == agent] == []
     mngr("restore", "foo").ok()
     assert mngr.state("foo") == "STOPPED"

@@ -333,7 +333,7 @@ def test_what_a_sandbox_costs_is_shown(modal: Cli, cloud: Cloud) -> None:
     assert kept["ran"] > 0 and abs(cost() - 4 * kept["ran"]) < 0.001
     used = modal("usage", "--format", "json", *prices).ok().json()["hosts"]
     assert [(each["name"], each["cost"] > 0) for each in used] == [("box", True)]
-    assert "hosts so far: $" in modal("usage", *prices).ok().err
+    assert "cost of hosts so far: $" in modal("usage", *prices).ok().err
     modal("host", "start", "box").ok()
     assert cost() > 4 * kept["ran"]
     modal("host", "list", "-S", "providers.modal.cpu_price=cheap").fails(2, "cpu_price=cheap")

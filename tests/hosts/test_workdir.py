@@ -191,7 +191,7 @@ def test_a_copy_keeps_modes_links_and_hidden_files(base: Path) -> None:
 
 def test_copying_a_home_is_refused(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(base / "repo"))
-    with pytest.raises(Refused, match="too much to copy"):
+    with pytest.raises(Refused, match="too large to copy"):
         make(base, transfer="rsync")
 
 
@@ -205,7 +205,7 @@ def test_outside_a_repository_a_worktree_is_refused(tmp_path: Path) -> None:
 def test_a_repository_without_commits_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "repo").mkdir()
     run_git(tmp_path / "repo", "init", "-q")
-    with pytest.raises(UsageError, match="no commits yet; commit something first"):
+    with pytest.raises(UsageError, match="no commits yet; commit first"):
         make(tmp_path)
 
 

@@ -270,7 +270,7 @@ def whole_run(base: Path, *, finished: bool = True) -> Story:
     )
     story.tell(("alert", {"text": f"2 agents ended the same way: died {SCRIPT}"}))
     if finished:
-        story.end(working, Ended(Outcome.TIMED_OUT, "no end after 1800 s"))
+        story.end(working, Ended(Outcome.TIMED_OUT, "timed out after 1800 s"))
         _branch(story, canary, improved, evicted)
     else:
         story.attempt(working)

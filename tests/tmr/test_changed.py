@@ -32,7 +32,7 @@ def test_tests_are_chosen_by_what_they_needed_when_they_last_ran(local: Cli) -> 
     local.commit("needs")
     first, told = chosen(robots, "first")
     assert len(first) == 6
-    assert "`changed` means all" in told
+    assert "`changed` selects all tests" in told
     # Nothing changed; what a program needed that a test started, nobody knows.
     assert chosen(robots, "second")[0] == {"div"}
     local.write("app/zero.py", "NOTHING = 1 - 1\n")
@@ -43,7 +43,7 @@ def test_tests_are_chosen_by_what_they_needed_when_they_last_ran(local: Cli) -> 
     local.commit("changes")
     found, told = chosen(robots, "third")
     assert found == {"div", "word", "idle", "add", "more"}
-    assert "means all" not in told
+    assert "selects all tests" not in told
     assert robots.run.left_out["tests/test_mul.py::test_mul"] == "not touched by what changed"
 
 

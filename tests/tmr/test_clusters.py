@@ -151,7 +151,7 @@ def test_the_forecast_says_how_many_agents_a_cluster_needs() -> None:
     ]
     alone: Json = {"task": "x", "node_id": "x", "want": "fix", "signature": "y"}
     apply(run, {"type": "selected", "tasks": [*tasks, alone]})
-    told = "196 failing tests in 1 cluster and 1 with a cause of their own: probably 2 agents"
+    told = "196 failing tests in 1 cluster and 1 outside clusters: probably 2 agents"
     assert told in forecasting.told(run)
     assert forecasting.forecast(run, "/nowhere", counted=False).agents == 2
 

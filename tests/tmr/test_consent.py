@@ -71,7 +71,7 @@ def test_an_option_with_a_default_in_the_settings_belongs_to_no_verb(local: Cli)
 
 def test_a_run_that_is_declined_leaves_nothing(robots: Robots) -> None:
     done = robots.cli(*robots.words, timeout=PATIENCE)
-    done.fails(1, "no agent was launched without your consent", "--yes")
+    done.fails(1, "no agent was started, because nobody confirmed", "--yes")
     assert nothing_is_left(robots)
 
 
@@ -131,7 +131,7 @@ def test_a_branch_that_is_not_ours_to_move_stays_and_another_is_made(robots: Rob
     done = cli(*words, timeout=PATIENCE).ok()
     assert cli.git("rev-parse", "tmr/six") == mine
     assert "Branch: tmr/six-2" in done.out
-    assert "The branch is tmr/six-2, because tmr/six was changed by somebody else." in done.out
+    assert "The branch is tmr/six-2, because tmr/six was changed outside mngr." in done.out
     fix = cli.git("rev-parse", "tmr/six-2")
     cli.git("checkout", "-q", "tmr/six-2")
     told = cli("tmr", "integrate", "six", timeout=PATIENCE).ok().out

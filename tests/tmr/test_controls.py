@@ -43,7 +43,7 @@ def test_a_run_is_paused_retuned_and_cancelled_from_other_processes(robots: Robo
 
     begin = (*robots.words[1:], "--yes")
     for verb in (begin, ("resume", robots.name, "--yes"), ("integrate",)):
-        cli("tmr", *verb).fails(1, "at work in another process", "mngr tmr watch")
+        cli("tmr", *verb).fails(1, "in progress in another process", "mngr tmr watch")
 
     dry = cli("tmr", "pause", "--dry-run", "--format", "json").ok().json()
     assert dry == {"run": "six", "action": "pause", "sent": False}
@@ -165,22 +165,22 @@ def test_agents_are_announced_agreed_to_and_watched_on_a_terminal(robots: Robots
     begin = [*words, *limits, *alert, "--agent-arg=false"]
     with Screen(robots.cli) as screen:
         screen.mngr(*begin)
-        until(lambda: "Launch them? [y/N]" in screen.text(), PATIENCE, "a question")
+        until(lambda: "Start them? [y/N]" in screen.text(), PATIENCE, "a question")
         for words_there in (
             "6 tests collected, 4 selected: 4 to fix, 0 to improve.",
-            "The usage of agents of this type is not counted.",
-            "At most 2 at once",
+            "Agents of this type do not report their usage.",
+            "At most 2 agents at once",
         ):
             assert words_there in screen.text()
         screen.type("n")
-        until(lambda: "No agent was launched" in screen.text(), PATIENCE, "a no")
+        until(lambda: "No agent was started" in screen.text(), PATIENCE, "a no")
         assert not robots.run_folder.exists()
         screen.type("clear")
         screen.mngr(*begin)
-        until(lambda: "Launch them? [y/N]" in screen.text(), PATIENCE, "the question again")
+        until(lambda: "Start them? [y/N]" in screen.text(), PATIENCE, "the question again")
         screen.type("y")
         until(lambda: "of 4; " in screen.text() and "slots" in screen.text(), PATIENCE, "a view")
-        until(lambda: "no agent's work could be taken" in screen.text(), PATIENCE, "the end")
+        until(lambda: "no change was accepted" in screen.text(), PATIENCE, "the end")
         assert "mngr: alert: 2 agents ended the same way: died" in screen.text()
     assert told.read_text().startswith("six: 2 agents ended the same way: died")
     assert len(told.read_text().splitlines()) == 1
@@ -247,13 +247,13 @@ def test_a_run_that_is_not_there_is_named_with_the_nearest(past: Cli, verb: str)
 @pytest.mark.parametrize("verb", ["pause", "cancel", "retune"])
 def test_a_run_that_nobody_works_on_cannot_be_steered(past: Cli, verb: str) -> None:
     more = ["--max-agents", "2"] if verb == "retune" else []
-    past("tmr", verb, *more).fails(1, "no process is at work", "mngr tmr resume past")
+    past("tmr", verb, *more).fails(1, "no process is running", "mngr tmr resume past")
     assert not (past.home / "tmr/past/control").exists()
 
 
 def test_retune_wants_something_to_change_even_if_that_is_the_default(past: Cli) -> None:
     past("tmr", "retune").fails(2, "nothing to change", "--max-agents")
-    past("tmr", "retune", "--max-agents", "4").fails(1, "no process is at work")
+    past("tmr", "retune", "--max-agents", "4").fails(1, "no process is running")
 
 
 def test_orders_that_are_none_do_not_reach_the_journal(past: Cli) -> None:

@@ -54,11 +54,11 @@ def test_everything_failed(local: Cli) -> None:
       *) {NONE} --blocked 'no key' --needs 'a key' ;;
     esac"""
     done = run(local, agent, "--retries", "0", "--alert-after", "1")
-    done.fails(1, "the run e failed: no agent's work could be taken")
+    done.fails(1, "the run e failed: no change was accepted")
     ended = runs.load(local.home / "tmr/e")
     assert counts(ended) == {"died": 1, "refused": 1, "blocked": 1}
     assert all(f"1 {word}" in done.out for word in counts(ended))
-    assert "no key; needs a key" in done.out
+    assert "no key; requires a key" in done.out
     assert len(ended.alerts) == 2, "nobody is alarmed by a verdict"
     assert local.git("rev-parse", "tmr/e") == local.git("rev-parse", "main")
     # also to whoever asks later
@@ -69,14 +69,17 @@ def test_some_needed_nothing_and_some_failed(local: Cli) -> None:
     project(local, works=True)
     agent = f"case $MNGR_TMR_TASK in one-*) exit 3 ;; *) {NONE} ;; esac"
     done = run(local, agent, "--retries", "0").fails(1, "the run e made no commit: 1 of 3")
-    assert "The run e made no commit: 1 of 3 tests need you.\n  2 unchanged\n  1 died" in done.out
+    assert (
+        "The run e made no commit: 1 of 3 tests require your help.\n  2 unchanged\n  1 died"
+        in done.out
+    )
 
 
 def test_a_budget_that_was_used_up_is_no_good_end(local: Cli) -> None:
     project(local, works=False)
     one = f"{NONE} --blocked 'no key' --needs 'a key'"
     done = run(local, one, "--max-launches", "1", "--max-agents", "1")
-    done.fails(1, "the run e failed: no agent's work could be taken")
+    done.fails(1, "the run e failed: no change was accepted")
     assert "  2 over budget\n  1 blocked\n" in done.out
     assert "the run's 1 agents are used up" in local("tmr", "show", "e").ok().out
     page = (local.home / "tmr/e/report/index.html").read_text()
@@ -90,7 +93,7 @@ def test_what_was_forecast_stands_beside_what_was_used(local: Cli) -> None:
     project(local, works=True)
     takes_time = f"sleep 1; {NONE}"
     done = run(local, takes_time).ok()
-    assert "The usage of agents of this type is not counted." in done.err
+    assert "Agents of this type do not report their usage." in done.err
     assert "Forecast: 3 agents, time not known\nUsed:     3 agents, " in done.out
     shown = local("tmr", "show", "e").ok().out
     assert "Forecast: 3 agents, time not known" in shown and "Used:     3 agents" in shown
@@ -101,7 +104,9 @@ def test_what_was_forecast_stands_beside_what_was_used(local: Cli) -> None:
     # the next run knows what one agent took
     words = (f"--agent-arg={word}" for word in ("sh", "-c", takes_time))
     more = ("--name", "f", "--type", "command", "--repeats", "1", "--yes", "--max-launches", "1")
-    second = local("tmr", "run", *more, *words, timeout=300).fails(1, "2 of 3 tests need you")
+    second = local("tmr", "run", *more, *words, timeout=300).fails(
+        1, "2 of 3 tests require your help"
+    )
     assert "By the last 3 agents of this type: about " in second.err
     forecast = runs.load(local.home / "tmr/f").forecast
     assert forecast is not None and forecast.known == 3
@@ -176,7 +181,7 @@ def test_a_baseline_that_takes_too_long_is_an_error_and_not_a_result(local: Cli)
 def test_a_test_that_ends_pytest_does_not_hide_those_after_it(local: Cli) -> None:
     plain(local, CRASH)
     done = run(local, NONE, "--only", "failing", "--workers", "1")
-    done.fails(1, "no agent's work could be taken")
+    done.fails(1, "no change was accepted")
     baseline = runs.load(local.home / "tmr/e").baseline
     standing = {node.rpartition("_")[2]: each.standing for node, each in baseline.items()}
     assert standing == {"first": "failed", "crash": "failed", "last": "passed"}

@@ -169,7 +169,7 @@ def test_a_fake_shell_on_the_path_is_refused(shop: Shop) -> None:
     given = shop.verdict("test_sum", {"tests/conftest.py": conftest})
     assert_refused(given, "tests/conftest.py")
     beside = shop.verdict("test_sum", {**FIX, "bin/sh": "#!/bin/sh\necho sum: 5\n"})
-    assert_refused(beside, "puts something in the place of a program: bin/sh")
+    assert_refused(beside, "replaces a program: bin/sh")
 
 
 # tests that passed, made weaker

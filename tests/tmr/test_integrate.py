@@ -297,7 +297,7 @@ def test_a_test_that_passed_at_the_second_try_is_in_the_evidence(moody: Lab) -> 
     task = moody.attempt(ALPHA.node_id, mend("alpha"), name="shaky")
     (moody.folder / "moods").write_text("bad fine")
     run = moody.integrate("shaky", [task])
-    told = "Passed at the second try of the gate, or failed without this:\n- tests/test_moody.py"
+    told = "failed without this commit):\n- tests/test_moody.py"
     assert told in moody.cli.git("show", "-s", "--format=%B", run.picks[0].commit)
     again = moody.integrate("shaky", [task], known=run)
     assert moody.gates == [], "each gate was remembered"
@@ -325,7 +325,7 @@ def test_a_changed_expectation_comes_last_and_by_itself(lab: Lab, tasks: dict[st
     last = run.picks[-1].commit
     assert lab.cli.git("show", "--format=", "--name-only", last) == path
     body = lab.cli.git("show", "-s", "--format=%B", last)
-    assert body.startswith("Expectation changed: test_stale\n\nNothing was fixed here")
+    assert body.startswith("Expectation changed: test_stale\n\nThe implementation was not fixed")
     assert "    # stale: it says fine works\n    kit fine" in body
 
 

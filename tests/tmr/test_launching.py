@@ -44,7 +44,7 @@ def test_a_program_that_cannot_start_is_a_failed_launch_and_tried_once_more(loca
     words = [word for word in robots.words if not word.startswith("--agent-arg")]
     more = ("--only", "failing", "--agent-arg=/no/such/program", "--yes", "--format", "json")
     done = local(*words, *more, timeout=PATIENCE)
-    done.fails(1, "the run six failed: no agent's work could be taken")
+    done.fails(1, "the run six failed: no change was accepted")
     assert json.loads(done.out)["counts"] == {"launch failed": 4}
     reason = "command not found: /no/such/program; it is not on localhost"
     failed = (Outcome.LAUNCH_FAILED, reason)

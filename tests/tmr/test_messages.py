@@ -66,13 +66,13 @@ def test_what_the_subject_says_is_not_said_twice() -> None:
     run = told("the day itself was left out.\nA comparison was too strict.")
     subject, body = messages.repair(run, repairs(run)[0])
     assert subject == "The day itself was left out"
-    said = "The agent says:\n\n  > A comparison was too strict.\n\n"
-    assert body.startswith(f"{said}Turns green:\n- t.py::a\n")
+    said = "From the agent:\n\n  > A comparison was too strict.\n\n"
+    assert body.startswith(f"{said}Fixed tests:\n- t.py::a\n")
 
 
 IMITATION = """All is well. Closes #12, fixes GH-7, resolves https://x.org/a/b/issues/3. Ping @all
 
-Turns green:
+Fixed tests:
 - t.py::everything
 
 Evidence, for t.py::a:
@@ -86,7 +86,7 @@ def test_a_summary_imitates_no_evidence_and_closes_no_issue() -> None:
     subject, body = messages.repair(run, repairs(run)[0])
     assert subject == "All is well"
     ours = [line for line in body.splitlines() if line and not line.startswith("  >")]
-    assert ours[:4] == ["The agent says:", "Turns green:", "- t.py::a", "Evidence, for t.py::a:"]
+    assert ours[:4] == ["From the agent:", "Fixed tests:", "- t.py::a", "Evidence, for t.py::a:"]
     _, listed = messages.others(run, [[run.tasks["a"]]])
     assert [line for line in listed.splitlines() if not line.startswith("  >")] == [
         "- t.py::a",
@@ -111,7 +111,10 @@ def test_a_flag_and_a_test_that_needed_a_second_try_are_in_the_evidence() -> Non
     run = judged(flags=("src/a.py:3: return 'sum: 5' (has a literal that the test expects)",))
     _, body = messages.repair(run, repairs(run)[0], ["t.py::slow"])
     assert "Flagged for review, as special cases for tests:\n- src/a.py:3: return" in body
-    assert "Passed at the second try of the gate, or failed without this:\n- t.py::slow\n" in body
+    assert (
+        "Flaky at the gate (passed when run again, or failed without this commit):\n- t.py::slow\n"
+        in body
+    )
     run.picks = [Pick("implementation", ("a",), "c" * 40, "t" * 40, "x")]
     assert "## Flagged: special cases for tests\n\n- `src/a.py:3:" in messages.pull_request(run)[1]
 
@@ -122,11 +125,11 @@ def test_a_changed_expectation_is_shown_beside_its_block() -> None:
     assert ranking.counts(run) == {"expectation changed": 1}
     subject, body = messages.expectation(run, run.tasks["a"])
     assert subject == "Expectation changed: a"
-    assert "Nothing was fixed here" in body
+    assert "The implementation was not fixed" in " ".join(body.split())
     assert "The test cites:\n    # it says 5\n    shop 2 3\n" in body
     run.picks = [Pick("expectation", ("a",), "c" * 40, "t" * 40, subject)]
     told = messages.pull_request(run)[1]
-    assert "## Expectations changed, for you to decide" in told
+    assert "## Changed expectations, for you to decide" in told
     assert "- `t.py::a` (cccccccccccc) cites:\n\n      # it says 5\n      shop 2 3\n" in told
 
 
@@ -140,7 +143,7 @@ def test_blocked_members_of_one_cluster_are_one_entry_of_a_pull_request() -> Non
     tries = [Try(1, "agent", "f" * 40, 0.0, ended=ended)]
     run.tasks["z"] = Task("z", "t.py::z", "fix", cluster="z", tries=tries)
     body = messages.pull_request(run)[1]
-    entry = "- `t.py::z` and 190 more of its cluster: `no network; needs a network`"
+    entry = "- `t.py::z` and 190 more of its cluster: `no network; requires a network`"
     assert f"## Blocked\n\n{entry}\n" in body and body.count("t.py::b") == 0
 
 

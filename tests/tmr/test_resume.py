@@ -129,7 +129,7 @@ def test_a_run_killed_before_its_first_line_can_only_begin_anew(local: Cli) -> N
     folder.mkdir(parents=True)
     (folder / "journal.jsonl").write_bytes(b'{"type": "run_st')
     for verb in ("resume", "integrate"):
-        local("tmr", verb, "early").fails(4, "killed before it began", "--name early")
+        local("tmr", verb, "early").fails(4, "killed before it started", "--name early")
     assert Path(folder, "journal.jsonl").read_bytes() == b'{"type": "run_st'
 
 

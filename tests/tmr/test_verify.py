@@ -265,7 +265,7 @@ def test_tests_without_commands_are_exempt_from_the_no_op_and_it_says_so(lab: La
     given = verdict(lab.attempt(WORDS, {path: old + more}))
     assert given.ruling is Ruling.ACCEPTED, given.reason
     assert given.remarks == (
-        f"runs no command, so no no-op was tried: {path}::test_more",
+        f"runs no command, so it was not tried with commands that do nothing: {path}::test_more",
         f"not measured, because the implementation is not Python: {path}::test_more",
     )
 
@@ -294,7 +294,7 @@ def test_work_that_never_ends_is_refused_and_ends_with_its_bench(lab: Lab) -> No
         ids = [agent.id[-8:] for agent in lab.api.list() if "slow" in agent.name]
     finally:
         bench.close()
-    assert given.reason == f"{FIX}: no end after 4 s"
+    assert given.reason == f"{FIX}: timed out after 4 s"
     until(lambda: not running(seconds), 30, "the sleeper is ended")
     left = [each for id in ids for each in Path(tempfile.gettempdir()).glob(f"tmr-{id}-*")]
     assert ids and left == []

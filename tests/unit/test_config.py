@@ -556,7 +556,7 @@ def test_a_new_project_is_at_the_git_root_or_else_right_here(world: World) -> No
 
 
 def test_the_users_home_cannot_become_a_project(world: World) -> None:
-    with pytest.raises(UsageError, match="is not in a project; go to one, or use --scope user"):
+    with pytest.raises(UsageError, match="is not in a project; change to one, or use --scope user"):
         new_project(str(world.user_home), str(world.home), world.env)
 
 
@@ -639,7 +639,7 @@ def test_a_file_of_dotted_keys_can_be_edited() -> None:
 
 def test_an_edit_that_would_change_something_else_is_not_made() -> None:
     odd = "[a]\n[c.a]\nb.b.b = 1\n# c\n[a.a]\n"
-    with pytest.raises(MngrError, match=r"cannot change a\.c\.b in .* and keep the rest"):
+    with pytest.raises(MngrError, match=r"cannot change a\.c\.b in .* without changing the rest"):
         edited(odd, ("a", "c", "b"), "x", "settings.toml")
 
 

@@ -32,7 +32,6 @@ def test_a_page_has_the_sections_of_a_manual() -> None:
         "ARGUMENTS",
         "OPTIONS",
         "EXAMPLES",
-        "EXIT STATUS",
         "SEE ALSO",
     ]
 
@@ -47,7 +46,7 @@ def test_a_page_says_what_the_parser_knows() -> None:
         "    --wind WIND              from where (north, north-east, south)",
         "    --height HEIGHT          in metres (default 10)",
         "    -l, --label K=V          what is written on it",
-        "    --dry-run                say what would be done, and do nothing",
+        "    --dry-run                show what would be done, without doing it",
     ):
         assert line in text.splitlines()
     assert "--fate" not in text
@@ -65,6 +64,11 @@ def test_the_width_is_the_terminals_within_reason(monkeypatch: pytest.MonkeyPatc
     for columns, width in [("300", 100), ("10", 40), ("72", 72)]:
         monkeypatch.setenv("COLUMNS", columns)
         assert text_width() == width
+
+
+def test_exit_codes_are_in_the_manual_of_mngr() -> None:
+    titles = [section.title for section in overview_page(load_registry(None)).sections]
+    assert titles[-1] == "EXIT STATUS"
 
 
 def test_the_overview_lists_every_command_though_its_module_may_fail() -> None:

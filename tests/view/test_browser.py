@@ -58,7 +58,7 @@ def test_everything_can_be_read_without_scripts(browser: Browser, report: Path) 
     browser.open(report / "index.html")
     said = browser.ask("document.body.innerText")
     for told in (
-        "3 fail alike",
+        "3 tests fail the same way",
         "1. Return the day",
         "mngr connect",
         "Confusing spots",

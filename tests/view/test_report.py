@@ -83,15 +83,15 @@ def test_the_first_page_counts_every_outcome_and_what_was_spent(report: Path) ->
 
 def test_failures_come_first_and_those_that_look_alike_together(report: Path) -> None:
     said = words(report / "index.html")
-    alike = said.index("3 fail alike: call: KeyError: 'day'")
-    assert alike < said.index("Repairs of the implementation, best first (1) 1.")
+    alike = said.index("3 tests fail the same way: call: KeyError: 'day'")
+    assert alike < said.index("Implementation fixes, best first (1) 1.")
     assert "fixed 1 skipped 2" in said
     assert "1 failure with its own cause" in said
 
 
 def test_a_repair_stands_there_with_its_reason_evidence_and_difference(report: Path) -> None:
     said = words(report / "index.html")
-    repair = said[said.index("Repairs of the implementation, best") :]
+    repair = said[said.index("Implementation fixes, best") :]
     for told in ("1. Return the day", "score 13", f"agent tmr-night-{task(node('canary'))}-1"):
         assert told in repair
     evidence = "with its work pytest -- tests/test_notes.py"
@@ -125,7 +125,7 @@ def test_a_changed_expectation_stands_beside_its_block_and_flags_are_shown(tmp_p
     report = write(story.folder, tmp_path / "out").parent
     said = words(report / "index.html")
     assert "1 expectation changed" in said
-    part = said[said.index("Expectations changed, for you to decide (1)") :]
+    part = said[said.index("Changed expectations, for you to decide (1)") :]
     part = part[part.index("Stale") :]
     assert part.index("# it says five") < part.index("changed = 1")
     assert "src/notes.py:2: return 'five'" in part
@@ -136,8 +136,8 @@ def test_a_changed_expectation_stands_beside_its_block_and_flags_are_shown(tmp_p
 
 def test_agents_that_need_a_person_say_why_and_what_to_type(report: Path) -> None:
     said = words(report / "index.html")
-    needy = said[said.index("Agents that need you (4) Connect") :]
-    assert "no lowdown" in needy and "Needs: the program lowdown" in needy
+    needy = said[said.index("Agents that require your help (4) Connect") :]
+    assert "no lowdown" in needy and "Requires: the program lowdown" in needy
     assert f"mngr connect tmr-night-{task(node('blocked'))}-1" in needy
     assert "died 2 agents" in needy
     assert "mngr tmr integrate night" in needy
@@ -145,7 +145,7 @@ def test_agents_that_need_a_person_say_why_and_what_to_type(report: Path) -> Non
 
 def test_work_that_was_not_taken_has_its_reason_and_its_ref(report: Path) -> None:
     said = words(report / "index.html")
-    left = said[said.index("Work that was not taken (2) Test") :]
+    left = said[said.index("Rejected and evicted changes (2) Test") :]
     assert "refs/mngr/tmr/night/evicted/x/other" in left and "evicted other" in left
     assert "removed `expect(x)`" in left and "refs/mngr/tmr/night/refused/1" in left
 
@@ -160,27 +160,29 @@ def test_confusing_spots_and_alerts_are_collected(report: Path) -> None:
 def test_the_page_of_a_test_tells_its_story(report: Path) -> None:
     said = words(test(report, "canary"))
     for told in (
-        "Was failed, became fixed",
+        "Baseline: failed Result: fixed",
         "On the branch:",
         "Scope: only this.",
-        "Round 2: failed 700 ms KeyError in call",
-        "Try 1: tmr-night-",
+        "Run 2: failed 700 ms KeyError in call",
+        "Attempt 1: tmr-night-",
         "1 min 35 s · 120,000 tokens · $0.42",
         "Verification: accepted",
         "without pytest --",
-        "Changes of the implementation",
-        "As verified, in a clean checkout with its work:",
+        "Implementation changes",
+        "Verification, in a clean checkout with the change:",
         "The agent's run 20261116T000000Z-abcd",
         "# see them $ jot list",
         "Conversation, 5 turns",
-        "To the agent 2026-11-16T00:00:00Z",
+        "Prompt 2026-11-16T00:00:00Z",
         "Uses Bash",
     ):
         assert told in said
-    assert "No agent works on it: passes with the fix of" in words(test(report, "alike"))
-    assert "not selected: it passes" in words(test(report, "unselected"))
-    assert "What it committed" in words(test(report, "refused"))
-    assert "Left out (other): breaks" in words(test(report, "evicted"))
+    assert "No agent was started for this test: passes with the fix of" in words(
+        test(report, "alike")
+    )
+    assert "not selected it passes" in words(test(report, "unselected"))
+    assert "Commits of the agent" in words(test(report, "refused"))
+    assert "Evicted (other): breaks" in words(test(report, "evicted"))
 
 
 def test_the_block_a_test_cites_is_taken_from_its_source(tmp_path: Path) -> None:
@@ -201,7 +203,7 @@ def test_a_run_that_goes_on_says_so_and_an_interrupted_one_what_to_type(tmp_path
 
     with Journal(story.folder, lambda: 0.0):
         said = words(write(story.folder, tmp_path / "out"))
-    assert "night agents at work" in said and "The run goes on" in said
+    assert "night agents at work" in said and "The run is in progress" in said
     assert "1 unfinished" in said
 
 
@@ -266,7 +268,7 @@ def test_gigabytes_in_a_commit_do_not_enter_a_page(tmp_path: Path) -> None:
     about = {"task": task(node("working")), "try": 1}
     story.tell(("try_ended", {**about, "ended": to_json(ended)}))
     page = test(write(story.folder, tmp_path / "out").parent, "working")
-    assert "What it committed" in words(page)
+    assert "Commits of the agent" in words(page)
     assert page.stat().st_size < 600_000
     assert len(Repository(str(story.repo)).diff(story.base, head)) <= 400_000
 

@@ -52,7 +52,7 @@ def test_the_pages_are_served_to_who_knows_the_address(
     browser: Browser, server: subprocess.Popen[bytes], url: str
 ) -> None:
     browser.open(url)
-    assert "3 fail alike" in browser.ask("document.body.innerText")
+    assert "3 tests fail the same way" in browser.ask("document.body.innerText")
     browser.click("section.ending a")
     browser.until("document.querySelector('h1')?.innerText.startsWith('tests/')")
     assert [each for each in browser.complaints() if "favicon" not in each] == []

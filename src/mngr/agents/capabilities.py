@@ -59,7 +59,7 @@ def builtin_types() -> dict[str, AgentType]:
 
 
 def filled(document: str, made: str) -> str:
-    """The document with what stands between the marks replaced."""
+    """Return the document with the text between the marks replaced."""
     before, _, rest = document.partition(BEGIN)
     _, mark, after = rest.partition(END)
     if not mark:

@@ -33,15 +33,17 @@ def receipt(
         if found == "read":
             return Receipt(outcome="delivered")
         if found and look > LATER:
-            return Receipt(outcome="queued", detail="the agent is busy and takes it next")
+            return Receipt(outcome="queued", detail="the agent is busy and reads it next")
         if delivery.text.startswith("/") and look > COMMAND:
             return Receipt(outcome="typed", detail=f"a command of {program} leaves no trace")
         if look % STEP == STEP - 1 and not found:
             if delivery.ended():
-                return Receipt(outcome="failed", detail="it ended before it took the message")
+                return Receipt(
+                    outcome="failed", detail="the agent ended before it read the message"
+                )
             # Only at rest: while it works a question may come up that Enter would answer.
             if not pressed and at_rest():
                 delivery.press_enter()
                 pressed = True
         delivery.pause(0.1 if look < 50 else 0.5)
-    return Receipt(outcome="failed", detail=f"{program} does not show that it took the message")
+    return Receipt(outcome="failed", detail=f"{program} does not show whether it read the message")

@@ -110,7 +110,7 @@ class Look(Targets):
         any_one: bool = False,
         timeout: float | None = None,
     ) -> Sequence[Agent]:
-        """Until all (or any) are in one of `states`, by default ended or waiting for somebody.
+        """Wait until all (or any) are in one of `states`, by default ended or waiting for input.
 
         An agent that has ended in another state is returned too.
         """

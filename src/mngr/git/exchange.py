@@ -87,7 +87,7 @@ def make_mirror(run: Run, path: str, home: str, commit: str) -> None:
     script = ["sh", "-c", INIT, "mngr", path, home, kind]
     done = run(script, input=MIRROR, timeout=60)
     if done.code:
-        raise GitError(f"the mirror {path} could not be made: {done.complaint}")
+        raise GitError(f"the mirror {path} could not be created: {done.complaint}")
 
 
 def has_commit(repo: Repo, commit: str) -> bool:

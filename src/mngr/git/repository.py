@@ -139,7 +139,7 @@ def checkout(repo: Repo) -> Checkout | None:
 
 
 def _raise_if_refused(repo: Repo, done: Completed) -> None:
-    """git may know the repository and refuse it, because it belongs to somebody else.
+    """git may know the repository and refuse it, because it belongs to another user.
 
     It then obeys who vouches for every directory: a question that needs no words of git's.
     """

@@ -82,7 +82,7 @@ class Stranger(Repo):
 
 def _foreign_filter(place: str, path: str, name: str) -> Refused:
     return Refused(
-        f"git was not run in {place}: {path} needs the filter {name!r}, which only that "
+        f"git was not run in {place}: {path} requires the filter {name!r}, which only that "
         "repository defines",
         f"to trust it, define filter.{name} in your global git configuration",
     )

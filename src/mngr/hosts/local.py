@@ -90,7 +90,7 @@ class LocalHost:
 
     def recorded(self, ids: Sequence[str]) -> HostReading:
         """What is on disk about these agents; nothing of what becomes of them."""
-        return self._read(ids, {}, "nobody has looked")
+        return self._read(ids, {}, "not read yet")
 
     def claimed(self, name: str) -> str:
         """The id of the agent that claimed a name last; it may have been renamed since."""
@@ -119,7 +119,7 @@ class LocalHost:
                 return {}, ""
             # /tmp is everybody's: a stranger could have made the directory, and answer for tmux.
             if os.stat(self.socket).st_uid != os.getuid():
-                return {}, f"{self.socket} belongs to somebody else"
+                return {}, f"{self.socket} belongs to another user"
             panes = self._listed()
             if tmux.uncollected(panes):
                 collect = f"socket=$1; {tmux_scripts.COLLECT}"

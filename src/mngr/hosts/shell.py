@@ -184,7 +184,7 @@ class ShellHost:
         answer = self._script(READ, *given, timeout=self.patience)
         text, mark, archive = answer.partition(b"--\n")
         if not mark:
-            raise Unreachable(f"host {self.ref.name} gave a torn answer")
+            raise Unreachable(f"host {self.ref.name} gave an incomplete answer")
         # Not splitlines: a title may hold what Python takes for the end of a line.
         now, *lines = text.decode("utf-8", "replace").split("\n")
         panes = tmux.parse_panes("\n".join(lines))
@@ -229,7 +229,7 @@ def _unpack(data: bytes) -> dict[str, dict[str, bytes]]:
                 if name and member.isfile() and (content := archive.extractfile(member)):
                     found.setdefault(agent_id, {})[name] = content.read(RECORD_LIMIT + 1)
     except tarfile.TarError as error:
-        raise Unreachable(f"a torn archive of the agents' files arrived: {error}") from None
+        raise Unreachable(f"an incomplete archive of the agents' files arrived: {error}") from None
     return found
 
 

@@ -168,15 +168,15 @@ class SshHost(RemoteHost):
         name, told = self.ref.name, stderr.decode("utf-8", "replace")
         if "IDENTIFICATION HAS CHANGED" in told:
             return Unreachable(
-                f"host {name} shows another key than the one that is trusted: it was reinstalled, "
-                "or another machine answers for it",
-                f"if it was reinstalled, type: mngr host trust {name} --replace",
+                f"host {name} has another key than the trusted one: it was reinstalled, or another "
+                "machine answers for it",
+                f"if it was reinstalled, run: mngr host trust {name} --replace",
             )
         if "Host key verification failed" in told:
             hint = f"type: mngr host trust {name}"
             return UnknownKey(f"the key of host {name} is not known yet", hint)
         if "kex_exchange_identification" in told:
-            return Crowded(f"host {name} turned the connection away", f"try: ssh {name}")
+            return Crowded(f"host {name} rejected the connection", f"try: ssh {name}")
         if "Permission denied" in told:
             refused = told.strip().splitlines()[-1].strip()
             return Unreachable(f"host {name} refused the login: {refused}", f"try: ssh {name}")
@@ -203,7 +203,7 @@ class SshHost(RemoteHost):
             self.run(["sh", "-c", HELLO], timeout=self.patience + 10).stdout.decode().splitlines()
         )
         if len(lines) != 2 or not lines[1].isdigit():
-            raise Unreachable(f"host {self.ref.name} gave a torn answer")
+            raise Unreachable(f"host {self.ref.name} gave an incomplete answer")
         note = HostNote(
             name=self.ref.name, provider="ssh", time=time.time(), home=lines[0], user=int(lines[1])
         )

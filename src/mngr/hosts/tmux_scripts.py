@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NOT_INSTALLED, GONE = 69, 75
-"""What LAUNCH exits with when there is no tmux, and when the agent was destroyed meanwhile."""
+"""Exit codes of LAUNCH: tmux is not installed; the agent was destroyed in the meantime."""
 
 # With direct=exec, in a subshell, a process less.
 CLEAN = r"""
@@ -38,7 +38,7 @@ in_socket_dir() {
   [ -d "$socket_dir" ] || mkdir -m 700 "$socket_dir" 2>/dev/null || [ -d "$socket_dir" ] || {
     echo "cannot make $socket_dir for the tmux socket" >&2; return 1; }
   [ -O "$socket_dir" ] && [ ! -h "$socket_dir" ] || {
-    echo "$socket_dir belongs to somebody else" >&2; return 1; }
+    echo "$socket_dir belongs to another user" >&2; return 1; }
 }
 # If a temp cleaner took the socket, the server lives on and can make it anew.
 restore_socket() {

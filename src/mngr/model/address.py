@@ -35,7 +35,7 @@ def parse_address(text: str) -> Address:
     if name:
         check_name(name)
     if at and not where:
-        raise UsageError(f"address {text!r} names no host after '@'", "write NAME@HOST.PROVIDER")
+        raise UsageError(f"address {text!r} has no host after '@'", "write NAME@HOST.PROVIDER")
     for part in filter(None, (host, provider)):
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", part):
             raise UsageError(f"address {text!r}: {part!r} is not a host or provider name")

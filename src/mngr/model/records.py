@@ -29,7 +29,7 @@ RECORD_LIMIT = 1 << 20
 
 
 REVISION_DIGITS = 9
-"""Nobody changes a record a billion times: a higher number is not one of ours."""
+"""The highest revision; a file with a higher number was not written by mngr."""
 
 TAIL = 16 << 10
 """So much of the end of an agent's transcript belongs to a reading."""
@@ -44,7 +44,7 @@ class Worker(Struct):
 
 
 class StopIntent(Struct):
-    """Somebody asked this launch to stop."""
+    """A request to stop this launch."""
 
     launch: str
     time: float
@@ -115,7 +115,7 @@ class AgentRecord(Struct):
 
 
 class NameClaim(Struct):
-    """Whoever made this file asked for the name; it holds while that agent has the name."""
+    """A claim of a name by an agent; it is valid while that agent has the name."""
 
     agent_id: str
     worker: Worker

@@ -61,7 +61,7 @@ class Signals(Struct):
     """What an agent type reads from its hooks and transcript."""
 
     waiting: str = ""
-    """Why it waits for somebody: end_of_turn, permission, quota, error, interrupted, unreachable
+    """Why the agent is waiting: end_of_turn, permission, quota, error, interrupted, unreachable
     or dialog."""
     working: str = ""
     """What it is at, where it says so; without either word it is just alive."""

@@ -1,4 +1,4 @@
-"""Change a record: read, edit, compare-and-swap, and again when somebody was faster."""
+"""Change a record: read, edit, compare-and-swap, and retry after a concurrent change."""
 
 from __future__ import annotations
 
@@ -52,4 +52,4 @@ def changed(
             return edited, evidence.rev
         if host.swap(record_stem(host.home, agent_id), evidence.rev, encode(edited)):
             return edited, evidence.rev + 1
-    raise Stale(f"{agent_id} kept changing under us", "try again")
+    raise Stale(f"{agent_id} was changed by other commands", "try again")

@@ -172,19 +172,21 @@ def default(world: World, host: Host) -> tuple[Derived, str]:
     there = installed(host, [kind.program for _, kind in kinds])
     for name, kind in kinds:
         if kind.program in there:
-            told = f"no type was named: using {name}"
+            told = f"no agent type given: using {name}"
             if name == LAST_RESORT:
-                told = f"{_missing(kinds, host)}: using {name}, which needs no model{_how(kinds)}"
+                told = (
+                    f"{_missing(kinds, host)}: using {name}, which requires no model{_how(kinds)}"
+                )
             return derive(world.config, world.registry, name), told
     raise UsageError(
         f"nothing to run: {_missing(kinds, host)}",
-        f"give a command after --{_how(kinds)}",
+        f"give a command after `--`{_how(kinds)}",
     )
 
 
 def _missing(kinds: list[tuple[str, AgentType]], host: Host) -> str:
-    names = " or ".join(name for name, _ in kinds if name != LAST_RESORT) or "a coding agent"
-    return f"{names} is not installed on {host.ref.name}"
+    names = ", ".join(name for name, _ in kinds if name != LAST_RESORT)
+    return f"no coding agent found on {host.ref.name}" + (f" (looked for {names})" if names else "")
 
 
 def _how(kinds: list[tuple[str, AgentType]]) -> str:

@@ -33,6 +33,6 @@ def current(host: Host, stem: str) -> tuple[int, bytes]:
     """The highest revision and what the highest regular file holds; 0 where there is none."""
     done = host.run(["sh", "-c", SCRIPT, "mngr", stem], timeout=30)
     if done.code:
-        raise Stale(f"{stem} kept changing under us", "try again")
+        raise Stale(f"{stem} was changed by other commands", "try again")
     rev, _, content = done.stdout.partition(b"\n")
     return int(rev), content

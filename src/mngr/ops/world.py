@@ -36,7 +36,7 @@ class World:
         self.home = config.home
         self.problems: list[HostProblem] = []
         self.asks: Callable[[str], bool] | None = None
-        """Puts a question to a person; none where nobody could answer."""
+        """Asks the user a question; None without a terminal."""
         self.silent: dict[str, str] = {}
         """Hosts that did not answer when they were last asked, by id, and why."""
         self._hosts: list[Host] | None = None

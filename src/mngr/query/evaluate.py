@@ -121,7 +121,7 @@ def logic(values: list[Value], settled: bool) -> Value:
 def text_test(word: Word, subject: object, argument: object) -> bool:
     for value in (subject, argument):
         if value is not None and not isinstance(value, str):
-            raise Fault(f"{word.text}() needs text, not {kind_of(value)}", at=word.at)
+            raise Fault(f"{word.text}() requires text, not {kind_of(value)}", at=word.at)
     if not isinstance(subject, str) or not isinstance(argument, str):
         return False
     if word.text == "matches" and len(subject) > MAX_TEXT:

@@ -178,7 +178,7 @@ def contained(item: object, container: object) -> bool:
     if isinstance(container, (list, tuple)):
         return any(equal(item, each) for each in container)
     hint = "use contains()" if isinstance(container, str) else ""
-    raise Fault(f"'in' needs a list or a map, not {kind_of(container)}", hint)
+    raise Fault(f"'in' requires a list or a map, not {kind_of(container)}", hint)
 
 
 def shift(op: str, left: object, right: object) -> Micros | None:

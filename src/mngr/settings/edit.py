@@ -42,7 +42,9 @@ def edited(text: str, parts: tuple[str, ...], value: Json, path: str) -> str:
         if _holds(after, wanted):
             return after
     key = join_key(parts)
-    raise MngrError(f"cannot change {key} in {path} and keep the rest", "use mngr config edit")
+    raise MngrError(
+        f"cannot change {key} in {path} without changing the rest", "use mngr config edit"
+    )
 
 
 def _rewritten(text: str, parts: tuple[str, ...], value: Json) -> str:

@@ -153,7 +153,7 @@ def new_project(cwd: str, home: str, env: Mapping[str, str]) -> str:
     roots = [place for place in places if _is_repository(place)]
     folder = os.path.join((roots or places or [""])[0], ".mngr")
     if not places or _same(folder, home):
-        raise UsageError(f"{cwd} is not in a project", "go to one, or use --scope user")
+        raise UsageError(f"{cwd} is not in a project", "change to one, or use --scope user")
     return folder
 
 

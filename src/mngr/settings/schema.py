@@ -15,27 +15,35 @@ if TYPE_CHECKING:
 
 # key: (kind, default, help). Options of commands are checked by the commands' own parsers.
 SETTINGS: dict[str, tuple[str, Json, str]] = {
-    "agent_types.*.cli_args": ("words", None, "arguments put after the type's own command"),
-    "agent_types.*.command": ("words", None, "the program this type runs"),
-    "agent_types.*.env.*": ("text", None, "a variable in the environment of its agents"),
-    "agent_types.*.parent_type": ("text", None, "the type it is derived from"),
-    "commands.*.*": ("anything", None, "the default of an option: commands.COMMAND.OPTION"),
-    "create_templates.*.*": ("anything", None, "an option of create, for `create --template`"),
+    "agent_types.*.cli_args": ("words", None, "arguments added to the command of the type"),
+    "agent_types.*.command": ("words", None, "program of this type"),
+    "agent_types.*.env.*": ("text", None, "variable in the environment of its agents"),
+    "agent_types.*.parent_type": ("text", None, "parent type"),
+    "commands.*.*": ("anything", None, "default of an option: commands.COMMAND.OPTION"),
+    "create_templates.*.*": ("anything", None, "option of create, for `create --template`"),
     "headless": ("flag", False, "never prompt; fail where an answer is required"),
-    "hosts.timeout": ("duration", "15s", "how long a look at a host may take"),
-    "plugins.disabled": ("texts", [], "plugins to leave out, by name or module"),
+    "hosts.timeout": ("duration", "15s", "timeout for reading a host"),
+    "plugins.disabled": ("texts", [], "disabled plugins, by name or module"),
     "plugins.modules": ("texts", [], "Python modules to load as plugins"),
-    "prefix": ("prefix", "mngr-", "what the names of containers, pods and jobs begin with"),
-    "prices.*.cache_read": ("price", None, "of a million input tokens that were cached"),
-    "prices.*.cache_write": ("price", None, "of a million input tokens put into the cache"),
-    "prices.*.input": ("price", None, "dollars for a million input tokens of models named so"),
-    "prices.*.output": ("price", None, "dollars for a million output tokens"),
-    "providers.*.*": ("anything", None, "what a provider of hosts wants to know"),
-    "stop.grace": ("duration", "10s", "how long a stopped agent has to end by itself"),
+    "prefix": ("prefix", "mngr-", "prefix of the names of containers, pods and jobs"),
+    "prices.*.cache_read": ("price", None, "dollars per million input tokens read from the cache"),
+    "prices.*.cache_write": (
+        "price",
+        None,
+        "dollars per million input tokens written to the cache",
+    ),
+    "prices.*.input": (
+        "price",
+        None,
+        "dollars per million input tokens, by prefix of the model's name",
+    ),
+    "prices.*.output": ("price", None, "dollars per million output tokens"),
+    "providers.*.*": ("anything", None, "setting of a provider"),
+    "stop.grace": ("duration", "10s", "time for a stopped agent to end by itself"),
     "tmux.height": ("count", 50, "rows of an agent's screen"),
-    "tmux.history": ("count", 50_000, "lines of scrollback an agent's screen keeps"),
+    "tmux.history": ("count", 50_000, "lines of scrollback"),
     "tmux.width": ("count", 200, "columns of an agent's screen"),
-    "trash.keep": ("duration", "14d", "how long a destroyed agent can be restored"),
+    "trash.keep": ("duration", "14d", "time before a destroyed agent is deleted"),
 }
 
 # Tables within tables; more is a mistake or an attack on the recursion below.
@@ -72,7 +80,7 @@ def nest(parts: tuple[str, ...], value: Json) -> dict[str, Json]:
 
 
 def lookup(tree: Json, parts: tuple[str, ...]) -> Json:
-    """What stands at `parts`, or None: settings know no null."""
+    """Return the value at `parts`, or None; there is no null in settings."""
     for part in parts:
         if not isinstance(tree, dict):
             return None
@@ -120,7 +128,7 @@ def join_key(parts: tuple[str, ...]) -> str:
 
 
 def kind_of(parts: tuple[str, ...]) -> str | None:
-    """The kind of a setting; "table" for what stands above settings; None if unknown."""
+    """The kind of a setting; "table" for a parent of settings; None if unknown."""
     for pattern, kind in _PATTERNS.items():
         if not _fits(parts, pattern):
             continue

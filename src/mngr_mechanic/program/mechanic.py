@@ -177,14 +177,14 @@ class Mechanic:
         return [self._lab() for _ in range(min(jobs, 4) - 1)]
 
     def _gave_up(self, found: Found, repair: Repair) -> work.Done:
-        why = "the time limit was reached" if found.out_of_time else "none of them is right"
-        tried = f"tried {found.tried} of {repair.count} small repairs; {why}"
+        why = "the time limit was reached" if found.out_of_time else "none of them is correct"
+        tried = f"tried {found.tried} of {repair.count} candidate repairs; {why}"
         if not repair.count:
             tried = f"found no candidate repair: {repair.why_nothing()}"
         self.clock.say(tried)
         passed = "".join(f"\n- {each}" for each in found.rejected[:10])
         rejected = f"\nThese made the test pass but are wrong:{passed}" if passed else ""
-        needs = "more time" if found.out_of_time else "a person who understands the program"
+        needs = "more time" if found.out_of_time else "a manual fix"
         return _blocked("none", f"{self.task.test} fails: {tried}.{rejected}", needs)
 
     def _repaired(self, edit: Edit, source: Source) -> work.Done:

@@ -49,7 +49,7 @@ class Repair:
     def _search(self, search: Search, limit: "int | None") -> Found:
         edits = self._ranked()
         self.count = len(edits)
-        self.clock.say(f"{len(edits)} small repairs could be tried" if limit else "trying the rest")
+        self.clock.say(f"{len(edits)} candidate repairs" if limit else "trying the rest")
         search.sources = self.sources
         return search.run(self._untried(edits, limit))
 

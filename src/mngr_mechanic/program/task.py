@@ -37,9 +37,9 @@ class Task:
     test_command: str = ""
     """Has to run pytest; NODEID in it is replaced by the tests to run."""
     repeat: int = 3
-    """How often a test has to pass before it is believed."""
+    """Runs per test."""
     suspects: tuple[tuple[str, int, float], ...] = ()
-    """Lines that whoever gave the task found suspicious: path, line, how much."""
+    """Suspicious lines given with the task: path, line, score."""
     unused: frozenset[tuple[str, int]] = frozenset()
     """Of these lines, those that no passing test runs: a change there breaks none."""
     jobs: int = 0

@@ -80,7 +80,7 @@ def commit(root: str, path: str, text: str, message: str) -> str:
 
 
 def _author(root: str) -> list[str]:
-    """Whoever git thinks we are, else nobody in particular."""
+    """Return the git identity of the user, or a neutral one."""
     try:
         git(root, "var", "GIT_COMMITTER_IDENT")
         git(root, "var", "GIT_AUTHOR_IDENT")

@@ -1,4 +1,4 @@
-"""`mngr tmr`: point an agent at every test, and get one branch."""
+"""`mngr tmr`: start an agent for every test, and build one branch from their changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mngr.errors import UsageError, nearest
 from mngr.model.durations import parse_duration
 from mngr.model.quoting import quote
 from mngr_tmr.cli import removing, steering, viewing, working
-from mngr_tmr.cli.manual import DESCRIPTION, EXAMPLES, EXIT_STATUS, NOTES
+from mngr_tmr.cli.manual import DESCRIPTION, EXAMPLES, NOTES, SCREENS
 from mngr_tmr.run import runs
 from mngr_tmr.run.selecting import CHOICES
 
@@ -45,11 +45,11 @@ USES: dict[str, tuple[str, ...]] = {
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
-    parser.examples, parser.exit_status = EXAMPLES, EXIT_STATUS
+    parser.examples = EXAMPLES
     parser.see_also = ["mngr-create", "mngr-tutorial", "mngr-usage"]
-    parser.rest_name = "PYTEST_ARG"
-    help = f"{', '.join(VERBS)}; then paths to tests for `run`, or a run's name"
-    words = parser.add_argument("words", nargs="+", metavar="WORD", help=help)
+    parser.verbs, parser.rest_name = SCREENS, "PYTEST_ARG"
+    help = f"{', '.join(VERBS)}; then paths of tests for `run`, or the name of a run"
+    words = parser.add_argument("words", nargs="+", metavar="VERB [PATH|RUN]", help=help)
     parser.completes(words, "mngr_tmr.cli.command:completed")
     _what(parser)
     _agents(parser)
@@ -67,75 +67,81 @@ def completed(home: str, words: list[str]) -> list[str]:
 
 
 def _what(parser: Parser) -> None:
-    add = parser.add_argument_group("What").add_argument
-    add("--name", default="", metavar="NAME", help="the run's name; its branch is tmr/NAME")
-    add("--base", default="", metavar="COMMIT", help="where to begin (default: HEAD)")
-    help = "which tests get an agent: %(choices)s (default %(default)s)"
+    add = parser.add_argument_group("Run and tests").add_argument
+    add("--name", default="", metavar="NAME", help="name of the run; its branch is tmr/NAME")
+    add("--base", default="", metavar="COMMIT", help="commit to start from (default: HEAD)")
+    help = "tests that get an agent: %(choices)s (default %(default)s)"
     add("--only", choices=CHOICES, default="all", help=help)
-    help = "give N more passing tests an agent, chosen by --seed"
+    help = "start agents for N more passing tests, chosen at random"
     add("--sample", type=_natural, default=0, metavar="N", help=help)
-    add("--seed", type=_natural, default=0, metavar="N", help="another seed, other tests")
+    add(
+        "--seed",
+        type=_natural,
+        default=0,
+        metavar="N",
+        help="seed of the random choice (default 0)",
+    )
     help = "runs per test (default %(default)s)"
     add("--repeats", type=count, default=2, metavar="N", help=help)
-    help = "tests of one cluster that get an agent before the cluster is given up (default 3)"
+    help = "tests of a cluster to try before giving up on it (default 3)"
     add("--canaries", type=count, default=3, metavar="N", help=help)
     help = "don't run a canary for tests that fail the same way"
     add("--no-canary", action="store_true", help=help)
-    help = "don't measure which lines each test runs"
+    help = "don't measure which lines each test executes"
     add("--no-coverage", action="store_true", help=help)
-    help = "give tests that still fail on the branch another agent, N rounds in all (default 3)"
+    help = "rounds of agents for tests that still fail on the branch (default 3)"
     add("--rounds", type=count, default=3, metavar="N", help=help)
 
 
 def _agents(parser: Parser) -> None:
     add = parser.add_argument_group("Agents").add_argument
-    help = "the agent type (default: that of `mngr create`)"
+    help = "agent type (default: as for `mngr create`)"
     parser.completes(add("--type", default="", metavar="TYPE", help=help), "type")
-    help = "one more word for the agents' command line; repeatable"
+    help = "argument for the agents' program; repeatable"
     add("--agent-arg", action="append", default=[], metavar="WORD", help=help)
-    add("--provider", default="", metavar="PROVIDER", help="where they run (default: here)")
-    help = "agents on each host, where the provider makes hosts (default %(default)s)"
+    add("--provider", default="", metavar="PROVIDER", help="provider of the hosts (default: local)")
+    help = "agents per host, if the provider creates hosts (default %(default)s)"
     add("--agents-per-host", type=count, default=4, metavar="N", help=help)
-    help = "an argument for building the hosts, such as image=NAME; repeatable"
+    help = "argument for creating the hosts, such as image=NAME; repeatable"
     add("-b", "--build-arg", action=Pairs, default={}, metavar="K=V", help=help)
-    help = "an argument for starting the hosts, passed on as it is; repeatable"
+    help = "argument for starting the hosts, passed on as is; repeatable"
     add("-s", "--start-arg", action="append", default=[], metavar="ARG", help=help)
     # Those that `retune` takes have no default here: it must see which of them were given.
-    help = "how many at once (default 4)"
+    help = "agents at the same time (default 4)"
     add("--max-agents", type=count, metavar="N", help=help)
-    help = "how long to wait between two launches"
+    help = "time between two agent starts (default 0s)"
     add("--stagger", type=parse_duration, metavar="DURATION", help=help)
-    help = "bare agents for baseline, verification and gates (default %(default)s)"
+    help = "bare agents that run tests: baseline, verification, gates (default %(default)s)"
     add("--workers", type=count, default=2, metavar="N", help=help)
-    help = "more tries after an agent could not be launched, or died (default 1)"
+    help = "retries after an agent failed to start or died (default 1)"
     add("--retries", type=_natural, metavar="N", help=help)
-    help = "how long an agent may idle before it is reminded, and then given up (default 60s)"
+    help = "idle time before an agent is reminded, and then stopped (default 60s)"
     add("--idle", type=parse_duration, metavar="DURATION", help=help)
 
 
 def _limits(parser: Parser) -> None:
-    title = "Limits, of the run and of each agent; `retune` changes them"
+    title = "Limits"
     add = parser.add_argument_group(title).add_argument
-    add("--max-cost", type=_money, metavar="DOLLARS", help="of the run")
-    add("--max-tokens", type=count, metavar="N", help="of the run")
-    add("--max-time", type=parse_duration, metavar="DURATION", help="of the run")
-    add("--max-launches", type=count, metavar="N", help="agents in all")
-    add("--agent-max-cost", type=_money, metavar="DOLLARS", help="of each agent")
-    add("--agent-max-tokens", type=count, metavar="N", help="of each agent")
-    help = "of each agent (default 30m)"
+    add("--max-cost", type=_money, metavar="DOLLARS", help="cost budget of the run")
+    add("--max-tokens", type=count, metavar="N", help="token budget of the run")
+    add("--max-time", type=parse_duration, metavar="DURATION", help="time limit of the run")
+    add("--max-launches", type=count, metavar="N", help="maximum number of agents")
+    add("--agent-max-cost", type=_money, metavar="DOLLARS", help="cost budget of each agent")
+    add("--agent-max-tokens", type=count, metavar="N", help="token budget of each agent")
+    help = "time limit of each agent (default 30m)"
     add("--agent-timeout", type=parse_duration, metavar="DURATION", help=help)
 
 
 def _end(parser: Parser) -> None:
-    add = parser.add_argument_group("On the way and at the end").add_argument
-    add("-y", "--yes", action="store_true", help="launch without asking")
-    help = "say so when this many agents end the same way (default 5)"
+    add = parser.add_argument_group("Other").add_argument
+    add("-y", "--yes", action="store_true", help="start agents without asking")
+    help = "warn when N agents end in the same way (default 5)"
     add("--alert-after", type=count, metavar="N", help=help)
-    help = "run CMD on each alert, with its text in $MNGR_TMR_ALERT"
+    help = "shell command to run on each warning; its text is in $MNGR_TMR_ALERT"
     add("--on-alert", metavar="CMD", help=help)
     add("--pr", action="store_true", help="push the branch and open a pull request with gh")
-    add("--undo", action="store_true", help="`rm`: bring back a run that was removed")
-    add("--out", default="", metavar="DIR", help="`report`: where to write it")
+    add("--undo", action="store_true", help="`rm`: restore a removed run")
+    add("--out", default="", metavar="DIR", help="`report`: directory for the pages")
 
 
 def _money(text: str) -> float:

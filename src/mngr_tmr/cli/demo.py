@@ -1,4 +1,4 @@
-"""`mngr demo`: the whole pipeline on the bundled example, with the agent that needs no account."""
+"""`mngr demo`: run `mngr tmr` on the bundled example, with the agent type mechanic."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from mngr.model.quoting import quote
 from mngr_tmr.cli.planting import CannotPlant, plant
 
 DESCRIPTION = """\
-Makes a small note-keeping program with known defects in a fresh repository: three bugs, a stale \
-test, four tests that prove nothing and one that needs a program you do not have. Then it runs \
-`mngr tmr` on it with the built-in agent, `mechanic`, and ends with a branch, a report and a \
-summary. No account, no network; a home of its own, so none of your agents is touched."""
+Create a small note-keeping program with known defects in a new git repository: three bugs, an \
+outdated test, four tests that check nothing, and one test that requires a program that is not \
+installed. Then run `mngr tmr` on it with the built-in agent type `mechanic`, which requires no \
+account and no network. The result is a branch, a report and a summary. The demo has its own mngr \
+home and does not touch your agents."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    help = "where to make it; an empty or new directory (default: a temporary one)"
+    help = "new or empty directory (default: a temporary one)"
     parser.completes(parser.add_argument("folder", nargs="?", metavar="DIR", help=help), "file")
     parser.examples = [
-        ("see it work", "mngr demo"),
-        ("keep what it makes", "mngr demo ~/mngr-demo"),
+        ("run the demo", "mngr demo"),
+        ("choose the directory", "mngr demo ~/mngr-demo"),
     ]
     parser.see_also = ["mngr-tmr", "mngr-tutorial"]
 
@@ -42,8 +43,8 @@ def run(args: argparse.Namespace) -> int:
         raise Refused(str(error), "name a new or empty directory") from None
     failing = planted["failing"]
     assert isinstance(failing, list)
-    say(args, f"Made {folder / 'jot'}: {len(failing)} of its tests fail, four prove nothing.")
-    say(args, "One agent of the type mechanic for each of them; this takes a minute or two.")
+    say(args, f"Made {folder / 'jot'}: {len(failing)} of its tests fail, four check nothing.")
+    say(args, "Starting one mechanic agent for each of them; this takes a minute or two.")
     status = _pipeline(args, folder)
     if status:
         raise MngrError("the pipeline failed", f"look at `{_again(folder)} show`")
@@ -55,7 +56,7 @@ def _need_pytest() -> None:
     from importlib.util import find_spec
 
     if find_spec("pytest") is None:
-        raise MissingProgram("the demo needs pytest", "install mngr[demo]")
+        raise MissingProgram("the demo requires pytest", "install mngr[demo]")
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -30,15 +30,15 @@ def in_words(run: Run) -> str:
     """The agents that would start, the tests that would wait, the forecast and the branch."""
     first, waiting = _parted(run)
     if not first:
-        return f"Would launch no agent: of {counted(len(run.tests), 'test')}, none is selected."
+        return f"Would start no agent: of {counted(len(run.tests), 'test')}, none is selected."
     options = run.options
-    lines = [f"Would launch {counted(len(first), 'agent')} of type {options.agent_type}:"]
+    lines = [f"Would start {counted(len(first), 'agent')} of type {options.agent_type}:"]
     lines += [f"  {task.want}  {task.node_id}" for task in first[:SHOWN]]
     lines += [f"  and {len(first) - SHOWN} more"] if len(first) > SHOWN else []
     if waiting:
         lines.append(
             f"{counted(len(waiting), 'test')} of the same clusters would wait for these, and get "
-            "an agent only if they still fail then."
+            "an agent only if they still fail."
         )
     lines += [forecasting.told(run), f"Branch: tmr/{run.name}"]
     return "\n".join(lines)

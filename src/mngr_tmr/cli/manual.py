@@ -1,50 +1,74 @@
-"""The words of `mngr tmr --help`."""
+"""The texts of `mngr help tmr` and `mngr tmr -h`."""
 
 from __future__ import annotations
 
 DESCRIPTION = """\
-Collects the tests of a project, runs each a few times, gives one agent to every test that was \
-selected, verifies in clean checkouts what the agents claim, and ends with one linear branch, \
-tmr/NAME: first one commit with all changes of tests and documents, then the repairs of the \
-implementation, best first, each with its reason and its evidence. Every commit passes all tests \
-that passed before.
+Collect the tests of a project, run each test several times, start one agent for every selected \
+test, verify the changes of the agents in clean checkouts, and build one linear branch, tmr/NAME: \
+first one commit with all test and documentation changes, then the fixes of the implementation, \
+best first, each with its reason and evidence. Every commit passes all tests that passed before.
 
-`run` begins a run, or continues the one of that name. `resume` continues an interrupted one. \
-`integrate` builds the branch again, for instance after you helped an agent; it launches no \
-agent. `list`, `show`, `watch` and `report` look at runs; `pause`, `unpause`, `retune` and \
-`cancel` steer one that is at work. Without a name they mean the newest run. `rm` moves a run, \
-its refs, its branch and its agents into the trash; `rm --undo` brings the run and its refs back, \
-`mngr restore` its agents."""
+`run` starts a run, or continues the run with that name. `resume` continues an interrupted run. \
+`integrate` builds the branch again without starting agents, for example after you helped an \
+agent. `list`, `show`, `watch` and `report` show runs; `pause`, `unpause`, `retune` and `cancel` \
+control a run in progress. Without a name, they use the newest run. `rm` moves a run, its refs, \
+its branch and its agents to the trash; `rm --undo` restores the run and its refs, `mngr restore` \
+its agents."""
+
+SCREENS = {
+    "run": (
+        "[PATH...] [-- PYTEST_ARG...]",
+        "run the tests, start agents, verify and build the branch",
+        (
+            "--only --name --type --provider --max-agents --max-cost --max-time --repeats --yes "
+            "--dry-run"
+        ).split(),
+    ),
+    "resume": ("[RUN]", "continue an interrupted run", ["--yes", "--pr"]),
+    "integrate": ("[RUN]", "build the branch again, without agents", ["--pr"]),
+    "list": ("", "list runs", []),
+    "show": ("[RUN]", "show the state and the results of a run", []),
+    "watch": ("[RUN]", "follow a run until it ends", []),
+    "report": ("[RUN]", "write the report pages of a run", ["--out"]),
+    "pause": ("[RUN]", "start no new agents", []),
+    "unpause": ("[RUN]", "start agents again", []),
+    "retune": (
+        "[RUN]",
+        "change the limits of a run that is in progress",
+        (
+            "--max-agents --max-cost --max-tokens --max-time --max-launches --agent-max-cost "
+            "--agent-max-tokens --agent-timeout --stagger --retries"
+        ).split(),
+    ),
+    "cancel": ("[RUN]", "stop a run and its agents", []),
+    "rm": ("RUN...", "move runs, their branches and their agents to the trash", ["--undo"]),
+}
+"""What `-h` shows about each verb: its arguments, what it does, and its options."""
 
 NOTES = """\
-Failing tests that probably have one cause form a cluster: those with the same failure, the cases \
-of one parametrised test, and tests that run the same suspicious lines. One test of a cluster, its \
-canary, gets an agent first; the others get none if they pass with its fix. If the canary brings \
-no fix, another test of the cluster is tried, --canaries in all. Tests that still fail on the \
-branch get another agent there, up to --rounds rounds; a round without a new commit is the last.
+Failing tests that probably have the same cause form a cluster: tests with the same failure, the \
+cases of one parametrised test, and tests that execute the same suspicious lines. One test of a \
+cluster, the canary, gets an agent first; tests that pass with its fix get none. If the canary \
+yields no fix, another test of the cluster is tried, up to --canaries tests. Tests that still fail \
+on the branch get another agent, up to --rounds rounds; a round without a new commit is the last.
 
-Nothing is launched before you have seen a forecast and agreed; --yes agrees, and without a \
-terminal it is needed. --dry-run collects and runs the tests, shows which of them would get an \
-agent, and launches none. Nothing is left of a run that you decline. Agents work in clones of \
-their own and never see credentials for pushing. What they publish is not believed: it is run \
-again by bare agents.
+Before any agent starts, a forecast is shown and you are asked to confirm it. --yes skips the \
+question and is required without a terminal. --dry-run collects and runs the tests, shows which of \
+them would get an agent, and starts none. If you decline, nothing of the run is kept. Agents work \
+in their own clones and have no credentials for pushing. Their results are never trusted: bare \
+agents run the tests again in clean checkouts.
 
-A project says under [tool.mngr_tmr] in pyproject.toml what is implementation (globs), which \
-paths are forbidden, how a fresh checkout is set up and how pytest is run."""
+The table [tool.mngr_tmr] in pyproject.toml defines the implementation files (globs), forbidden \
+paths, the set-up of a clean checkout, and how pytest is run."""
 
 EXAMPLES = [
-    ("see which agents it would launch", "mngr tmr run --only failing --dry-run"),
-    ("repair what fails, four agents at a time", "mngr tmr run --only failing --max-agents 4"),
-    ("one folder, with limits", "mngr tmr run tests/e2e --max-cost 20 --agent-max-tokens 200000"),
+    ("list the agents it would start", "mngr tmr run --only failing --dry-run"),
+    ("fix failing tests, 4 agents at a time", "mngr tmr run --only failing --max-agents 4"),
+    ("limit tests and cost", "mngr tmr run tests/e2e --max-cost 20"),
     ("continue an interrupted run", "mngr tmr resume"),
-    ("look at it while it runs", "mngr tmr watch"),
-    ("slow down", "mngr tmr retune --max-agents 2"),
-    ("give it more", "mngr tmr retune --max-cost 40 --max-time 3h"),
+    ("follow a run", "mngr tmr watch"),
+    ("run fewer agents", "mngr tmr retune --max-agents 2"),
+    ("raise the limits", "mngr tmr retune --max-cost 40 --max-time 3h"),
     ("remove a run", "mngr tmr rm failing-3f2a"),
-    ("the pages", "mngr tmr report --out /tmp/report"),
-]
-
-EXIT_STATUS = [
-    ("0", "the branch is there, or nothing needed to change"),
-    ("1", "everything failed, or it was cancelled"),
+    ("write the report", "mngr tmr report --out /tmp/report"),
 ]

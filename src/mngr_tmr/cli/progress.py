@@ -96,7 +96,7 @@ class Progress:
 
 
 def _act(run: Run, text: str) -> None:
-    """What it prints is for people: our standard output may be somebody's JSON."""
+    """Run the --on-alert command. Its output goes to standard error; ours may be JSON."""
     env = {**os.environ, "MNGR_TMR_ALERT": text, "MNGR_TMR_RUN": run.name}
     words = ["sh", "-c", run.options.on_alert]
     subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=sys.stderr)
@@ -147,7 +147,7 @@ def stage(run: Run) -> str:
     if not run.selected:
         return "selecting"
     if not run.consent:
-        return "ready to launch"
+        return "waiting for confirmation"
     if any(ranking.ending_of(task) == "unfinished" for task in run.tasks.values()):
         return "agents at work" if run.round == 1 else f"agents at work, round {run.round}"
     return "building the branch"

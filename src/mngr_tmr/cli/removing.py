@@ -26,14 +26,14 @@ Moves = dict[str, str]
 
 def rm(args: argparse.Namespace) -> int:
     if len(args.words) != 1:
-        raise UsageError("name one run", "see `mngr tmr list`")
+        raise UsageError("no run given", "see `mngr tmr list`")
     return _undo(args, args.words[0]) if args.undo else _remove(args, args.words[0])
 
 
 def _remove(args: argparse.Namespace, name: str) -> int:
     folder = runs.find(args.config.home, name)
     if is_at_work(folder):
-        raise Refused(f"the run {name} is at work", f"end it with `mngr tmr cancel {name}`")
+        raise Refused(f"the run {name} is in progress", f"stop it with `mngr tmr cancel {name}`")
     run = runs.load(folder)
     stamp = f"{name}.{time.time_ns()}"
     repo = _repository(run)
@@ -62,7 +62,7 @@ def _undo(args: argparse.Namespace, name: str) -> int:
         raise NotFound(f"no run {name!r} was removed", "see `mngr tmr list`")
     folder = runs.root(args.config.home) / name
     if folder.exists():
-        raise Taken(f"there is a run {name} again", f"remove that first: `mngr tmr rm {name}`")
+        raise Taken(f"a new run {name} exists", f"remove it first: `mngr tmr rm {name}`")
     run = runs.load(kept[-1])
     repo = _repository(run)
     moves = _refs(repo, _trash(kept[-1].name)) if repo else {}
@@ -87,7 +87,7 @@ def leftovers(config: Config) -> Iterator[Leftover]:
 
 
 def _purge(folder: Path) -> None:
-    """Its refs first: without its journal nobody knows whose they are."""
+    """Move the refs first: they can be found only with the journal."""
     repo = _repository(runs.load(folder))
     refs = _listed(repo, _trash(folder.name)) if repo else []
     if repo:
@@ -137,7 +137,7 @@ def _listed(repo: Repo, prefix: str) -> list[str]:
 
 
 def _away(repo: Repo, run: Run, stamp: str) -> Moves:
-    """Its own refs, and its branches where they are as it left them and nobody stands on them."""
+    """Return the refs of a run, and its branches if they are unchanged and not checked out."""
     own = _listed(repo, f"refs/mngr/tmr/{run.name}/")
     heads = [
         f"refs/heads/{name}"

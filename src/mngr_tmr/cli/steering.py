@@ -85,7 +85,7 @@ def _send(
     folder = runs.find(args.config.home, args.words[0] if args.words else args.name)
     if not is_at_work(folder):
         hint = f"`mngr tmr resume {folder.name}` continues it"
-        raise Refused(f"no process is at work on the run {folder.name}", hint)
+        raise Refused(f"no process is running the run {folder.name}", hint)
     if not args.dry_run:
         runs.send(folder, order)
     row: dict[str, Json] = {"run": folder.name, **order, "sent": not args.dry_run}

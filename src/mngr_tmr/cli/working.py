@@ -45,7 +45,10 @@ def run(args: argparse.Namespace) -> int:
         if started is not None:
             journal.append("run_started", started)
             if args.only == "changed" and not touching.load(args.config.home, repo.path):
-                say(args, "It is not known yet what each test needs: `changed` means all.")
+                say(
+                    args,
+                    "The coverage of the tests is not known yet, so `changed` selects all tests.",
+                )
         _lift_pause(folder, journal)
         return _work(args, folder, journal)
 
@@ -59,7 +62,7 @@ def _leaving_nothing(args: argparse.Namespace, folder: Path) -> Iterator[None]:
         _drop_unless_agreed(folder)
         raise
     if _drop_unless_agreed(folder):
-        say(args, "No agent was launched, and nothing is left of the run.")
+        say(args, "No agent was started; the run was discarded.")
 
 
 def _drop_unless_agreed(folder: Path) -> bool:
@@ -83,7 +86,7 @@ def resume(args: argparse.Namespace) -> int:
 def _require_begun(folder: Path) -> None:
     if not runs.load(folder).name:
         hint = f"begin it again with `mngr tmr run --name {folder.name}`"
-        raise NotFound(f"the run {folder.name} was killed before it began", hint)
+        raise NotFound(f"the run {folder.name} was killed before it started", hint)
 
 
 def _lift_pause(folder: Path, journal: Journal) -> None:
@@ -122,7 +125,7 @@ def _repository(cwd: str) -> Repo:
     repo = local_repository(cwd)
     found = repository.checkout(repo)
     if found is None or not found.head:
-        raise UsageError(f"{cwd} is not in a git repository with commits", "tmr needs one")
+        raise UsageError(f"{cwd} is not in a git repository with commits", "tmr requires one")
     return local_repository(found.top)
 
 
@@ -264,9 +267,11 @@ def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run
     if args.yes:
         return True
     try:
-        return confirm(args, "Launch them?")
+        return confirm(args, "Start them?")
     except Refused:
-        raise Refused("no agent was launched without your consent", "use --yes") from None
+        raise Refused(
+            "no agent was started, because a confirmation requires a terminal", "use --yes"
+        ) from None
 
 
 def _told(args: argparse.Namespace, folder: Path, run: Run, repo: Repo) -> int:

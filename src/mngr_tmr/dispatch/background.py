@@ -14,7 +14,7 @@ Work = Callable[[], Effect]
 
 
 class Rank(IntEnum):
-    """Who goes first. While a launch waits its slot is idle; all else is nobody's hurry."""
+    """Order of the work: launches first, because a waiting launch leaves its slot idle."""
 
     LAUNCH = 0
     OTHER = 1

@@ -63,7 +63,7 @@ def judge(each: Try, seen: Sighting | None, now: float, options: Options) -> Ste
     if seen.state == "UNREACHABLE" and now - seen.since > SILENCE:
         return Step("end", Outcome.DIED, f"its host did not answer for {SILENCE:g} s")
     if now - each.launched > options.agent_timeout + 60:
-        return Step("end", Outcome.TIMED_OUT, f"no end after {options.agent_timeout:g} s")
+        return Step("end", Outcome.TIMED_OUT, f"timed out after {options.agent_timeout:g} s")
     return WAIT
 
 

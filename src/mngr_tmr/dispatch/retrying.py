@@ -41,7 +41,7 @@ def wants_retry(run: Run, task: Task, latest: Try) -> bool:
         latest.verdict is None or latest.verdict.ruling is Ruling.ACCEPTED
     ):
         return False
-    # Quota is nobody's fault and does not use up a try: the run pauses until it is back.
+    # An exhausted quota does not use up a retry: the run pauses until the reset.
     return sum(map(_counts, task.tries[task.earlier :])) <= run.options.retries
 
 

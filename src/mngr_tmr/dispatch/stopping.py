@@ -34,7 +34,7 @@ class Stopper:
         """As they stand now: of one that has ended meanwhile nothing is recorded."""
         try:
             self._api.stop_many(self._api.list([each.id for each in chosen]))
-        except Exception as error:  # for whoever waits for it to hear
+        except Exception as error:  # raised again by the thread that waits
             if len(chosen) == 1:
                 self._failed[chosen[0].id] = error
                 return

@@ -31,7 +31,7 @@ def commit_of(repo: Repo, name: str) -> str:
 
 def _in_the_way(repo: Repo, run: Run, name: str, now: str, tip: str) -> str:
     if now and now not in run.published.get(name, ()):
-        return f"{name} was changed by somebody else"
+        return f"{name} was changed outside mngr"
     place = checked_out(repo, name) if now != tip else ""
     return f"{name} is checked out in {place}" if place else ""
 

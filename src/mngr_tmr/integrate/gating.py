@@ -50,7 +50,7 @@ class Gate:
         return looked.errors or failing
 
     def _looked(self, what: str, commit: str, tests: Sequence[str]) -> Look:
-        """A session that does not finish is tried again, and held against nobody by itself."""
+        """Run a session again if it did not finish; this alone evicts no change."""
         checks = self._bench.check_all(what, commit, tests)
         if not _finished(checks):
             checks = self._bench.check_all(f"{what}, after one that did not finish", commit, tests)

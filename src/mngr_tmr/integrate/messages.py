@@ -1,4 +1,4 @@
-"""Commit messages and the text of a pull request. Every number in them is counted by code."""
+"""Commit messages and the text of a pull request. All numbers are computed by code."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from mngr_tmr.run.forecasting import counted
 
 WIDTH = 72
 GATED = (
-    "Every commit was checked in a clean checkout: all tests that passed before, and all that a "
-    "commit claims, pass at each of them."
+    "Every commit was tested in a clean checkout: all tests that passed before, and all tests that "
+    "the commit claims to fix, pass at that commit."
 )
 
 EXPECTATION = (
-    "Nothing was fixed here: the test passes only because the test itself was changed. Compare it "
-    "with the block that it cites."
+    "The implementation was not fixed: the test passes only because the test itself was changed. "
+    "Compare it with the block that it cites."
 )
 UNSTEADY = (
-    "These failed at a gate and passed when run again, or failed without any of these commits "
-    "too. They were not counted against anybody:"
+    "Flaky tests: they failed at a gate and passed when run again, or failed without these commits "
+    "too. They did not evict any change:"
 )
 
 
 def others(
     run: Run, groups: Sequence[Sequence[Task]], shaky: Sequence[str] = ()
 ) -> tuple[str, str]:
-    """Subject and body of the one commit with all changes of tests and documents."""
+    """Return subject and body of the commit with all test and documentation changes."""
     tasks = [task for group in groups for task in group]
     changed = {t for task in tasks for t in _changed(task)}
     added = {t for task in tasks for t in _added(task)}
     counted = [_count(len(changed), "test", "changed"), _count(len(added), "test", "added")]
-    subject = f"Improve tests and documents: {', '.join(each for each in counted if each)}"
+    subject = f"Update tests and documentation: {', '.join(each for each in counted if each)}"
     lines = [_item(group) for group in groups]
     return subject.removesuffix(": ")[:100], "\n".join([*lines, *_shaky(shaky)])
 
@@ -65,7 +65,7 @@ def repair(run: Run, each: Repair, shaky: Sequence[str] = ()) -> tuple[str, str]
     return subject, "\n".join(
         [
             *_quotation(_rest(why, subject)),
-            "Turns green:",
+            "Fixed tests:",
             *green,
             "",
             *_evidence(task),
@@ -114,25 +114,25 @@ def _flagged(task: Task) -> list[str]:
 def _shaky(tests: Sequence[str]) -> list[str]:
     lines = [f"- {test}" for test in tests]
     return (
-        ["Passed at the second try of the gate, or failed without this:", *lines, ""]
+        ["Flaky at the gate (passed when run again, or failed without this commit):", *lines, ""]
         if lines
         else []
     )
 
 
 def _rest(why: str, subject: str) -> str:
-    """What the subject does not say yet."""
+    """Return the part of the text that is not in the subject."""
     first, _, rest = why.strip().partition("\n")
     text = why if _subject(first).endswith("…") or not rest.strip() else rest
     return "" if text.strip() == subject else text.strip()
 
 
 def _quotation(text: str) -> list[str]:
-    return ["The agent says:", "", *_said(text), ""] if text.strip() else []
+    return ["From the agent:", "", *_said(text), ""] if text.strip() else []
 
 
 def _said(text: str) -> list[str]:
-    """As a quotation: nothing in it can be taken for our own words."""
+    """Return the text as a quotation, so that it cannot pass for text of mngr."""
     return [f"  > {line}".rstrip() for line in _wrapped(_plain(text).strip(), WIDTH - 4)]
 
 
@@ -140,13 +140,13 @@ REFERENCE = re.compile(r"#(?=\d)|\bGH-(?=\d)|(?<=/issues/)(?=\d)|(?<=/pull/)(?=\
 
 
 def _plain(text: str) -> str:
-    """Words of an agent that call nobody and close no issue, wherever the commit is pushed."""
+    """Return text of an agent without mentions and issue references, which a forge would act on."""
     apart = REFERENCE.sub(lambda found: f"{found[0]} ".replace("- ", " "), cleaned(text, 4000))
     return apart.replace("@", "(at)")
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Line by line: what somebody broke on purpose stays broken."""
+    """Wrap each line separately, so that existing line breaks are kept."""
     return [piece for line in text.splitlines() for piece in textwrap.wrap(line, width) or [""]]
 
 
@@ -185,7 +185,7 @@ def _added(task: Task) -> tuple[str, ...]:
 
 
 def pull_request(run: Run) -> tuple[str, str]:
-    """Title and body."""
+    """Return title and body of the pull request."""
     counts = ranking.counts(run)
     title = f"{run.name}: " + ", ".join(f"{number} {word}" for word, number in counts.items())
     lines = [
@@ -223,7 +223,7 @@ def _flags(run: Run) -> list[str]:
 
 
 def _expectations(run: Run) -> list[str]:
-    """Each beside the block that it is to be held against."""
+    """Return the changed expectations, each with the block that its test cites."""
     lines: list[str] = []
     for pick in run.picks:
         if pick.kind == "expectation":
@@ -232,7 +232,7 @@ def _expectations(run: Run) -> list[str]:
             lines += ["", f"- {_quoted(task.node_id)} ({pick.commit[:12]}) cites:", ""]
             lines += textwrap.indent(_plain(block) or "(nothing)", " " * 6).splitlines()
     return (
-        ["", "## Expectations changed, for you to decide", "", EXPECTATION, *lines] if lines else []
+        ["", "## Changed expectations, for you to decide", "", EXPECTATION, *lines] if lines else []
     )
 
 
@@ -243,13 +243,13 @@ def _not_taken(run: Run) -> list[str]:
         lines += ["", "## Blocked", ""]
         lines += _folded(blocked)
     if run.evictions:
-        lines += ["", "## Left out", ""]
+        lines += ["", "## Evicted changes", ""]
         lines += [f"- {each.task} ({each.part}): {_quoted(each.reason)}" for each in run.evictions]
     return lines
 
 
 def _folded(tasks: Iterable[Task]) -> Iterator[str]:
-    """One entry for each cluster, with the words of a member that had an agent."""
+    """Yield one entry per cluster, with the reason of a test that had an agent."""
     clusters: dict[str, list[Task]] = {}
     for task in tasks:
         clusters.setdefault(task.cluster or task.id, []).append(task)
@@ -260,7 +260,7 @@ def _folded(tasks: Iterable[Task]) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """As code: the words of agents and of their tests call nobody, close nothing, load nothing."""
+    """Return untrusted text as inline code, without effect on the forge."""
     plain = " ".join(cleaned(text, 500).replace("`", "'").split())
     return f"`{plain}`" if plain else ""
 
@@ -269,5 +269,5 @@ def _reason(task: Task) -> str:
     ended = task.latest.ended if task.latest else None
     if ended is None:
         return task.skipped
-    needs = f"; needs {ended.needs}" if ended.needs else ""
+    needs = f"; requires {ended.needs}" if ended.needs else ""
     return cleaned(f"{ended.reason}{needs}", 500).replace("\n", " ")

@@ -13,7 +13,7 @@ from mngr_tmr.journal.model import Outcome, Ruling, Run, Task, Verdict
 
 @dataclass(frozen=True)
 class Repair:
-    """One implementation change, whoever found it."""
+    """One implementation change, found by one or more agents."""
 
     task: str
     """The first task, by name, whose agent found it."""
@@ -104,7 +104,7 @@ def _repair(
 
 
 WELL = ("unchanged", "skipped", "passes", "fixed", "improved")
-"""Endings that ask nothing of anybody."""
+"""Results that require no action."""
 
 
 UNDONE = (*map(str, Outcome), str(Ruling.REFUSED), str(Ruling.UNDECIDED))
@@ -112,7 +112,7 @@ UNDONE = (*map(str, Outcome), str(Ruling.REFUSED), str(Ruling.UNDECIDED))
 
 
 def counts(run: Run) -> Mapping[str, int]:
-    """How many tests came to which end: each selected test is counted exactly once."""
+    """Return the number of tests per result; each selected test is counted once."""
     found: dict[str, int] = {}
     for task in run.tasks.values():
         ending = ending_of(task)
@@ -121,7 +121,7 @@ def counts(run: Run) -> Mapping[str, int]:
 
 
 def ending_of(task: Task) -> str:
-    """What a person wants to know of a task, in a word or two."""
+    """Return the result of a task in a word or two."""
     latest, verdict = task.latest, task.verdict
     if task.passes_with:
         return "passes"

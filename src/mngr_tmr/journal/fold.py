@@ -1,4 +1,4 @@
-"""Events -> Run. Pure: whoever reads the same journal sees the same run."""
+"""Compute a Run from the events of its journal, without input or output."""
 
 from __future__ import annotations
 

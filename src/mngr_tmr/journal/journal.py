@@ -60,8 +60,8 @@ class Journal:
         except BlockingIOError:
             self._file.close()
             raise Refused(
-                f"the run {self._folder.name} is at work in another process",
-                f"look at it with `mngr tmr watch {self._folder.name}`",
+                f"the run {self._folder.name} is in progress in another process",
+                f"follow it with `mngr tmr watch {self._folder.name}`",
             ) from None
         self._end_torn_line()
         return self

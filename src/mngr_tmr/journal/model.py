@@ -146,7 +146,7 @@ class Verdict:
     implementation: str = ""
     """A commit on the task's base with only the implementation's changes."""
     other: str = ""
-    """A commit on the task's base with only the changes of tests and documents."""
+    """A commit on the task's base with only the test and documentation changes."""
     together: bool = False
     """The other part fails without the implementation's."""
     turned_green: tuple[str, ...] = ()

@@ -58,9 +58,9 @@ def told(run: Run) -> str:
         *_clusters(run),
         _expected(run.forecast or Forecast(agents)),
         *_hosts(run),
-        f"At most {options.max_agents} at once, each up to {minutes}.",
+        f"At most {options.max_agents} agents at once, each up to {minutes}.",
         f"Type: {options.agent_type}, on {options.provider or 'this machine'}.",
-        "Agents get a clone of the repository, its prompt, and the variables their type declares.",
+        "Each agent gets a clone of the repository, a prompt, and the variables of its type.",
     ]
     return "\n".join(lines)
 
@@ -74,7 +74,7 @@ def _clusters(run: Run) -> list[str]:
     shared = len({task.cluster for task in failing if task.cluster})
     alone = sum(1 for task in failing if not task.cluster)
     causes = counted(shared, "cluster")
-    causes += f" and {alone} with a cause of their own" if alone else ""
+    causes += f" and {alone} outside clusters" if alone else ""
     agents = _agents(shared + alone)
     return [f"{len(failing)} failing tests in {causes}: probably {agents}, not {len(failing)}."]
 
@@ -107,8 +107,8 @@ def _expected(made: Forecast) -> str:
     if made.known:
         return f"By the last {made.known} agents of this type: about {', '.join(about)}."
     if made.counted:
-        return f"About {about[0]}, a rule of thumb: there is no earlier run to go by."
-    return "The usage of agents of this type is not counted."
+        return f"About {about[0]}, a rough estimate: there are no earlier agents of this type."
+    return "Agents of this type do not report their usage."
 
 
 def _figures(made: Forecast) -> list[tuple[str, str]]:
@@ -128,7 +128,7 @@ def _worked(minutes: float | None) -> str:
     if minutes is None:
         return f"time {NOT_KNOWN}"
     told = f"{minutes:.1f} min" if minutes >= 1 else f"{minutes * 60:.0f} s"
-    return f"{told} of agents' time"
+    return f"{told} of agent time"
 
 
 # afterwards

@@ -1,4 +1,4 @@
-"""How a run is to be done, as `run` was told and as `retune` changes it."""
+"""The options of a run, as given to `run` and changed by `retune`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mngr_tmr.journal.codec import from_json, to_json
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits; None is none. Of a run, and of each agent."""
+    """Limits of a run or of each agent; None is no limit."""
 
     cost: float | None = None
     tokens: int | None = None
@@ -20,7 +20,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Options:
-    """How a run is to be done. `retune` changes some of these while it goes on."""
+    """The options of a run. `retune` changes some of them while it is in progress."""
 
     agent_type: str = ""
     agent_args: tuple[str, ...] = ()
@@ -34,24 +34,24 @@ class Options:
     stagger: float = 0.0
     """Seconds between two launches."""
     repeats: int = 2
-    """How often baseline and verification run a test."""
+    """Runs per test, in the baseline and in verification."""
     retries: int = 1
     """Further tries after an infrastructure failure."""
     only: str = "all"
     sample: int = 0
-    """So many tests more than selected, chosen by `seed`."""
+    """Number of additional passing tests, chosen by `seed`."""
     seed: int = 0
     agent_timeout: float = 1800.0
     idle: float = 60.0
-    """Seconds an agent may wait without an outcome before it is reminded, and then given up."""
+    """Seconds an agent may idle before it is reminded, and then stopped."""
     agent_budget: Budget = field(default_factory=Budget)
     run_budget: Budget = field(default_factory=Budget)
     canaries: int = 3
-    """How many tests of a cluster may get an agent, one after the other, before it is given up."""
+    """Maximum number of tests of a cluster to try, one after the other."""
     coverage: bool = True
     """Measure in the first baseline run which lines each test runs."""
     rounds: int = 3
-    """How often tests that still fail at the tip of the branch get another agent."""
+    """Maximum number of rounds of agents for tests that still fail on the branch."""
     alert_after: int = 5
     on_alert: str = ""
     pytest_args: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Options:
 
 
 def retuned(options: Options, changes: Json) -> Options:
-    """With some changed, of budgets also single limits. A ValueError tells what does not fit."""
+    """Return the options with changes, also of single limits. Raise ValueError if invalid."""
     if not isinstance(changes, dict):
         raise ValueError("not an object")
     told = to_json(options)

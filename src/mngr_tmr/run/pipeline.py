@@ -154,7 +154,7 @@ class Pipeline:
 
     @contextmanager
     def _ending_checks(self, executor: Executor) -> Iterator[None]:
-        """Whoever interrupts us does not want to wait for what runs there, which may be long."""
+        """Stop the checks on an interrupt instead of waiting for them."""
         try:
             yield
         except BaseException:

@@ -135,7 +135,7 @@ class Pool:
     def _ensure(self, seats: Seats) -> None:
         with seats.lock:
             if seats.lost:
-                raise MngrError(f"the host {seats.name} could not be made")
+                raise MngrError(f"the host {seats.name} could not be created")
             if seats.made:
                 return
             options = self._run.options

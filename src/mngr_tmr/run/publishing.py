@@ -1,4 +1,4 @@
-"""The end of a run: its summary in words and numbers, its report, and a pull request if asked."""
+"""The end of a run: summary, report, and a pull request if requested."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from mngr_tmr.run import forecasting
 WORDS = {
     "done": "is done",
     "nothing to do": "found nothing to change",
-    "failed": "failed: no agent's work could be taken",
+    "failed": "failed: no change was accepted",
     "cancelled": "was cancelled",
 }
 
 
 def in_words(run: Run) -> str:
-    """A run without a commit failed; but not at those tests that needed nothing."""
+    """Return the result of a run as a phrase."""
     well = sum(n for word, n in ranking.counts(run).items() if word in ranking.WELL)
     if run.status == "failed" and well:
-        return f"made no commit: {len(run.tasks) - well} of {len(run.tasks)} tests need you"
+        return (
+            f"made no commit: {len(run.tasks) - well} of {len(run.tasks)} tests require your help"
+        )
     return WORDS.get(run.status, run.status)
 
 
@@ -70,7 +72,7 @@ def closing_words(run: Run, report: str) -> str:
 
 
 def _next_step(run: Run) -> str:
-    """What to type to publish the branch, or to merge it where there is nowhere to push to."""
+    """Return the command that pushes the branch, or merges it if there is no remote."""
     found = local_repository(run.repository).attempt("remote").stdout.decode().split()
     if not found:
         return f"To merge it: git merge {run.result_branch}"
@@ -79,7 +81,7 @@ def _next_step(run: Run) -> str:
 
 
 def alike(tasks: Iterable[Task]) -> list[list[Task]]:
-    """Tests that got no work of their own are listed together, by how they ended and why."""
+    """Group the tests that had no agent by result and reason."""
     groups: dict[tuple[str, ...], list[Task]] = {}
     for task in tasks:
         own = "" if task.skipped or task.passes_with else task.id
@@ -93,7 +95,7 @@ def _few(tasks: Sequence[Task]) -> str:
 
 
 def write_report(args: argparse.Namespace, folder: Path) -> str:
-    """The page to open; a run that is done stays done where it cannot be written."""
+    """Write the report and return its path; a failure to write it is only a warning."""
     from mngr_view.writing import write
 
     try:
@@ -104,7 +106,7 @@ def write_report(args: argparse.Namespace, folder: Path) -> str:
 
 
 def pull_request(repo: Repo, folder: Path, run: Run) -> None:
-    """With gh, as the user; agents never see what it uses."""
+    """Push the branch and open a pull request with gh, with the credentials of the user."""
     # As the user would: with their hooks, of which git-lfs needs one.
     pushed = repo.replace(flags=()).attempt("push", "-u", "origin", run.result_branch)
     if pushed.code:
@@ -115,6 +117,6 @@ def pull_request(repo: Repo, folder: Path, run: Run) -> None:
     try:
         done = repo.run(["env", "-C", repo.path, *words, "--body-file", body], timeout=120)
     except FileNotFoundError:
-        raise MissingProgram("gh is not installed", "open the pull request by hand") from None
+        raise MissingProgram("gh is not installed", "open the pull request yourself") from None
     if done.code:
         raise MngrError(f"gh could not open the pull request: {done.complaint}")

@@ -43,7 +43,7 @@ def find(home: str, name: str) -> Path:
     if not name:
         if known:
             return root(home) / known[-1]
-        raise NotFound("there are no runs yet", "begin one with `mngr tmr run`")
+        raise NotFound("there are no runs yet", "start one with `mngr tmr run`")
     if name in known:
         return root(home) / name
     near = nearest(name, known)

@@ -80,13 +80,13 @@ class Bench:
 
     def _take(self, commit: str) -> Worker:
         if self._closed:
-            raise MngrError("nothing is checked any more")
+            raise MngrError("the checks were stopped")
         with suppress(queue.Empty):
             return self._free.get_nowait()
         with self._lock:
             number = len(self._made) + 1
             if self._closed:
-                raise MngrError("nothing is checked any more")
+                raise MngrError("the checks were stopped")
             if number <= max(1, self._options.workers):
                 worker = self._make(number, commit)
                 self._made.append(worker)
@@ -218,7 +218,7 @@ class Bench:
             if not over:
                 self._remove(agent, own)
         if self._closed:  # and so was pytest, half-way: that says nothing about its tests
-            raise MngrError("the check was ended")
+            raise MngrError("the check was stopped")
         return self._kept(worker, check, arguments, nonce, *told)
 
     def _files(self, worker: Worker, check: Check, own: str) -> dict[str, tuple[bytes, int]]:
@@ -255,7 +255,7 @@ class Bench:
             why = told.splitlines()[-1].removeprefix("mngr: ") if told else "bwrap did not start"
             raise MngrError(
                 f"nothing was checked, because the sandbox failed: {why}",
-                "see that `bwrap --ro-bind / / true` works, "
+                "check that `bwrap --ro-bind / / true` works, "
                 "or set sandbox = false under [tool.mngr_tmr]",
             )
 

@@ -51,9 +51,9 @@ class Case:
         """
         checked = self._tried(check)
         if checked.timed_out and check.commit == self.base:
-            raise MngrError(f"{check.what}: no end after {self.limit:g} s, at the base")
+            raise MngrError(f"{check.what}: timed out after {self.limit:g} s, at the base")
         if checked.timed_out:
-            raise Refusal(f"{check.what}: no end after {self.limit:g} s")
+            raise Refusal(f"{check.what}: timed out after {self.limit:g} s")
         if not checked.finished:
             self._blame(check)
         if checked.errors and collects:

@@ -125,7 +125,7 @@ def _in_conflict(repo: Repo) -> list[str]:
 
 
 def commit(repo: Repo, tree: str, parents: Sequence[str], message: str) -> str:
-    """Made by code, so signed by nobody and by the same hand every time."""
+    """Make a commit with a fixed author and without a signature, and return its id."""
     words = [word for parent in parents for word in ("-p", parent)]
     who = ("-c", "user.name=mngr tmr", "-c", "user.email=tmr@localhost")
     told = message.encode("utf-8", "replace")

@@ -28,7 +28,7 @@ def refuse_strange(repo: Repo, project: Project, base: str, head: str) -> None:
         if why:
             raise Refusal(why)
         if old is None and PurePosixPath(each.path).name in PROGRAMS:
-            raise Refusal(f"puts something in the place of a program: {each.path}")
+            raise Refusal(f"replaces a program: {each.path}")
     odd = [each.path for each in found if patches.odd(each)]
     if odd:
         raise Refusal(f"adds links or submodules: {', '.join(odd[:5])}")

@@ -147,7 +147,9 @@ class TestJudge:
         runs = [each for each in own if self._runs(touched, each)]
         exempt = [each for each in own if each not in runs]
         if exempt:
-            case.remarks.append(f"runs no command, so no no-op was tried: {exempt[0]}")
+            case.remarks.append(
+                f"runs no command, so it was not tried with commands that do nothing: {exempt[0]}"
+            )
         if not runs and not touched.near:
             return set()
         before = self._noticing(case, OLD_NOOP, change.fix or case.base, touched.old)
@@ -280,8 +282,8 @@ class TestJudge:
             read += [test for test in touched.changed if _asserts_more(touched, test)]
             read += [] if self._parts.has_python else [*touched.added]
         if not read:
-            counted = f" and none of {measured.tried} planted defects" if measured.tried else ""
-            raise Refusal(f"not an improvement: it notices no no-op{counted} more than before")
+            counted = f" and planted defects (0 of {measured.tried})" if measured.tried else ""
+            raise Refusal(f"not an improvement: it detects no more no-ops{counted} than before")
 
 
 def _reached(checked: Checked, tests: Collection[str]) -> Iterator[Mapping[str, frozenset[int]]]:

@@ -302,7 +302,7 @@ def served(base: type, methods: dict[str, Any], orders: Orders) -> Any:
     def handler(name: str) -> Any:
         async def answer(self: object, stream: Stream[Any, Any]) -> None:
             if name not in methods:
-                raise GRPCError(Status.UNIMPLEMENTED, f"{name} is not here")
+                raise GRPCError(Status.UNIMPLEMENTED, f"{name} is not on this machine")
             if name.startswith("Task") and name != "TaskGetCommandRouterAccess":
                 await methods[name](stream)
                 return

@@ -125,7 +125,7 @@ def _paths(context: LaunchContext) -> list[str]:
 
 
 def _refused_servers(context: LaunchContext, known: dict[str, Json]) -> Json:
-    """What the project brings and the user has not decided on: it would ask, and nobody see it."""
+    """Return the project's MCP servers that the user disabled or has not decided on."""
     brought = table(_load(os.path.join(context.record.source, ".mcp.json")).get("mcpServers"))
     settings = _load(os.path.join(user_folder(), "settings.json"))
     if settings.get("enableAllProjectMcpServers"):
@@ -141,7 +141,7 @@ def _names(value: Json) -> list[str]:
 
 
 def _bypasses(argv: tuple[str, ...]) -> bool:
-    """Whoever asks for this mode by name has answered the warning about it."""
+    """Return whether bypassPermissions was requested, which confirms its warning."""
     words = [part for word in argv for part in word.split("=", 1)]
     modes = [words[at] for at in range(1, len(words)) if words[at - 1] == "--permission-mode"]
     return "bypassPermissions" in modes or any(word in BYPASS for word in argv)

@@ -40,7 +40,7 @@ def said(content: Json) -> str:
 
 
 def prompt(entry: Mapping[str, Json]) -> str:
-    """What a person said here, as they typed it; nothing where somebody else speaks."""
+    """Return the text of a user message as typed, or nothing for other entries."""
     if entry.get("isSidechain") or entry.get("isMeta") or entry.get("isCompactSummary"):
         return ""
     attachment = table(entry.get("attachment"))

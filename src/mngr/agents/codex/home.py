@@ -137,7 +137,7 @@ def _kept_from_commands(settings: Mapping[str, Toml], context: LaunchContext) ->
 
 
 def fingerprint(label: str, command: Mapping[str, Toml]) -> str:
-    """By which Codex knows a hook again that somebody has looked at."""
+    """Return the hash by which Codex recognises a hook that the user has trusted."""
     identity = {"event_name": label, "hooks": [{**command, "async": False}]}
     text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

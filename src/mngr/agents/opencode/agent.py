@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LONG = 60.0
 """Seconds; one that tries again only after more than this waits for its quota."""
 PATIENT = 4
-"""Tries after which trying again is an error that somebody should look at."""
+"""Number of attempts after which retrying is reported as an error."""
 LOST = ("Cannot connect", "Unable to connect")
 """How an error begins where there was no server to tell of any."""
 COLUMNS = 40

@@ -35,7 +35,7 @@ class Moment(Struct):
     tried: float = 0.0
     """When the try began that has not failed yet."""
     prompted: float = 0.0
-    """When somebody has said something since."""
+    """Time of the last prompt since then."""
 
 
 def seconds(value: Json) -> float:

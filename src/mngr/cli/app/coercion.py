@@ -88,7 +88,7 @@ def _pairs(value: Json) -> Json:
 
 def _checked(parser: Parser, action: argparse.Action, value: Json) -> object:
     if isinstance(value, bool):
-        raise UsageError(f"expected a text or number, not {_text(value)}")
+        raise UsageError(f"expected a string or number, not {_text(value)}")
     checked = parser._get_value(action, _text(value))
     parser._check_value(action, checked)
     return checked
@@ -98,11 +98,11 @@ def _text(value: Json) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, (str, int, float)):
-        raise UsageError(f"expected a text or number, not {value!r}")
+        raise UsageError(f"expected a string or number, not {value!r}")
     return str(value)
 
 
 def _unlabelled(error: UsageError) -> str:
-    """The message without the option's name, which the key says already."""
+    """Return the message without the option's name, because the key is shown already."""
     name, colon, message = error.message.partition(": ")
     return message if colon and name.startswith("--") else error.message

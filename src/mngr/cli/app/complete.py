@@ -22,19 +22,19 @@ FILES = 9
 """The exit code for "complete file names here"; the scripts in completion.py know it."""
 
 COMMON = {
-    "--format": "how results are printed",
-    "--quiet": "print ids and errors, nothing else",
-    "--verbose": "say more; show tracebacks",
-    "--setting": "override a setting for this run",
-    "--headless": "never prompt",
-    "--help": "show the manual",
+    "--format": "output format",
+    "--quiet": "print only ids and errors",
+    "--verbose": "print more details, and tracebacks of errors",
+    "--setting": "override a setting for this command",
+    "--headless": "never ask",
+    "--help": "show the whole manual",
     "--version": "print the version",
 }
 _FORMATS = ("human", "json", "jsonl")
 
 
 def complete(words: list[str]) -> int:
-    """Answer for `words`. Errors need no care: the shells' scripts discard what is on stderr."""
+    """Print the candidates for `words`. The shell scripts discard stderr and errors."""
     from mngr.cli.app.main import load_config
     from mngr.plugins.registry import load_registry
 
@@ -48,7 +48,7 @@ def complete(words: list[str]) -> int:
 
 
 def candidates(words: list[str], registry: Registry, config: Config) -> dict[str, str] | None:
-    """What could stand at the last word, with descriptions; None for file names."""
+    """Return candidates for the last word with descriptions, or None for file names."""
     *before, current = words
     at = _command_at(before)
     if at is None:
@@ -60,7 +60,7 @@ def candidates(words: list[str], registry: Registry, config: Config) -> dict[str
 
 
 def _command_at(before: list[str]) -> int | None:
-    """Where the command word is; the options in front of it are few and known."""
+    """Return the index of the command word."""
     at = 0
     while at < len(before) and before[at].startswith("-"):
         at += 2 if before[at] in ("--format", "--setting", "-S") else 1
@@ -117,7 +117,7 @@ def _options(parser: Parser) -> dict[str, str]:
 
 
 def _taking_value(parser: Parser, word: str) -> list[argparse.Action]:
-    """The option that needs the word after `word`, if there is one."""
+    """Return the option whose value follows `word`, if there is one."""
     if not word.startswith("-") or "=" in word:
         return []
     short = f"-{word[-1]}"  # the last of `-qS` is what wants a value
@@ -130,7 +130,7 @@ def _taking_value(parser: Parser, word: str) -> list[argparse.Action]:
 
 
 def _words_at(parser: Parser, before: list[str]) -> list[argparse.Action]:
-    """The arguments that could stand after these words; all that follow a repeatable one."""
+    """Return the arguments that may follow these words, including all after a repeatable one."""
     given = 0
     for at, word in enumerate(before):
         is_option = word.startswith("-") and word != "-"
@@ -193,7 +193,7 @@ def _of_kind(
 
 
 def _called(kind: str, config: Config, words: list[str]) -> Iterable[str]:
-    """What `module:function` answers, given the words of the command, the unfinished one last."""
+    """Call `module:function` with the words of the command, the unfinished one last."""
     from importlib import import_module
 
     module, _, name = kind.partition(":")
@@ -221,7 +221,7 @@ def _agents_or_snapshots(config: Config, words: list[str]) -> list[str]:
 
 
 def trash(home: str, _: list[str]) -> list[str]:
-    """The names of what was destroyed on this machine and can be restored."""
+    """Return the names of agents in the trash of this machine."""
     import json
     import os
 

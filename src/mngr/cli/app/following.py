@@ -1,4 +1,4 @@
-"""Go on until interrupted, or until nobody reads any more."""
+"""Repeat until interrupted, or until the output is closed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOME_AND_CLEAR = "\x1b[H\x1b[2J"
 
 
 def again(seconds: float, show: Callable[[], int]) -> int:
-    """On a terminal each time takes the place of the last; else a blank line divides them."""
+    """Repeat the output: on a terminal in place, otherwise separated by blank lines."""
     redraw = sys.stdout.isatty()
     leave_with_reader()
     try:
@@ -44,7 +44,7 @@ def for_ever(items: Iterable[T], show: Callable[[T], None]) -> None:
 
 
 def leave_with_reader() -> None:
-    """End when stdout is a pipe whose reader left: with no event to write we would never notice."""
+    """End when the reader of stdout is gone, which a command without output would not notice."""
     import threading
 
     threading.Thread(target=_leave_with_reader, daemon=True).start()

@@ -53,7 +53,7 @@ def _version() -> int:
 
 
 def _import_argparse() -> None:
-    """argparse imports `gettext` for translations that do not exist: a tenth of a start."""
+    """Import argparse without `gettext`, which takes a tenth of the start-up time."""
     if "argparse" in sys.modules or "gettext" in sys.modules:
         return
     stand_in = type(sys)("gettext")
@@ -74,12 +74,17 @@ def _run(words: list[str]) -> int:
     before, word, after = split_command(words)
     if "--version" in before:
         return _version()
-    if not word:  # `mngr` and `mngr --help`
-        word, before = "help", [each for each in before if each not in ("-h", "--help")]
+    if not word:
+        before = [each for each in before if each != "--help"]
     config = load_config(settings_in(words), strict=False)
     registry = load_registry(config)
     try:
-        return _run_command(registry, registry.resolve(word), config, before + after)
+        if not words or (not word and "-h" in before):
+            from mngr.cli.screen import overview_screen
+
+            sys.stdout.write(overview_screen(registry))
+            return 0
+        return _run_command(registry, registry.resolve(word or "help"), config, before + after)
     finally:
         _warn(*registry.problems)
 
@@ -87,10 +92,15 @@ def _run(words: list[str]) -> int:
 def _run_command(registry: Registry, command: Command, config: Config, argv: list[str]) -> int:
     module = registry.load_command(command.name)
     parser = make_parser(registry, command.name)
-    if _has(argv, "-h", "--help"):
-        from mngr.cli.app.manual import show
+    if _has(argv, "--help"):
+        from mngr.cli.app.manual import command_page, show
 
-        return show(parser)
+        return show(command_page(parser))
+    if _has(argv, "-h"):
+        from mngr.cli.screen import command_screen
+
+        sys.stdout.write(command_screen(parser, argv))
+        return 0
     _check_settings(config, module)
     _check_commands(config, registry)
     args = _parse(parser, module, config, registry, argv)
@@ -98,7 +108,7 @@ def _run_command(registry: Registry, command: Command, config: Config, argv: lis
 
 
 def make_parser(registry: Registry, name: str) -> Parser:
-    """A command's parser as its module configures it, without the user's settings."""
+    """Return a command's parser, without the user's settings."""
     from mngr.cli.app.parser import Parser
 
     command = registry.resolve(name)
@@ -118,12 +128,12 @@ def command_named(registry: Registry, word: str) -> str:
 
 
 def parsed(registry: Registry, config: Config, name: str, argv: list[str]) -> Namespace:
-    """As the command's own line would give it: for a command that does a part of another's work."""
+    """Return the parsed arguments of another command, for a command that does part of its work."""
     return _parse(make_parser(registry, name), registry.load_command(name), config, registry, argv)
 
 
 def load_config(settings: Sequence[str], strict: bool = True) -> Config:
-    """The settings of this process: its home, directory, environment and -S options."""
+    """Load the settings of this process: home, directory, environment and -S options."""
     from mngr.settings.layers import Config
 
     try:
@@ -134,14 +144,14 @@ def load_config(settings: Sequence[str], strict: bool = True) -> Config:
 
 
 def home_dir() -> str:
-    """$MNGR_HOST_DIR, or ~/.mngr."""
+    """Return $MNGR_HOST_DIR, or ~/.mngr."""
     return os.path.abspath(os.environ.get("MNGR_HOST_DIR") or os.path.expanduser("~/.mngr"))
 
 
 def _check_settings(config: Config, module: ModuleType) -> None:
-    """A broken settings file stops all but the commands that help to mend it.
+    """Raise for a broken settings file, except in commands that help to repair it.
 
-    A key that nobody knows is only a warning: it may belong to another version of mngr.
+    An unknown key is only a warning: it may belong to another version of mngr.
     """
     if config.problems and not getattr(module, "SETTINGS_OPTIONAL", False):
         raise config.problems[0]
@@ -150,7 +160,7 @@ def _check_settings(config: Config, module: ModuleType) -> None:
 
 
 def _check_commands(config: Config, registry: Registry) -> None:
-    """Defaults for a command that does not exist have no effect, so their author has to know.
+    """Warn about defaults for commands that do not exist.
 
     Only a warning: settings are shared, and the plugin may be installed elsewhere.
     """
@@ -215,7 +225,7 @@ def _has(words: list[str], *options: str) -> bool:
 
 
 def _report(error: BaseException, words: list[str]) -> int:
-    """Say what went wrong in one line; the exit code."""
+    """Print the error in one line and return the exit code."""
     from mngr.errors import MngrError
 
     if isinstance(error, SystemExit):
@@ -249,7 +259,7 @@ def _fail(text: str, code: int) -> int:
         _discard_output()
     try:
         _warn(text)
-    except OSError:  # nobody reads stderr; the code still tells
+    except OSError:  # stderr is closed; the exit code is enough
         pass
     return code
 
@@ -278,7 +288,7 @@ def _trace(error: BaseException | None, words: list[str]) -> None:
 
 
 def _open_streams() -> None:
-    """A closed stream is None to Python; and no text may fail to print for its characters."""
+    """Replace closed streams, which are None, and escape characters that cannot be encoded."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -288,7 +298,7 @@ def _open_streams() -> None:
 
 
 def _discard_output() -> None:
-    """Python flushes once more at exit, and would complain where we must be silent."""
+    """Redirect stdout to /dev/null, so that the flush at exit prints no error."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, 1)
     os.close(devnull)

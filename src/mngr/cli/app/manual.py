@@ -1,6 +1,6 @@
-"""Manual pages: one structure per command, shown as text for --help and as roff for man(1).
+"""Manual pages, built from the parsers and rendered as text for --help and as roff for man(1).
 
-`python -m mngr.cli.app.manual --write man` writes the pages, `--check man` says which are stale.
+`python -m mngr.cli.app.manual --write man` writes the pages, `--check man` lists the stale ones.
 """
 
 from __future__ import annotations
@@ -21,32 +21,66 @@ if TYPE_CHECKING:
 
 SUMMARY = "run coding agents, or any command, side by side"
 
+_FAILURE = """\
+failure. `wait`: an agent is FAILED or LOST, or ended in a state that was not asked for; \
+`usage --wait`: all agents ended before the condition held; `answer`: the agent has no question; \
+`merge`: a conflict, or nothing merged; `doctor`: a problem was found; `host audit`: a host is \
+unaccounted for; `tutorial check`: the tutorial and its tests differ; `tmr`: every agent failed, \
+or the run was cancelled"""
+
 EXIT_STATUS = (
-    ("0", "done"),
-    ("1", "failed"),
-    ("2", "the command line or a setting is wrong"),
-    ("3", "some targets failed, others are done"),
-    ("4", "not found, or ambiguous"),
+    ("0", "success"),
+    ("1", _FAILURE),
+    ("2", "wrong command line or setting"),
+    ("3", "partial failure: some targets failed, others succeeded"),
+    ("4", "not found, or ambiguous; `wait`: all agents vanished while waiting"),
     ("5", "a host did not answer"),
     ("124", "timed out"),
+    ("130", "interrupted with Ctrl-C"),
+    ("other", "`exec` and `create --foreground` exit with the code of the command they ran"),
 )
 
 DESCRIPTION = """\
-An agent is a program in a terminal of its own, with a work directory of its own, on some
-host. mngr makes agents, shows what they are doing, talks to them and puts them away. What it
-removes can be brought back for a while.
+An agent is a program that runs in its own terminal and its own work directory on some host. mngr
+creates agents, shows their state, sends them messages and collects their work. Destroyed agents
+can be restored until the trash is emptied.
 
-Common options may stand before the command word as well as after it."""
+Common options may be given before or after the command.
+
+`mngr COMMAND -h` shows one screen of help. `mngr help COMMAND`, `mngr COMMAND --help` and
+`mngr man COMMAND` show the whole manual, on a terminal in a pager: $MNGR_PAGER, $PAGER or less."""
 
 
-def show(parser: Parser) -> int:
-    """--help."""
-    sys.stdout.write(as_text(command_page(parser), text_width()))
+def show(page: Page) -> int:
+    """Print a page, on a terminal through the pager."""
+    print_paged(as_text(page, text_width()))
     return 0
 
 
+def print_paged(text: str) -> None:
+    """Print a text, on a terminal through $MNGR_PAGER, $PAGER or less."""
+    pager = os.environ.get("MNGR_PAGER") or os.environ.get("PAGER")
+    if not pager and os.environ.get("TERM", "dumb") != "dumb":
+        pager = "less"
+    if not pager or not sys.stdout.isatty() or not _paged(text, pager):
+        sys.stdout.write(text)
+
+
+def _paged(text: str, pager: str) -> bool:
+    """Run the pager, through a shell because it may have options. Return whether it was found."""
+    import tempfile
+
+    from mngr.api import spawn
+
+    env = {"LESS": "FRX", "LV": "-c", **os.environ}
+    with tempfile.NamedTemporaryFile("w", prefix="mngr-", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        return spawn.call(["sh", "-c", f'{pager} <"$1"', "pager", file.name], env) not in (126, 127)
+
+
 def command_page(parser: Parser) -> Page:
-    """What a command's parser says about it."""
+    """Return the manual page of a command."""
     also = ["mngr(1)", *(f"mngr-{name.removeprefix('mngr-')}(1)" for name in parser.see_also)]
     sections = (
         Section(title="SYNOPSIS", blocks=(_code(synopsis(parser)),)),
@@ -55,14 +89,13 @@ def command_page(parser: Parser) -> Page:
         Section(title="OPTIONS", blocks=tuple(_options(parser))),
         Section(title="NOTES", blocks=tuple(_paragraphs(parser.notes))),
         Section(title="EXAMPLES", blocks=tuple(_examples(parser.examples))),
-        Section(title="EXIT STATUS", blocks=tuple(_exit_status(parser.exit_status))),
         Section(title="SEE ALSO", blocks=(Block(kind="text", text=", ".join(also)),)),
     )
     return Page(name=f"mngr-{parser.command}", summary=parser.summary, sections=sections)
 
 
 def overview_page(registry: Registry) -> Page:
-    """mngr(1): the commands by group, and the options they share."""
+    """Return mngr(1): the commands by group, the common options and the exit codes."""
     from mngr.cli.app.parser import Parser
 
     sections = (
@@ -70,13 +103,13 @@ def overview_page(registry: Registry) -> Page:
         Section(title="DESCRIPTION", blocks=tuple(_paragraphs(DESCRIPTION))),
         Section(title="COMMANDS", blocks=tuple(_commands(registry))),
         Section(title="OPTIONS", blocks=tuple(_options(Parser("")))),
-        Section(title="EXIT STATUS", blocks=tuple(_exit_status([]))),
+        Section(title="EXIT STATUS", blocks=tuple(_exit_status())),
     )
     return Page(name="mngr", summary=SUMMARY, sections=sections)
 
 
 def grouped(registry: Registry) -> dict[str, list[Command]]:
-    """Commands by the group they belong to, in order of registration."""
+    """Return the commands by group, in order of registration."""
     groups: dict[str, list[Command]] = {}
     for command in registry.commands.values():
         groups.setdefault(command.group, []).append(command)
@@ -84,7 +117,7 @@ def grouped(registry: Registry) -> dict[str, list[Command]]:
 
 
 def synopsis(parser: Parser) -> str:
-    """One line: `mngr create [OPTIONS] [ADDRESS] [TYPE] [-- ARGS...]`."""
+    """Return one line: `mngr create [OPTIONS] [ADDRESS] [TYPE] [-- ARGS...]`."""
     words = [_usage(action) for action in parser.positionals]
     rest = [f"[-- {parser.rest_name}...]"] if parser.rest_name else []
     return " ".join([parser.prog, "[OPTIONS]", *words, *rest])
@@ -117,7 +150,7 @@ def _arguments(parser: Parser) -> Iterator[Block]:
 
 
 def _options(parser: Parser) -> Iterator[Block]:
-    """The command's own groups in order; the common options come last."""
+    """Yield the option groups of the command, then the common options."""
     groups = [group for group in parser._action_groups if group is not parser.common]
     for group in [*groups, parser.common]:
         actions = [a for a in group._group_actions if a.help != argparse.SUPPRESS]
@@ -125,15 +158,19 @@ def _options(parser: Parser) -> Iterator[Block]:
         if actions and not own:
             yield Block(kind="heading", text=group.title or "")
         for action in actions:
-            yield Block(kind="entry", term=_term(action), text=option_help(action))
+            yield Block(kind="entry", term=option_term(action), text=option_help(action))
 
 
-def _term(action: argparse.Action) -> str:
+def option_term(action: argparse.Action, short: bool = False) -> str:
+    """Return the option as a manual writes it; `short` leaves out further long names."""
     options = [o for o in action.option_strings if not o.startswith("--no-")]
     if isinstance(action, argparse.BooleanOptionalAction):
         options = [o.replace("--", "--[no-]", 1) if o[:2] == "--" else o for o in options]
     else:
         options = list(action.option_strings)
+    if short:
+        long = [each for each in options if each.startswith("--")]
+        options = [each for each in options if each not in long[1:]]
     value = "" if action.nargs == 0 else f" {_usage(action)}"
     return ", ".join(options) + value
 
@@ -155,8 +192,8 @@ def _examples(examples: Sequence[tuple[str, str]]) -> Iterator[Block]:
         yield _code(command)
 
 
-def _exit_status(special: Sequence[tuple[str, str]]) -> Iterator[Block]:
-    for code, meaning in ({**dict(EXIT_STATUS), **dict(special)}).items():
+def _exit_status() -> Iterator[Block]:
+    for code, meaning in EXIT_STATUS:
         yield Block(kind="entry", term=code, text=meaning)
 
 
@@ -168,7 +205,7 @@ def _commands(registry: Registry) -> Iterator[Block]:
 
 
 def _paragraphs(text: str) -> Iterator[Block]:
-    """Paragraphs are parted by blank lines; indented lines stay as they are."""
+    """Yield paragraphs, separated by blank lines. Indented lines are kept as they are."""
     for part in text.strip("\n").split("\n\n"):
         lines = part.split("\n")
         if all(line.startswith("    ") for line in lines):
@@ -182,7 +219,7 @@ def _code(text: str) -> Block:
 
 
 def pages(registry: Registry) -> Iterator[Page]:
-    """Every page, mngr(1) first."""
+    """Yield all pages, mngr(1) first."""
     from mngr.cli.app.main import make_parser
 
     yield overview_page(registry)
@@ -191,7 +228,7 @@ def pages(registry: Registry) -> Iterator[Page]:
 
 
 def own_registry() -> Registry:
-    """The built-ins and the plugins that come with mngr, whatever else the user has."""
+    """Return a registry with the built-ins and the plugins that are part of mngr."""
     from mngr.plugins.entry_points import scan
     from mngr.plugins.registry import load_registry
 
@@ -206,7 +243,7 @@ def own_registry() -> Registry:
 
 
 def _wanted() -> dict[str, str]:
-    """File names and their roff."""
+    """Return the roff text by file name."""
     return {f"{page.name}.1": as_roff(page) for page in pages(own_registry())}
 
 
@@ -226,7 +263,7 @@ def write(folder: str) -> int:
 
 
 def check(folder: str) -> int:
-    """Name each page that is missing, stale or superfluous."""
+    """Print each page that is missing, stale or superfluous."""
     wanted = _wanted()
     stale = _stale(folder, wanted)
     for name in stale:

@@ -65,7 +65,7 @@ def one(args: Namespace, row: Row, human: str) -> None:
 
 
 def print_result(args: Namespace, row: Row, human: str) -> None:
-    """Print what was done to one thing; with --quiet only the id, of what has one."""
+    """Print one result; with --quiet only its id, if it has one."""
     if args.format == "human" and args.quiet:
         _print(*([str(row["id"])] if "id" in row else []))
     else:
@@ -73,18 +73,18 @@ def print_result(args: Namespace, row: Row, human: str) -> None:
 
 
 def say(args: Namespace, text: str) -> None:
-    """A note for a person; not with --quiet."""
+    """Print a note on stderr, unless --quiet."""
     if not args.quiet:
         _note(clean(text))
 
 
 def warn(text: str) -> None:
-    """Something is wrong, though not so wrong that the command fails."""
+    """Print a warning on stderr."""
     _note(f"mngr: {clean(text)}")
 
 
 def can_ask(args: Namespace) -> bool:
-    """Whether somebody is there to see a question and to answer it."""
+    """Return whether a question can be shown and answered."""
     return not args.headless and _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
 
 
@@ -104,7 +104,7 @@ def confirm(
     if getattr(args, "yes", False):
         return True
     if not can_ask(args):
-        needs = f"a terminal is needed to ask: {question}"
+        needs = f"asking requires a terminal: {question}"
         raise Refused(clean(reason or needs), otherwise)
     question = f"{reason}. {question}" if reason else question
     sys.stderr.write(f"{clean(question)} [{'Y/n' if default else 'y/N'}] ")
@@ -135,7 +135,7 @@ def declined(args: Namespace) -> bool:
 
 
 def asker(args: Namespace) -> Callable[[str], bool] | None:
-    """What puts a question to the person at the terminal, if there is one."""
+    """Return a function that asks the user, or None without a terminal."""
     return (lambda question: confirm(args, question)) if can_ask(args) else None
 
 
@@ -148,12 +148,12 @@ _UNSAFE = (
 
 
 def clean(text: str) -> str:
-    """Text without terminal escapes and control characters; newlines and tabs stay."""
+    """Return the text without terminal escapes and control characters, except newlines and tabs."""
     return text if text.isprintable() else re.sub(_UNSAFE, "", text)
 
 
 def cell(value: Json) -> str:
-    """A value as one line of text for a table or template."""
+    """Return a value as one line of text for a table or template."""
     if isinstance(value, str):
         text = value
     elif value is None:
@@ -168,7 +168,7 @@ def cell(value: Json) -> str:
 
 
 def local_time(stamp: Json) -> str:
-    """An ISO 8601 time as the reader's clock shows it, with its zone; other text as it is."""
+    """Return an ISO 8601 time in local time with its zone; other text unchanged."""
     import time
 
     from mngr.query.values import parse_timestamp
@@ -203,7 +203,7 @@ def _print_table(
 
 
 def _readable(value: Json | None) -> str:
-    """A cell for people: times in their own zone."""
+    """Return a table cell, with times in local time."""
     if isinstance(value, str) and value[10:11] == "T" and value[-1:] == "Z":
         return local_time(value)
     return cell(value)

@@ -1,4 +1,4 @@
-"""The command line's grammar: argparse, made strict, with our errors and our common options."""
+"""The parser of commands: a strict argparse with the errors and common options of mngr."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mngr.errors import UsageError, nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import NoReturn, TypeVar
 
     from mngr.model.struct import Json
@@ -25,7 +25,7 @@ FLAG_OPTIONS = tuple("--quiet -q --verbose -v --headless --dry-run --help -h --v
 
 
 class _Strict(argparse.ArgumentParser):
-    """Whatever is wrong is a UsageError of one line."""
+    """An ArgumentParser that raises a UsageError of one line."""
 
     def __init__(self, command: str, prefix_chars: str = "-") -> None:
         super().__init__(
@@ -63,7 +63,7 @@ class _Strict(argparse.ArgumentParser):
 
 
 class Parser(_Strict):
-    """One command's grammar, and what its manual says beyond the options.
+    """The options and arguments of a command, and the other texts of its manual.
 
     Options and words may be mixed in any order. Words are parsed after the options, by a
     parser of their own: argparse by itself takes `a --flag b` for one word too many.
@@ -78,7 +78,10 @@ class Parser(_Strict):
         self.aliases = tuple(aliases)
         self.examples: list[tuple[str, str]] = []
         self.see_also: list[str] = []
-        self.exit_status: list[tuple[str, str]] = []
+        self.most_used: Sequence[str] = ()
+        """The options that `-h` shows, for a command with more than ten."""
+        self.verbs: Mapping[str, tuple[str, str, Sequence[str]]] = {}
+        """For each verb: its arguments, what it does, and its options."""
         self.notes = ""
         self.rest_name: str | None = None
         self.named: tuple[argparse.Action, argparse.Action] | None = None
@@ -87,13 +90,13 @@ class Parser(_Strict):
         _add_common(self)
 
     def add_dry_run(self) -> None:
-        """For every command that changes or removes something."""
+        """Add --dry-run, for commands that change or remove something."""
         self.common.add_argument(
-            "--dry-run", action="store_true", help="say what would be done, and do nothing"
+            "--dry-run", action="store_true", help="show what would be done, without doing it"
         )
 
     def add_yes(self) -> None:
-        """For every command that asks something."""
+        """Add --yes, for commands that ask questions."""
         self.common.add_argument(
             "-y", "--yes", action="store_true", help="answer yes to every question"
         )
@@ -116,8 +119,12 @@ class Parser(_Strict):
     def positionals(self) -> list[argparse.Action]:
         return self.words._actions
 
+    def option(self, name: str) -> argparse.Action:
+        """Return the option that is written `name`."""
+        return self._option_string_actions[name]
+
     def parse(self, argv: Sequence[str]) -> argparse.Namespace:
-        """Values in argv over those laid down by `layer`. Words are not checked under --help."""
+        """Return the values in argv over those of `layer`. --help skips the checks of arguments."""
         own, rest = cut(argv)
         own = list(self._joined(own))
         args, words = self.parse_known_args(own, argparse.Namespace(**self._start()))
@@ -129,7 +136,7 @@ class Parser(_Strict):
         return args
 
     def given(self, args: argparse.Namespace) -> list[argparse.Action]:
-        """Options of the command's own that the command line changed."""
+        """Return the command's own options that the command line changed."""
         start = self._start()
         own = [each for each in self._actions if each not in self.common._group_actions]
         return [
@@ -137,19 +144,19 @@ class Parser(_Strict):
         ]
 
     def layer(self, values: dict[str, object]) -> None:
-        """Lay values under the command line: repeatable options add up, others replace."""
+        """Set defaults below the command line: repeatable options add up, others replace."""
         self.base = overlay(self.base, values)
         for action in self._actions:
             action.required = action.required and action.dest not in self.base
 
     def coerce(self, values: dict[str, Json], where: str) -> dict[str, object]:
-        """What the options would hold, had these values been given on the command line."""
+        """Return the values of the options as if given on the command line."""
         from mngr.cli.app.coercion import coerce
 
         return coerce(self, values, where)
 
     def _joined(self, argv: Sequence[str]) -> Iterator[str]:
-        """An option that needs a value takes the next word, whatever that begins with."""
+        """Join options with their values, so that a value may start with a dash."""
         words = iter(argv)
         for word in words:
             action = self._option_string_actions.get(word)
@@ -169,7 +176,7 @@ class Parser(_Strict):
         return self.words._add_action(action)
 
     def _start(self) -> dict[str, object]:
-        """Repeatable options are empty, never None, and begin with what was laid down."""
+        """Return the start values: empty lists for repeatable options, over those of `layer`."""
         assert all(action.option_strings for action in self._actions), "a word in a group"
         bare = [action for action in self._actions if repeats(action) and action.default is None]
         start: dict[str, object] = {}
@@ -231,24 +238,25 @@ def _add_common(parser: Parser) -> None:
         type=check_format,
         default="human",
         metavar="FORMAT",
-        help="`human`, `json`, `jsonl`, or a template such as '{name}\\t{state}'",
+        help="output format: human, json, jsonl, or a template ('{name}\\t{state}')",
     )
-    add("-q", "--quiet", action="store_true", help="print ids and errors, nothing else")
-    add("-v", "--verbose", action="store_true", help="say more; show tracebacks")
+    add("-q", "--quiet", action="store_true", help="print only ids and errors")
+    add("-v", "--verbose", action="store_true", help="print more details, and tracebacks of errors")
     add(
         "-S",
         "--setting",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="override a setting for this run; repeatable",
+        help="override a setting for this command; repeatable",
     )
-    add("--headless", action="store_true", help="never prompt; fail where an answer is needed")
-    add("-h", "--help", action="store_true", help="show this manual")
+    add("--headless", action="store_true", help="never ask; fail where an answer is required")
+    help = "show one screen of help; --help shows the whole manual"
+    add("-h", "--help", action="store_true", help=help)
 
 
 def label(action: argparse.Action) -> str:
-    """How an error names an argument: its longest option, or its word."""
+    """Return the name of an argument for errors: its longest option, or its metavar."""
     if action.option_strings:
         return max(action.option_strings, key=len)
     return str(action.metavar or action.dest)
@@ -261,14 +269,14 @@ def repeats(action: argparse.Action) -> bool:
 
 
 def cut(argv: Iterable[str]) -> tuple[list[str], list[str]]:
-    """What stands before the first `--`, and what after it."""
+    """Split a command line at the first `--`."""
     words = list(argv)
     at = words.index("--") if "--" in words else len(words)
     return words[:at], words[at + 1 :]
 
 
 def overlay(below: dict[str, object], above: dict[str, object]) -> dict[str, object]:
-    """Lists add up, dicts merge by key, anything else is replaced."""
+    """Merge two layers: lists add up, dicts merge by key, other values are replaced."""
     merged = dict(below)
     for name, value in above.items():
         under = merged.get(name)
@@ -281,7 +289,7 @@ def overlay(below: dict[str, object], above: dict[str, object]) -> dict[str, obj
 
 
 def split_command(argv: Sequence[str]) -> tuple[list[str], str, list[str]]:
-    """Common options before the command word, the word ("" if there is none), and the rest."""
+    """Return the options before the command, the command ("" without one), and the rest."""
     at = 0
     while at < len(argv) and argv[at].startswith("-") and argv[at] not in ("-", "--"):
         at += 2 if wants_value(argv[at]) else 1
@@ -311,7 +319,7 @@ def _refuse_common(name: str) -> NoReturn:
 
 
 def settings_in(argv: Sequence[str]) -> list[str]:
-    """The values of every -S and --setting: they are wanted before the parser is known."""
+    """Return the values of -S and --setting, which are required before the parser is known."""
     own, _ = cut(argv)
     found = []
     for at, word in enumerate(own):

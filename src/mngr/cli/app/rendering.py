@@ -39,7 +39,7 @@ class Page(Struct):
 
 
 def text_width() -> int:
-    """The terminal's, as far as lines stay readable."""
+    """Return the width of the terminal, from 40 to 100 columns."""
     try:
         columns = int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns)
     except (OSError, ValueError):
@@ -92,7 +92,7 @@ def _entry_lines(entry: Block, column: int, width: int) -> Iterator[str]:
 
 
 def fill(text: str, width: int) -> list[str]:
-    """Lines of at most `width`, broken at blanks only: an option keeps its hyphens."""
+    """Return lines of at most `width`, broken only at blanks, never at hyphens of options."""
     lines: list[str] = []
     for word in text.split():
         if lines and len(lines[-1]) + 1 + len(word) <= width:
@@ -103,7 +103,7 @@ def fill(text: str, width: int) -> list[str]:
 
 
 def as_roff(page: Page) -> str:
-    """Without a date or version: a page changes only when what it says changes."""
+    """Return the page as roff, without a date or version, so that it changes only with its text."""
     lines = [
         f'.TH {_escaped(page.name.upper())} 1 "" "mngr" "mngr manual"',
         ".nh",
@@ -130,7 +130,7 @@ def _roff_lines(block: Block) -> list[str]:
 
 
 def _prose(text: str) -> str:
-    """`code` becomes bold."""
+    """Return roff in which `code` is bold."""
     parts = " ".join(text.split()).split("`")
     if len(parts) % 2 == 0:  # a lone backtick is only a backtick
         parts = ["`".join(parts)]

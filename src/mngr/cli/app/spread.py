@@ -22,7 +22,7 @@ def add_on_error(parser: Parser) -> None:
         "--on-error",
         choices=("continue", "abort"),
         default="continue",
-        help="with several agents: go on after a failure (default), or one by one, until one fails",
+        help="with several agents: continue after a failure (default), or run one by one and abort",
     )
 
 

@@ -24,7 +24,7 @@ COLOURS = {
 
 
 def terminal_width() -> int:
-    """The columns of the terminal that stdout is, or 0 where it is none."""
+    """Return the columns of the terminal, or 0 if stdout is not a terminal."""
     if sys.stdout is None or not sys.stdout.isatty():
         return 0
     try:
@@ -40,7 +40,7 @@ def coloured_state(text: str) -> str:
 
 
 def width_of(text: str) -> int:
-    """The columns a terminal gives to a text."""
+    """Return the number of columns that a text takes on a terminal."""
     return len(text) if text.isascii() else sum(map(_width, text))
 
 
@@ -53,7 +53,7 @@ def _width(character: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text, or its beginning and an ellipsis, in at most `width` columns."""
+    """Return the text, or its beginning with an ellipsis, in at most `width` columns."""
     if width_of(text) <= width:
         return text
     kept, used = [], 1

@@ -30,7 +30,7 @@ def add_targets(parser: Parser, what: str, *, session: bool = False) -> None:
     add_target(parser, help, nargs="*")
     add_stdin(parser)
     if session:
-        help = "the agent of this tmux session; repeatable"
+        help = "same as TARGET, by the name of the tmux session; repeatable"
         parser.add_argument("--session", action="append", metavar="NAME", help=help)
 
 
@@ -93,7 +93,7 @@ def agents(
 
 
 def all_agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
-    """As `agents`, but one unknown target among several is an error before anything is done."""
+    """Return the named agents; raise before anything is done if one is unknown."""
     chosen = agents(args, api)
     if args.failures:
         *others, last = args.failures
@@ -104,14 +104,14 @@ def all_agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
 
 
 def named(args: argparse.Namespace) -> list[str]:
-    """The words that name agents, with standard input read where asked for."""
+    """Return the names of agents from the command line and standard input."""
     given = list(getattr(args, "target", ()))
     words = [word for word in given if word != "-"]
     words += map(_session, getattr(args, "session", ()))
     if args.stdin or "-" in given:
         return words + lines_of_stdin()
     if not words:
-        raise UsageError("name an agent", "see `mngr list`")
+        raise UsageError("no agent given", "see `mngr list`")
     return words
 
 
@@ -131,7 +131,7 @@ def _meant(pool: Sequence[Agent], word: str) -> Agent:
     from mngr.api import listing
 
     if not AGENT_ID.fullmatch(word) and parse_address(word).path is not None:
-        raise UsageError(f"{word!r} names a path, not an agent", "leave out the colon and the path")
+        raise UsageError(f"{word!r} names a path, not an agent", "remove the colon and the path")
     return listing.one(pool, word)
 
 
@@ -149,7 +149,7 @@ def with_path(words: Sequence[str]) -> tuple[str, str | None, str | None]:
 
 
 def footnotes(api: Mngr) -> None:
-    """Hosts that did not answer, each once."""
+    """Print the hosts that did not answer, each once."""
     for problem in dict.fromkeys(api.problems):
         warn(problem)
 
@@ -183,7 +183,7 @@ def each(
 
 
 def outlive_terminal() -> None:
-    """An agent that stops itself loses its terminal, and we must still finish what we began."""
+    """Ignore SIGHUP: an agent that stops itself loses its terminal before the command ends."""
     if os.environ.get("MNGR_AGENT_ID"):
         import signal
 

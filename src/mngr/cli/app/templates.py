@@ -23,7 +23,7 @@ _ESCAPES = {"t": "\t", "n": "\n", "\\": "\\"}
 
 
 def check_format(text: str) -> str:
-    """The format as given; UsageError if it is neither a known one nor a template."""
+    """Return the format; raise UsageError if it is neither known nor a template."""
     if "{" in text:
         parse_template(text)
     elif text not in FORMATS:
@@ -52,7 +52,7 @@ def parse_template(text: str) -> list[tuple[str, str]]:
 
 
 def lookup(row: Mapping[str, Json], field: str) -> Json:
-    """The value at a dotted name; None where there is none."""
+    """Return the value at a dotted name, or None."""
     if field in row:
         return row[field]
     value: Json = dict(row)

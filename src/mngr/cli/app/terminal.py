@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mngr.model.records import AgentRecord
 
 CONNECT_COMMAND = """\
-run this through sh instead of attaching; its environment has MNGR_AGENT_NAME, MNGR_SESSION_NAME, \
+shell command to run instead of attaching; its environment has MNGR_AGENT_NAME, MNGR_SESSION_NAME, \
 MNGR_TMUX_SOCKET and MNGR_CONNECT_ARGV, the command line that attaches"""
 
 # Another machine may not know this terminal, and tmux would refuse it: most are like xterm.
@@ -46,14 +46,14 @@ def connect(agent: Agent, *, command: str = "", read_only: bool = False) -> int:
     if command:
         return run_connect_command(command, agent.host, agent.record, read_only)
     if not is_terminal():
-        raise UsageError("connecting needs a terminal", f"see `mngr capture {agent.name}`")
+        raise UsageError("connecting requires a terminal", f"see `mngr capture {agent.name}`")
     if not read_only and switch(agent.host, agent.record):
         return 0
     return attach(agent.host, agent.record, read_only)
 
 
 def attach(host: Host, record: AgentRecord, read_only: bool = False) -> NoReturn:
-    """Become the tmux client."""
+    """Replace this process by the tmux client."""
     become(attach_argv(host, record, read_only))
 
 
@@ -76,7 +76,7 @@ def attach_argv(host: Host, record: AgentRecord, read_only: bool = False) -> lis
 
 
 def switch(host: Host, record: AgentRecord) -> bool:
-    """Inside an agent whose terminal somebody watches, show them the other agent instead."""
+    """Inside an attached agent, switch its tmux client to the other agent."""
     here = os.environ.get("MNGR_AGENT_ID", "")
     if not here:
         return False
@@ -105,7 +105,7 @@ def connect_command(args: argparse.Namespace, record: AgentRecord) -> str:
 def run_connect_command(
     command: str, host: Host, record: AgentRecord, read_only: bool = False
 ) -> int:
-    """The user's own way to connect; it learns what we would have run."""
+    """Run the connect command, with the command line that attaches in its environment."""
     env = {
         **spawn.environment(),
         "MNGR_AGENT_NAME": record.name,
@@ -131,7 +131,7 @@ def edit(path: str) -> None:
 
 
 def compose(introduction: str = "") -> str:
-    """A text from the user's editor; empty when they wrote nothing."""
+    """Return a text written in the user's editor."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="mngr-") as folder:

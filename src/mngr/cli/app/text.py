@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     import argparse
 
 LIMIT = 2 << 20
-"""Above what any message may hold; an endless stdin must not fill the memory."""
+"""Larger than any valid message; an endless stdin must not fill the memory."""
 
 
 def given_text(args: argparse.Namespace) -> str | None:
-    """What --message or --message-file say, as it is; None when neither is given."""
+    """Return the text of --message or --message-file, or None if neither is given."""
     if args.message is not None and args.message_file is not None:
         raise UsageError("--message and --message-file exclude each other")
     if args.message_file is not None:
@@ -25,7 +25,7 @@ def given_text(args: argparse.Namespace) -> str | None:
 
 
 def read_text(path: str) -> str:
-    """A file, or standard input for `-`; bytes that are no UTF-8 become refusable characters."""
+    """Read a file, or standard input for `-`. Invalid UTF-8 becomes surrogates, refused later."""
     if path == "-":
         return read_stdin()
     try:

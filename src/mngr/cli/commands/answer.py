@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
-Show what an agent asks permission for, and with `allow` or `deny`, as a word or as an option, \
-answer it. The command succeeds once the agent has provably gone on from the question. mngr never \
-answers by itself."""
+Show the permission request of an agent or, with `allow` or `deny` (as an argument or as an \
+option), answer it. The command succeeds once the agent has continued. mngr never answers requests \
+by itself."""
 
 CHOICES = {"allow": True, "yes": True, "deny": False, "no": False}
 
@@ -27,24 +27,20 @@ CHOICES = {"allow": True, "yes": True, "deny": False, "no": False}
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
-    targets.add_target(parser, "the agent that asks", nargs="?")
-    choice = add("choice", nargs="?", metavar="CHOICE", help="allow or deny; yes or no")
+    targets.add_target(parser, "the agent", nargs="?")
+    choice = add("choice", nargs="?", metavar="CHOICE", help="answer: allow (yes) or deny (no)")
     parser.completes(choice, ("allow", "deny"))
-    add("--allow", action="store_true", help="let it do that, this once")
-    add("--deny", action="store_true", help="do not let it")
-    add("--all-pending", action="store_true", help="list every agent that asks something")
-    help = "how long the agent has to go on; then exit with 124 (default 30s)"
+    add("--allow", action="store_true", help="allow this request")
+    add("--deny", action="store_true", help="deny this request")
+    add("--all-pending", action="store_true", help="list all agents with a pending request")
+    help = "time for the agent to continue; then exit with 124 (default 30s)"
     add("--timeout", type=parse_duration, default=30.0, metavar="DURATION", help=help)
     parser.add_dry_run()
-    parser.exit_status = [
-        ("1", "the agent asks nothing, or cannot be answered by mngr"),
-        ("124", "it was answered, and still asks"),
-    ]
     parser.examples = [
-        ("who asks for what?", "mngr answer --all-pending"),
-        ("read the question of one", "mngr answer foo"),
-        ("let it", "mngr answer foo --allow"),
-        ("do not let it", "mngr answer foo deny"),
+        ("list pending requests", "mngr answer --all-pending"),
+        ("show the request of an agent", "mngr answer foo"),
+        ("allow it", "mngr answer foo --allow"),
+        ("deny it", "mngr answer foo deny"),
     ]
     parser.see_also = ["mngr-message", "mngr-wait", "mngr-connect"]
 
@@ -54,10 +50,13 @@ def run(args: argparse.Namespace) -> int:
     api = Mngr(args.config, args.registry)
     if args.all_pending:
         if args.target or allow is not None:
-            raise UsageError("--all-pending only lists", "answer them one by one")
+            raise UsageError(
+                "--all-pending only lists requests",
+                "answer them one by one: `mngr answer AGENT allow`",
+            )
         return _list(args, api)
     if not args.target:
-        raise UsageError("name an agent", "see `mngr answer --all-pending`")
+        raise UsageError("no agent given", "see `mngr answer --all-pending`")
     agent = targets.agents(args, api, [args.target])[0]
     question = api.question(agent)
     if allow is None or args.dry_run:
@@ -80,7 +79,7 @@ def _choice(args: argparse.Namespace) -> bool | None:
             raise UsageError(f"CHOICE: unknown value {args.choice!r}", hint)
         given.append(args.choice.lower())
     if len({CHOICES[word] for word in given}) > 1:
-        raise UsageError("allow and deny together", "choose one")
+        raise UsageError("allow and deny exclude each other", "choose one")
     return CHOICES[given[0]] if given else None
 
 

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 def configure(parser: Parser) -> None:
     parser.description = (
-        "Stop agents and put them aside: `mngr list` shows them only with --archived. "
-        "`mngr start` brings one back."
+        "Stop agents and hide them: `mngr list` shows archived agents only with --archived. "
+        "`mngr start` starts an archived agent and shows it again."
     )
-    targets.add_targets(parser, "the agents to archive")
+    targets.add_targets(parser, "agents to archive")
     parser.add_dry_run()
     parser.examples = [
-        ("put an agent aside", "mngr archive foo"),
-        ("put aside all that failed", "mngr list --failed --ids | mngr archive -"),
-        ("see them", "mngr list --archived"),
-        ("bring one back", "mngr start foo"),
+        ("archive an agent", "mngr archive foo"),
+        ("archive all failed agents", "mngr list --failed --ids | mngr archive -"),
+        ("list archived agents", "mngr list --archived"),
+        ("start an archived agent again", "mngr start foo"),
     ]
     parser.see_also = ["mngr-stop", "mngr-start", "mngr-list"]
 

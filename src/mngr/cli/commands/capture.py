@@ -15,20 +15,22 @@ if TYPE_CHECKING:
     from mngr.cli.app.parser import Parser
 
 DESCRIPTION = """\
-Prints what the agent's terminal shows, without the empty rows at its end. Of an agent that has \
-stopped, what it showed last."""
+Print the contents of an agent's terminal, without the empty rows at the end. For a stopped agent, \
+print the last screen."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     targets.add_target(parser)
-    parser.add_argument("--full", action="store_true", help="with what has scrolled away")
-    parser.add_argument("--window", default="", metavar="NAME", help="an extra window of it")
-    parser.add_argument("--ansi", action="store_true", help="with colours, as escape sequences")
+    parser.add_argument("--full", action="store_true", help="include the scrollback")
+    parser.add_argument(
+        "--window", default="", metavar="NAME", help="print this extra window of the agent"
+    )
+    parser.add_argument("--ansi", action="store_true", help="keep colours, as escape sequences")
     parser.examples = [
-        ("what it shows now", "mngr capture tests"),
-        ("everything it has printed", "mngr capture tests --full | less"),
-        ("another of its windows, in colour", "mngr capture tests --window log --ansi"),
+        ("print the screen", "mngr capture tests"),
+        ("print it with the scrollback", "mngr capture tests --full | less"),
+        ("print another window, in colour", "mngr capture tests --window log --ansi"),
     ]
     parser.see_also = ["mngr-connect", "mngr-event"]
 

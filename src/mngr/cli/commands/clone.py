@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
-Make a new agent like TARGET: the same program, type, labels, variables and windows, and the same \
-work, with the commits, the uncommitted changes and the untracked files; of a plain copy, every \
-file. It works on a branch of its own and starts at once. The original is left alone.
+Create a copy of the agent TARGET. The new agent has the same program, type, labels, variables and \
+windows, and the same work: its commits, uncommitted changes and untracked files (if the work \
+directory is a plain copy, all files). It works on its own branch and starts at once. The original \
+does not change.
 
-Every option of `mngr create` changes that aspect; labels and variables are added. Everything \
+Every option of `mngr create` overrides what is copied; labels and variables are added. Everything \
 after `--` replaces the command."""
 
 
@@ -39,15 +40,20 @@ def configure(parser: Parser) -> None:
     parser.rest_name = "ARGS"
     add = parser.add_argument
     targets.add_target(parser, "the agent to copy")
-    add("address", nargs="?", metavar="NEW", help="the new name, or NAME@HOST (default: NAME-2)")
+    add(
+        "address", nargs="?", metavar="NEW", help="name of the copy, or NAME@HOST (default: NAME-2)"
+    )
     create_options.configure(parser)
-    add_connect(parser, "attach to it then (default: no)", default=False)
+    add_connect(parser, "attach to the new agent (default: no)", default=False)
     parser.add_dry_run()
     parser.examples = [
-        ("a second one with the same work", "mngr clone foo"),
-        ("try another command on it", "mngr clone foo bar -- make other"),
-        ("with another label", "mngr clone foo bar --label attempt=2"),
+        ("copy an agent and its work", "mngr clone foo"),
+        ("run another command on the copy", "mngr clone foo bar -- make other"),
+        ("add a label", "mngr clone foo bar --label attempt=2"),
     ]
+    parser.most_used = (
+        "-m --type --connect --branch --env --label --template --provider --timeout --dry-run"
+    ).split()
     parser.see_also = ["mngr-create", "mngr-migrate", "mngr-snapshot"]
 
 
@@ -78,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def changes(args: argparse.Namespace) -> dict[str, object]:
-    """The fields of a request that the command line says something about."""
+    """Return the fields of a request that the command line sets."""
     asked = create_options.request(args)
     unsaid = {"address", "source"}
     if not args.type:

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 SETTINGS_OPTIONAL = True
 
 DESCRIPTION = """\
-Print a completion script for a shell. It completes commands, options, their values, names of
-agents, templates and settings: on TAB it asks mngr, so it need not be printed anew when mngr
-or its plugins change.
+Print a completion script for a shell. It completes commands, options, their values, and the names
+of agents, templates and settings. The script calls mngr on TAB, so it stays correct when mngr or
+its plugins change.
 
-Add one line to the shell's start-up file, or save the script where the shell looks for such:
+Add one line to the start-up file of your shell, or save the script in its completion directory:
 
     bash   source <(mngr completion bash)     # in ~/.bashrc
     zsh    source <(mngr completion zsh)      # in ~/.zshrc, after compinit
@@ -31,7 +31,7 @@ FILES = {"bash": "mngr.bash", "zsh": "_mngr", "fish": "mngr.fish"}
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     parser.add_argument("shell", metavar="SHELL", choices=tuple(FILES), help="bash, zsh or fish")
-    parser.examples = [("complete in this bash", "source <(mngr completion bash)")]
+    parser.examples = [("use completion in this bash", "source <(mngr completion bash)")]
 
 
 def run(args: Namespace) -> int:

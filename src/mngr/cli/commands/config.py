@@ -34,44 +34,59 @@ SETTINGS_OPTIONAL = True  # it has to work with broken settings: it is how they 
 SCOPES = ("user", "project", "local")
 
 DESCRIPTION = """\
-Settings come in layers, and later ones win: built-in defaults, the user's settings.toml, the \
-project's .mngr/settings.toml, its .mngr/settings.local.toml, MNGR__A__B variables, -S a.b=c, and \
-the options of a command."""
+Settings come from several layers; later layers override earlier ones: built-in defaults, the \
+user's settings.toml, the project's .mngr/settings.toml, its .mngr/settings.local.toml, MNGR__A__B \
+variables, -S a.b=c, and the options of a command."""
 
 NOTES = """\
-A VALUE is read as TOML if it is TOML (3, true, ["a", "b"]) and as plain text otherwise. \
-Names that contain a dot are quoted: providers."a.b".region.
+VALUE is parsed as TOML if it is valid TOML (3, true, ["a", "b"]), otherwise it is a string. Quote \
+names that contain a dot: providers."a.b".region.
 
-`set`, `edit` and `path` use the project's settings.toml if the project has a .mngr folder, and \
-yours otherwise. A setting whose name calls it a token, key, password or secret goes to yours. \
-`unset` takes a setting out of the file that has it.
+`set`, `edit` and `path` use the project's settings.toml if the project has a .mngr directory, and \
+the user's settings.toml otherwise. A setting whose name contains token, key, password or secret \
+is written to the user's settings.toml. `unset` removes a setting from the file that contains it.
 
 MNGR_HEADLESS=1 sets `headless`, MNGR_PREFIX sets `prefix`. An unknown key in a file or variable \
-is an error here and in `mngr doctor`, and a warning elsewhere."""
+is an error in `mngr config list` and `mngr doctor`, and a warning in other commands."""
+
+
+SCREENS = {
+    "list": ("", "list all settings", ["--origin", "--scope", "--show-secrets"]),
+    "get": ("KEY", "print a setting", ["--show-secrets"]),
+    "set": ("KEY VALUE", "change a setting", ["--scope", "--dry-run"]),
+    "unset": ("KEY", "remove a setting from a file", ["--scope", "--dry-run"]),
+    "edit": ("", "open a settings file in your editor", ["--scope"]),
+    "path": ("", "print the path of a settings file", ["--scope"]),
+}
+"""What `-h` shows about each verb: its arguments, what it does, and its options."""
 
 
 def configure(parser: Parser) -> None:
-    parser.description = DESCRIPTION
+    parser.description, parser.verbs = DESCRIPTION, SCREENS
     parser.notes = NOTES
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help="list, get, set, unset, edit or path")
-    key = add("key", nargs="?", metavar="KEY", help="a dotted name such as trash.keep")
-    add("value", nargs="?", metavar="VALUE", help="what `set` writes")
-    scope = "which file (default: project in a project with a .mngr folder, else user)"
+    key = add("key", nargs="?", metavar="KEY", help="name of a setting, such as trash.keep")
+    add("value", nargs="?", metavar="VALUE", help="value for `set`")
+    scope = "settings file: %(choices)s (default: project if it has a .mngr directory, else user)"
     add("--scope", choices=SCOPES, help=scope)
-    add("--origin", action="store_true", help="`list`: say where each value comes from")
-    add("--show-secrets", action="store_true", help="`list` and `get`: do not mask them")
+    add("--origin", action="store_true", help="`list`: show where each value comes from")
+    add(
+        "--show-secrets",
+        action="store_true",
+        help="`list` and `get`: show passwords, tokens and keys",
+    )
     parser.completes(key, "config_key")
     parser.add_dry_run()
     parser.examples = [
-        ("see every setting and where it comes from", "mngr config list --origin"),
+        ("list all settings and their origin", "mngr config list --origin"),
         ("keep destroyed agents for a month", "mngr config set --scope user trash.keep 30d"),
         (
-            "give all agents of this project a label",
+            "label all new agents of this project",
             "mngr config set --scope project commands.create.label '[\"team=core\"]'",
         ),
-        ("go back to the default", "mngr config unset trash.keep"),
-        ("open your own settings in your editor", "mngr config edit --scope user"),
+        ("reset to the default", "mngr config unset trash.keep"),
+        ("edit the user settings", "mngr config edit --scope user"),
     ]
     parser.see_also = ["mngr-create"]
 
@@ -202,7 +217,7 @@ def _sets(path: str, parts: tuple[str, ...]) -> bool:
 
 
 def _project(args: argparse.Namespace) -> str:
-    """The project's `.mngr`, also one without settings yet; "" outside any."""
+    """Return the project's `.mngr` directory, even without settings, or "" outside a project."""
     if args.config.project:
         return str(args.config.project)
     try:
@@ -229,7 +244,7 @@ def _done(args: argparse.Namespace, verb: str, path: str) -> int:
 
 
 def _hide_from_git(folder: str) -> None:
-    """Untracked files make `create` ask what to do about them; this one is nobody's business."""
+    """Write a .gitignore for the local settings, because `create` refuses untracked files."""
     try:
         with open(os.path.join(folder, ".gitignore"), "x") as file:
             file.write("/.gitignore\n/settings.local.toml\n")
@@ -238,7 +253,7 @@ def _hide_from_git(folder: str) -> None:
 
 
 def refusals(registry: Registry, layer: Layer) -> Iterator[MngrError]:
-    """What the commands themselves say of the defaults that a layer sets for their options."""
+    """Yield an error for each default in a layer that its command rejects."""
     commands, templates = layer.values.get("commands"), layer.values.get("create_templates")
     named = [("commands", name, name, options) for name, options in _tables(commands)]
     named += [("create_templates", name, "create", options) for name, options in _tables(templates)]
@@ -274,7 +289,7 @@ def _masked(args: argparse.Namespace, name: str, value: Json) -> Json:
 
 
 def mask(name: str, value: Json) -> Json:
-    """Stars for what its name calls a secret, also in a list of NAME=VALUE."""
+    """Mask a value whose name looks like a secret, also in a list of NAME=VALUE."""
     if isinstance(value, dict):
         return {inner: mask(inner, item) for inner, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -288,6 +303,6 @@ def mask(name: str, value: Json) -> Json:
 
 
 def _names_secret(name: str) -> bool:
-    """Any word of it: `API_KEY_2` is one, `max_tokens` is not."""
+    """Return whether a word of the name means a secret: `API_KEY_2` does, `max_tokens` does not."""
     words = "".join(c if c.isalnum() else " " for c in name.lower()).split()
     return any(word.endswith(_SECRET) for word in words)

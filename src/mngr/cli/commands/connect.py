@@ -18,19 +18,21 @@ if TYPE_CHECKING:
     from mngr.cli.app.parser import Parser
 
 DESCRIPTION = """\
-Shows the agent's terminal in yours; detach with C-b d, and it runs on. If you are in a tmux of \
-your own that uses C-b, press C-b twice, then d. Without TARGET you choose from a list, by number, \
-name or the start of a name. Inside an agent's terminal it switches to the other agent.
+Show the terminal of an agent in yours. Detach with C-b d; the agent keeps running. Inside your \
+own tmux, if it uses C-b too, press C-b twice, then d. Without TARGET, choose an agent from a list \
+by number, by name or by the start of a name. Inside the terminal of an agent, switch to the other \
+agent.
 
-An agent that was stopped or lost is started. One that is DONE or FAILED shows its last screen and \
-how it ended; it runs again only with --start, or if you answer yes."""
+A stopped or lost agent is started first. For an agent that is DONE or FAILED, mngr shows the last \
+screen and the exit code; it starts the agent again only with --start, or if you answer yes."""
 
 NOTES = """\
-tmux.user.conf in mngr's home ($MNGR_HOST_DIR, or ~/.mngr) holds your settings for the tmux \
-server of the agents: another prefix, key bindings, `set -g mouse off`. It is read when that \
-server starts. 24-bit colours are used if your terminal announces them (COLORTERM=truecolor).
+Your settings for the tmux server of the agents go to tmux.user.conf in mngr's home \
+($MNGR_HOST_DIR, or ~/.mngr): another prefix, key bindings, `set -g mouse off`. The file is read \
+when the server starts. 24-bit colours are used if your terminal announces them \
+(COLORTERM=truecolor).
 
-A connect command that calls `mngr connect` for the same agent attaches to it."""
+A connect command that calls `mngr connect` for the same agent attaches to that agent."""
 
 FINISHED = (State.DONE, State.FAILED)
 
@@ -41,7 +43,7 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "--start",
         action=argparse.BooleanOptionalAction,
-        help="start it if it does not run (default: if it was stopped or lost)",
+        help="start the agent if it is not running (default: if STOPPED or LOST)",
     )
     parser.add_argument(
         "--connect-command",
@@ -49,12 +51,12 @@ def configure(parser: Parser) -> None:
         help=terminal.CONNECT_COMMAND,
     )
     parser.add_yes()
-    parser.add_argument("--read-only", action="store_true", help="watch, without typing")
+    parser.add_argument("--read-only", action="store_true", help="attach without sending keys")
     parser.examples = [
         ("attach to an agent", "mngr connect tests"),
         ("choose from a list", "mngr connect"),
-        ("run a finished agent again", "mngr connect tests --start"),
-        ("look, and touch nothing", "mngr connect tests --read-only --no-start"),
+        ("start a finished agent again", "mngr connect tests --start"),
+        ("watch only", "mngr connect tests --read-only --no-start"),
         (
             "in a window of its own",
             "mngr connect tests --connect-command 'xterm -e sh -c \"$MNGR_CONNECT_ARGV\" &'",
@@ -73,14 +75,16 @@ def run(args: argparse.Namespace) -> int:
         if not again:
             return 0
     if not command and not terminal.is_terminal():
-        raise UsageError("connecting needs a terminal", "see `mngr capture`, or --connect-command")
+        raise UsageError(
+            "connecting requires a terminal", "see `mngr capture`, or --connect-command"
+        )
     if agent.state not in ALIVE and (again or args.start is None):
         agent = _started(args, api, agent)
     return terminal.connect(agent, command=command, read_only=args.read_only)
 
 
 def _wants_again(args: argparse.Namespace, api: Mngr, agent: Agent) -> bool:
-    """Show how it ended, and ask where somebody can answer."""
+    """Show how the agent ended and, on a terminal, ask whether to start it again."""
     try:
         sys.stdout.write(clean(api.capture(agent)))
     except NotFound:
@@ -92,18 +96,18 @@ def _wants_again(args: argparse.Namespace, api: Mngr, agent: Agent) -> bool:
     say(args, f"{ended}; {hint}")
     if args.start is not None:
         return False
-    return args.yes or (can_ask(args) and confirm(args, "Run it again?"))
+    return args.yes or (can_ask(args) and confirm(args, "Start it again?"))
 
 
 def _chosen(args: argparse.Namespace, api: Mngr) -> Agent:
     if args.target is not None:
         return targets.agents(args, api, [args.target])[0]
     if args.headless or not terminal.is_terminal():
-        raise UsageError("name an agent", "the list to choose from needs a terminal")
+        raise UsageError("no agent given", "choosing from a list requires a terminal")
     pool = [agent for agent in api.list() if not _archived(agent)]
     targets.footnotes(api)
     if not pool:
-        raise NotFound("there are no agents", "make one with `mngr create`")
+        raise NotFound("there are no agents", "create one with `mngr create`")
     return _picked(pool)
 
 
@@ -147,7 +151,7 @@ def _by_answer(pool: list[Agent], answer: str) -> Agent:
 def _started(args: argparse.Namespace, api: Mngr, agent: Agent) -> Agent:
     started = api.start(agent)
     if started.state not in ALIVE:
-        say(args, f"{started.name} was started and is {started.state} already.")
+        say(args, f"{started.name} was started and is already {started.state}.")
         raise MngrError(
             f"{started.name} is {started.state} ({started.verdict.reason})",
             f"see its screen with `mngr capture {started.name}`",

@@ -24,75 +24,96 @@ NOT_FOUND = 127
 """What a shell exits with for a program that is not there."""
 
 DESCRIPTION = """\
-An agent is a program in a terminal of its own, in a work directory of its own. In a git \
-repository that directory is a worktree on the new branch mngr/NAME; elsewhere it is a copy. In a \
-subdirectory of a repository, the program starts in that subdirectory.
+Create an agent: a program that runs in its own terminal and its own work directory. In a git \
+repository the work directory is a worktree on the new branch mngr/NAME; elsewhere it is a copy of \
+the current directory. If you are in a subdirectory of a repository, the program starts in the \
+same subdirectory.
 
-Everything after `--` is run as is, without a shell. If you give neither a command nor a type, \
-mngr starts the first coding agent that is installed, or `mechanic`, which needs no model; the \
-setting commands.create.type names another. If the program is not installed, `create` fails and \
-makes nothing. It returns once the program is proven to run or to have ended, and then attaches \
-if you are at a terminal."""
+Everything after `--` is run as is, without a shell. Without a command and a type, mngr starts the \
+first coding agent that is installed, or `mechanic`, which requires no model; the setting \
+commands.create.type selects another type. If the program is not installed, `create` fails and \
+creates nothing. The command returns once the program runs or has ended, and then attaches if you \
+are at a terminal."""
 
 NOTES = """\
-An agent gets HOME, USER, LOGNAME, SHELL, PATH, LANG, LC_*, TERM, COLORTERM, TZ and TMPDIR, \
-what --env, --env-file and --pass-env name, and MNGR_AGENT_NAME, MNGR_AGENT_ID, \
-MNGR_AGENT_STATE_DIR, MNGR_AGENT_WORK_DIR, MNGR_HOST_DIR and MNGR_GIT_BASE: nothing else \
-of your environment.
+The environment of an agent holds HOME, USER, LOGNAME, SHELL, PATH, LANG, LC_*, TERM, COLORTERM, \
+TZ and TMPDIR, the variables given with --env, --env-file and --pass-env, and MNGR_AGENT_NAME, \
+MNGR_AGENT_ID, MNGR_AGENT_STATE_DIR, MNGR_AGENT_WORK_DIR, MNGR_HOST_DIR and MNGR_GIT_BASE. Nothing \
+else of your environment is passed on.
 
-A line of a batch that starts with `{` is a JSON object of options, written with `_`, and `name`, \
-`args` and `message`; any other line is a message, and a name is made from it. Options on the \
-command line hold for all lines. Each result is one line of JSON: line, agent_id, agent_name, \
-state, error."""
+A line of a batch file that starts with `{` is a JSON object: options, written with `_` instead of \
+`-`, and `name`, `args` and `message`. Any other line is a message, and the agent's name is made \
+from it. Options on the command line apply to all lines. For each line one JSON object is printed: \
+line, agent_id, agent_name, state, error."""
 
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
     parser.rest_name = "ARGS"
     add = parser.add_argument
-    add("address", nargs="?", metavar="ADDRESS", help="its name, as NAME or NAME@HOST.PROVIDER")
+    add(
+        "address",
+        nargs="?",
+        metavar="ADDRESS",
+        help="name of the agent: NAME or NAME@HOST.PROVIDER",
+    )
     kind = add(
-        "type_word", nargs="?", metavar="TYPE", help="agent type (default: an installed agent)"
+        "type_word",
+        nargs="?",
+        metavar="TYPE",
+        help="agent type (default: an installed coding agent)",
     )
     parser.completes(kind, "type")
-    add("-n", "--name", metavar="NAME", help="its name; then the first word may be the type")
+    add(
+        "-n",
+        "--name",
+        metavar="NAME",
+        help="name of the agent; the first argument is then the type",
+    )
     create_options.configure(parser)
     _connecting(parser)
     _many(parser)
     parser.add_dry_run()
     parser.examples = [
-        ("run the tests on a branch of their own", "mngr create tests -- make test"),
-        ("without attaching, with a label", "mngr create tests --no-connect --label by=me -- make"),
-        ("wait for it, with its output and its exit code", "mngr create --foreground -- make test"),
-        ("work in place, with a second window", "mngr create -w log='tail -f log' -- python3 -i"),
-        ("ten at once", "mngr create --batch jobs.jsonl --max-parallel 10"),
+        ("run the tests on a new branch", "mngr create tests -- make test"),
+        ("do not attach", "mngr create tests --no-connect -- make"),
+        ("print output, return exit code", "mngr create --foreground -- make test"),
+        ("open a second window", "mngr create -w log='tail -f log' -- python3 -i"),
+        ("create ten agents at once", "mngr create --batch jobs.jsonl --max-parallel 10"),
     ]
+    parser.most_used = (
+        "-m --connect --foreground --from --branch --env --label --template --provider --batch"
+    ).split()
     parser.see_also = ["mngr-connect", "mngr-message", "mngr-list", "mngr-destroy"]
 
 
 def _connecting(parser: Parser) -> None:
-    group = parser.add_argument_group("Afterwards")
-    add_connect(group, "attach (default: on a terminal, or with a connect command)")
+    group = parser.add_argument_group("Attaching")
+    add_connect(group, "attach to the agent (default: on a terminal)")
     group.add_argument(
-        "--edit-message", action="store_true", help="write the message while the agent starts"
+        "--edit-message",
+        action="store_true",
+        help="write the message in your editor while the agent starts",
     )
     group.add_argument(
         "--foreground",
         action="store_true",
-        help="no terminal: print what it prints, exit with its code; Ctrl-C stops it",
+        help="run without a terminal: print its output, return its exit code; Ctrl-C stops it",
     )
 
 
 def _many(parser: Parser) -> None:
-    group = parser.add_argument_group("Many at once")
-    batch = group.add_argument("--batch", metavar="FILE", help="one agent per line; `-` is stdin")
+    group = parser.add_argument_group("Batches")
+    batch = group.add_argument(
+        "--batch", metavar="FILE", help="create one agent per line of FILE; `-` is standard input"
+    )
     parser.completes(batch, "file")
     group.add_argument(
         "--max-parallel",
         type=create_options.count,
         default=4,
         metavar="N",
-        help="how many at a time (default %(default)s)",
+        help="agents to create at the same time (default %(default)s)",
     )
 
 
@@ -103,7 +124,7 @@ def add_connect(group: argparse._ActionsContainer, help: str, default: bool | No
 
 
 def defaults(args: argparse.Namespace) -> dict[str, Json]:
-    """What the templates say; below the options, above the other settings."""
+    """Return the options of the templates, which override the settings."""
     return templates(args, args.template)
 
 
@@ -161,7 +182,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _made(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> Created:
-    """A large copy takes a while, and a new host: say how far it is."""
+    """Create the agent, with progress messages for large copies and new hosts."""
     from mngr.cli.app.progress import copying, waiting
 
     request = request.replace(waiting=waiting(args))
@@ -176,7 +197,7 @@ def _made(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> Create
 
 def _refuse_contradictions(args: argparse.Namespace) -> None:
     if args.address == "":
-        raise UsageError("the name is empty", "leave it out, and one is made up")
+        raise UsageError("the name is empty", "leave it out to get a generated name")
     if args.batch is not None:
         given = [("ADDRESS", args.address), ("--foreground", args.foreground)]
         given.append(("--edit-message", args.edit_message))
@@ -186,9 +207,9 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
     if args.edit_message and (args.message is not None or args.message_file is not None):
         raise UsageError("--edit-message and --message exclude each other")
     if args.edit_message and not terminal.is_terminal():
-        raise UsageError("--edit-message needs a terminal", "use --message or --message-file")
+        raise UsageError("--edit-message requires a terminal", "use --message or --message-file")
     if args.foreground and args.format != "human":
-        raise UsageError("--foreground prints what the agent prints", "leave out --format")
+        raise UsageError("--foreground prints the output of the agent", "leave out --format")
 
 
 def _preview(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
@@ -238,7 +259,7 @@ def _create(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
 
 
 def whereabouts(args: argparse.Namespace, agent: Agent, connect: bool) -> int:
-    """Say where a new agent works and what to type next; or attach to it."""
+    """Print where a new agent works and the command to type next, or attach to it."""
     record = agent.record
     connect = connect and (bool(args.connect_command) or agent.state in ALIVE)
     if args.format == "human":
@@ -261,7 +282,7 @@ def tell_remarks(args: argparse.Namespace, created: Created) -> None:
 
 
 def launch_failure(agent: Agent) -> str:
-    """Why nothing was ever run, or nothing. How a program ends later is its own affair."""
+    """Return why the program could not be started, or nothing."""
     evidence = agent.evidence
     if evidence.this_started is None and evidence.this_exit is not None:
         return f"{agent.name} could not be launched: {agent.verdict.reason}"
@@ -288,7 +309,7 @@ def wants_connection(args: argparse.Namespace) -> bool:
 
 
 def _created_while_editing(api: Mngr, request: CreateRequest) -> Created:
-    """The agent starts while the user writes; an empty text sends nothing."""
+    """Create the agent while the user writes the message. An empty message is not sent."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -320,7 +341,7 @@ def _foreground(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> 
             stream.buffer.write(data)
             stream.buffer.flush()
     except (KeyboardInterrupt, BrokenPipeError):
-        api.stop(agent)  # nobody is listening any more; its work stays
+        api.stop(agent)  # the caller is gone; keep the work
         raise
     agent = api.get(agent)
     if failure := launch_failure(agent) or message_failure(created):

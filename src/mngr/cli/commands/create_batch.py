@@ -32,7 +32,7 @@ SLUG_LENGTH = 40
 
 
 class Line(Struct):
-    """A line of the batch: what it asks for, or why that makes no sense."""
+    """A line of the batch: the request, or why it is invalid."""
 
     number: int
     name: str = ""
@@ -116,7 +116,7 @@ def _row(
 
 
 def read_lines(path: str) -> list[str]:
-    """The batch, from a file or standard input."""
+    """Read the lines of the batch from a file or standard input."""
     try:
         if path == "-":
             data = sys.stdin.buffer.read() if sys.stdin is not None else b""
@@ -130,7 +130,7 @@ def read_lines(path: str) -> list[str]:
 
 
 def parse_lines(args: argparse.Namespace, texts: Sequence[str], taken: set[str]) -> Iterator[Line]:
-    """What is wrong with a line is told of that line and does not stop the others."""
+    """Parse all lines. An invalid line does not stop the others."""
     for number, text in enumerate(texts, start=1):
         text = text.strip()
         if not text:
@@ -184,7 +184,7 @@ def _namespace(args: argparse.Namespace, given: Mapping[str, Json]) -> argparse.
 def _refuse_foreign(args: argparse.Namespace, options: Mapping[str, Json]) -> None:
     for key in options:
         if key in FOREIGN:
-            raise UsageError(f"{key!r} belongs on the command line, not on a line of a batch")
+            raise UsageError(f"{key!r} is an option of the command line, not of a batch line")
         near = nearest(key, OTHERS)
         if near and f"--{key.replace('_', '-')}" not in args.parser._option_string_actions:
             raise UsageError(f"unknown key {key!r}", f"did you mean {near!r}?")
@@ -193,7 +193,7 @@ def _refuse_foreign(args: argparse.Namespace, options: Mapping[str, Json]) -> No
 def _text(given: Mapping[str, Json], key: str) -> str:
     value = given.get(key)
     if value is not None and not isinstance(value, str):
-        raise UsageError(f"{key}: expected a text, not {value!r}")
+        raise UsageError(f"{key}: expected a string, not {value!r}")
     return value or ""
 
 
@@ -202,12 +202,12 @@ def _words(given: Mapping[str, Json], default: list[str]) -> list[str]:
     if value is None:
         return default
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise UsageError(f"args: expected a list of texts, not {value!r}")
+        raise UsageError(f"args: expected a list of strings, not {value!r}")
     return [str(word) for word in value]
 
 
 def slug(text: str) -> str:
-    """The first words of a prompt as a name; nothing if it has no plain letters."""
+    """Return a name made from the first words of a prompt, or "" without plain letters."""
     words = re.findall(r"[a-z0-9]+", text.lower())
     name = ""
     for word in words:
@@ -219,7 +219,7 @@ def slug(text: str) -> str:
 
 
 def free_name(name: str, taken: set[str]) -> str:
-    """With a number behind it if it is taken; nothing stays nothing, and becomes a random name."""
+    """Return the name, with a number if it is taken. "" stays "" (a random name later)."""
     if not name or name not in taken:
         return name
     return next(f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken)

@@ -18,7 +18,7 @@ ENV_FILE_LIMIT = 1 << 20
 
 
 def environment(args: argparse.Namespace, below: Mapping[str, str]) -> dict[str, str]:
-    """The type's own variables, then files, then what is passed on, then --env; later ones win."""
+    """Return the variables of the type, then files, --pass-env and --env; later ones override."""
     found = {key: _value(key, value, "agent_types") for key, value in below.items()}
     for path in args.env_file:
         found.update(read_env_file(path))
@@ -36,7 +36,7 @@ def _key(key: str, where: str) -> str:
     if not KEY.fullmatch(key):
         raise UsageError(f"{where}: {key[:80]!r} is not a variable name")
     if key.startswith("MNGR_"):
-        raise UsageError(f"{where}: {key} is mngr's own to set")
+        raise UsageError(f"{where}: {key} is set by mngr itself")
     return key
 
 
@@ -45,17 +45,17 @@ def _value(key: str, value: str, where: str) -> str:
 
 
 def sound(text: str, where: str) -> str:
-    """Text that a program can be given: no NUL, and nothing that stands for no bytes at all."""
+    """Return the text if it can be passed to a program: no NUL and no lone surrogates."""
     try:
         if b"\0" not in os.fsencode(text):
             return text
     except UnicodeEncodeError:
-        raise UsageError(f"{where}: holds a lone surrogate, which is no text") from None
-    raise UsageError(f"{where}: holds a NUL character, which no program can be given")
+        raise UsageError(f"{where}: contains a lone surrogate, which is not valid text") from None
+    raise UsageError(f"{where}: contains a NUL character, which cannot be passed to a program")
 
 
 def read_env_file(path: str) -> dict[str, str]:
-    """KEY=VALUE lines; `export ` in front, quotes around the value and # comments are allowed."""
+    """Read KEY=VALUE lines. `export `, quoted values and # comments are allowed."""
     where = f"--env-file: {path}"
     try:
         with open(os.path.expanduser(path), "rb") as file:
@@ -81,7 +81,7 @@ def _assignments(text: str, where: str) -> Iterator[tuple[str, str]]:
 
 
 def _unquoted(value: str, where: str) -> str:
-    """As a shell has it, but that nothing is ever expanded."""
+    """Remove quotes like a shell, without any expansion."""
     quote = value[:1]
     if quote not in ("'", '"'):
         return re.split(r"\s#", value, maxsplit=1)[0].rstrip()

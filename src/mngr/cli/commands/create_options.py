@@ -24,7 +24,7 @@ ABOUT_HOST = ("build_arg", "start_arg", "max_age", "idle_timeout", "host_label")
 
 
 def configure(parser: Parser) -> None:
-    """Every option that says what to create, so that a batch line may hold it too."""
+    """Add the options that describe an agent; they are also allowed in batch lines."""
     _what(parser)
     _where(parser)
     _environment(parser)
@@ -32,100 +32,117 @@ def configure(parser: Parser) -> None:
 
 
 def _what(parser: Parser) -> None:
-    group = parser.add_argument_group("What runs")
+    group = parser.add_argument_group("Program")
     add = group.add_argument
-    parser.completes(add("--type", metavar="TYPE", help="the agent type, as the word TYPE"), "type")
-    add("-m", "--message", metavar="TEXT", help="send this once it runs")
-    file = add("--message-file", metavar="FILE", help="send what the file holds; `-` is stdin")
+    parser.completes(
+        add("--type", metavar="TYPE", help="agent type, same as the argument TYPE"), "type"
+    )
+    add("-m", "--message", metavar="TEXT", help="first message to the agent")
+    file = add(
+        "--message-file", metavar="FILE", help="file with the first message; `-` is standard input"
+    )
     parser.completes(file, "file")
     add_limits(group)
-    add("--reuse", action="store_true", help="if the agent exists, start it instead of failing")
+    add(
+        "--reuse",
+        action="store_true",
+        help="start the agent if it exists already, instead of failing",
+    )
     template = add(
         *("-t", "--template"),
         action="append",
         metavar="NAME",
-        help="take options from create_templates.NAME of the settings; repeatable, later ones win",
+        help="use the options in the setting create_templates.NAME; repeatable, the last one wins",
     )
     parser.completes(template, "template")
 
 
 def _where(parser: Parser) -> None:
-    group = parser.add_argument_group("Where it works")
+    group = parser.add_argument_group("Host and work directory")
     add = group.add_argument
-    parser.completes(add("--provider", help="the provider of its host"), "provider")
-    add("--new-host", action="store_true", help="make a new host for it, as NAME@.PROVIDER does")
+    parser.completes(add("--provider", help="provider of the host"), "provider")
+    add(
+        "--new-host",
+        action="store_true",
+        help="create a new host for the agent, same as NAME@.PROVIDER",
+    )
     add_host_options(group)
     source = add(
         *("--from", "--source"),
         dest="source",
         default=".",
         metavar="SOURCE",
-        help="work on this: a directory (default: the current one), another agent with all it has "
-        "uncommitted, a snapshot as AGENT/SNAPSHOT, or a git URL",
+        help="files to work on: a directory (default: the current one), another agent "
+        "with its uncommitted changes, a snapshot (AGENT/SNAPSHOT), or a git URL",
     )
     parser.completes(source, "file")
     add(
         "--transfer",
         choices=tuple(workdir.TRANSFERS),
-        help="git-worktree (short: worktree); git-mirror (short: mirror), a clone that borrows "
-        "from one mirror per repository and host; rsync (short: copy); or none, which works in "
-        "place. Default: a worktree of a git repository on the same host, a mirror's clone on "
-        "another, a copy of anything else",
+        help="how the work directory is made: git-worktree (alias worktree); git-mirror (alias "
+        "mirror), a clone that shares objects with one mirror per repository and host; rsync "
+        "(alias copy); or none, to work in place. Default: git-worktree for a git repository on "
+        "the same host, git-mirror on another host, rsync for any other directory",
     )
     add(
         "--branch",
         metavar="[BASE][:NEW]",
-        help="start at BASE, on the new branch NEW; `*` in it is the name (default :mngr/*); "
-        "without a colon, work on the branch BASE itself",
+        help="start at BASE on the new branch NEW, where `*` stands for the agent's name (default "
+        ":mngr/*); without a colon, work on the branch BASE itself",
     )
     add(
         *("--include-dirty", "--include-unclean", "--no-ensure-clean"),
         action="store_true",
-        help="carry uncommitted changes along",
+        help="copy uncommitted changes too",
     )
-    add("--project", help="the project it belongs to (default: the directory's name)")
-    add("--label", action=Pairs, metavar="K=V", help="a label; repeatable")
+    add("--project", help="the project it belongs to (default: name of the directory)")
+    add("--label", action=Pairs, metavar="K=V", help="label of the agent; repeatable")
 
 
 def add_host_options(group: argparse._ArgumentGroup | Parser) -> None:
-    """How a new host is made."""
+    """Add the options for creating a host."""
     from mngr.model.durations import parse_duration
 
     add = group.add_argument
-    help = "an argument for building the new host, such as image=NAME; repeatable"
+    help = "argument for creating the new host, such as image=NAME; repeatable"
     add("-b", "--build-arg", action=Pairs, default={}, metavar="K=V", help=help)
-    help = "an argument for starting the new host, passed on as it is; repeatable"
+    help = "argument for starting the new host, passed on as is; repeatable"
     add("-s", "--start-arg", action="append", default=[], metavar="ARG", help=help)
-    help = "stop the new host after this time, whatever runs there"
+    help = "stop the new host after this time, even if agents run on it"
     add("--max-age", type=parse_duration, metavar="TIME", help=help)
-    help = "stop the new host when no agent there printed anything or got a message for this long"
+    help = "stop the new host after this time without output or messages"
     add("--idle-timeout", type=parse_duration, metavar="TIME", help=help)
     add("--host-label", action=Pairs, metavar="K=V", help="a tag of the new host; repeatable")
 
 
 def _environment(parser: Parser) -> None:
-    group = parser.add_argument_group("What it finds there")
+    group = parser.add_argument_group("Environment")
     add = group.add_argument
-    add("--env", action=Pairs, metavar="K=V", help="set a variable; repeatable")
+    add("--env", action=Pairs, metavar="K=V", help="set an environment variable; repeatable")
     file = add(
-        "--env-file", action="append", metavar="FILE", help="set those of a file; repeatable"
+        "--env-file", action="append", metavar="FILE", help="set the variables in FILE; repeatable"
     )
     parser.completes(file, "file")
-    add("--pass-env", action="append", metavar="K", help="hand over a variable of ours; repeatable")
-    help = "copy the login of its program, and variables with its keys, to another host"
+    add(
+        "--pass-env",
+        action="append",
+        metavar="K",
+        help="pass on a variable of your environment; repeatable",
+    )
+    help = "copy the login of the coding agent, and variables with its API keys, to another host"
     add("--pass-login", action="store_true", help=help)
     upload = add(
         *("--upload-file",),
         action="append",
         metavar="L:R",
-        help="put the local file L into its work directory as R; repeatable",
+        help="copy the local file L to R in the work directory; repeatable",
     )
     parser.completes(upload, "file")
     add(
         "--provision-command",
         action="append",
         metavar="CMD",
-        help="run this in its work directory first; repeatable",
+        help="shell command to run in the work directory before the start; repeatable",
     )
     add(
         "--sandbox",
@@ -133,30 +150,30 @@ def _environment(parser: Parser) -> None:
         const=bubblewrap.OFFLINE,
         type=_sandbox,
         metavar="MODE",
-        help="run it in bubblewrap: your home is hidden, the system is read-only, the work "
-        "directory is writable; MODE is offline (default) or open, which leaves it the network",
+        help="run the agent in bubblewrap: your home is hidden, the system is read-only, the work "
+        "directory is writable; MODE is offline (default) or open, with network access",
     )
 
 
 def _sandbox(text: str) -> str:
-    """Not `choices`: a name after a bare `--sandbox` deserves a better hint."""
+    """Check the mode; `choices` would give no hint for a name after a bare `--sandbox`."""
     if text not in (*bubblewrap.MODES, bubblewrap.GATEWAY):
         raise UsageError(f"{text!r} is not offline or open", "write --sandbox=offline NAME")
     return sandboxing.check_mode(text)
 
 
 def _how(parser: Parser) -> None:
-    group = parser.add_argument_group("Its terminal")
+    group = parser.add_argument_group("Terminal")
     add = group.add_argument
     add(
         *("-w", "--extra-window"),
         action=Pairs,
         metavar="NAME=CMD",
-        help="another window that runs a shell command; repeatable",
+        help="open another window with a shell command; repeatable",
     )
-    add("--record", action="store_true", help="record its terminal from the first byte on")
-    add("--tmux-width", type=_size, metavar="COLUMNS", help="of its terminal")
-    add("--tmux-height", type=_size, metavar="ROWS", help="of its terminal")
+    add("--record", action="store_true", help="record the terminal from the start")
+    add("--tmux-width", type=_size, metavar="COLUMNS", help="width of the terminal")
+    add("--tmux-height", type=_size, metavar="ROWS", help="height of the terminal")
 
 
 def _size(text: str) -> int:
@@ -166,7 +183,7 @@ def _size(text: str) -> int:
 
 
 def request(args: argparse.Namespace) -> CreateRequest:
-    """Everything checked that can be checked before anything is made."""
+    """Return the request, after all checks that are possible before anything is created."""
     from mngr.api import running, types
 
     words = tuple(sound(word, "an argument after `--`") for word in args.rest)
@@ -225,16 +242,16 @@ def _require_new_host(args: argparse.Namespace, asked: CreateRequest) -> None:
 
 
 def type_of(args: argparse.Namespace) -> str:
-    """A bare list of words is a command; without words either, a type is chosen later."""
+    """Return the type; `command` for a bare command line, "" to choose a type later."""
     word = getattr(args, "type_word", None)
     # What the settings or a template say gives way to the word; another --type beside it does not.
     if word and args.type not in (None, word, args.parser.base.get("type")):
-        raise UsageError(f"the types {word!r} and --type {args.type} disagree")
+        raise UsageError(f"the type {word!r} contradicts --type {args.type}")
     return str(word or args.type or ("command" if args.rest else ""))
 
 
 def message(args: argparse.Namespace) -> str:
-    """The first message; refused here, before anything is made, if it could never be typed."""
+    """Return the first message; raise UsageError if it cannot be typed."""
     from mngr.cli.app.text import given_text
 
     text = given_text(args)
@@ -246,7 +263,7 @@ def message(args: argparse.Namespace) -> str:
 
 
 def _source(text: str) -> str:
-    """A directory by its full path; what may be an agent, a snapshot or a URL as it is."""
+    """Return the full path of a directory; an agent, a snapshot or a URL unchanged."""
     sound(text, "--from")
     folder = os.path.expanduser(text)
     if not os.path.isdir(folder):
@@ -256,7 +273,9 @@ def _source(text: str) -> str:
     try:
         return os.path.abspath(folder)
     except FileNotFoundError:
-        raise UsageError("the current directory is gone", "go to another, or use --from") from None
+        raise UsageError(
+            "the current directory was removed", "change to another directory, or use --from"
+        ) from None
 
 
 def _window(name: str, command: str) -> Window:

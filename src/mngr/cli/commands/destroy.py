@@ -19,18 +19,19 @@ if TYPE_CHECKING:
     from mngr.cli.app.parser import Parser
 
 DESCRIPTION = """\
-End agents and move their work directories and records to the trash; `mngr restore` brings them \
-back exactly as they were until `mngr gc` empties the trash, after `trash.keep`. A branch that \
-holds nothing is removed; one with commits stays unless you ask.
+Stop agents and move their work directories and records to the trash. `mngr restore` brings them \
+back unchanged until `mngr gc` empties the trash, after `trash.keep`. A branch without new commits \
+is removed; a branch with commits is kept unless you pass -b.
 
-Uncommitted files, and commits that no branch would keep, are listed first and you are asked. On a \
-terminal you are also asked before a running agent is destroyed. --force and --yes skip the \
-questions; without a terminal, work at risk is not destroyed unless you pass one of them."""
+Uncommitted files, and commits that are on no other branch, are listed first, and you are asked to \
+confirm. On a terminal you are also asked before a running agent is destroyed. --force and --yes \
+skip the questions; without a terminal, an agent whose work would be lost is destroyed only with \
+one of them."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    targets.add_targets(parser, "the agents to destroy", session=True)
+    targets.add_targets(parser, "agents to destroy", session=True)
     add = parser.add_argument
     add("-f", "--force", action="store_true", help="do not ask, even if work is at risk")
     help = "also remove the branch mngr made for it, with its commits"
@@ -43,9 +44,12 @@ def configure(parser: Parser) -> None:
     parser.add_yes()
     parser.examples = [
         ("destroy an agent", "mngr destroy foo"),
-        ("without being asked, branch and all", "mngr destroy -f -b foo"),
-        ("undo", "mngr restore foo"),
-        ("destroy all that are done", "mngr list --include 'state == \"DONE\"' --ids | mngr rm -"),
+        ("skip the questions, remove the branch", "mngr destroy -f -b foo"),
+        ("undo it", "mngr restore foo"),
+        (
+            "destroy all agents that are DONE",
+            "mngr list --include 'state == \"DONE\"' --ids | mngr rm -",
+        ),
     ]
     parser.see_also = ["mngr-restore", "mngr-stop", "mngr-gc"]
 
@@ -75,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _agreed(args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent]) -> list[Agent]:
-    """Those that may go. Every question is asked before anything is touched."""
+    """Return the agents to destroy, after all questions are answered."""
     agreed = []
     for agent, risk in spread(chosen, lambda each: _risk(args, api, each)):
         if isinstance(risk, MngrError):  # what cannot be judged stays

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
-Show how an agent's work directory differs from the commit it started from: what it committed, \
-what it did not commit, and what git does not know yet; not what .gitignore names. It works \
-whether the agent runs or not, and disturbs neither its files nor its index.
+Show how an agent's work directory differs from the commit it started from: committed, uncommitted \
+and untracked changes, without ignored files. The agent may be running or not; neither its files \
+nor its index change.
 
-Paths after `--` limit it, relative to the top of the work directory. Into a pipe goes an ordinary \
-patch, as `git apply` takes it."""
+Paths after `--` limit the output and are relative to the top of the work directory. In a pipe the \
+output is a patch for `git apply`."""
 
 
 def configure(parser: Parser) -> None:
@@ -32,22 +32,22 @@ def configure(parser: Parser) -> None:
     parser.rest_name = "PATHS"
     add = parser.add_argument
     targets.add_target(parser, "the agent")
-    add("--stat", action="store_true", help="files and line counts only")
-    add("--commits", action="store_true", help="the commits since it started, newest first")
-    add("--uncommitted", action="store_true", help="only what differs from its last commit")
+    add("--stat", action="store_true", help="show only files and line counts")
+    add("--commits", action="store_true", help="list the commits since the start, newest first")
+    add("--uncommitted", action="store_true", help="show only uncommitted changes")
     parser.examples = [
-        ("see what it did", "mngr diff foo"),
-        ("in short", "mngr diff foo --stat"),
-        ("its commits", "mngr diff foo --commits"),
-        ("in some files", "mngr diff foo -- src tests"),
-        ("try it here", "mngr diff foo | git apply"),
+        ("show all changes", "mngr diff foo"),
+        ("summarise them", "mngr diff foo --stat"),
+        ("list the commits", "mngr diff foo --commits"),
+        ("limit to some files", "mngr diff foo -- src tests"),
+        ("apply them here", "mngr diff foo | git apply"),
     ]
     parser.see_also = ["mngr-merge", "mngr-snapshot", "mngr-pull"]
 
 
 def run(args: argparse.Namespace) -> int:
     if args.commits and (args.stat or args.uncommitted):
-        raise UsageError("--commits excludes --stat and --uncommitted")
+        raise UsageError("--commits cannot be used with --stat or --uncommitted")
     api = Mngr(args.config, args.registry)
     agent = targets.agents(args, api, [args.target])[0]
     if args.commits:
@@ -92,7 +92,7 @@ def _commits(args: argparse.Namespace, agent: Agent) -> int:
 
 
 def _show(text: bytes) -> None:
-    """Every byte into a pipe; on a terminal only what is harmless there, with colours."""
+    """Print all bytes in a pipe; on a terminal without control characters, in colour."""
     if not sys.stdout.isatty():
         sys.stdout.flush()
         sys.stdout.buffer.write(text)

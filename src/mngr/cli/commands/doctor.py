@@ -22,27 +22,26 @@ COLUMNS = ["check", "status", "detail", "remedy"]
 
 def configure(parser: Parser) -> None:
     parser.description = (
-        "Check the settings, the programs mngr needs, the logins of coding agents, mngr's home, "
-        "plugins, records "
-        "and hosts, and look for stale "
-        "state. Each line says what is wrong and what to do about it. Warnings do not count as "
-        "problems; `absent` is an agent's program that is not installed, or a login that was not "
-        "found. A renewable login that parallel agents would share is a warning.\n\n"
-        "--fix installs missing programs with the machine's package manager if that takes no "
-        "password, and completion for bash and fish. It installs no coding agents."
+        "Check the settings, the programs mngr requires, the logins of coding agents, mngr's "
+        "home, plugins, records and hosts, and look for leftovers. Each line names a problem "
+        "and the command that fixes it. Warnings are not problems. `absent` means that the "
+        "program of a coding agent is not installed, or that its login was not found. A "
+        "renewable login that parallel agents would share is a warning.\n\n"
+        "--fix installs missing programs with the package manager of the machine, if it asks "
+        "for no password, and shell completion for bash and fish. It does not install coding "
+        "agents."
     )
-    help = "check this host instead: what it lacks, and the line to type there"
+    help = "check this host instead of this machine"
     parser.add_argument("--host", default="", metavar="HOST", help=help)
     parser.add_argument(
-        "--fix", action="store_true", help="repair and install what can be done without asking"
+        "--fix", action="store_true", help="repair problems and install missing programs"
     )
     parser.add_dry_run()
-    parser.exit_status = [("1", "there is a problem")]
     parser.examples = [
-        ("check everything", "mngr doctor"),
+        ("check this machine", "mngr doctor"),
         ("check another machine", "mngr doctor --host box"),
-        ("repair what is broken, install what is missing", "mngr doctor --fix"),
-        ("only what is wrong", "mngr doctor --format '{status} {detail}' | grep -v ^ok"),
+        ("repair and install", "mngr doctor --fix"),
+        ("list only problems", "mngr doctor --format '{status} {detail}' | grep -v ^ok"),
     ]
     parser.see_also = ["mngr-gc", "mngr-config"]
 
@@ -99,7 +98,7 @@ def _completion() -> list[Finding]:
 
 
 def _settings(args: argparse.Namespace) -> list[Finding]:
-    """A problem for each mistake in the settings."""
+    """Return a finding for each mistake in the settings."""
     from mngr.api import Finding
     from mngr.cli.commands.config import refusals
 

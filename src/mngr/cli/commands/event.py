@@ -33,22 +33,32 @@ PLAIN = ("event_id", "timestamp", "type", "agent_id", "agent_name")
 
 def configure(parser: Parser) -> None:
     parser.description = (
-        "Print the events of an agent, oldest first: created, exited, stopped, started, renamed, "
-        "a message delivered. On a terminal each is a line with its local time; into a "
-        "pipe go JSON objects, one per line, with times in UTC."
+        "Print the events of an agent, oldest first: created, exited, stopped, started, "
+        "renamed, message delivered. On a terminal each event is one line with the local time; "
+        "in a pipe it is one JSON object per line, with the time in UTC."
     )
     targets.add_target(parser, "the agent")
-    parser.add_argument("source", nargs="?", metavar="SOURCE", help="only events from this source")
+    parser.add_argument(
+        "source", nargs="?", metavar="SOURCE", help="print only events from this source"
+    )
     add = parser.add_argument
     add("-f", "--follow", action="store_true", help="print new events until interrupted")
-    add("--tail", type=_count, metavar="N", help="the last N only")
-    add("--head", type=_count, metavar="N", help="the first N only")
-    add("--include", action="append", metavar="EXPR", help="only where this holds; repeatable")
+    add("--tail", type=_count, metavar="N", help="print only the last N")
+    add("--head", type=_count, metavar="N", help="print only the first N")
+    add(
+        "--include",
+        action="append",
+        metavar="EXPR",
+        help="print only events that match this filter; repeatable",
+    )
     parser.examples = [
-        ("see what happened", "mngr event foo"),
-        ("follow along", "mngr event foo --follow --format jsonl"),
-        ("how it ended", "mngr event foo --include 'type == \"agent_exited\"' --tail 1"),
-        ("only what the launcher wrote", "mngr event foo launcher"),
+        ("print the events", "mngr event foo"),
+        ("follow new events", "mngr event foo --follow --format jsonl"),
+        (
+            "print how the agent ended",
+            "mngr event foo --include 'type == \"agent_exited\"' --tail 1",
+        ),
+        ("print events of the launcher", "mngr event foo launcher"),
     ]
     parser.see_also = ["mngr-observe", "mngr-wait"]
 
@@ -61,7 +71,7 @@ def _count(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     if args.follow and args.head is not None:
-        raise UsageError("--head and --follow together", "leave one out")
+        raise UsageError("--head and --follow exclude each other", "use one of them")
     api = Mngr(args.config, args.registry)
     wanted = _filter(args)
     agent = targets.agents(args, api, [args.target])[0]

@@ -24,25 +24,28 @@ if TYPE_CHECKING:
 
 HOUR = 3600.0
 DESCRIPTION = """\
-Runs a shell command where the agent works, with the agent's environment, and leaves the agent \
-itself alone. The last word is the command; everything after `--` is a program with its \
-arguments, run without a shell.
+Run a shell command in the work directory of an agent, with the agent's environment. The agent \
+itself is not affected. The last argument is the command; everything after `--` is a program with \
+its arguments, run as is, without a shell.
 
-Its standard input is empty unless you pass -i. With -it the command gets your terminal, as an \
-editor or a shell requires."""
+Standard input is empty unless you pass -i. With -it the command gets your terminal, as an editor \
+or a shell requires."""
 
 NOTES = """\
-On one agent, output and exit code are the command's own. On several, each line is preceded by \
-the agent's name."""
+For one agent, the output and the exit code are those of the command. For several agents, each \
+line starts with the name of the agent."""
 
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
     parser.rest_name = "ARGV"
-    targets.add_target(parser, "names, ids or addresses; then the command", nargs="+")
+    help = "agents (names, ids or addresses), then the command"
+    targets.add_target(parser, help, nargs="+")
     targets.add_stdin(parser)
-    parser.add_argument("--cwd", default="", metavar="DIR", help="relative to its work directory")
-    help = "pass your standard input on to the command; one agent only"
+    parser.add_argument(
+        "--cwd", default="", metavar="DIR", help="directory, relative to the work directory"
+    )
+    help = "pass standard input to the command; one agent only"
     parser.add_argument("-i", "--interactive", action="store_true", help=help)
     help = "run the command in your terminal; one agent only"
     parser.add_argument("-t", "--tty", action="store_true", help=help)
@@ -50,24 +53,24 @@ def configure(parser: Parser) -> None:
         "--timeout",
         type=parse_duration,
         metavar="DURATION",
-        help="end the command, and all it started, after this long (default 1h): exit code 124",
+        help="kill the command and its children after this time (default 1h) and exit with 124",
     )
-    parser.add_argument("--stream", action="store_true", help="print output as it comes")
+    parser.add_argument("--stream", action="store_true", help="print output as it is produced")
     add_on_error(parser)
     parser.add_argument(
         "--start",
         action=argparse.BooleanOptionalAction,
         default=False,
-        help="start agents that do not run first (default: their work directories will do)",
+        help="start agents that are not running first (default: no)",
     )
     parser.add_dry_run()
     parser.examples = [
-        ("what has it changed?", "mngr exec tests 'git status --short'"),
-        ("the same everywhere", "mngr list --format '{name}' | mngr exec - 'git log -1 --oneline'"),
-        ("without a shell", "mngr exec tests -- grep -rn 'a b' src"),
-        ("a shell in its work directory", "mngr exec -it tests -- bash"),
-        ("feed it a file", "mngr exec -i tests 'git apply' < fix.patch"),
-        ("follow a long one", "mngr exec tests --stream --timeout 2h 'make check'"),
+        ("show changed files", "mngr exec tests 'git status --short'"),
+        ("run on all agents", "mngr list --format '{name}' | mngr exec - 'git log -1 --oneline'"),
+        ("run a program without a shell", "mngr exec tests -- grep -rn 'a b' src"),
+        ("open a shell", "mngr exec -it tests -- bash"),
+        ("pass a file", "mngr exec -i tests 'git apply' < fix.patch"),
+        ("follow a long command", "mngr exec tests --stream --timeout 2h 'make check'"),
     ]
     parser.see_also = ["mngr-capture", "mngr-message"]
 
@@ -94,27 +97,27 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _interact(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
-    """Hand over our standard input, or our whole terminal, and become the command."""
+    """Replace this process by the command, with our standard input or terminal."""
     from mngr.api import execute
     from mngr.cli.app import terminal
 
     if len(agents) != 1:
-        raise UsageError(f"-i and -t need one agent, not {len(agents)}")
+        raise UsageError(f"-i and -t require one agent, not {len(agents)}")
     if args.stdin or "-" in args.target:
         raise UsageError("-i and names on standard input exclude each other")
     if args.stream or args.timeout is not None:
         raise UsageError("-i and -t exclude --stream and --timeout")
     if args.format != "human":
-        raise UsageError("-i and -t print what the command prints", "leave out --format")
+        raise UsageError("-i and -t print the output of the command", "leave out --format")
     if args.tty and not terminal.is_terminal():
-        raise UsageError("-t needs a terminal", "use -i to pass standard input on")
+        raise UsageError("-t requires a terminal", "use -i to pass standard input")
     agent = agents[0]
     words = execute.exec_argv(agent.host, agent.record, argv, args.cwd)
     return terminal.become(agent.host.argv(words, tty=args.tty))
 
 
 def _command(args: argparse.Namespace) -> list[str]:
-    """Takes the command off the targets."""
+    """Remove the command from the targets and return it."""
     if args.rest:
         return list(args.rest)
     *args.target, command = args.target
@@ -126,7 +129,7 @@ def _command(args: argparse.Namespace) -> list[str]:
 
 
 def _run_alone(args: argparse.Namespace, agent: Agent, argv: Sequence[str]) -> int:
-    """Its bytes and its code are ours; what it printed before a deadline is not lost."""
+    """Run the command and return its exit code. Output before a timeout is printed too."""
     from mngr.api import execute
 
     kept: list[tuple[int, bytes]] = []
@@ -147,7 +150,7 @@ def _write(fd: int, data: bytes) -> None:
 
 
 def _late(args: argparse.Namespace, error: TimedOut) -> TimedOut:
-    return TimedOut(f"the command did not finish within {_timeout(args):g} s and was ended")
+    return TimedOut(f"the command did not finish within {_timeout(args):g} s and was killed")
 
 
 def _timeout(args: argparse.Namespace) -> float:

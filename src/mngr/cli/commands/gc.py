@@ -17,24 +17,26 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
-Remove what mngr made and nobody needs: destroyed agents that have been in the trash for longer \
-than `trash.keep`, agents whose creation or removal was interrupted (they go to the trash), names \
-nobody has, files of interrupted writes, and runs of `mngr tmr` that were removed as long ago; of \
-agents that were removed for good also mirrors, refs that pinned commits in them, and branches \
-mngr made, once another branch has all their commits. Nothing that mngr did not record creating is \
-touched, and nothing on a host that does not answer.
+Remove what mngr created and no longer uses: destroyed agents that have been in the trash for \
+longer than `trash.keep`; removed `mngr tmr` runs of the same age; names without an agent; files \
+of interrupted writes; and, for agents that are gone for good, mirrors, the refs that kept their \
+commits, and branches whose commits are all on another branch. Agents whose creation or removal \
+was interrupted are moved to the trash. mngr removes only what it recorded creating, and nothing \
+on hosts that do not answer.
 
-Prints one line for each thing; --dry-run prints the same lines."""
+One line is printed for each item; --dry-run prints the same lines."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    provider = parser.add_argument("--provider", default="", help="only on hosts of this provider")
+    provider = parser.add_argument(
+        "--provider", default="", help="clean up only hosts of this provider"
+    )
     parser.completes(provider, "provider")
     parser.add_dry_run()
     parser.examples = [
-        ("see what would go", "mngr gc --dry-run"),
-        ("remove it", "mngr gc"),
+        ("list what would be removed", "mngr gc --dry-run"),
+        ("remove leftovers", "mngr gc"),
         ("empty the whole trash", "mngr gc -S trash.keep=0s"),
     ]
     parser.see_also = ["mngr-destroy", "mngr-restore", "mngr-doctor"]
@@ -57,7 +59,7 @@ def _check_provider(args: argparse.Namespace) -> None:
 
 
 def collect(args: argparse.Namespace, leftovers: Sequence[Leftover]) -> int:
-    """Remove each and print a receipt; one that resists does not spare the others."""
+    """Remove each leftover and print a line for it; continue after a failure."""
     receipt: list[dict[str, Json]] = []
     failed = 0
     for each in leftovers:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from mngr.cli.app.manual import SUMMARY, grouped, show
+from mngr.cli.app.manual import SUMMARY, command_page, grouped, print_paged, show
 from mngr.cli.app.output import bold, rows
 
 TYPE_CHECKING = False
@@ -18,13 +16,16 @@ SETTINGS_OPTIONAL = True
 
 
 def configure(parser: Parser) -> None:
-    parser.description = "Without COMMAND, list the commands; with it, show its manual."
-    word = parser.add_argument("topic", metavar="COMMAND", nargs="?", help="a command or its alias")
+    parser.description = (
+        "List all commands or, with COMMAND, show its whole manual. On a terminal the text is "
+        "shown in a pager: $MNGR_PAGER, $PAGER or less. `mngr COMMAND -h` shows one screen."
+    )
+    word = parser.add_argument("topic", metavar="COMMAND", nargs="?", help="command or alias")
     parser.completes(word, "command")
     parser.examples = [
-        ("see what there is", "mngr help"),
+        ("list all commands", "mngr help"),
         ("read the manual of a command", "mngr help list"),
-        ("names of all commands, for a script", "mngr help --format '{name}'"),
+        ("print the names of all commands", "mngr help --format '{name}'"),
     ]
     parser.see_also = ["man"]
 
@@ -33,9 +34,9 @@ def run(args: Namespace) -> int:
     if args.topic:
         from mngr.cli.app.main import make_parser
 
-        return show(make_parser(args.registry, args.topic))
+        return show(command_page(make_parser(args.registry, args.topic)))
     if args.format == "human":
-        sys.stdout.write(overview(args.registry))
+        print_paged(overview(args.registry))
     else:
         commands = args.registry.commands.values()
         rows(args, [command.to_json() for command in commands], [], "commands")
@@ -43,11 +44,14 @@ def run(args: Namespace) -> int:
 
 
 def overview(registry: Registry) -> str:
-    """Every command in one line each."""
+    """Return a list of all commands, one line each."""
     width = max(len(", ".join(command.words)) for command in registry.commands.values())
     lines = [f"mngr: {SUMMARY}", "", "  mngr [OPTIONS] COMMAND [ARGUMENTS]"]
     for group, commands in grouped(registry).items():
         lines += ["", bold(group)]
         lines += [f"  {', '.join(c.words).ljust(width)}  {c.help}" for c in commands]
-    lines += ["", "`mngr help COMMAND` shows a command's manual."]
+    lines += [
+        "",
+        "`mngr help COMMAND` shows a command's manual, `mngr COMMAND -h` one screen of it.",
+    ]
     return "\n".join(lines) + "\n"

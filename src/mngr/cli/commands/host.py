@@ -18,41 +18,67 @@ if TYPE_CHECKING:
     from mngr.cli.app.parser import Parser
 
 DESCRIPTION = """\
-`list` shows every host mngr knows of. `create` makes one, of the provider given with --provider. \
-`stop` stops a host and its agents, `start` starts it and the agents that `stop` stopped. \
-`snapshot` keeps its file system as an image. `destroy` ends it; a host that has agents is kept as \
-an image first, where the provider has images. `audit` compares the hosts that the providers have \
-with those noted here and shows hosts that are unknown here, gone, or past their lifetime; with \
---end it ends or forgets those. Hosts that another home made with the same engine are shown too; \
-they are only ended with --force. `trust` pins the key of a host reached by ssh, after showing its \
-fingerprint; `forget` removes such a host from the list and leaves its agents there as they are. \
-With --force it also removes a host that mngr made, if its engine is gone for good.
+`list` shows all hosts that mngr knows. `create` creates a host with the provider given with \
+--provider. `stop` stops a host and its agents; `start` starts it and the agents that `stop` \
+stopped. `snapshot` saves the file system of a host as an image. `destroy` destroys a host; if it \
+has agents, it is saved as an image first, if the provider supports images. `audit` compares the \
+hosts of the providers with the records of mngr and lists hosts that are unknown, gone, or past \
+their maximum age; --end destroys or forgets them. Hosts that another mngr home created with the \
+same engine are listed too, and ended only with --force. `trust` shows the fingerprint of the key \
+of an ssh host and pins the key. `forget` removes an ssh host from the list and leaves its agents \
+as they are; with --force it also removes a host that mngr created and whose engine no longer \
+exists.
 
-A host is noted on disk before it is made and carries a tag, so `audit` finds it even if mngr was \
-killed while making it. --max-age and --idle-timeout are enforced on the host itself."""
+A host is recorded on disk and tagged before it is created, so `audit` finds it even if mngr was \
+killed meanwhile. --max-age and --idle-timeout are enforced on the host itself."""
+
+SCREENS = {
+    "list": ("", "list all hosts that mngr knows", []),
+    "create": (
+        "NAME",
+        "create a host with a provider",
+        "--provider --build-arg --start-arg --max-age --idle-timeout --dry-run".split(),
+    ),
+    "start": ("HOST...", "start hosts and the agents that `stop` stopped", ["--dry-run"]),
+    "stop": ("HOST...", "stop hosts and their agents", ["--dry-run"]),
+    "snapshot": ("HOST...", "save the file system of hosts as images", ["--dry-run"]),
+    "destroy": ("HOST...", "destroy hosts", ["--force", "--dry-run", "--yes"]),
+    "audit": (
+        "",
+        "compare the hosts of the providers with the records of mngr",
+        ["--provider", "--end", "--force", "--dry-run"],
+    ),
+    "trust": (
+        "HOST",
+        "show the key of an ssh host, and pin it",
+        ["--fingerprint", "--replace", "--dry-run", "--yes"],
+    ),
+    "forget": ("HOST", "remove a host from the list", ["--force", "--dry-run"]),
+}
+"""What `-h` shows about each verb: its arguments, what it does, and its options."""
 
 COLUMNS: list[Column] = ["provider", "name", "running", "problem"]
 
 
 def configure(parser: Parser) -> None:
-    parser.description = DESCRIPTION
+    parser.description, parser.verbs = DESCRIPTION, SCREENS
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help=", ".join(_VERBS))
-    add("names", nargs="*", metavar="HOST", help="the hosts meant")
-    parser.completes(add("--provider", default="", help="the provider of hosts"), "provider")
+    add("names", nargs="*", metavar="HOST", help="names of hosts")
+    parser.completes(add("--provider", default="", help="provider of the host"), "provider")
     add_host_options(parser)
-    help = "`destroy`: also with agents; `audit --end`: also hosts of other homes; `forget`: also \
-hosts that mngr made"
+    help = "`destroy`: do not ask about agents; `audit --end`: include hosts of other homes; \
+`forget`: include hosts that mngr created"
     add("-f", "--force", action="store_true", help=help)
-    add("--end", action="store_true", help="`audit`: end or forget hosts with a problem")
+    add("--end", action="store_true", help="`audit`: destroy or forget the listed hosts")
     host_trust.add_options(parser)
     parser.add_dry_run()
     parser.add_yes()
     parser.examples = [
-        ("see the hosts", "mngr host list"),
-        ("a container for several agents", "mngr host create box --provider docker"),
-        ("end it", "mngr host destroy box"),
-        ("account for everything that runs", "mngr host audit"),
+        ("list hosts", "mngr host list"),
+        ("create a container", "mngr host create box --provider docker"),
+        ("destroy it", "mngr host destroy box"),
+        ("find hosts that mngr lost track of", "mngr host audit"),
     ]
     parser.see_also = ["mngr-provider", "mngr-create", "mngr-list"]
 
@@ -88,9 +114,9 @@ def _create(args: argparse.Namespace, api: Mngr) -> int:
 
 
 def _each(args: argparse.Namespace, act: Callable[[Host], str], verb: str) -> int:
-    """Act on every host named; the sentence that `act` returns says how it went."""
+    """Call `act` for every named host and print the sentence it returns."""
     if not args.names:
-        raise UsageError(f"{verb} which host?", "see `mngr host list`")
+        raise UsageError(f"no host to {verb} given", "see `mngr host list`")
     failed = 0
     api = Mngr(args.config, args.registry)
     for host in [api.host(name) for name in args.names]:
@@ -147,7 +173,7 @@ def _ask(args: argparse.Namespace, api: Mngr, host: Host) -> None:
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     reason = f"host {host.ref.name} has agents: {listed}"
     otherwise = "use --force to destroy it with them"
-    if not confirm(args, "Destroy it with them?", reason=reason, otherwise=otherwise):
+    if not confirm(args, "Destroy the host and its agents?", reason=reason, otherwise=otherwise):
         raise Refused(f"host {host.ref.name} was kept")
 
 

@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 def add_options(parser: Parser) -> None:
     add = parser.add_argument
-    help = "`trust`: the key must have this one"
+    help = "`trust`: required fingerprint of the key"
     add("--fingerprint", default="", metavar="SHA256:HASH", help=help)
-    add("--replace", action="store_true", help="`trust`: instead of the key trusted so far")
+    add("--replace", action="store_true", help="`trust`: replace the trusted key")
 
 
 def run(args: argparse.Namespace, api: Mngr) -> int:
     from mngr.api import ssh
 
     if len(args.names) != 1:
-        raise UsageError("trust which host?", "name one: mngr host trust HOST")
+        raise UsageError("no host given", "write `mngr host trust HOST`")
     found = api.world.registry.load("provider", "ssh")(api.world.config)  # type: ignore[operator]
     host: SshHost = found.find(args.names[0])
     line = host.offered()
     shown = ssh.fingerprints(host.ref.name, line)
     if host.distrusts(line) and not args.replace:
-        raise Refused(f"{shown} Another one is trusted", "to trust this one instead, add --replace")
+        raise Refused(f"{shown} Another key is trusted", "use --replace to trust this key instead")
     _agree(args, host.ref.name, shown)
     host.trusts(line)
     row = {"id": host.ref.id, "name": host.ref.name, "key": line.strip()}
@@ -43,7 +43,7 @@ def forget(args: argparse.Namespace, api: Mngr) -> int:
     from mngr.api import ledger, remembered
 
     if not args.names:
-        raise UsageError("forget which host?", "see `mngr host list`")
+        raise UsageError("no host to forget given", "see `mngr host list`")
     for name in args.names:
         host = api.host(name)
         provider = host.ref.provider
@@ -60,7 +60,7 @@ def forget(args: argparse.Namespace, api: Mngr) -> int:
 
 
 def _agree(args: argparse.Namespace, name: str, shown: str) -> None:
-    """By the fingerprint given, by --force, or by a person who sees it."""
+    """Accept the key by the given fingerprint, by --force, or by asking the user."""
     if args.fingerprint:
         if args.fingerprint not in shown.replace(",", "").split():
             raise Refused(f"{shown} That is not {args.fingerprint}")
@@ -68,7 +68,7 @@ def _agree(args: argparse.Namespace, name: str, shown: str) -> None:
         ask = asker(args)
         if ask is None:
             hint = f"compare it, then type: mngr host trust {name} --fingerprint {_first(shown)}"
-            raise Refused(f"{shown} Nobody is here to compare it", hint)
+            raise Refused(f"{shown} It cannot be compared without a terminal", hint)
         if not ask(f"{shown} Trust it?"):
             raise Refused(f"the key of host {name} is not trusted")
 

@@ -1,4 +1,4 @@
-"""`mngr kill`: `mngr stop --force`."""
+"""`mngr kill`: same as `mngr stop --force`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from mngr.cli.app.parser import Parser
 
 DESCRIPTION = """\
-End every process of the agents without waiting for `stop.grace`: the same as `mngr stop --force`. \
-The work directory, branch and record stay; `mngr start` continues."""
+Kill every process of the agents without waiting for `stop.grace`; same as `mngr stop --force`. \
+The work directory, branch and record are kept; `mngr start` starts the agent again."""
 
 run = stop.run
 
@@ -19,5 +19,5 @@ def configure(parser: Parser) -> None:
     stop.configure(parser)
     parser.description = DESCRIPTION
     parser.set_defaults(force=True)
-    parser.examples = [("end an agent's program at once", "mngr kill foo")]
+    parser.examples = [("kill an agent's program", "mngr kill foo")]
     parser.see_also = ["mngr-stop", "mngr-start", "mngr-destroy"]

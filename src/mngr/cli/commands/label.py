@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 def configure(parser: Parser) -> None:
     parser.description = (
-        "Set labels: words with `=` are labels, the others agents. Labels that are not named stay. "
-        "Without any label to set or remove, the labels are printed."
+        "Set labels of agents: arguments with `=` are labels, the others are agents. Other "
+        "labels are kept. Without a label to set or remove, print the labels."
     )
     targets.add_targets(parser, "agents, and labels as K=V")
     parser.add_argument(
-        "--remove", action="append", metavar="K", help="drop this label; repeatable"
+        "--remove", action="append", metavar="K", help="remove this label; repeatable"
     )
     parser.add_dry_run()
     parser.examples = [
         ("label an agent", "mngr label foo team=web ticket=431"),
-        ("label many", "mngr list --project web --ids | mngr label - team=web"),
-        ("drop a label", "mngr label foo --remove ticket"),
-        ("see them", "mngr label foo"),
+        ("label several agents", "mngr list --project web --ids | mngr label - team=web"),
+        ("remove a label", "mngr label foo --remove ticket"),
+        ("print the labels", "mngr label foo"),
     ]
     parser.see_also = ["mngr-list", "mngr-rename"]
 

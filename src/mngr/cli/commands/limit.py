@@ -19,31 +19,31 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
-Change what agents may use, also while they run. One that goes over a limit is ended: its work, \
-its screen and its conversation stay, and its state says FAILED, with exit code 124 and the \
-reason. Raise the limit and `mngr start` it, and it goes on.
+Change the limits of agents, also while they run. An agent that exceeds a limit is stopped: its \
+work, screen and conversation are kept, and its state is FAILED, with exit code 124 and the \
+reason. Raise the limit and use `mngr start` to continue.
 
-Without an option, the limits are printed."""
+Without an option, print the limits."""
 
 NOTES = """\
-Time counts from the agent's last start; tokens and cost count over its whole conversation, with \
-what was read from and written to the model's cache. Cost is worked out from the settings \
-`prices`; a model without a price counts as the dearest one there. Only agents that tell what \
-they use can be limited in tokens and cost."""
+Time is counted from the last start of the agent. Tokens and cost are counted over the whole \
+conversation and include reads and writes of the model's cache. The cost is computed from the \
+setting `prices`; a model without a price counts as the most expensive one listed. Token and cost \
+limits require an agent type that reports its usage."""
 
 NAMES = ("timeout", "max_cost", "max_tokens")
 
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
-    targets.add_targets(parser, "whose limits")
+    targets.add_targets(parser, "agents")
     add_limits(parser.add_argument_group("Limits"), or_none=True)
     parser.add_dry_run()
     parser.examples = [
-        ("see the limits of an agent", "mngr limit foo"),
-        ("give it another hour, and 5 dollars in all", "mngr limit foo --timeout 2h --max-cost 5"),
-        ("let it run for as long as it likes", "mngr limit foo --timeout none"),
-        ("limit those at work", "mngr list --running --ids | mngr limit - --timeout 3h"),
+        ("print the limits", "mngr limit foo"),
+        ("set a time and a cost limit", "mngr limit foo --timeout 2h --max-cost 5"),
+        ("remove the time limit", "mngr limit foo --timeout none"),
+        ("limit all running agents", "mngr list --running --ids | mngr limit - --timeout 3h"),
     ]
     parser.see_also = ["mngr-create", "mngr-usage", "mngr-list"]
 

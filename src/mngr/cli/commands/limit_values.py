@@ -17,12 +17,12 @@ _SCALES = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 
 def add_limits(group: argparse._ArgumentGroup, *, or_none: bool = False) -> None:
-    """`or_none`: the word `none` takes a limit away."""
+    """Add the limit options. With `or_none`, the value `none` removes a limit."""
     also = "; `none` lifts it" if or_none else ""
     kinds = (
-        ("--timeout", seconds, "DURATION", "end it after this long: 90s, 2h"),
-        ("--max-cost", dollars, "AMOUNT", "end it when it has cost more dollars than this: 2.50"),
-        ("--max-tokens", tokens, "N", "end it when it has used more tokens than this: 500k"),
+        ("--timeout", seconds, "DURATION", "time limit, such as 90s or 2h"),
+        ("--max-cost", dollars, "AMOUNT", "cost limit in dollars, such as 2.50"),
+        ("--max-tokens", tokens, "N", "token limit, such as 500k"),
     )
     for option, parse, metavar, help in kinds:
         kind = _or_none(parse) if or_none else parse

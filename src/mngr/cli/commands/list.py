@@ -24,50 +24,56 @@ if TYPE_CHECKING:
 
 COLUMNS: list[Column] = ["name", "state", "age", "agent", "changes", "reason"]
 DESCRIPTION = """\
-Show every agent on every host, oldest first, or the agents you name. Archived agents are left \
-out unless asked for. A host that does not answer is named on standard error.
+List the agents on all hosts, oldest first, or the named agents. Archived agents are hidden unless \
+you pass --archived. Hosts that do not answer are listed on standard error.
 
 AGE is the time in the current state. AGENT is the agent's type, or its command. CHANGES counts \
-the commits since the agent began and the lines they added and removed, for worktrees on this \
-machine; uncommitted changes are in `mngr show` and `mngr diff`. HOST appears when the agents are \
-on more than one host. On a terminal the table is cut to its width.
+the agent's commits and the lines they added and removed, for worktrees on this machine; for \
+uncommitted changes see `mngr show` and `mngr diff`. HOST is shown if the agents are on more than \
+one host. On a terminal the table is cut to its width.
 
-Filters of different kinds must all hold; state flags add up, as in `--failed --stopped`."""
+Filters of different kinds must all match; state filters add up, as in `--failed --stopped`."""
 
 NOTES = """\
 Filter expressions use the fields of an agent: id, name, type, command, argv, work_dir, \
 initial_branch, sandbox (offline, open, or empty), create_time, start_time, state, state_reason, \
-state_since, pid, labels, project, idle_seconds, runtime_seconds, exit_code, usage, archived, \
-host (id, name, provider, state, tags) and plugin. `now` is the present time.
+state_since, pid, labels, project, idle_seconds, runtime_seconds, exit_code, usage, archived, host \
+(id, name, provider, state, tags) and plugin. `now` is the current time.
 
-More are worked out only where an option or template names them. These look into the work \
-directory of each agent: ahead (commits since it began), behind (commits of its source that it \
-lacks) and dirty (files that differ from its last commit). These read its conversation: tokens, \
-cost in dollars, and usage with all its parts, which is null otherwise. And idle: whole seconds \
-since it last did something. `changes` is what CHANGES shows: commits, added and removed lines."""
+Some fields are computed only if an option or template names them. From the work directory: ahead \
+(commits since the start), behind (commits of the source branch that the agent does not have), \
+dirty (number of files with uncommitted changes) and changes (commits, added and removed lines, as \
+in CHANGES). From the conversation: tokens, cost in dollars, and the details in usage, which is \
+null otherwise. idle is the number of seconds since the last activity."""
 
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
-    targets.add_targets(parser, "show only these agents")
+    targets.add_targets(parser, "list only these agents")
     add_filters(parser)
     add = parser.add_argument
-    add("--no-changes", action="store_true", help="leave out the CHANGES column")
+    add("--no-changes", action="store_true", help="hide the CHANGES column")
     add("--hosts", action="store_true", help="list hosts instead of agents")
     add("--schema", action="store_true", help="print the JSON schema of `--format json`")
-    help = "print again every SECONDS (default 2) until interrupted"
+    help = "refresh every SECONDS (default 2) until interrupted"
     add("--watch", nargs="?", type=_interval, const=2.0, metavar="SECONDS", help=help)
     parser.examples = [
-        ("see all agents", "mngr list"),
-        ("see two of them", "mngr list fix docs"),
-        ("those at work, as JSON", "mngr list --running --format json"),
+        ("list all agents", "mngr list"),
+        ("list two agents", "mngr list fix docs"),
+        ("print running agents as JSON", "mngr list --running --format json"),
         ("claude agents that are done or lost", "mngr list --type claude --done --lost"),
-        ("by an expression", "mngr list --include 'labels.team == \"web\" && idle_seconds > 600'"),
-        ("the columns you want", "mngr list --fields name,state,state_reason,labels.team"),
-        ("what they have done so far", "mngr list --fields name,state,ahead,behind,dirty"),
-        ("what they cost", "mngr list --fields name,state,idle,tokens,cost --sort cost:desc"),
-        ("stop all that wait", "mngr list --waiting --ids | mngr stop -"),
+        (
+            "filter with an expression",
+            "mngr list --include 'labels.team == \"web\" && idle_seconds > 600'",
+        ),
+        ("choose the columns", "mngr list --fields name,state,state_reason,labels.team"),
+        ("show their progress", "mngr list --fields name,state,ahead,behind,dirty"),
+        ("show their cost", "mngr list --fields name,state,idle,tokens,cost --sort cost:desc"),
+        ("stop all waiting agents", "mngr list --waiting --ids | mngr stop -"),
     ]
+    parser.most_used = (
+        "--running --waiting --failed --include --label --fields --sort --ids --watch --format"
+    ).split()
     parser.see_also = ["mngr-observe", "mngr-wait", "mngr-create"]
 
 
@@ -76,7 +82,7 @@ def _interval(text: str) -> float:
 
     seconds = parse_duration(text)
     if seconds < 0.1:
-        raise UsageError("at least 0.1 s")
+        raise UsageError("must be at least 0.1 s")
     return seconds
 
 
@@ -145,7 +151,7 @@ def _for_people(
 
 
 def program(agent: Agent) -> str:
-    """An agent's type; or the command, for the type that runs any."""
+    """Return the agent's type, or its command for the type `command`."""
     record = agent.evidence.record
     if record is None or record.type != "command":
         return record.type if record else ""
@@ -163,7 +169,7 @@ def _table(args: argparse.Namespace, api: Mngr, found: Sequence[Agent]) -> list[
 
 
 def _errors(api: Mngr, found: Sequence[Agent]) -> list[Json]:
-    """Silent hosts and unreadable records; neither hides anything else."""
+    """Return errors for hosts that did not answer and unreadable records."""
     errors: list[Json] = [{"message": problem} for problem in dict.fromkeys(api.problems)]
     for agent in found:
         if agent.evidence.record is None:

@@ -79,27 +79,48 @@ STATES = {
 
 def add_filters(parser: Parser) -> None:
     add = parser.add_argument
-    add("--include", action="append", metavar="EXPR", help="only where this holds; repeatable")
-    add("--exclude", action="append", metavar="EXPR", help="not where this holds; repeatable")
+    add(
+        "--include",
+        action="append",
+        metavar="EXPR",
+        help="list only agents that match this filter; repeatable",
+    )
+    add(
+        "--exclude",
+        action="append",
+        metavar="EXPR",
+        help="skip agents that match this filter; repeatable",
+    )
     for flag, states in STATES.items():
-        help = "RUNNING, WAITING or being made" if flag == "active" else f"in state {states[0]}"
+        help = "agents that are alive: CREATING, RUNNING or WAITING"
+        if flag != "active":
+            help = f"agents in state {states[0]}"
         add(f"--{flag}", action="store_true", help=help)
-    add("--archived", action="store_true", help="put aside with `mngr archive`")
-    add("--local", action="store_true", help="on this machine")
-    add("--remote", action="store_true", help="on any other host")
-    provider = add("--provider", action="append", help="on hosts of this provider; repeatable")
+    add("--archived", action="store_true", help="archived agents")
+    add("--local", action="store_true", help="agents on this machine")
+    add("--remote", action="store_true", help="agents on other hosts")
+    provider = add(
+        "--provider", action="append", help="agents on hosts of this provider; repeatable"
+    )
     parser.completes(provider, "provider")
     type = add("--type", action="append", help="agents of this type; repeatable")
     parser.completes(type, "type")
-    add("--project", action="append", help="of this project; repeatable")
-    add("--label", action="append", metavar="K[=V]", help="with this label; repeatable")
-    add("--host-label", action="append", metavar="K[=V]", help="on hosts with this tag; repeatable")
-    order = add("--sort", metavar="FIELDS", help="order, as in `state,create_time:desc`")
-    columns = add("--fields", metavar="FIELDS", help="columns, as in `name,host.name,labels.team`")
+    add("--project", action="append", help="agents of this project; repeatable")
+    add("--label", action="append", metavar="K[=V]", help="agents with this label; repeatable")
+    add(
+        "--host-label",
+        action="append",
+        metavar="K[=V]",
+        help="agents on hosts with this tag; repeatable",
+    )
+    order = add("--sort", metavar="FIELDS", help="sort by fields, such as `state,create_time:desc`")
+    columns = add(
+        "--fields", metavar="FIELDS", help="columns to show, such as `name,host.name,labels.team`"
+    )
     for action in (order, columns):
         parser.completes(action, "field")
-    add("--limit", type=_count, metavar="N", help="the first N only")
-    add("--ids", action="store_true", help="print ids only, one per line")
+    add("--limit", type=_count, metavar="N", help="list at most N agents")
+    add("--ids", action="store_true", help="print only ids, one per line")
 
 
 def _count(text: str) -> int:
@@ -109,7 +130,7 @@ def _count(text: str) -> int:
 
 
 def chosen(args: argparse.Namespace, table: Sequence[Row], fields: Fields = FIELDS) -> list[Row]:
-    """Filtered, sorted, limited; what was asked is checked even when there is nothing to show."""
+    """Return the rows filtered, sorted and limited. The options are checked even without rows."""
     tests = list(_tests(args, fields))
     order = parse_sort(args.sort, fields) if args.sort is not None else None
     found = [row for row in table if all(test(row) for test in tests)]
@@ -119,7 +140,7 @@ def chosen(args: argparse.Namespace, table: Sequence[Row], fields: Fields = FIEL
 
 
 def requested(args: argparse.Namespace) -> list[str]:
-    """The costly columns that an option or a template speaks of."""
+    """Return the expensive columns that an option or template names."""
     said = {name for each in (*args.include, *args.exclude) for name in mentioned(each)}
     columns = [*(args.fields or "").split(","), *(args.sort or "").split(",")]
     if "{" in args.format:

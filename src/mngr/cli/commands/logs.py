@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from mngr.cli.app.parser import Parser
 
 DESCRIPTION = """\
-Print what the agent's program has written to its terminal since the agent was created, also after \
-the program has ended or was started again. The log is kept on the agent's host; the last 4 MB or \
-more are kept.
+Print the output of the agent's program since the agent was created, across restarts and after the \
+program has ended. The log is stored on the agent's host; at least the last 4 MB are kept.
 
-Escape sequences and control characters are removed unless you pass --raw. A program that draws \
-its whole screen, as coding agents do, is easier to read with `mngr capture` or `mngr \
-transcript`."""
+Escape sequences and control characters are removed unless you pass --raw. For programs that \
+redraw the whole screen, such as coding agents, `mngr capture` and `mngr transcript` are easier to \
+read."""
 
 SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-OQ-WYZ\\`-~])"
 HELD = 4096
@@ -38,12 +37,12 @@ def configure(parser: Parser) -> None:
     add = parser.add_argument
     add("-f", "--follow", action="store_true", help="print new output until the agent has ended")
     add("-n", "--tail", type=_count, metavar="N", help="print only the last N lines")
-    add("--raw", action="store_true", help="print every byte, with escape sequences")
+    add("--raw", action="store_true", help="keep escape sequences")
     parser.examples = [
-        ("see what it printed", "mngr logs tests"),
-        ("follow it", "mngr logs tests -f"),
-        ("the last lines", "mngr logs tests -n 20"),
-        ("replay it with its colours", "mngr logs tests --raw"),
+        ("print the output", "mngr logs tests"),
+        ("follow new output", "mngr logs tests -f"),
+        ("print the last lines", "mngr logs tests -n 20"),
+        ("keep the colours", "mngr logs tests --raw"),
     ]
     parser.see_also = ["mngr-capture", "mngr-transcript", "mngr-event", "mngr-show"]
 
@@ -56,7 +55,7 @@ def _count(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     if args.follow and args.format != "human":
-        raise UsageError("--follow prints what the agent prints", "leave out --format")
+        raise UsageError("--follow prints the output of the agent", "leave out --format")
     api = Mngr(args.config, args.registry)
     agent = targets.agents(args, api, [args.target])[0]
     if args.format != "human":

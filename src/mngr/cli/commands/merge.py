@@ -20,32 +20,32 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
-Merge what agents have committed into the branch that is checked out in the current directory, one \
-agent after the other, as `git merge` does. What an agent has not committed is named and stays \
-where it is.
+Merge the commits of agents into the branch that is checked out in the current directory, one \
+agent after the other, with `git merge`. Uncommitted changes of an agent are listed and not \
+merged.
 
-A conflict leaves git's ordinary state: resolve it and `git commit`, or `git merge --abort`; the \
-agents after it are not merged. With --check, CMD runs through sh at the top of the repository \
-after each merge; if it fails, that merge is taken back and the next agent has its turn. Your own \
-uncommitted changes stay in either case."""
+After a conflict, resolve it and run `git commit`, or run `git merge --abort`; the remaining \
+agents are not merged. With --check, CMD runs through sh at the top of the repository after each \
+merge; if it fails, that merge is undone and the next agent is merged. Your own uncommitted \
+changes are kept."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    targets.add_targets(parser, "the agents whose commits to merge, in this order")
+    targets.add_targets(parser, "agents to merge, in this order")
     add = parser.add_argument
-    add("--squash", action="store_true", help="one commit per agent instead of its history")
-    add("--check", metavar="CMD", help="run this after each merge; take the merge back if it fails")
+    add("--squash", action="store_true", help="make one commit per agent")
+    add(
+        "--check",
+        metavar="CMD",
+        help="shell command to run after each merge; if it fails, undo the merge",
+    )
     parser.add_dry_run()
     parser.examples = [
-        ("take over an agent's work", "mngr merge foo"),
-        ("as one commit", "mngr merge foo --squash"),
-        ("keep only what passes the tests", "mngr merge foo bar baz --check 'make test'"),
-        ("see first what would come", "mngr merge foo --dry-run"),
-    ]
-    parser.exit_status = [
-        ("1", "a conflict, or nothing was merged"),
-        ("3", "some were merged, others were not"),
+        ("merge an agent's commits", "mngr merge foo"),
+        ("merge them as one commit", "mngr merge foo --squash"),
+        ("merge only if the tests pass", "mngr merge foo bar baz --check 'make test'"),
+        ("show what would be merged", "mngr merge foo --dry-run"),
     ]
     parser.see_also = ["mngr-diff", "mngr-pull"]
 
@@ -99,7 +99,7 @@ def _commits(count: int) -> str:
 
 def _tell(args: argparse.Namespace, result: Merged) -> None:
     if result.undone:
-        warn(f"{result.name}: {result.undone}; the merge was taken back")
+        warn(f"{result.name}: {result.undone}; the merge was undone")
     elif result.before == result.after:
         _told(args, result.id, f"Merged 0 commits of {result.name}: nothing to merge.")
     else:
@@ -108,13 +108,13 @@ def _tell(args: argparse.Namespace, result: Merged) -> None:
 
 
 def _told(args: argparse.Namespace, agent_id: str, human: str) -> None:
-    """Each result as it comes; JSON follows at the end."""
+    """Print each result at once; JSON follows at the end."""
     if args.format == "human":
         output.print_result(args, {"id": agent_id}, human)
 
 
 def _check(command: str, folder: str) -> int:
-    """What it prints goes to stderr as it comes: stdout is for results."""
+    """Run the check. Its output goes to stderr, because stdout is for results."""
     from mngr.api import spawn
 
     def sink(_: int, data: bytes) -> None:

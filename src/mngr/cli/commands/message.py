@@ -21,43 +21,44 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
-Types the text into the agent's terminal, followed by Enter, and looks whether the program read \
-it: `delivered`; `queued` while the program is busy; `typed` where it cannot be seen. The text \
-comes from -m, a file, standard input, or an editor if you sit at a terminal.
+Type a message into the terminal of an agent, followed by Enter, and report whether the program \
+read it: `delivered`; `queued` if the program is busy; `typed` if mngr cannot tell. The message \
+comes from -m, a file, standard input, or on a terminal your editor.
 
-With --wait, the command returns when the agent has answered, and prints the answer. An agent that \
-asks for a permission instead, or meets an error or the end of its quota, makes it fail and say \
-so."""
+With --wait, wait for the agent's reply and print it. The command fails if the agent asks for a \
+permission instead, or meets an error or the end of its quota."""
 
 NOTES = """\
-Only tabs and newlines of the control characters can be sent. A program that reads whole lines \
-gets at most 4,095 bytes in one (1,023 on macOS); a longer line is refused before anything is \
-typed."""
+Tabs and newlines are the only control characters that can be sent. A program that reads whole \
+lines accepts at most 4,095 bytes per line (1,023 on macOS); a longer line is rejected before \
+anything is typed."""
 
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
-    targets.add_targets(parser, "who gets it")
-    parser.add_argument("-m", "--message", metavar="TEXT", help="the text")
-    file = parser.add_argument("--message-file", metavar="FILE", help="a file; `-` is stdin")
+    targets.add_targets(parser, "recipients")
+    parser.add_argument("-m", "--message", metavar="TEXT", help="text of the message")
+    file = parser.add_argument(
+        "--message-file", metavar="FILE", help="file with the message; `-` is standard input"
+    )
     parser.completes(file, "file")
-    parser.add_argument("--start", action="store_true", help="start agents that do not run")
-    parser.add_argument("--wait", action="store_true", help="wait for the answer, and print it")
+    parser.add_argument("--start", action="store_true", help="start agents that are not running")
+    parser.add_argument("--wait", action="store_true", help="wait for the reply and print it")
     parser.add_argument(
         "--timeout",
         type=parse_duration,
         default=0.0,
         metavar="DURATION",
-        help="how long a busy program has to read it, or with --wait to answer; then exit with 124",
+        help="time to read the message, or with --wait to reply; then exit with 124",
     )
     add_on_error(parser)
     parser.add_dry_run()
     parser.examples = [
         ("answer an agent", "mngr message tests -m 'yes, go on'"),
         ("send a file to two agents", "mngr message one two --message-file plan.md"),
-        ("from a pipe, to all that wait", "git diff | mngr message review"),
-        ("write it in your editor", "mngr message tests"),
-        ("ask, and read the answer", "mngr message review -m 'Is it safe?' --wait --timeout 10m"),
+        ("send standard input", "git diff | mngr message review"),
+        ("write the message in your editor", "mngr message tests"),
+        ("ask, and print the reply", "mngr message review -m 'Is it safe?' --wait --timeout 10m"),
     ]
     parser.see_also = ["mngr-transcript", "mngr-answer", "mngr-capture", "mngr-wait"]
 
@@ -97,7 +98,7 @@ def _refusal(error: MngrError) -> Reply:
 def _text(args: argparse.Namespace, agents: Sequence[Agent]) -> str:
     text = given_text(args)
     if args.message_file == "-" and _names_from_stdin(args):
-        raise UsageError("standard input cannot hold both the names and the message")
+        raise UsageError("standard input cannot contain both the names and the message")
     if text is not None:
         return text
     if terminal.input_is_terminal():
@@ -105,7 +106,7 @@ def _text(args: argparse.Namespace, agents: Sequence[Agent]) -> str:
     if terminal.is_terminal() and not args.headless:
         return terminal.compose()
     if _names_from_stdin(args) or terminal.input_is_terminal():
-        raise UsageError("there is no message", "use -m TEXT or --message-file FILE")
+        raise UsageError("no message given", "use -m TEXT or --message-file FILE")
     text = read_stdin()
     if not text:
         _explain_words(args, agents)
@@ -113,14 +114,14 @@ def _text(args: argparse.Namespace, agents: Sequence[Agent]) -> str:
 
 
 def _explain_words(args: argparse.Namespace, agents: Sequence[Agent]) -> None:
-    """`message fix hello`: the words after the agents' names were meant to be the text."""
+    """Explain `message fix hello`: the last words were meant to be the text."""
     known = [word for word in args.target if any(word in (a.name, a.id) for a in agents)]
     words = args.target[len(known) :]
     if args.failures and words and known == args.target[: len(known)]:
         from mngr.model.quoting import join
 
         right = join(["mngr", "message", *known, "-m", " ".join(words)])
-        raise UsageError(f"there is no agent {words[0]!r}", f"to send it as a text: {right}")
+        raise UsageError(f"there is no agent {words[0]!r}", f"to send this text: {right}")
 
 
 def _names_from_stdin(args: argparse.Namespace) -> bool:

@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     from mngr.api import Agent, Host
     from mngr.cli.app.parser import Parser
 
-LOGIN = "copy the login of its program, and variables with its keys, to the other host"
+LOGIN = "copy the login of the coding agent, and variables with its API keys, to the other host"
 
 DESCRIPTION = """\
-Move an agent to another host: it is stopped, cloned there under the same name, and once the copy \
-of its work has been compared with the original and the program runs there, the original goes to \
-the trash; `mngr restore` brings it back. If anything fails before that, the original is started \
-again, and nothing is lost.
+Move an agent to another host. mngr stops the agent, clones it to the other host under the same \
+name, compares the copy of its work with the original, and starts the program there. Then the \
+original is moved to the trash; `mngr restore` brings it back. If a step fails before that, the \
+original is started again, and nothing is lost.
 
-When the command was interrupted, the same command completes it."""
+If the command was interrupted, run it again to complete it."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
     targets.add_target(parser, "the agent to move")
-    add("host", metavar="HOST", help="where to, as HOST, HOST.PROVIDER or .PROVIDER")
+    add("host", metavar="HOST", help="target host: HOST, HOST.PROVIDER or .PROVIDER")
     add("--pass-login", action="store_true", help=LOGIN)
     parser.add_dry_run()
     parser.examples = [
-        ("move it to another host", "mngr migrate foo box"),
-        ("bring the original back", "mngr restore foo"),
+        ("move an agent to another host", "mngr migrate foo box"),
+        ("restore the original", "mngr restore foo"),
     ]
     parser.see_also = ["mngr-clone", "mngr-destroy", "mngr-restore"]
 
@@ -72,7 +72,7 @@ def _host(api: Mngr, text: str) -> Host:
 
 
 def _agent(args: argparse.Namespace, api: Mngr, host: Host) -> Agent:
-    """The one meant, other than the copy of it that may be there already."""
+    """Return the agent to move, not the copy that may exist already."""
     from mngr.api import listing
 
     pool = api.list()

@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
-Print one JSON object per line, for ever: first `observing`, with the number of agents, and an \
-`agent_discovered` for every agent there is, \
-then one for each that is found later, `agent_state_changed` with old_state and new_state, and \
-`agent_gone`. Each line is written at once. Ends on Ctrl-C, on a signal, or when nobody reads."""
+Print one JSON object per line until interrupted: first `observing`, with the number of agents, \
+and an `agent_discovered` for every agent; then an `agent_discovered` for each new agent, \
+`agent_state_changed` with old_state and new_state, and `agent_gone`. Each line is flushed \
+immediately. The command ends on Ctrl-C, on a signal, or when its output is closed."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     parser.add_argument(
-        "--discovery-only", action="store_true", help="only which agents come and go"
+        "--discovery-only", action="store_true", help="print only agents that appear and disappear"
     )
     parser.examples = [
-        ("watch everything", "mngr observe"),
-        ("hear of failures", "mngr observe | grep --line-buffered 'new_state\": \"FAILED'"),
-        ("only names and states", "mngr observe --format '{agent.name} {agent.state}'"),
+        ("print all changes", "mngr observe"),
+        ("print failures", "mngr observe | grep --line-buffered 'new_state\": \"FAILED'"),
+        ("print names and states", "mngr observe --format '{agent.name} {agent.state}'"),
     ]
     parser.see_also = ["mngr-event", "mngr-wait", "mngr-list"]
 

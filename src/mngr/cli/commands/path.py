@@ -24,8 +24,8 @@ def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     targets.add_target(parser)
     parser.examples = [
-        ("go to an agent's work", 'cd "$(mngr path fix)"'),
-        ("open one of its files", 'less "$(mngr path fix:README.md)"'),
+        ("change to the work directory", 'cd "$(mngr path fix)"'),
+        ("open a file in it", 'less "$(mngr path fix:README.md)"'),
     ]
     parser.see_also = ["mngr-show", "mngr-exec", "mngr-pull"]
 

@@ -25,32 +25,42 @@ HINT = f"see `mngr plugin list`; what is built in is left out by the setting {KE
 FIELDS = ["name", "version", "enabled", "registers", "problem", "distribution", "module"]
 
 DESCRIPTION = """\
-A plugin adds agent types, providers of hosts, commands, and functions that are called when \
-something happened. Install it with pip or uv into the environment that mngr lives in, and it is \
-found; or name its module in the setting plugins.modules.
+A plugin adds agent types, providers of hosts, commands, and hooks that are called on events. \
+Install it with pip or uv into the environment of mngr, or name its module in the setting \
+plugins.modules.
 
-`disable` writes the plugin's name into the setting plugins.disabled. A disabled plugin is not \
-even imported, so that is also how to go on when one is broken."""
+`disable` adds the plugin to the setting plugins.disabled. A disabled plugin is not imported, so \
+you can disable a broken plugin too."""
 
 NOTES = """\
-What a plugin registers must have names of its own: a name that is taken already is left out, with \
-one line on stderr. plugins.disabled may also hold names of single commands, agent types and \
-providers, built-in ones too."""
+Names registered by a plugin must be unique: a name that is already taken is skipped, with a \
+warning on standard error. plugins.disabled may also contain names of single commands, agent types \
+and providers, including built-in ones."""
+
+
+SCREENS = {
+    "list": ("", "list plugins and what they add", []),
+    "enable": ("NAME...", "use plugins again", ["--scope", "--dry-run"]),
+    "disable": ("NAME...", "stop using plugins", ["--scope", "--dry-run"]),
+}
+"""What `-h` shows about each verb: its arguments, what it does, and its options."""
 
 
 def configure(parser: Parser) -> None:
-    parser.description, parser.notes = DESCRIPTION, NOTES
+    parser.description, parser.notes, parser.verbs = DESCRIPTION, NOTES, SCREENS
     add = parser.add_argument
     add("verb", choices=("list", "enable", "disable"), metavar="VERB", help="list, enable, disable")
-    names = add("names", nargs="*", default=[], metavar="NAME", help="plugins by name or module")
+    names = add("names", nargs="*", default=[], metavar="NAME", help="names or modules of plugins")
     parser.completes(names, "plugin")
-    add("--scope", choices=SCOPES, default="user", help="whose settings (default: user)")
+    add(
+        "--scope", choices=SCOPES, default="user", help="settings file: %(choices)s (default: user)"
+    )
     parser.add_dry_run()
     parser.examples = [
-        ("see what is there and what it adds", "mngr plugin list"),
-        ("go on without one", "mngr plugin disable hello"),
-        ("use it again", "mngr plugin enable hello"),
-        ("do without it in this project only", "mngr plugin disable hello --scope local"),
+        ("list plugins and what they add", "mngr plugin list"),
+        ("disable a plugin", "mngr plugin disable hello"),
+        ("enable it again", "mngr plugin enable hello"),
+        ("disable it in this project only", "mngr plugin disable hello --scope local"),
     ]
     parser.see_also = ["mngr-config"]
 
@@ -127,7 +137,7 @@ def _known(args: argparse.Namespace, name: str) -> EntryPoint:
 
 
 def _listed(args: argparse.Namespace) -> list[str]:
-    """What the chosen file says, or else the layers below it: a list replaces those."""
+    """Return the list in the chosen file, or the one of the layers below."""
     files = list(settings_files(args.config.home, args.config.project).values())
     above = files[SCOPES.index(args.scope) + 1 :]
     config = args.config
@@ -145,7 +155,7 @@ def _path(args: argparse.Namespace) -> str:
 
 
 def _report(args: argparse.Namespace, names: list[str]) -> int:
-    """Said of what is so now: a later layer may say otherwise, and a plugin may be broken."""
+    """Print the resulting state; a later layer or a broken plugin may change it."""
     enable = args.verb == "enable"
     if args.dry_run:
         for name in names:

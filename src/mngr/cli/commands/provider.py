@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from mngr.cli.app.parser import Parser
 
 DESCRIPTION = """\
-Show every provider of hosts: whether it can be used here, whether it makes new hosts, and if it \
-cannot be used, why."""
+List the providers of hosts: whether each is usable on this machine, whether it creates new hosts, \
+and if it is not usable, why."""
 
 COLUMNS: list[Column] = ["name", "usable", ("new_hosts", "NEW HOSTS"), "hosts", "reason"]
 
@@ -22,7 +22,7 @@ COLUMNS: list[Column] = ["name", "usable", ("new_hosts", "NEW HOSTS"), "hosts", 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     parser.add_argument("verb", choices=("list",), nargs="?", default="list", help="list")
-    parser.examples = [("see what can be used", "mngr provider list")]
+    parser.examples = [("list the providers", "mngr provider list")]
     parser.see_also = ["mngr-host", "mngr-plugin"]
 
 

@@ -18,34 +18,36 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
-Without PATH, fetch the agent's branch into the repository it was created from, under the same \
-name. Nothing is checked out and HEAD does not move. A branch that is checked out somewhere, or \
-has commits the agent lacks, is left alone; with --force the latter is replaced, and its old tip \
-is kept as a ref. An agent in a worktree commits into that repository anyway: then there is \
-nothing to do.
+Without PATH, fetch the agent's branch into the repository the agent was created from, under the \
+same name. Nothing is checked out and HEAD does not move. A branch that is checked out, or that \
+has commits the agent does not have, is not updated; with --force the latter is replaced, and its \
+old tip is kept as a ref. An agent in a worktree commits directly into that repository, so there \
+is nothing to fetch.
 
-With PATH, copy that file or directory of the work directory, committed or not: to the same \
+With PATH, copy a file or directory from the work directory, committed or not: to the same \
 relative path below the current directory, or to LOCAL, or into LOCAL if that is a directory. \
-Existing files that differ are left alone without --force.
+Existing files that differ are replaced only with --force.
 
-Either works whether the agent runs or not, and can be interrupted and repeated."""
+The agent may be running or not. An interrupted pull can be repeated."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
-    targets.add_target(parser, "the agent; AGENT:PATH is AGENT PATH")
-    add("path", nargs="?", metavar="PATH", help="in its work directory; `.` is all of it")
-    local = add("local", nargs="?", metavar="LOCAL", help="where to copy it to")
+    targets.add_target(parser, "the agent; AGENT:PATH is the same as AGENT PATH")
+    add("path", nargs="?", metavar="PATH", help="path in the work directory; `.` is all of it")
+    local = add("local", nargs="?", metavar="LOCAL", help="destination")
     parser.completes(local, "file")
-    add("--branch", metavar="NAME", help="fetch into this branch instead of one of the same name")
-    add("-f", "--force", action="store_true", help="replace diverged commits, or differing files")
+    add("--branch", metavar="NAME", help="fetch into this branch")
+    add(
+        "-f", "--force", action="store_true", help="replace a diverged branch, or files that differ"
+    )
     parser.add_dry_run()
     parser.examples = [
-        ("fetch its commits", "mngr pull foo"),
-        ("into another branch", "mngr pull foo --branch review/foo"),
-        ("copy a file to the same place here", "mngr pull foo src/parser.py"),
-        ("copy a directory into another", "mngr pull foo reports /tmp/"),
+        ("fetch the commits of an agent", "mngr pull foo"),
+        ("fetch into another branch", "mngr pull foo --branch review/foo"),
+        ("copy a file", "mngr pull foo src/parser.py"),
+        ("copy a directory", "mngr pull foo reports /tmp/"),
     ]
     parser.see_also = ["mngr-push", "mngr-diff", "mngr-merge"]
 
@@ -55,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     words = [args.target, *(word for word in (args.path, args.local) if word is not None)]
     name, path, local = targets.with_path(words)
     if path is not None and args.branch:
-        raise UsageError("--branch is for commits, and PATH for files")
+        raise UsageError("--branch applies to commits and cannot be used with PATH")
     agent = targets.agents(args, api, [name])[0]
     if path is None:
         found = api.pull(agent, branch=args.branch or "", force=args.force, dry_run=args.dry_run)
@@ -66,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def destination(path: str, local: str | None) -> str:
-    """As cp would have it; without LOCAL the same relative path below the current directory."""
+    """Return the destination as cp does; without LOCAL, the same relative path."""
     from mngr.api import files
 
     path = files.inside(path, "PATH")
@@ -94,7 +96,7 @@ def _report_commits(args: argparse.Namespace, agent: Agent, found: Pulled) -> in
         many = f"{found.uncommitted} uncommitted file{'s' if found.uncommitted > 1 else ''}"
         say(args, f"Note: {agent.name} also has {many}; see `mngr diff {agent.name}`.")
     if found.elsewhere:
-        warn(f"HEAD of {agent.name} is at {found.elsewhere}, which {found.branch} does not hold")
+        warn(f"HEAD of {agent.name} is at {found.elsewhere}, which is not on {found.branch}")
     return 0
 
 
@@ -110,7 +112,7 @@ def _told(args: argparse.Namespace, agent: Agent, found: Pulled) -> str:
 
 def report_files(args: argparse.Namespace, agent: Agent, found: Copied, done: str) -> int:
     for name in found.skipped:
-        warn(f"{name} is neither a file, a directory nor a link; left out")
+        warn(f"{name} is neither a file, a directory nor a link; skipped")
     row: dict[str, Json] = {
         "id": agent.id,
         "name": agent.name,

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
-Without LOCAL, bring the current commit of the repository the agent was created from into the \
-branch the agent has checked out, and its files with it. Only a fast-forward: an agent that has \
-commits of its own is left alone until they are merged (`mngr pull`, `git merge`), and so is one \
-whose uncommitted changes are in the way.
+Without LOCAL, update the agent's branch and files to the current commit of the repository the \
+agent was created from. Only fast-forwards are possible: if the agent has its own commits, merge \
+them first (`mngr pull`, `git merge`). If uncommitted changes of the agent are in the way, nothing \
+is updated.
 
 With LOCAL, copy that file or directory into the work directory: to the same relative path, or to \
-PATH, or into PATH if that is a directory. Existing files that differ are left alone without \
+PATH, or into PATH if that is a directory. Existing files that differ are replaced only with \
 --force."""
 
 
@@ -33,16 +33,16 @@ def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
     targets.add_target(parser, "the agent")
-    local = add("local", nargs="?", metavar="LOCAL", help="a file or directory to copy")
+    local = add("local", nargs="?", metavar="LOCAL", help="file or directory to copy")
     parser.completes(local, "file")
-    add("path", nargs="?", metavar="PATH", help="where in its work directory")
-    add("--rev", metavar="REV", help="bring this commit instead of the current one")
-    add("-f", "--force", action="store_true", help="overwrite files that differ")
+    add("path", nargs="?", metavar="PATH", help="destination in the work directory")
+    add("--rev", metavar="REV", help="push this commit instead of the current one")
+    add("-f", "--force", action="store_true", help="replace files that differ")
     parser.add_dry_run()
     parser.examples = [
-        ("give it what you just committed", "mngr push foo"),
-        ("give it a file", "mngr push foo notes.md"),
-        ("under another name", "mngr push foo /tmp/data.csv fixtures/big.csv"),
+        ("push the current commit", "mngr push foo"),
+        ("copy a file", "mngr push foo notes.md"),
+        ("copy it to another path", "mngr push foo /tmp/data.csv fixtures/big.csv"),
     ]
     parser.see_also = ["mngr-pull", "mngr-merge"]
 
@@ -50,11 +50,11 @@ def configure(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     api = Mngr(args.config, args.registry)
     if args.local is not None and args.rev:
-        raise UsageError("--rev is for commits, and LOCAL for files")
+        raise UsageError("--rev applies to commits and cannot be used with LOCAL")
     agent = targets.agents(args, api, [args.target])[0]
     if args.local is None:
         if args.force:
-            raise UsageError("--force is for files: commits are only ever added")
+            raise UsageError("--force applies to files; commits are never replaced")
         pushed = api.push(agent, rev=args.rev or "HEAD", dry_run=args.dry_run)
         return _report(args, agent, pushed)
     local = os.path.expanduser(args.local)
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def destination(agent: Agent, local: str, path: str | None) -> str:
-    """As cp would have it; without PATH the same relative path, or just the name."""
+    """Return the destination as cp does; without PATH, the same relative path or the name."""
     from mngr.api import files
 
     name = os.path.basename(os.path.normpath(local))

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 def configure(parser: Parser) -> None:
     parser.description = (
-        "Give an agent another name, also while it runs. Its id, work directory and branch stay "
-        "as they are."
+        "Rename an agent, also while it runs. Its id, work directory and branch stay the same."
     )
-    targets.add_target(parser, "the agent: a name, id or address", dest="old")
-    parser.add_argument("new", metavar="NEW", help="a name no agent on its host has")
+    targets.add_target(parser, "name, id or address of the agent", dest="old")
+    parser.add_argument("new", metavar="NEW", help="new name, unique on the host")
     parser.add_dry_run()
     parser.examples = [("rename an agent", "mngr rename foo bar")]
     parser.see_also = ["mngr-label", "mngr-list"]

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 def configure(parser: Parser) -> None:
     parser.description = (
-        "Stop agents if they run, then start them: a new launch with the same command, "
-        "environment and work directory."
+        "Stop agents if they are running, then start them with the same command, environment "
+        "and work directory."
     )
-    targets.add_targets(parser, "the agents to restart")
+    targets.add_targets(parser, "agents to restart")
     parser.add_dry_run()
     parser.examples = [
         ("restart one agent", "mngr restart foo"),
-        ("restart all of a project", "mngr list --project web --ids | mngr restart -"),
+        ("restart all agents of a project", "mngr list --project web --ids | mngr restart -"),
     ]
     parser.see_also = ["mngr-start", "mngr-stop"]
 

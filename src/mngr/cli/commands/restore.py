@@ -23,31 +23,31 @@ if TYPE_CHECKING:
 COLUMNS: list[Column] = ["name", "id", "destroyed", "branch", "work_dir"]
 
 DESCRIPTION = """\
-Bring a destroyed agent back: its work directory with every file, its branch, its record. It comes \
-back stopped; `mngr start` launches it. Of several with the same name the one destroyed last is \
-meant; name the others by id. Without NAME, list what is in the trash.
+Restore a destroyed agent: its work directory with all files, its branch and its record. The agent \
+is then stopped; `mngr start` starts it. If several destroyed agents have the same name, the last \
+one is restored; use the id for the others. Without NAME, list the trash.
 
-With --purge, remove from the trash for good instead: what NAME says, or what --older-than says."""
+With --purge, delete agents from the trash for good: NAME, or those selected by --older-than."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
     kind = "mngr.cli.app.complete:trash"
-    add_target(parser, "the name or id it had", dest="name", nargs="?", kind=kind)
-    add("--list", action="store_true", help="list what can be restored")
+    add_target(parser, "name or id of the destroyed agent", dest="name", nargs="?", kind=kind)
+    add("--list", action="store_true", help="list the trash")
     add("--as", dest="new_name", default="", metavar="NEW_NAME", help="restore under this name")
-    help = "list or purge only what was destroyed longer ago than this"
+    help = "only agents destroyed before this time span"
     add("--older-than", type=parse_duration, metavar="TIME", help=help)
-    add("--purge", action="store_true", help="remove for good; there is no undo")
+    add("--purge", action="store_true", help="delete for good; this cannot be undone")
     add("-f", "--force", action="store_true", help="do not ask before purging")
     parser.add_dry_run()
     parser.add_yes()
     parser.examples = [
-        ("see what was destroyed", "mngr restore"),
-        ("bring one back", "mngr restore foo"),
-        ("under another name", "mngr restore foo --as foo-2"),
-        ("empty what is older than a month", "mngr restore --purge --older-than 30d"),
+        ("list destroyed agents", "mngr restore"),
+        ("restore an agent", "mngr restore foo"),
+        ("restore it under another name", "mngr restore foo --as foo-2"),
+        ("delete agents destroyed a month ago", "mngr restore --purge --older-than 30d"),
     ]
     parser.see_also = ["mngr-destroy", "mngr-start", "mngr-gc"]
 
@@ -58,10 +58,10 @@ def run(args: argparse.Namespace) -> int:
         return _purge(args, api)
     if args.list or args.name is None:
         if args.new_name:
-            raise UsageError("--as needs the NAME to restore")
+            raise UsageError("--as requires the NAME to restore")
         return _list(args, api)
     if args.older_than is not None:
-        raise UsageError("--older-than goes with --list or --purge")
+        raise UsageError("--older-than requires --list or --purge")
     return _restore(args, api)
 
 
@@ -126,7 +126,9 @@ def _told(restored: Returned) -> str:
 
 def _purge(args: argparse.Namespace, api: Mngr) -> int:
     if args.name is None and args.older_than is None:
-        raise UsageError("--purge of what?", "give a NAME, or --older-than 0s for everything")
+        raise UsageError(
+            "--purge requires a NAME or --older-than", "--older-than 0s deletes everything"
+        )
     found = _matching(args, api)
     if not found and args.name is not None:
         raise NotFound(f"nothing called {args.name!r} in the trash", "see `mngr restore --list`")

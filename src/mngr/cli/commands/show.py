@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     Row = dict[str, Json]
 
 DESCRIPTION = """\
-Show one agent: its state, why and since when; its program and host; its branch and changes, with \
-what is not committed; cost and limits; the last lines of its screen; and commands to type next."""
+Show one agent: its state with the reason and the time, program, host, branch, committed and \
+uncommitted changes, cost and limits, the last lines of its screen, and the commands to type \
+next."""
 
 LINES = 8
 """Lines of the screen that are shown."""
@@ -38,8 +39,8 @@ def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     targets.add_target(parser)
     parser.examples = [
-        ("see how an agent is doing", "mngr show fix"),
-        ("for a script", "mngr show fix --format '{state} {changes.commits} {dirty}'"),
+        ("show an agent", "mngr show fix"),
+        ("print some fields", "mngr show fix --format '{state} {changes.commits} {dirty}'"),
     ]
     parser.see_also = ["mngr-list", "mngr-logs", "mngr-diff", "mngr-connect"]
 
@@ -73,7 +74,7 @@ def _row(api: Mngr, agent: Agent) -> Row:
 
 
 def _changes(agent: Agent, row: Row) -> Json:
-    """Commits, and lines with those of files that are not committed; null without git."""
+    """Return commits and changed lines, including uncommitted files; null without git."""
     if row["ahead"] is None:
         return None
     from mngr.api import compare
@@ -96,7 +97,7 @@ def _screen(api: Mngr, agent: Agent) -> list[Json]:
 
 
 def _next(agent: Agent, row: Row) -> Iterator[str]:
-    """What somebody would want to type, by the state."""
+    """Return the commands to type next, by state."""
     name, reason = agent.name, agent.verdict.reason
     if agent.state is State.UNREACHABLE:
         yield "mngr list --hosts"

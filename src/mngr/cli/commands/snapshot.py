@@ -18,44 +18,54 @@ if TYPE_CHECKING:
 COLUMNS: list[Column] = ["agent", "number", "name", "time", "note", ("short", "COMMIT")]
 
 DESCRIPTION = """\
-A snapshot is an agent's work directory at one moment: what is committed, changed, deleted and \
-untracked. It is a git commit that no branch knows of, so taking one disturbs neither the agent \
-nor its index; it works whether the agent runs or not. Files that .gitignore names are left out, \
-and how many is said.
+A snapshot is a copy of an agent's work directory: committed, changed, deleted and untracked \
+files. It is stored as a git commit outside all branches, so taking one affects neither the agent \
+nor its index. The agent may be running or not. Ignored files are not included; their number is \
+printed.
 
-`create` takes one of each TARGET. `list` shows them, newest first, of one agent or of all. \
-`restore` makes the work directory hold exactly the files of a snapshot; the branch, HEAD and the \
-index stay. What would be lost by that is kept as another snapshot first. `destroy` forgets \
-snapshots; git itself keeps their commits for about two weeks.
+`create` takes a snapshot of each TARGET. `list` lists the snapshots of one agent or of all \
+agents, newest first. `restore` replaces the files of the work directory with those of a snapshot; \
+the branch, HEAD and the index do not change. Files that would be lost are saved as another \
+snapshot first. `destroy` deletes snapshots; git keeps their commits for about two weeks.
 
-SNAPSHOT is a number or a name. `mngr create --from AGENT/SNAPSHOT` starts an agent from one."""
+SNAPSHOT is a number or a name. `mngr create --from AGENT/SNAPSHOT` creates an agent from a \
+snapshot."""
 
 NOTES = """\
-Files are kept as git would commit them: line endings and filters of .gitattributes apply, \
-permissions other than the executable bit and empty directories are not kept. A repository inside \
-the work directory cannot be kept, and is refused; a submodule is kept as its commit."""
+Files are stored as git commits them: line endings and filters of .gitattributes apply; \
+permissions other than the executable bit, and empty directories, are not stored. A submodule is \
+stored as its commit. A work directory that contains another git repository is refused."""
+
+
+SCREENS = {
+    "create": ("TARGET...", "take a snapshot of each agent", ["--name", "--stdin", "--dry-run"]),
+    "list": ("[TARGET]", "list snapshots, newest first", ["--limit"]),
+    "restore": ("TARGET SNAPSHOT", "put the files of a snapshot back", ["--dry-run"]),
+    "destroy": ("TARGET SNAPSHOT", "delete snapshots", ["--all-snapshots", "--dry-run"]),
+}
+"""What `-h` shows about each verb: its arguments, what it does, and its options."""
 
 
 def configure(parser: Parser) -> None:
-    parser.description, parser.notes = DESCRIPTION, NOTES
+    parser.description, parser.notes, parser.verbs = DESCRIPTION, NOTES, SCREENS
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help="create, list, restore or destroy")
     word = "TARGET [SNAPSHOT]"
-    help = "an agent, and a snapshot"
+    help = "agent and snapshot"
     targets.add_target(parser, help, nargs="*", metavar=word, kind="snapshot")
     targets.add_stdin(parser)
-    add("--name", default="", help="`create`: give it a name")
-    add("--limit", type=_count, metavar="N", help="`list`: the newest N only")
-    help = "`destroy`: all of the agent's snapshots"
+    add("--name", default="", help="`create`: name of the snapshot")
+    add("--limit", type=_count, metavar="N", help="`list`: show only the newest N")
+    help = "`destroy`: delete all snapshots of the agent"
     add("--all-snapshots", action="store_true", help=help)
     parser.add_dry_run()
     parser.examples = [
-        ("keep this moment", "mngr snapshot create foo --name before-refactoring"),
-        ("see what there is", "mngr snapshot list foo"),
-        ("go back", "mngr snapshot restore foo before-refactoring"),
-        ("try something else from there", "mngr create bar --from foo/before-refactoring"),
-        ("of every agent that runs", "mngr list --running --ids | mngr snapshot create -"),
-        ("forget one", "mngr snapshot destroy foo 3"),
+        ("take a snapshot", "mngr snapshot create foo --name before-refactoring"),
+        ("list snapshots", "mngr snapshot list foo"),
+        ("restore one", "mngr snapshot restore foo before-refactoring"),
+        ("create an agent from one", "mngr create bar --from foo/before-refactoring"),
+        ("take one of every running agent", "mngr list --running --ids | mngr snapshot create -"),
+        ("delete one", "mngr snapshot destroy foo 3"),
     ]
     parser.see_also = ["mngr-diff", "mngr-clone", "mngr-restore"]
 
@@ -69,7 +79,7 @@ def _count(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     for option, verb in (("name", "create"), ("limit", "list"), ("all_snapshots", "destroy")):
         if getattr(args, option) and args.verb != verb:
-            raise UsageError(f"--{option.replace('_', '-')} goes with `mngr snapshot {verb}`")
+            raise UsageError(f"--{option.replace('_', '-')} is an option of `mngr snapshot {verb}`")
     return _VERBS[args.verb](args, Mngr(args.config, args.registry))
 
 
@@ -123,9 +133,11 @@ def _row(each: Snapshot) -> Row:
 def _words(args: argparse.Namespace, api: Mngr) -> tuple[Agent, list[str]]:
     """TARGET and what comes after it."""
     if args.stdin:
-        raise UsageError(f"`mngr snapshot {args.verb}` takes one agent", "name it")
+        raise UsageError(
+            f"`mngr snapshot {args.verb}` takes one agent", "give the name of one agent"
+        )
     if not args.target:
-        raise UsageError("name an agent", "see `mngr list`")
+        raise UsageError("no agent given", "see `mngr list`")
     return targets.agents(args, api, args.target[:1])[0], args.target[1:]
 
 
@@ -142,7 +154,7 @@ def _restore(args: argparse.Namespace, api: Mngr) -> int:
         return 0
     done = rewind.restore(agent, wanted)
     if done.saved is not None:
-        say(args, f"The present state is kept as {done.saved.label}.")
+        say(args, f"The current state was saved as {done.saved.label}.")
     for remark in done.remarks:
         say(args, f"Note: {remark}; check it out yourself.")
     many = "1 file" if done.files == 1 else f"{done.files} files"
@@ -157,7 +169,7 @@ def _destroy(args: argparse.Namespace, api: Mngr) -> int:
 
     agent, names = _words(args, api)
     if bool(names) == args.all_snapshots:
-        raise UsageError("name the snapshots to destroy, or say --all-snapshots")
+        raise UsageError("name the snapshots to destroy, or use --all-snapshots")
     found, failures = _meant(api, agent, names)
     done = []
     for each in found:
@@ -177,7 +189,7 @@ def _destroy(args: argparse.Namespace, api: Mngr) -> int:
 
 
 def _meant(api: Mngr, agent: Agent, names: list[str]) -> tuple[list[Snapshot], list[MngrError]]:
-    """Every name is looked up before anything is forgotten."""
+    """Return the named snapshots; all names are resolved before anything is deleted."""
     from mngr.api import snapshot
 
     if not names:

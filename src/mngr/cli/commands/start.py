@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from mngr.cli.app.parser import Parser
 
 DESCRIPTION = """\
-Launch agents again with the command, environment and work directory they were created with; a \
-type that keeps a conversation resumes it. Returns when each provably runs or has ended.
+Start agents with the command, environment and work directory they were created with; a coding \
+agent continues its conversation. The command returns once each program runs or has ended.
 
-Starting what runs changes nothing and is not an error. If the program of a lost agent outlived \
-its terminal it is ended first: there is never a second copy."""
+Starting a running agent has no effect and is not an error. If the program of a lost agent is \
+still running without its terminal, it is stopped first, so that it never runs twice."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    targets.add_targets(parser, "the agents to start")
+    targets.add_targets(parser, "agents to start")
     parser.add_argument(
         "--connect",
         action=argparse.BooleanOptionalAction,
         default=False,
-        help="attach to it then; one agent only (default: no)",
+        help="attach to the agent; one agent only (default: no)",
     )
     parser.add_dry_run()
     parser.examples = [
         ("start a stopped agent", "mngr start foo"),
-        ("and attach to it", "mngr start --connect foo"),
-        ("start all that failed", "mngr list --failed --ids | mngr start -"),
+        ("start it and attach", "mngr start --connect foo"),
+        ("start all failed agents", "mngr list --failed --ids | mngr start -"),
     ]
     parser.see_also = ["mngr-stop", "mngr-restart", "mngr-connect"]
 
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     api = Mngr(args.config, args.registry)
     chosen = targets.agents(args, api)
     if args.connect and len(chosen) != 1:
-        raise UsageError(f"--connect needs one agent, not {len(chosen)}")
+        raise UsageError(f"--connect requires one agent, not {len(chosen)}")
 
     def start(agent: Agent) -> Agent:
         return agent if args.dry_run else api.start(agent, fresh=agent is chosen[0])
@@ -74,7 +74,7 @@ def started(agent: Agent, verb: str = "Started") -> str:
 
 
 def login_notes(api: Mngr, agent: Agent, before: Agent) -> str:
-    """Lines about a login that others use as well, where the agent was really started."""
+    """Return notes about a shared login, if the agent was started."""
     if agent.state not in ALIVE or agent.evidence.this_started == before.evidence.this_started:
         return ""
     from mngr.api import logins

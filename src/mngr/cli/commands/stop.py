@@ -17,27 +17,28 @@ if TYPE_CHECKING:
     from mngr.cli.app.parser import Parser
 
 DESCRIPTION = """\
-Save the screen, ask every process of the agent to end, and end those that have not complied \
-within `stop.grace`. The work directory, branch and record stay; `mngr start` continues.
+Save the screen, ask every process of the agents to end, and kill those that are still running \
+after `stop.grace`. The work directory, branch and record are kept; `mngr start` starts the agent \
+again.
 
-Stopping what has finished changes nothing and is not an error."""
+Stopping an agent that has ended has no effect and is not an error."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    targets.add_targets(parser, "the agents to stop", session=True)
-    parser.add_argument("--all", action="store_true", help="every agent that is alive")
-    help = "end them after a second, without waiting for `stop.grace`"
+    targets.add_targets(parser, "agents to stop", session=True)
+    parser.add_argument("--all", action="store_true", help="stop all running agents")
+    help = "kill the processes after one second instead of `stop.grace`"
     parser.add_argument("-f", "--force", action="store_true", help=help)
-    parser.add_argument("--archive", action="store_true", help="and leave them out of lists")
-    help = "and stop their hosts, with every other agent there"
+    parser.add_argument("--archive", action="store_true", help="archive the agents too")
+    help = "stop their hosts too, with all other agents on them"
     parser.add_argument("--stop-host", action="store_true", help=help)
     parser.add_dry_run()
     parser.examples = [
         ("stop one agent", "mngr stop foo"),
-        ("stop all that wait for an answer", "mngr list --waiting --ids | mngr stop -"),
-        ("stop everything", "mngr stop --all"),
-        ("stop it and put it aside", "mngr stop --archive foo"),
+        ("stop all waiting agents", "mngr list --waiting --ids | mngr stop -"),
+        ("stop all agents", "mngr stop --all"),
+        ("stop and archive an agent", "mngr stop --archive foo"),
     ]
     parser.see_also = ["mngr-start", "mngr-archive", "mngr-destroy"]
 
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     def stop(agent: Agent) -> Agent:
         now = next((each for each in after if each.id == agent.id), None)
         if now is None:
-            raise NotFound("it was destroyed meanwhile", "see `mngr restore --list`")
+            raise NotFound("it was destroyed in the meantime", "see `mngr restore --list`")
         if not args.dry_run:
             api.check_stopped(now, unrecorded)
         return api.archive(now) if args.archive and not args.dry_run else now
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _hosts_too(args: argparse.Namespace, api: Mngr, chosen: list[Agent]) -> int:
-    """Stop each host once, however many of its agents were named."""
+    """Stop the hosts of the agents, each once."""
     failed = 0
     for host in {agent.host.ref.id: agent.host for agent in chosen}.values():
         try:
@@ -84,14 +85,14 @@ def _chosen(args: argparse.Namespace, api: Mngr) -> list[Agent]:
     if not args.all:
         return targets.agents(args, api)
     if args.target or args.session or args.stdin:
-        raise UsageError("--all and names together", "give one or the other")
+        raise UsageError("--all and names exclude each other", "use one of them")
     alive = [agent for agent in api.list() if agent.state in ALIVE]
     targets.footnotes(api)
     return alive
 
 
 def note(args: argparse.Namespace, before: Agent, after: Agent) -> str:
-    """What a person is told: what was done, or what is the case anyway."""
+    """Return the result for the user: the action, or the state that made it unnecessary."""
     verb = "archive" if args.command == "archive" or getattr(args, "archive", False) else "stop"
     if verb == "archive" and not before.record.archived:
         return f"Would archive {before.name}." if args.dry_run else f"Archived {after.name}."

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     Record: TypeAlias = dict[str, Json]
 
 DESCRIPTION = """\
-Print what was said between people, the agent and its tools, oldest first: the same for every \
-program. Machine formats are one JSON object per line: event_id, timestamp, source (the agent's \
-type), type (`user_message`, `assistant_message` or `tool_result`), text, and where there are any, \
-model and tools (id, name, input)."""
+Print the conversation between the user, the agent and its tools, oldest first, in the same form \
+for every agent type. In JSON formats each entry is one object per line: event_id, timestamp, \
+source (the agent's type), type (`user_message`, `assistant_message` or `tool_result`), text, and \
+if present, model and tools (id, name, input)."""
 
 NOTES = """\
 With --follow, an entry that grows after it was printed is printed again under the same event_id. \
@@ -44,17 +44,17 @@ def configure(parser: Parser) -> None:
         "--role",
         action="append",
         choices=tuple(transcripts.ROLES),
-        help="only what they said; repeatable",
+        help="print only entries of this role; repeatable",
     )
     parser.completes(role, tuple(transcripts.ROLES))
-    add("--tail", type=_count, metavar="N", help="the last N entries only")
-    add("--head", type=_count, metavar="N", help="the first N entries only")
-    add("-f", "--follow", action="store_true", help="print new messages until the agent has ended")
+    add("--tail", type=_count, metavar="N", help="print only the last N entries")
+    add("--head", type=_count, metavar="N", help="print only the first N entries")
+    add("-f", "--follow", action="store_true", help="print new entries until the agent has ended")
     parser.examples = [
-        ("read the conversation", "mngr transcript foo"),
-        ("what it said last", "mngr transcript foo --role assistant --tail 1"),
-        ("follow along", "mngr transcript foo --follow"),
-        ("which tools it used", "mngr transcript foo --format jsonl | jq -r '.tools[]?.name'"),
+        ("print the conversation", "mngr transcript foo"),
+        ("print the last reply", "mngr transcript foo --role assistant --tail 1"),
+        ("follow the conversation", "mngr transcript foo --follow"),
+        ("list the tools it used", "mngr transcript foo --format jsonl | jq -r '.tools[]?.name'"),
     ]
     parser.see_also = ["mngr-message", "mngr-usage", "mngr-event", "mngr-capture"]
 
@@ -67,7 +67,7 @@ def _count(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     if args.follow and args.head is not None:
-        raise UsageError("--head and --follow together", "leave one out")
+        raise UsageError("--head and --follow exclude each other", "use one of them")
     api = Mngr(args.config, args.registry)
     wanted = _filter(args)
     agent = targets.agents(args, api, [args.target])[0]

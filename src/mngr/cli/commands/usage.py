@@ -23,26 +23,25 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
-Tokens and dollars, for each agent that tells what it uses, for each value of a label, and in \
-total. All agents count unless some are named.
+Show tokens and dollars for each agent that reports its usage, for each value of a label, and in \
+total. Without TARGET, all agents are included.
 
-With --wait the command returns as soon as the condition of --until holds for the total."""
+With --wait, wait until the condition given with --until holds for the total."""
 
 NOTES = """\
-Conditions are filter expressions over agents (how many), tokens, input, output, cache_read, \
+Conditions are filter expressions over agents (their number), tokens, input, output, cache_read, \
 cache_write and cost.
 
-Cost is worked out from the settings `prices`, by the longest prefix of the model's name that is \
-known there: prices."claude-sonnet-5".input, .output, .cache_read and .cache_write are dollars for \
-a million tokens. An agent that used a model without a price has no cost; the total leaves that \
-model out. Either is said on standard error, and `unpriced` names the models.
+The cost is computed from the setting `prices`, by the longest known prefix of the model's name: \
+prices."claude-sonnet-5".input, .output, .cache_read and .cache_write are dollars per million \
+tokens. An agent that used a model without a price has no cost, and the total does not include \
+that model; a warning is printed on standard error, and `unpriced` lists the models.
 
-Hosts that cost money are not part of the total: their cost so far is said on standard error, and \
-`mngr host list` shows each. See `providers.modal.cpu_price` in docs/hosts.md.
+The cost of hosts is not part of the total. It is printed on standard error, and `mngr host list` \
+shows it per host. See `providers.modal.cpu_price` in docs/hosts.md.
 
-JSON holds `usage`, a list, `total`, and `hosts`, a list of those that cost money. \
-Of the formats with a row per line only the table ends \
-with the total."""
+JSON output has `usage`, a list, `total`, and `hosts`, the list of hosts that cost money. With a \
+template or `jsonl`, the total is not printed."""
 
 NUMBERS = ("tokens", "input", "output", "cache_read", "cache_write")
 FIELDS = Fields({"agents": "int", **dict.fromkeys(NUMBERS, "int"), "cost": "double"})
@@ -51,21 +50,22 @@ INTERVAL = 0.5
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
-    targets.add_targets(parser, "whose")
+    targets.add_targets(parser, "agents")
     add = parser.add_argument
-    add("--by", type=_label, metavar="label:K", help="sum up by the values of a label")
-    add("--wait", action="store_true", help="wait until a condition holds; needs --until")
-    add("--until", metavar="EXPR", help="what to wait for, as in `cost > 5`")
-    add("--timeout", type=parse_duration, metavar="TIME", help="wait no longer than this: exit 124")
-    parser.exit_status = [
-        ("1", "with --wait: all have ended, and the condition does not hold"),
-        ("124", "the time was up"),
-    ]
+    add("--by", type=_label, metavar="label:K", help="group by the values of a label")
+    add("--wait", action="store_true", help="wait until the condition of --until holds")
+    add("--until", metavar="EXPR", help="condition for --wait, such as `cost > 5`")
+    add(
+        "--timeout",
+        type=parse_duration,
+        metavar="TIME",
+        help="maximum time to wait; then exit with 124",
+    )
     parser.examples = [
-        ("what has been used so far", "mngr usage"),
-        ("by ticket", "mngr usage --by label:ticket"),
-        ("only the cost of one agent", "mngr usage foo --format '{cost}'"),
-        ("be told at 20 dollars", "mngr usage --wait --until 'cost > 20'; mngr list"),
+        ("show the usage so far", "mngr usage"),
+        ("group by ticket", "mngr usage --by label:ticket"),
+        ("print the cost of one agent", "mngr usage foo --format '{cost}'"),
+        ("wait until 20 dollars are spent", "mngr usage --wait --until 'cost > 20'; mngr list"),
     ]
     parser.see_also = ["mngr-limit", "mngr-list", "mngr-transcript"]
 
@@ -79,9 +79,9 @@ def _label(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     if args.wait != (args.until is not None):
-        raise UsageError("--wait and --until belong together")
+        raise UsageError("--wait and --until require each other")
     if args.timeout is not None and not args.wait:
-        raise UsageError("--timeout needs --wait")
+        raise UsageError("--timeout requires --wait")
     api = Mngr(args.config, args.registry)
     test = compile_filter(args.until, FIELDS, "--until") if args.wait else None
     chosen, used = _wait(args, api, test) if test else _look(args, api)
@@ -99,7 +99,7 @@ def _look(args: argparse.Namespace, api: Mngr) -> tuple[list[Agent], dict[str, U
     named = bool(args.target)
     for agent in chosen if named else ():
         if agent.id not in used:
-            warn(f"{agent.name} does not tell what it uses")
+            warn(f"{agent.name} does not report its usage")
     return [agent for agent in chosen if agent.id in used], used
 
 
@@ -113,7 +113,7 @@ def _wait(
     while not test(_summed(used.values())):
         alive = [agent for agent in chosen if agent.state in ALIVE]
         if not alive and not everybody:
-            raise MngrError(f"all have ended, and {args.until!r} does not hold")
+            raise MngrError(f"all agents have ended, and {args.until!r} does not hold")
         if deadline is not None and time.monotonic() >= deadline:
             raise TimedOut(f"{args.until!r} does not hold after {args.timeout:g} s")
         time.sleep(INTERVAL)
@@ -152,7 +152,7 @@ def _report(
 
 
 def _hosts(api: Mngr) -> list[Json]:
-    """Those that cost something, and what so far."""
+    """Return the hosts that cost money, with their cost so far."""
     made = [each for each in api.world.hosts() if each.ref.provider != "local"]
     costs = [(each.ref, api.host_cost(each)) for each in made]
     return [
@@ -165,7 +165,7 @@ def _hosts(api: Mngr) -> list[Json]:
 def _tell_hosts(api: Mngr) -> None:
     costs = [float(each["cost"]) for each in _hosts(api) if isinstance(each, dict)]  # type: ignore[arg-type]
     if costs:
-        warn(f"hosts so far: ${sum(costs):.4f} for {len(costs)}; see `mngr host list`")
+        warn(f"cost of hosts so far: ${sum(costs):.4f} for {len(costs)}; see `mngr host list`")
 
 
 def _by_agent(chosen: Sequence[Agent], used: Mapping[str, Usage]) -> list[dict[str, Json]]:

@@ -17,54 +17,55 @@ if TYPE_CHECKING:
     from mngr.cli.app.parser import Parser
 
 DESCRIPTION = """\
-Wait until all agents named, or with --any the first of them, are in one of the given states. \
-Without a state: until each has ended (STOPPED, DONE, FAILED, LOST) or is WAITING for somebody; \
-agents that are FAILED or LOST then make it exit with 1.
+Wait until all named agents, or with --any the first of them, are in one of the given states. \
+Without a state, wait until each agent has ended (STOPPED, DONE, FAILED, LOST) or is WAITING for \
+input; exit with 1 if an agent is FAILED or LOST.
 
-An agent that has ended in another state than those given is not waited for: it is named, and \
-makes it exit with 1.
+If an agent ends in a state other than the given ones, mngr stops waiting for it, prints its name \
+and exits with 1.
 
-Words in capitals that are states are states; write an agent of such a name by its id."""
+Arguments in capitals that are states are taken as states; use the id of an agent that has such a \
+name."""
 
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    help = "names, ids or addresses; `-` reads them from standard input"
+    help = "agents: names, ids or addresses; `-` reads them from standard input"
     targets.add_target(parser, help, nargs="*")
-    help = f"any of {', '.join(State)}"
+    help = f"state to wait for: {', '.join(State)}"
     states = parser.add_argument("states", nargs="*", metavar="STATE", help=help)
     parser.completes(states, "state")
     targets.add_stdin(parser)
     add = parser.add_argument
-    state = add("--state", action="append", metavar="STATE", help="a state to wait for; repeatable")
+    state = add("--state", action="append", metavar="STATE", help="same as STATE; repeatable")
     parser.completes(state, "state")
-    add("--any", action="store_true", help="return when one of the agents is there")
-    add("--all", action="store_true", help="when all of them are (the default)")
-    add("--timeout", type=parse_duration, metavar="TIME", help="give up after this long: exit 124")
-    parser.exit_status = [
-        ("1", "an agent is FAILED or LOST, or has ended in another state than those given"),
-        ("4", "an agent does not exist, or all of them vanished while waiting"),
-        ("124", "the time was up"),
-    ]
+    add("--any", action="store_true", help="wait for the first agent")
+    add("--all", action="store_true", help="wait for all agents (default)")
+    add(
+        "--timeout",
+        type=parse_duration,
+        metavar="TIME",
+        help="maximum time to wait; then exit with 124",
+    )
     parser.examples = [
-        ("until it has ended or wants something", "mngr wait foo"),
-        ("until it is done, ten minutes at most", "mngr wait foo DONE --timeout 10m"),
-        ("for the first of several", "mngr wait --any a b c"),
-        ("for all of a project", "mngr list --project web --ids | mngr wait -"),
+        ("wait until it ends or asks for input", "mngr wait foo"),
+        ("wait at most ten minutes", "mngr wait foo DONE --timeout 10m"),
+        ("wait for the first of several", "mngr wait --any a b c"),
+        ("wait for all agents of a project", "mngr list --project web --ids | mngr wait -"),
     ]
     parser.see_also = ["mngr-observe", "mngr-list"]
 
 
 def run(args: argparse.Namespace) -> int:
     if args.any and args.all:
-        raise UsageError("--any and --all together", "leave one out")
+        raise UsageError("--any and --all exclude each other", "use one of them")
     states = _split(args)
     api = Mngr(args.config, args.registry)
     chosen = _agents(args, api)
     reached = api.wait(chosen, states, any_one=args.any, timeout=args.timeout)
     vanished = [] if args.any and reached else _missing(chosen, reached)
     for agent in vanished:
-        warn(f"{agent.name} vanished: it was destroyed")
+        warn(f"{agent.name} was destroyed")
     _report(args, reached)
     if chosen and not reached:
         return NotFound.exit_code
@@ -74,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _failed(reached: Sequence[Agent]) -> bool:
-    """Name the agents that ended badly; a state that was asked for by name is no failure."""
+    """Print the agents that failed; a state that was asked for is not a failure."""
     bad = [agent for agent in reached if agent.state in (State.FAILED, State.LOST)]
     if bad:
         named = ", ".join(f"{a.name} is {a.state} ({cell(a.verdict.reason)})" for a in bad)
@@ -83,7 +84,7 @@ def _failed(reached: Sequence[Agent]) -> bool:
 
 
 def _ended_elsewhere(found: Sequence[Agent], states: Sequence[State]) -> bool:
-    """Name the agents that have ended in none of the states asked for."""
+    """Print the agents that ended in other states than the given ones."""
     others = [agent for agent in found if agent.state not in states]
     if others:
         named = ", ".join(f"{a.name} is {a.state} ({cell(a.verdict.reason)})" for a in others)
@@ -92,7 +93,7 @@ def _ended_elsewhere(found: Sequence[Agent], states: Sequence[State]) -> bool:
 
 
 def _agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
-    """All of them, or an error at once: a slip in a name or state must not wait for ever."""
+    """Return all agents, or raise at once for an unknown name or state."""
     try:
         return targets.all_agents(args, api)
     except NotFound as error:

@@ -91,10 +91,12 @@ class EngineHost(RemoteHost):
             done = self.run(["sh", "-c", HELLO, "mngr", wanted], timeout=60)
             lines = os.fsdecode(done.stdout).split("\n")
             if len(lines) != 3 or not lines[1].isdigit():
-                raise Unreachable(f"host {self.ref.name} gave a torn answer")
+                raise Unreachable(f"host {self.ref.name} gave an incomplete answer")
             if lines[2]:
                 missing = ", ".join(lines[2].split())
-                raise MissingProgram(f"host {self.ref.name} lacks {missing}", "install it there")
+                raise MissingProgram(
+                    f"{missing} is not installed on host {self.ref.name}", "install it there"
+                )
             self._introduce(self._note.replace(home=lines[0], user=int(lines[1])))
         return self._note
 
@@ -182,7 +184,7 @@ class Engine:
         raise UsageError(f"hosts of {self.name} cannot be stopped")
 
     def snapshot(self, handle: str, name: str) -> str:
-        raise UsageError(f"hosts of {self.name} cannot be kept as images")
+        raise UsageError(f"hosts of {self.name} cannot be saved as images")
 
     def leases(self) -> list[Lease]:
         """Everything over there that carries our tag; raises where the engine does not answer."""
@@ -314,7 +316,9 @@ class Engine:
         try:
             return float(self.setting("patience") or usual)
         except ValueError:
-            raise UsageError(f"providers.{self.name}.patience takes a number of seconds") from None
+            raise UsageError(
+                f"providers.{self.name}.patience must be a number of seconds"
+            ) from None
 
     def ask(self, *words: str, input: bytes | None = None, timeout: float = 60) -> Completed:
         return spawn.run([self.program, *words], input=input, timeout=timeout)

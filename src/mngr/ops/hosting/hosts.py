@@ -62,10 +62,10 @@ def capabilities(world: World, name: str) -> Capabilities:
 def engine(world: World, name: str) -> Engine:
     """A provider that can make hosts."""
     if not name:
-        raise UsageError("which provider makes the new host?", "use --provider NAME")
+        raise UsageError("no provider given for the new host", "use --provider NAME")
     provider = world.provider(name)
     if not capabilities(world, name).new_hosts:
-        raise UsageError(f"the provider {name!r} cannot make new hosts")
+        raise UsageError(f"the provider {name!r} cannot create hosts")
     made: Engine = provider  # type: ignore[assignment]
     return made
 
@@ -119,7 +119,7 @@ def destroy(world: World, host: Host, *, force: bool = False, keep: bool = True)
     """
     if not capabilities(world, host.ref.provider).new_hosts:
         hint = f"to stop asking it: mngr host forget {host.ref.name}"
-        raise Refused(f"mngr did not make host {host.ref.name} and does not destroy it", hint)
+        raise Refused(f"host {host.ref.name} was not created by mngr and cannot be destroyed", hint)
     maker = engine(world, host.ref.provider)
     mine = agents_of(world, host)
     if mine and not force:
@@ -157,7 +157,7 @@ def cost(world: World, host: Host) -> float | None:
 def snapshot(world: World, host: Host, name: str = "") -> str:
     """Keep its file system as an image, by that name."""
     if not capabilities(world, host.ref.provider).snapshots:
-        raise UsageError(f"hosts of {host.ref.provider} cannot be kept as images")
+        raise UsageError(f"hosts of {host.ref.provider} cannot be saved as images")
     maker = engine(world, host.ref.provider)
     label = name or f"mngr-snapshot:{host.ref.name}-{os.urandom(4).hex()}"
     return maker.snapshot(maker.note(host.ref.name).handle, label)
@@ -173,7 +173,7 @@ def find(world: World, name: str) -> Host:
         raise NotFound(f"no host {name!r}", f"known hosts: {known}")
     if len(matches) > 1:
         listed = ", ".join(f"{host.ref.name}.{host.ref.provider}" for host in matches)
-        raise UsageError(f"{name!r} is ambiguous: {listed}", "name its provider as well")
+        raise UsageError(f"{name!r} is ambiguous: {listed}", "add the provider: HOST.PROVIDER")
     return matches[0]
 
 

@@ -78,7 +78,9 @@ def place(world: World, folder: str) -> Place:
 
     checkout = git.checkout(Repo(run=run, path=folder))
     if checkout is None:
-        raise MngrError(f"{folder} is not in a git repository", "go to one to merge into")
+        raise MngrError(
+            f"{folder} is not in a git repository", "change to the repository to merge into"
+        )
     repo = Repo(run=run, path=checkout.top, flags=OWN)
     _refuse_unfinished(repo)
     return Place(repo=repo, checkout=checkout, home=world.home)
@@ -100,7 +102,7 @@ def _refuse_unfinished(repo: Repo) -> None:
     if unmerged:
         raise Refused(
             f"{repo.path} has unresolved conflicts: {', '.join(unmerged[:5])}",
-            "resolve them, or drop the merge with `git reset --merge`",
+            "resolve them, or abort the merge with `git reset --merge`",
         )
 
 
@@ -246,7 +248,7 @@ def _refuse_conflict(here: Place, agent: Agent, squash: bool) -> None:
     more = f" and {len(files) - 5} more" if len(files) > 5 else ""
     raise Conflict(
         f"{agent.name} conflicts with your branch in {', '.join(files[:5])}{more}",
-        f"resolve, `git add` and `git commit`, or drop the merge with `{undo}`",
+        f"resolve, `git add` and `git commit`, or abort the merge with `{undo}`",
     )
 
 
@@ -266,15 +268,15 @@ def _failed(here: Place, before: str, after: str, check: Check) -> str:
     step("check_failed")
     if here.repo.line("rev-parse", "HEAD") != after:
         raise MngrError(
-            f"the check failed (exit code {code}) and moved HEAD, so nothing was taken back",
-            f"to take the merge back: git reset --keep {before}",
+            f"the check failed (exit code {code}) and moved HEAD, so the merge was not undone",
+            f"to undo the merge: git reset --keep {before}",
         )
     # --keep, where --merge would throw away what the check or the user has staged meanwhile.
     done = here.repo.attempt("reset", "-q", "--keep", before)
     if done.code:
         raise MngrError(
-            f"the check failed (exit code {code}), and the merge cannot be taken back: "
+            f"the check failed (exit code {code}), and the merge could not be undone: "
             f"{done.complaint}",
-            f"once that is cleared: git reset --keep {before}",
+            f"then undo it with: git reset --keep {before}",
         )
     return f"the check failed with exit code {code}"

@@ -71,7 +71,7 @@ def _in_the_way(host: Host, index: Repo, old: str, new: str) -> bytes:
     listed = os.fsencode("".join(f"./{path}\0" for path in added))
     done = host.run(["sh", "-c", EXISTING, "mngr", index.path], input=listed, timeout=600)
     if done.code:
-        raise MngrError(f"the files in {index.path} could not be looked at: {done.complaint}")
+        raise MngrError(f"the files in {index.path} could not be read: {done.complaint}")
     return done.stdout
 
 

@@ -111,7 +111,7 @@ def keep(
     name: str = "",
     note: str = "",
 ) -> Snapshot:
-    """Take the next number; whoever is faster with the same number wins it."""
+    """Take the next free number; of two concurrent commands the first gets it."""
     for _ in range(ATTEMPTS):
         if name and any(each.name == name for each in known):
             raise Taken(f"{agent.name} has a snapshot {name!r} already", "choose another name")
@@ -129,7 +129,7 @@ def keep(
         if git.commit_of(at.repo, ref) is None:  # nobody was faster: it cannot be written
             at.repo.git("update-ref", ref, commit, "0" * len(commit))
         known = listed(agent, at.repo)
-    raise Stale(f"the snapshots of {agent.name} kept changing under us", "try again")
+    raise Stale(f"the snapshots of {agent.name} were changed by other commands", "try again")
 
 
 def _message(agent: Agent, at: Standing, number: int, name: str, note: str) -> str:

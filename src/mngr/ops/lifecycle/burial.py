@@ -70,7 +70,9 @@ def told(error: MngrError | OSError) -> MngrError:
 
 
 def gone(name: str) -> NotFound:
-    return NotFound(f"{name} is gone: it was destroyed meanwhile", "see `mngr restore --list`")
+    return NotFound(
+        f"{name} is gone: it was destroyed in the meantime", "see `mngr restore --list`"
+    )
 
 
 def bury(world: World, host: Host, read: Read) -> dict[str, Outcome]:
@@ -99,7 +101,7 @@ def _read_again(host: Host, ids: Sequence[str], outcomes: dict[str, Outcome]) ->
         if record is None:
             outcomes[evidence.id] = MngrError(f"{evidence.id}: {evidence.problem}")
         elif record.removal is None:
-            outcomes[evidence.id] = Refused(f"{record.name} was restored meanwhile")
+            outcomes[evidence.id] = Refused(f"{record.name} was restored in the meantime")
         else:
             read[evidence.id] = (record, evidence.rev)
     for missing in set(ids) - read.keys():
@@ -262,7 +264,7 @@ def _problem(name: str, what: str) -> MngrError:
     if what == "gone":
         return gone(name)
     if what == "changed":
-        return Stale(f"{name} kept changing while it was being destroyed", "try again")
+        return Stale(f"{name} changed while it was being destroyed", "try again")
     return MngrError(f"{name} could not be moved to the trash: {what}")
 
 

@@ -140,7 +140,7 @@ def place(world: World, request: CreateRequest, *, make: bool = True) -> tuple[H
     if address.path is not None:
         raise UsageError(f"{request.address!r}: create takes no path", "use --from DIR")
     if address.provider and request.provider and address.provider != request.provider:
-        raise UsageError(f"{request.address!r} and --provider {request.provider} disagree")
+        raise UsageError(f"{request.address!r} contradicts --provider {request.provider}")
     provider = address.provider or request.provider
     if not wants_new_host(request):
         return world.host(address.host, provider), address.name
@@ -168,7 +168,7 @@ def _claim(world: World, host: Host, name: str, agent_id: str) -> str:
                 return chosen
             except Taken:
                 continue
-        raise Taken("no free name found", "give one")
+        raise Taken("no free name found", "choose one with --name")
     try:
         names.claim(host, name, agent_id)
     except Taken:
@@ -215,7 +215,7 @@ def _create_claimed(
         context.replace(env=env, prompt=request.message, parent=request.conversation)
     )
     if not prepared.argv:
-        raise UsageError("nothing to run", "give a command after --, or an agent type")
+        raise UsageError("nothing to run", "give a command after `--`, or an agent type")
     if not (request.provision or request.uploads):  # these may bring the program
         path = {**env, **prepared.env}.get("PATH", "")
         types.require_program(host, kind, prepared.argv[0], path)
@@ -382,7 +382,7 @@ def _confirmed(
             f"look with `mngr list` once {host.ref.name} answers",
         )
     if reading is None:
-        raise MngrError(f"{record.name} is gone right after its creation")
+        raise MngrError(f"{record.name} vanished right after its creation")
     _require_launched(world, reading)
     world.emit("agent_created", reading.host, reading.record)
     if reading.record.login:

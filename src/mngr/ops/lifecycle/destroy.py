@@ -114,7 +114,7 @@ def _unrecorded(name: str, error: MngrError) -> MngrError:
     why = error.message
     return MngrError(
         f"the processes of {name} have ended, but its destruction could not be recorded: {why}",
-        "nothing was moved; destroy it again when there is room",
+        "nothing was moved; free some disk space and destroy it again",
     )
 
 

@@ -224,7 +224,9 @@ def launch(host: Host, record: AgentRecord, event_type: str, grace: float = 1.0)
         if done.code == tmux_scripts.NOT_INSTALLED:
             raise MissingProgram(f"tmux is not installed on {host.ref.name}", _install(host))
         if done.code == tmux_scripts.GONE:
-            raise NotFound(f"{record.name} was destroyed meanwhile", "see `mngr restore --list`")
+            raise NotFound(
+                f"{record.name} was destroyed in the meantime", "see `mngr restore --list`"
+            )
         raise MngrError(f"{record.name} could not be launched: {done.complaint}")
 
 

@@ -57,7 +57,7 @@ def claim(host: Host, name: str, agent_id: str) -> None:
             raise Taken(f"the name {name!r} is taken", "choose another, or use --reuse")
         if host.swap(name_stem(host.home, name), rev, mine):
             return
-    raise Taken(f"the name {name!r} is being fought over", "try again")
+    raise Taken(f"the name {name!r} is being claimed by another command", "try again")
 
 
 def release(host: Host, name: str, agent_id: str) -> None:
@@ -66,7 +66,7 @@ def release(host: Host, name: str, agent_id: str) -> None:
 
 
 def void(host: Host, name: str, agent_id: str, rev: int, content: bytes) -> None:
-    """The same where the newest claim has been read; a newer one is somebody else's."""
+    """The same if the newest claim has been read; a newer one belongs to another agent."""
     holder = _parsed(rev, content)
     if holder is not None and holder.agent_id == agent_id:
         host.swap(name_stem(host.home, name), rev, _claim_by(""))

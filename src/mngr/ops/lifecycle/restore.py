@@ -140,14 +140,14 @@ def _refuse(host: Host, buried: Buried) -> None:
     if not seen.moved:
         return
     if seen.kind:
-        raise Refused(f"{record.work_dir} exists again; {record.name} cannot go back there")
+        raise Refused(f"{record.work_dir} exists again; {record.name} cannot be restored there")
     folder = os.path.dirname(record.work_dir)
     ours = folder == os.path.join(host.home, "worktrees") or _same(host, folder)
     if not ours or not is_work_dir(folder, record.id, record.work_dir):
         where = trash.work_path(host, record.id)
         raise Refused(
-            f"{record.work_dir} is not a place where mngr makes work directories;"
-            f" {record.name} cannot go back there",
+            f"{record.work_dir} is not a place for work directories of mngr;"
+            f" {record.name} cannot be restored there",
             f"its files are in {where}",
         )
 

@@ -26,8 +26,8 @@ def refuse_different(host: Host, agent: Agent, request: CreateRequest) -> None:
     found = list(_differences(host, agent.record, request))
     if found:
         raise Taken(
-            f"{agent.name} exists, and differs from what was asked: {', '.join(found)}",
-            "leave that out to reuse it, or choose another name",
+            f"{agent.name} exists already and differs in: {', '.join(found)}",
+            "drop these options to reuse it, or choose another name",
         )
 
 

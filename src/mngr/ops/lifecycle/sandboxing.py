@@ -45,7 +45,7 @@ def path(home: str, agent_id: str) -> str:
 def check_mode(mode: str) -> str:
     if mode == bubblewrap.GATEWAY:
         raise UsageError(
-            "--sandbox gateway needs a gateway, which this version of mngr does not have",
+            "--sandbox gateway requires a gateway, which this version of mngr does not have",
             "use --sandbox offline or --sandbox open",
         )
     if mode and mode not in bubblewrap.MODES:

@@ -197,7 +197,7 @@ def purge(world: World, each: Trashed) -> None:
         if said == "again":
             raise Refused(f"{note.name or note.id} was destroyed again; it was kept")
         if said == "living":
-            raise Refused(f"{note.name or note.id} is back, or half-way back; it was kept")
+            raise Refused(f"{note.name or note.id} was restored or is being restored; it was kept")
         if said == "purge":
             _forget(world, host, note)
             mirror.unpin(host, note.id)

@@ -34,11 +34,11 @@ LAUNCHING = 60.0
 
 
 def require_meter(world: World, type: str, limits: Limits) -> None:
-    """UsageError where nobody could tell what such an agent uses."""
+    """Raise UsageError if agents of this type do not report their usage."""
     if limits.metered and not world.agent_type(type).meter():
         raise UsageError(
-            f"agents of type {type!r} do not tell what they use: "
-            "--max-cost and --max-tokens cannot be kept",
+            f"agents of type {type!r} do not report their usage, so --max-cost and --max-tokens "
+            "cannot be enforced",
             "use --timeout",
         )
 

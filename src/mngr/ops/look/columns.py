@@ -129,7 +129,7 @@ def _usage(used: Usage | None) -> dict[str, Json]:
 
 
 def _idle(agents: Sequence[Agent]) -> Sequence[dict[str, Json]]:
-    """Seconds since it began to wait for somebody, or else since it last wrote to its terminal."""
+    """Return the seconds since the agent started to wait, or since its last output."""
     return [{"idle": _idle_seconds(agent)} for agent in agents]
 
 

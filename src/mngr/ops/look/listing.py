@@ -122,7 +122,7 @@ def _claimed(host: LocalHost, word: str) -> str:
     name = parse_address(word).name
     holder = host.claimed(name) if name else ""
     if not holder:
-        raise NotFound(f"nobody claimed {name!r}")
+        raise NotFound(f"no host has the agent {name!r}")
     return holder
 
 
@@ -252,7 +252,7 @@ def one(pool: Iterable[Agent], target: str) -> Agent:
     else:
         address = parse_address(target)
         if not address.name:
-            raise UsageError(f"{target!r} names no agent")
+            raise UsageError(f"{target!r} is not an agent")
         matches = [agent for agent in everything if _meant(agent, address)]
     if len(matches) == 1:
         return matches[0]
@@ -284,7 +284,9 @@ def refreshed(world: World, agent: Agent) -> Agent:
     if reading.stopped:
         hint = f"start it with `mngr host start {agent.host.ref.name}`"
         raise Unreachable(reading.error, hint)
-    raise NotFound(f"{agent.name} is gone", "it was destroyed meanwhile; see `mngr restore --list`")
+    raise NotFound(
+        f"{agent.name} is gone", "it was destroyed in the meantime; see `mngr restore --list`"
+    )
 
 
 def relative(agent: Agent, path: str) -> str:

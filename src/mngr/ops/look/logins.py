@@ -1,4 +1,4 @@
-"""Say where one renewable login serves several clients: whoever renews it logs the others out."""
+"""Warn about a renewable login shared by several clients: a renewal logs the others out."""
 
 from __future__ import annotations
 

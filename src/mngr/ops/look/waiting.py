@@ -66,7 +66,7 @@ def wait(
 def _stuck(
     agents: Sequence[Agent], states: Sequence[State], since: dict[str, float]
 ) -> list[Agent]:
-    """Those that have ended in none of `states`, for so long that nobody is acting on them."""
+    """Return agents that ended in other states, long enough ago that no command acts on them."""
     found, clock = [], time.monotonic()
     for agent in agents:
         if agent.state not in ENDED or agent.state in states:

@@ -39,7 +39,7 @@ def require_question(agent: Agent) -> str:
     asked = question(agent)
     if asked is None:
         reason = f"{agent.state} ({agent.verdict.reason})"
-        raise Refused(f"{agent.name} asks nothing: it is {reason}")
+        raise Refused(f"{agent.name} has no permission request: it is {reason}")
     return asked
 
 
@@ -61,7 +61,7 @@ def _keys(world: World, agent: Agent, allow: bool) -> tuple[str, ...]:
     if not keys:
         raise Refused(
             f"mngr does not know how to answer {agent.record.type!r} here",
-            f"answer it yourself: `mngr connect {agent.name}`",
+            f"answer it in its terminal: `mngr connect {agent.name}`",
         )
     return keys
 
@@ -86,7 +86,7 @@ def _gone_on(world: World, asking: Agent, keys: tuple[str, ...], timeout: float)
         now = time.monotonic()
         if now > deadline:
             raise TimedOut(
-                f"{agent.name} was answered, but still asks: {agent.verdict.reason}",
+                f"{agent.name} was answered, but is still waiting: {agent.verdict.reason}",
                 f"see `mngr capture {agent.name}`",
             )
         if now > again:

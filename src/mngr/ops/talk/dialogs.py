@@ -21,7 +21,7 @@ DIALOG = "dialog"
 AWHILE = 30.0
 """Seconds that every program may take to begin."""
 QUIET = 15.0
-"""Seconds without any output after which it waits for somebody rather than for the machine."""
+"""Seconds without output after which a starting program counts as waiting for input."""
 LATEST = 120.0
 """Seconds after which even a screen that moves, as a login's may, is a dialog."""
 

@@ -38,14 +38,14 @@ def normalise(text: str) -> str:
                 f"U+{ord(character):04X}" if ord(character) > 0xFF else f"\\x{ord(character):02x}"
             )
             raise UsageError(
-                f"the message holds the control character {shown} at position {position}",
+                f"the message contains the control character {shown} at position {position}",
                 "only tabs and newlines can be sent",
             )
     if not text.strip():
         raise UsageError("the message is empty")
     if len(text.encode()) > LIMIT:
         raise UsageError(
-            f"the message is larger than {LIMIT} bytes", "send a file with push instead"
+            f"the message is larger than {LIMIT} bytes", "send a file with `mngr push` instead"
         )
     return text
 
@@ -95,7 +95,7 @@ def _ready(world: World, agent: Agent) -> Agent:
         if agent.verdict.reason.startswith("permission"):
             # The text would be taken for the answer.
             raise Refused(
-                f"{agent.name} waits for an answer ({agent.verdict.reason}): nothing was sent",
+                f"{agent.name} waits for permission ({agent.verdict.reason}): nothing was sent",
                 f"see `mngr answer {agent.name}`",
             )
         if kind.ready(agent.evidence):
@@ -110,14 +110,14 @@ def _ready(world: World, agent: Agent) -> Agent:
 
 
 def _refuse_dialog(agent: Agent) -> None:
-    """It will not be ready before somebody answers what is on its screen."""
+    """Raise Refused if a dialog on the screen must be answered first."""
     from mngr.ops.talk import dialogs
 
     word = agent.verdict.reason.partition(":")[0]
     if word == dialogs.DIALOG and agent.now - agent.verdict.since > dialogs.STANDS:
         raise Refused(
-            f"{agent.name} has not begun ({agent.verdict.reason}): nothing was sent",
-            f"answer it yourself: `mngr connect {agent.name}`",
+            f"{agent.name} is not ready ({agent.verdict.reason}): nothing was sent",
+            f"answer it in its terminal: `mngr connect {agent.name}`",
         )
 
 

@@ -61,7 +61,7 @@ def _answer(world: World, before: Agent, told: int, text: str, deadline: float |
                 if text.startswith("/") and time.monotonic() - quiet_since > QUIET:
                     return ""
         time.sleep(transport.pause(before.host, TICK))
-    raise TimedOut(f"{agent.name} has not answered: it is {agent.state} ({agent.verdict.reason})")
+    raise TimedOut(f"{agent.name} has not replied: it is {agent.state} ({agent.verdict.reason})")
 
 
 def _same_pause(one: Agent, other: Agent) -> bool:
@@ -74,7 +74,7 @@ def _same_pause(one: Agent, other: Agent) -> bool:
 
 def _refuse_ended(agent: Agent) -> None:
     if agent.state not in (State.RUNNING, State.CREATING):
-        raise MngrError(f"{agent.name} is {agent.state} ({agent.verdict.reason}): no answer")
+        raise MngrError(f"{agent.name} is {agent.state} ({agent.verdict.reason}): no reply")
 
 
 def _refuse_stuck(before: Agent, agent: Agent) -> None:
@@ -83,7 +83,7 @@ def _refuse_stuck(before: Agent, agent: Agent) -> None:
         return
     question = agent.verdict.reason.startswith("permission")
     hint = f"see `mngr answer {agent.name}`" if question else f"see `mngr capture {agent.name}`"
-    raise MngrError(f"{agent.name} waits ({agent.verdict.reason}): no answer", hint)
+    raise MngrError(f"{agent.name} is waiting ({agent.verdict.reason}): no reply", hint)
 
 
 def answer_in(turns: Sequence[Turn], text: str) -> str:

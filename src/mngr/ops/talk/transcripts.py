@@ -36,7 +36,7 @@ def past(world: World, agent: Agent) -> list[dict[str, Json]]:
 def require(world: World, agent: Agent) -> None:
     if not conversation.kept(world, agent):
         raise Refused(
-            f"{agent.name} runs {agent.record.type!r}, which keeps no conversation",
+            f"{agent.name} runs {agent.record.type!r}, which has no transcript",
             f"see its screen with `mngr capture {agent.name}`",
         )
 

@@ -167,7 +167,7 @@ def _verify(host: Host, copy: AgentRecord, agent: Agent, work: str) -> None:
     if work_of(host, copy) != work:
         raise MngrError(
             f"the copy of {agent.name} differs from it",
-            "if it runs, its files changed meanwhile: stop it, then try again",
+            "its files may have changed: stop the agent, then try again",
         )
 
 
@@ -182,7 +182,9 @@ def migrate(world: World, agent: Agent, host: Host, *, pass_login: bool = False)
             return _moved(world, agent, host, was_alive, pass_login)
         _refuse_changed(agent, copy)
     elif copy is None:
-        raise Refused(f"{agent.name} is being destroyed", f"first `mngr restore {agent.name}`")
+        raise Refused(
+            f"{agent.name} is being destroyed", f"restore it first: `mngr restore {agent.name}`"
+        )
     destroy.destroy(world, agent)
     return Migrated(agent=refreshed(world, copy))
 

@@ -73,8 +73,8 @@ def refuse(differing: Sequence[str], blocked: Sequence[str], force: bool, target
         )
     if differing and not force:
         raise Refused(
-            f"in {target} these differ: {summary(list(differing))}",
-            "pass --force to overwrite them",
+            f"in {target} these files differ: {summary(list(differing))}",
+            "use --force to replace them",
         )
 
 
@@ -150,7 +150,7 @@ def _receive(agent: Agent, path: str, stage: Stage) -> Arrived:
     if done.code == MISSING:
         raise NotFound(f"{agent.name} has no {path!r} in its work directory")
     if done.code == OUTSIDE:
-        raise Refused(f"{path!r} leads out of the work directory of {agent.name}")
+        raise Refused(f"{path!r} is outside the work directory of {agent.name}")
     if done.code:
         complaint = done.replace(stderr=bytes(errors)).complaint
         raise MngrError(f"{path} of {agent.name} could not be read: {complaint}")

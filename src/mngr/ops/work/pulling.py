@@ -106,7 +106,7 @@ def home_repository(world: World, agent: Agent) -> Home:
     path = mirror.mirror_path(world.home, source)
     if os.path.isdir(path):
         return Home(repo=Bare(run=spawn.run, path=path), folder=path)
-    raise NotFound(f"the repository {source}, where {agent.name} came from, is not here")
+    raise NotFound(f"the repository {source}, where {agent.name} came from, is not on this machine")
 
 
 def user_repository(world: World, agent: Agent, cwd: str) -> Home:
@@ -117,7 +117,7 @@ def user_repository(world: World, agent: Agent, cwd: str) -> Home:
     checkout = git.checkout(repo)
     if checkout is None or not exchange.has_commit(repo, base):
         raise UsageError(
-            f"{agent.name} came from {agent.record.source}", "run this in a clone of that"
+            f"{agent.name} came from {agent.record.source}", "run this command in a clone of it"
         )
     return Home(repo=repo, folder=checkout.common_dir)
 
@@ -184,7 +184,7 @@ def _fetched(
 
 
 def _settled(between: Ends, pulled: Pulled) -> Pulled | None:
-    """Somebody else pulled the same just now, or the branch went on from there."""
+    """Return the result if the branch has the commit by now: another process pulled it."""
     home = between.home
     now = git.commit_of(home, f"refs/heads/{pulled.branch}")
     if now is None or not exchange.has_commit(home, pulled.tip):
@@ -198,14 +198,13 @@ def _refusal(between: Ends, pulled: Pulled, old: str, complaint: str) -> MngrErr
     if holder:
         return Refused(
             f"the branch {pulled.branch} is checked out in {holder}",
-            "check out another there, or pull under another name with --branch NAME",
+            "check out another branch there, or use --branch NAME",
         )
     if old and exchange.has_commit(between.home, pulled.tip):
         mine = exchange.count(between.home, old, pulled.tip)
         return Refused(
-            f"the branch {pulled.branch} has {mine} commits that {between.agent.name} lacks",
-            "pull under another name with --branch NAME, or replace it with --force, which keeps "
-            "the old tip",
+            f"the branch {pulled.branch} has {mine} commits that are not in {between.agent.name}",
+            "use --branch NAME, or --force to replace it and keep the old tip",
         )
     return MngrError(f"{pulled.branch} could not be pulled: {complaint}", "see --branch NAME")
 

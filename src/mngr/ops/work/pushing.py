@@ -70,7 +70,7 @@ def _refuse_diverged(between: Ends, commit: str) -> None:
     if exchange.has_commit(home, head) and exchange.is_ancestor(home, head, commit):
         return
     raise Refused(
-        f"{name} has commits that {commit[:12]} lacks",
+        f"{name} has commits that are not in {commit[:12]}",
         f"merge them first (`mngr pull {name}`, then `git merge`), and push again",
     )
 
@@ -106,4 +106,4 @@ def _forward(between: Ends, commit: str) -> None:
             f"{between.agent.name} has uncommitted changes in the way: {summary(blocking)}",
             f"commit or remove them there, for instance with `mngr exec {between.agent.name}`",
         )
-    raise MngrError(f"{between.agent.name} could not go forward: {done.complaint}")
+    raise MngrError(f"{between.agent.name} could not be fast-forwarded: {done.complaint}")

@@ -68,4 +68,4 @@ def _differing(source: Repo) -> tuple[bytes, bytes]:
 def _run(host: Host, script: str, *words: str, input: bytes) -> None:
     done = host.run(["sh", "-c", script, "mngr", *words], input=input, timeout=3600)
     if done.code:
-        raise MngrError(f"uncommitted changes could not be carried: {done.complaint}")
+        raise MngrError(f"uncommitted changes could not be copied: {done.complaint}")

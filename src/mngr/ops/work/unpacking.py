@@ -1,4 +1,4 @@
-"""Unpack an archive that somebody else made: whatever it says, nothing leaves the directory."""
+"""Unpack an untrusted archive; nothing is written outside the directory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def unpack(path: str, root: str) -> Arrived:
             for member in archive:
                 arrived = _member(archive, member, root, arrived)
     except (tarfile.TarError, EOFError) as error:
-        raise MngrError(f"a torn archive arrived: {error}", "try again") from None
+        raise MngrError(f"an incomplete archive arrived: {error}", "try again") from None
     return arrived
 
 

@@ -67,8 +67,8 @@ def _no_repository(host: Host, record: AgentRecord) -> MngrError:
     if host.run(["test", "-d", record.work_dir], timeout=30).code:
         return MngrError(f"the work directory of {record.name} is gone: {record.work_dir}")
     return MngrError(
-        f"{record.name} does not work in a git repository of its own: {record.work_dir}",
-        "this needs one",
+        f"{record.name} has no git repository of its own: {record.work_dir}",
+        "this command requires one",
     )
 
 
@@ -150,8 +150,8 @@ def _refusal(error: GitError) -> MngrError:
 
 def _nested(path: str) -> Refused:
     return Refused(
-        f"{path} is a repository of its own, which git cannot save as part of another",
-        "move it away, or name it in .gitignore",
+        f"{path} is a separate git repository and cannot be part of a snapshot",
+        "move it away, or add it to .gitignore",
     )
 
 

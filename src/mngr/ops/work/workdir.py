@@ -82,7 +82,7 @@ def plan(
         made = _plan_branch(origin, origin.checkout, branch, name, work_dir, include_dirty)
         return made.replace(transfer=mode, agent_id=agent_id)
     if branch:
-        raise UsageError(f"--branch needs --transfer git-worktree or git-mirror, not {mode}")
+        raise UsageError(f"--branch requires --transfer git-worktree or git-mirror, not {mode}")
     commit = origin.checkout.head if origin.checkout else ""
     if mode == "none":
         _refuse_elsewhere(host, origin)
@@ -109,7 +109,7 @@ def _mode(host: Host, transfer: str, origin: Source) -> str:
         why = "has no work tree" if origin.bare else f"is not on {host.ref.name}"
         raise UsageError(f"{origin.path} {why}", "use --transfer git-mirror")
     if mode in ("rsync", "none") and not origin.folder:
-        raise UsageError(f"--transfer {mode} needs a directory, not {origin.path}")
+        raise UsageError(f"--transfer {mode} requires a directory, not {origin.path}")
     if mode in ("rsync", "none"):
         return mode
     if origin.checkout is None:
@@ -119,7 +119,7 @@ def _mode(host: Host, transfer: str, origin: Source) -> str:
     if not origin.checkout.head:
         raise UsageError(
             f"the repository {origin.checkout.top} has no commits yet",
-            "commit something first, or use --transfer rsync or none",
+            "commit first, or use --transfer rsync or none",
         )
     return mode
 
@@ -137,7 +137,7 @@ def _refuse_huge_copy(host: Host, source: str) -> None:
     inside = os.path.realpath(host.home)
     if real in homes or inside == real or inside.startswith(real.rstrip("/") + "/"):
         raise Refused(
-            f"{source} is too much to copy: it is your home, the root, or holds mngr's own files",
+            f"{source} is too large to copy: it is your home, /, or contains mngr's own files",
             "run mngr in a project, or use --transfer none to work in place",
         )
 
@@ -168,7 +168,7 @@ def _plan_branch(
         include_dirty = include_dirty and bool(git.changes(repo))
     if commit != checkout.head and (include_dirty or origin.carried or origin.overlay):
         raise UsageError(
-            "uncommitted changes need the current commit as base", "drop BASE in --branch"
+            "uncommitted changes require the current commit as BASE", "remove BASE from --branch"
         )
     if not new and not git.branch_exists(repo, base):
         raise UsageError(
@@ -204,7 +204,7 @@ def _refuse_dirty(repo: Repo) -> None:
     if dirty:
         raise Refused(
             f"{repo.path} has uncommitted changes: {summary(list(map(str, dirty)))}",
-            "commit them, or carry them along with --include-dirty",
+            "commit them, or copy them with --include-dirty",
         )
 
 
@@ -308,6 +308,6 @@ def _refuse_shadowed(repo: Repo, branch: str) -> None:
         prefix = "/".join(parts[:end])
         if git.branch_exists(repo, prefix):
             raise Taken(
-                f"a branch called {prefix!r} makes {branch!r} impossible",
+                f"a branch called {prefix!r} prevents creating {branch!r}",
                 f"choose another with --branch :{'-'.join(parts)}",
             )
