@@ -9,12 +9,14 @@ from mngr.cli.choosing import HOST, chosen, listed
 from mngr.cli.output import rows, warn
 from mngr.durations import written
 from mngr.filters import Fields
+from mngr.ops import hosting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from mngr.api import Agent
     from mngr.cli.output import Column, Row
     from mngr.hosts.base import Host, Lease
     from mngr.struct import Json
@@ -51,18 +53,26 @@ def _hosts(api: Mngr) -> list[Row]:
     agents = api.list()
     told = api.leases()
     leases = {each.host_id: each for listed in told.values() for each in listed}
+    unfinished: dict[str, Json] = {"state": "CREATING", "time_left": "", "reason": hosting.CUT}
     return [
-        {
-            "id": host.ref.id,
-            "name": host.ref.name,
-            "provider_name": host.ref.provider,
-            "tags": dict(host.ref.tags),
-            "agents": sum(agent.host.ref.id == host.ref.id for agent in agents),
-            "cost": _rounded(api.host_cost(host)),
-            **_state(api, host, leases.get(host.ref.id), host.ref.provider in told),
-        }
-        for host in api.world.hosts()
+        *(
+            _row(api, host, agents)
+            | _state(api, host, leases.get(host.ref.id), host.ref.provider in told)
+            for host in api.world.hosts()
+        ),
+        *(_row(api, host, ()) | unfinished for host in hosting.unfinished(api.world)),
     ]
+
+
+def _row(api: Mngr, host: Host, agents: Sequence[Agent]) -> dict[str, Json]:
+    return {
+        "id": host.ref.id,
+        "name": host.ref.name,
+        "provider_name": host.ref.provider,
+        "tags": dict(host.ref.tags),
+        "agents": sum(agent.host.ref.id == host.ref.id for agent in agents),
+        "cost": _rounded(api.host_cost(host)),
+    }
 
 
 def _rounded(cost: float | None) -> float | None:
