@@ -82,6 +82,13 @@ class Mngr(Work):
 
         return listing.resolve(self.world, tuple(targets))
 
+    def last_seen(self, target: str) -> Agent | None:
+        """An agent of another host that can be acted on without looking first, if the host makes
+        sure that it has not changed since."""
+        from mngr.ops import remembered
+
+        return remembered.meant(self.world, target)
+
     def capture(
         self, target: str | Agent, *, window: str = "", full: bool = False, ansi: bool = False
     ) -> str:
