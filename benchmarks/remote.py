@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 from benchmarks.measure import Row, interleaved, once, ratio
@@ -47,25 +50,50 @@ def _rows(cli: Cli, rounds: int, hosts: int) -> list[Row]:
     def mngr(*words: str) -> float:
         return once(cli.argv(*words), cli.env, str(cli.repo))
 
+    def bare() -> float:
+        return once([sys.executable, "-c", "pass"], cli.env, str(cli.repo))
+
+    names = [f"box{number}" for number in range(1, hosts + 1)]
+    every = [SshHost(name, str(cli.controller_home), config).argv(["true"]) for name in names]
     _fill(cli, hosts)
     count, commit = iter(range(10_000)), cli.git("rev-parse", "HEAD")
-    listed, true = interleaved(rounds, lambda: mngr("list"), lambda: raw(["true"]))
-    ran, command = interleaved(
+    listed, true, floor = interleaved(
+        rounds,
+        lambda: mngr("list"),
+        lambda: raw(["true"]),
+        lambda: bare() + _at_once(cli, every),
+    )
+    ran, command, least = interleaved(
         rounds,
         lambda: mngr("exec", "a0@box1", "--", "git", "--version"),
         lambda: raw(["git", "--version"]),
+        lambda: bare() + raw(["git", "--version"]),
     )
     created, sequence = interleaved(
         max(5, rounds // 3),
         lambda: mngr("create", f"new-{next(count)}@box1", *PROGRAM),
         lambda: _sequence(raw, next(count), commit),
     )
-    many = f"list, {hosts} ssh hosts, {hosts * 10} agents / ssh true"
+    many = f"list, {hosts} ssh hosts, {hosts * 10} agents /"
     return [
-        ratio(many, listed, true, 3),
+        ratio(f"{many} ssh true", listed, true, 3),
+        # What can be had: hosts that share these cores, and a program in Python.
+        ratio(f"{many} {hosts} at once", listed, floor, 2),
         ratio("exec on an ssh host / raw ssh", ran, command, 2),
+        ratio("exec on an ssh host / raw ssh + python", ran, least, 2),
         ratio("create on an ssh host / raw commands", created, sequence, 2.5),
     ]
+
+
+def _at_once(cli: Cli, commands: Sequence[Sequence[str]]) -> float:
+    """All of them side by side, as any program that asks every host must run them."""
+    began = time.perf_counter()
+    started = [
+        subprocess.Popen([*cli.within, *each], env=cli.env, stdin=subprocess.DEVNULL)
+        for each in commands
+    ]
+    assert not any(each.wait() for each in started)
+    return time.perf_counter() - began
 
 
 def _fill(cli: Cli, hosts: int) -> None:

@@ -180,9 +180,9 @@ def test_a_full_disk_is_told_and_costs_nothing(site: Site) -> None:
         site.inside(f"umount -l {site.home} 2>/dev/null; :")
 
 
-CLIENTS = {"docker": "docker", "boxes": "docker", "slurm": "srun", "nodes": "srun"}
+CLIENTS = {"boxes": "docker", "slurm": "srun", "nodes": "srun", "kubernetes": "kubectl"}
 LATE = """#!/bin/sh
-case "{program} $1" in srun*|"docker exec") sleep {seconds} ;; esac
+case "{program} $* " in ssh*|srun*|"docker exec"*|kubectl*" exec "*) sleep {seconds} ;; esac
 exec {path} "$@"
 """
 
@@ -191,7 +191,7 @@ def late(site: Site, seconds: int, patience: int, folder: Path) -> None:
     site.cli.create("here")
     site.cli.create(site.at("foo"), "--", "sh", "-c", ECHO)
     site.states()
-    program = CLIENTS[site.provider]
+    program = CLIENTS.get(site.provider, site.provider)
     folder.mkdir()
     text = LATE.format(program=program, path=which(program), seconds=seconds)
     (folder / program).write_text(text)
@@ -216,9 +216,11 @@ ENGINES = pytest.mark.parametrize(
 
 
 @pytest.mark.soak
-@ENGINES
+@pytest.mark.parametrize(
+    "site", ["ssh", "docker", "slurm", "docker-template", "slurm-template"], indirect=True
+)
 @pytest.mark.parametrize("seconds", [7, 30])
-def test_an_engine_that_answers_late(site: Site, seconds: int, tmp_path: Path) -> None:
+def test_a_host_that_answers_late(site: Site, seconds: int, tmp_path: Path) -> None:
     late(site, seconds, seconds // 2, tmp_path / "late")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from shutil import which
@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.hosts.test_faults import paused, result
+from tests.hosts.test_faults import late, message, paused, pull, result
 from tests.hosts.test_leases import AFTER, BEFORE, CUT, audited
 from tests.support.cli import KILL_AT, Cli, until
 from tests.support.lab.kubernetes import Pods
 from tests.support.places import on_pods
+from tests.support.sites import Site
 
 pytestmark = pytest.mark.soak
 
@@ -27,6 +28,38 @@ TICK = "while :; do date +%s%N >> ticks; sleep 0.2; done"
 def cluster(pods: Pods, tmp_path: Path) -> Iterator[Cli]:
     with on_pods(pods, tmp_path) as cli:
         yield cli
+
+
+@pytest.fixture
+def site(cluster: Cli, pods: Pods) -> Site:
+    """A pod that the test may cut off, as test_faults does with hosts of other engines."""
+    cluster("host", "create", "box", "--provider", "kubernetes", timeout=120).ok()
+    (container,) = pods.containers()
+
+    def inside(script: str) -> str:
+        return pods.docker.told("exec", "-u", "root", container, "sh", "-c", script)
+
+    def unused() -> Any:
+        raise AssertionError("not for pods")
+
+    return Site(
+        cluster, "box", "kubernetes", inside, lambda: pods.freeze("apiserver"),
+        lambda: pods.down("apiserver"), lambda: pods.up("apiserver"), "/usr/local/bin", unused,
+        unused,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", ["cut", "refuse"])
+@pytest.mark.parametrize("under", [pull, message])
+def test_a_cluster_that_is_gone_in_the_middle(
+    site: Site, under: Callable[[Site, str], None], fault: str
+) -> None:
+    under(site, fault)
+
+
+@pytest.mark.parametrize("seconds", [7, 30])
+def test_a_cluster_that_answers_late(site: Site, seconds: int, tmp_path: Path) -> None:
+    late(site, seconds, seconds // 2, tmp_path / "late")
 
 
 def states(mngr: Cli) -> dict[str, str]:

@@ -131,6 +131,24 @@ def test_every_host_is_accounted_for_wherever_mngr_was_killed(maker: Maker, tmp_
     assert maker.running() == 0
 
 
+def test_a_host_whose_making_was_cut_short_can_be_destroyed(maker: Maker) -> None:
+    """Noted and made, noted and never made: it is looked for over there, and ended."""
+    mngr = maker.cli
+    create = ("host", "create", "--provider", maker.provider)
+    for step in ("host_made", "host_noted"):
+        name = step.replace("_", "-")
+        assert mngr(*create, name, env={KILL_AT: step}, timeout=200).code == -9
+    assert maker.running() == 1
+    listed = mngr("host", "list", "--format", "json").ok().json()["hosts"]
+    cut = {each["name"]: each["state"] for each in listed if each["name"].startswith("host-")}
+    assert cut == {"host-made": "CREATING", "host-noted": "CREATING"}
+    mngr(*create, "host-noted").fails(1, "'host-noted' exists already", "see `mngr host list`")
+    if maker.provider == "docker":
+        mngr("host", "stop", "host-made").fails(1, "cut short", "mngr host destroy host-made")
+    mngr("host", "destroy", "--force", "host-made", "host-noted", timeout=200).ok()
+    assert maker.running() == 0 and audited(mngr, "--provider", maker.provider) == {}
+
+
 def test_a_host_that_was_stopped_or_started_half_way_has_its_agents_again(docker: Cli) -> None:
     docker("create", "foo@.docker", "--no-connect", "--", "sleep", "1000").ok()
     for verb, step in zip(("stop", "start"), RESTART, strict=True):

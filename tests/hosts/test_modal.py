@@ -279,18 +279,28 @@ def killed(modal: Cli, step: str) -> None:
     assert modal(*words, env={KILL_AT: step}, timeout=200).code == -9
 
 
+def begun(modal: Cli, cloud: Cloud, name: str, hold: float) -> None:
+    """Kill mngr while Modal makes a sandbox: the bridge asks on, and keeps what it hears."""
+
+    def asked() -> int:
+        return sum(method == "SandboxCreateV2" for _, method in cloud.requests(owner(modal)))
+
+    before = asked()
+    cloud.order(owner(modal), hold={"SandboxCreateV2": hold})
+    making = modal.start("host", "create", name, "--provider", "modal")
+    # Not its note: that is there before the bridge has been asked.
+    until(lambda: asked() > before, 60, "the request")
+    making.kill()
+    making.communicate()
+    cloud.order(owner(modal))
+
+
 def accounted(modal: Cli, cloud: Cloud, steps: tuple[str, ...]) -> None:
     """Every sandbox is in an audit, whichever step mngr was killed at; `--end` leaves the whole."""
     for step in steps:
         killed(modal, step)
-    # Killed while Modal makes it: the bridge asks on, and keeps what it hears.
-    cloud.order(owner(modal), hold={"SandboxCreateV2": 2})
     before = len(cloud.sandboxes(owner(modal)))
-    making = modal.start("host", "create", "making", "--provider", "modal")
-    until((modal.controller_home / "hosts/modal/making.json").exists, what="its note")
-    making.kill()
-    making.communicate()
-    cloud.order(owner(modal))
+    begun(modal, cloud, "making", hold=2)
     until(lambda: len(cloud.sandboxes(owner(modal))) == before + 1, 30, "the sandbox")
     found = modal("host", "audit", "--format", "json").json()["hosts"]
     problems = {each["name"].replace("-", "_"): each["problem"] for each in found}
@@ -307,6 +317,21 @@ def accounted(modal: Cli, cloud: Cloud, steps: tuple[str, ...]) -> None:
 
 def test_a_sandbox_whose_making_was_cut_short_is_found(modal: Cli, cloud: Cloud) -> None:
     accounted(modal, cloud, ("host_noted", "host_made", "launched"))
+
+
+def test_a_sandbox_whose_making_was_cut_short_can_be_destroyed(modal: Cli, cloud: Cloud) -> None:
+    """Made, and the answer was never noted; being made; and never asked for."""
+    for step in ("host_made", "host_noted"):
+        words = ("host", "create", step.replace("_", "-"), "--provider", "modal")
+        assert modal(*words, env={KILL_AT: step}).code == -9
+    states = {name: each["state"] for name, each in hosts(modal).items()}
+    assert states == {"host-made": "CREATING", "host-noted": "CREATING"}
+    begun(modal, cloud, "making", hold=3)
+    for name in ("making", "host-made", "host-noted"):
+        modal("host", "destroy", "--force", name).ok()
+    methods = Counter(method for _, method in cloud.requests(owner(modal)))
+    assert methods["SandboxTerminateV2"] == 2, "one that is being made is waited for"
+    assert cloud.sandboxes(owner(modal)) == [] and hosts(modal) == {}
 
 
 @pytest.mark.soak

@@ -6,11 +6,12 @@ import json
 import os
 import time
 from pathlib import Path
+from shutil import which
 
 import pytest
 
 from tests.support.cli import until
-from tests.support.places import Boxes, hang_up
+from tests.support.places import Boxes, ended, hang_up, reaching
 from tests.support.screen import Screen
 
 SIZES = """tmux -S /tmp/mngr-$(id -u)/[0-9a-f]* \
@@ -123,6 +124,47 @@ def test_bytes_and_codes_arrive_as_they_are(boxes: Boxes) -> None:
     assert len(data) == int(sent[1]) == int(sent[3])
 
 
+# What counts as a visit: ssh is started for each.
+COUNTING = """#!/bin/sh
+echo visit >> {log}
+exec {ssh} "$@"
+"""
+
+
+def test_a_command_takes_one_visit_and_never_runs_elsewhere(boxes: Boxes, tmp_path: Path) -> None:
+    """The host compares what is remembered here with what another laptop has made of it."""
+    log = tmp_path / "visits"
+    program = tmp_path / "bin" / "ssh"
+    program.parent.mkdir()
+    program.write_text(COUNTING.format(log=log, ssh=which("ssh")))
+    program.chmod(0o755)
+    boxes.cli.env["PATH"] = f"{program.parent}:{boxes.cli.env['PATH']}"
+
+    def where(word: str) -> tuple[str, int]:
+        log.write_text("")
+        told = boxes("exec", word, 'pwd; echo "$MNGR_AGENT_NAME" >&2; exit 7')
+        assert told.code == 7 and told.err in ("foo\n", "bar\n"), told
+        return told.out.strip(), len(log.read_text().splitlines())
+
+    boxes.cli.create("here")
+    boxes.cli.create("foo@box1")
+    boxes.cli.create("bar@box2")
+    first, agent = boxes("path", "foo").out.strip(), boxes.cli.agent("foo")["id"]
+    assert where("foo@box1") == where("foo@box1.ssh") == where(agent) == (first, 1)
+    assert where("foo")[0] == first and where("foo")[1] > 1, "bar's host may have a foo as well"
+
+    other = reaching(boxes.lab, tmp_path / "other")
+    other("list", "-S", 'providers.ssh.hosts=["box1"]').ok()
+    other("rename", "foo@box1", "old").ok()
+    other.create("foo@box1")
+    second = other("path", "foo@box1").ok().out.strip()
+    assert second != first
+    assert where("foo@box1")[0] == second and where("foo@box1") == (second, 1)
+    other("destroy", "foo@box1", "--force").ok()
+    boxes("exec", "foo@box1", "touch ran").fails(4, "no agent 'foo@box1'")
+    ended(other)
+
+
 def test_a_person_is_asked_about_a_new_key(boxes: Boxes) -> None:
     (boxes.cli.controller_home / "known_hosts").unlink()
     with Screen(boxes.cli) as screen:
@@ -208,7 +250,8 @@ def test_our_paths_mean_nothing_over_there(boxes: Boxes) -> None:
     """A repository at the same path as ours is somebody else's."""
     repo, theirs = str(boxes.cli.repo), "git -c user.name=x -c user.email=x@x"
     stranger = f"mkdir -p {repo} && cd {repo} && git init -q && {theirs} commit -qm 1 --allow-empty"
-    boxes.one.inside("sh", "-c", f"{stranger} && chown -R {boxes.one.user} /tmp/pytest-of-root")
+    top = "/".join(repo.split("/")[:3])  # /tmp/pytest-of-root, or what --basetemp says
+    boxes.one.inside("sh", "-c", f"{stranger} && chown -R {boxes.one.user} {top}")
     boxes.cli.create("foo@box1")
     boxes.cli.commit("two")
     boxes.cli.commit("three")

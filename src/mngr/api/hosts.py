@@ -27,6 +27,12 @@ class Hosts(Targets):
 
         return hosts.capabilities(self.world, provider).new_hosts
 
+    def unfinished_hosts(self) -> Sequence[tuple[Host, str]]:
+        """Hosts that are being made or whose creation was cut short, each with that reason."""
+        from mngr.ops.hosting import hosts
+
+        return [(host, hosts.CUT) for host in hosts.unfinished(self.world)]
+
     def host_cost(self, host: Host) -> float | None:
         """Dollars so far; None if it is free or has no price."""
         from mngr.ops.hosting import hosts

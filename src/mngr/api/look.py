@@ -34,6 +34,12 @@ class Look(Targets):
 
         return listing.resolve(self.world, tuple(targets))
 
+    def last_seen(self, target: str) -> Agent | None:
+        """Return a remote agent as last read, if a command there can check that it is unchanged."""
+        from mngr.ops.look import remembered
+
+        return remembered.meant(self.world, target)
+
     def capture(
         self, target: str | Agent, *, window: str = "", full: bool = False, ansi: bool = False
     ) -> str:

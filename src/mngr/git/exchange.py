@@ -100,6 +100,8 @@ class Way(Struct):
     url: str
     command: str = ""
     """What serves it, for a shell, where git's own service does not; SERVICE is to be filled in."""
+    run: Run | None = None
+    """Runs git so that it ends when the other side does not answer any more."""
 
     @property
     def over_ext(self) -> bool:
@@ -110,7 +112,7 @@ class Way(Struct):
 
     def serving(self, run: Run, service: str) -> Run:
         """The command rides in a variable: git shows and notes addresses, so they stay short."""
-        variable = f"MNGR_SERVICE={self.command.replace(SERVICE, service)}"
+        run, variable = self.run or run, f"MNGR_SERVICE={self.command.replace(SERVICE, service)}"
 
         def with_service(
             argv: Sequence[str], *, input: bytes | None = None, timeout: float
@@ -172,35 +174,55 @@ esac
 
 # git does not lend the objects of a shallow mirror by itself: it would copy what refs show.
 LEND = r"""
-mirror=$1 work=$2; shift 2
-git "$@" -- "$mirror" "$work" || exit 1
-[ -f "$mirror/shallow" ] || exit 0
-cp "$mirror/shallow" "$work/.git/shallow"
-printf '%s\n' "$mirror/objects" > "$work/.git/objects/info/alternates"
+mirror=$1 work=$2 pin=$3 commit=$4 then=$5; shift 5
+git --git-dir="$mirror" update-ref "$pin" "$commit" || exit 72
+git "$@" -- "$mirror" "$work" || exit 71
+if [ -f "$mirror/shallow" ]; then
+  cp "$mirror/shallow" "$work/.git/shallow"
+  printf '%s\n' "$mirror/objects" > "$work/.git/objects/info/alternates"
+fi
+eval "$then"
 """
+NOT_CLONED, NOT_THERE = 71, 72
 
 
-def clone_borrowing(
-    run: Run, mirror: str, work_dir: str, *, settings: Sequence[tuple[str, str]]
-) -> None:
+class Lent(Struct):
     """A clone without files whose objects are the mirror's, and whose only remote it is."""
-    words = [*QUIET, "clone", "-q", "--shared", "--no-checkout", "--origin", "origin"]
-    for key, value in settings:
-        words += ["-c", f"{key}={value}"]
-    done = run(["sh", "-c", LEND, "mngr", mirror, work_dir, *words], timeout=LONG)
-    if done.code:
-        raise GitError(f"{mirror} could not be cloned: {done.complaint}")
+
+    mirror: str
+    work_dir: str
+    commit: str
+    pin: str
+    """The ref of the mirror that keeps the commit."""
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def make(self, run: Run, then: str = "") -> bool:
+        """Make it, and run the script `then`; whether the mirror had the commit."""
+        words = [*QUIET, "clone", "-q", "--shared", "--no-checkout", "--origin", "origin"]
+        for key, value in self.settings:
+            words += ["-c", f"{key}={value}"]
+        given = (self.mirror, self.work_dir, self.pin, self.commit, then)
+        done = run(["sh", "-c", LEND, "mngr", *given, *words], timeout=LONG)
+        if done.code == NOT_CLONED:
+            raise GitError(f"{self.mirror} could not be cloned: {done.complaint}")
+        if done.code not in (0, NOT_THERE):
+            told = f"{self.commit[:12]} could not be checked out in {self.work_dir}"
+            raise GitError(f"{told}: {done.complaint}")
+        return done.code == 0
 
 
 def check_out(work: Repo, commit: str, branch: str) -> None:
-    """The files of `commit`, on the branch, or on none.
-
-    Depending on `init.defaultBranch`, git has made a branch of that name in the fresh clone.
-    """
-    where = ["--no-track", "-B", branch] if branch else ["--detach"]
-    done = work.replace(timeout=LONG).attempt(*QUIET, *NO_LFS, "checkout", "-q", *where, commit)
+    """The files of `commit`, on the branch, or on none."""
+    done = work.run(checking_out(work, commit, branch), timeout=LONG)
     if done.code:
         raise GitError(f"{commit[:12]} could not be checked out in {work.path}: {done.complaint}")
+
+
+def checking_out(work: Repo, commit: str, branch: str) -> list[str]:
+    """Depending on `init.defaultBranch`, git has made a branch of that name in a fresh clone."""
+    where = ["--no-track", "-B", branch] if branch else ["--detach"]
+    flags = [*work.flags, "-C", work.path, *QUIET, *NO_LFS]
+    return ["git", *flags, "checkout", "-q", *where, commit]
 
 
 def settings(repo: Repo) -> list[tuple[str, str]]:

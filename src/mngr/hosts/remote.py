@@ -110,7 +110,10 @@ class RemoteHost(ShellHost):
         there = self.argv(["sh", "-c", SEALED, nonce, *argv])
 
         def complete() -> bool:
-            if time.monotonic() - seal.heard > QUIET * self.patience:
+            # A command may take its time, but not to begin.
+            long = QUIET * self.patience
+            limit = long if seal.begun or timeout <= long else self.patience
+            if time.monotonic() - seal.heard > limit:
                 self.attend()
                 seal.heard = time.monotonic()
             return seal.complete()

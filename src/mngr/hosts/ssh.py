@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 
@@ -13,6 +12,14 @@ from mngr.hosts.ledger import HostNote
 from mngr.hosts.remote import RemoteHost
 from mngr.locks import Lock
 from mngr.model.quoting import join
+
+try:  # hashlib loads OpenSSL, which takes as long as a third of Python
+    from _sha2 import sha256  # type: ignore[import-not-found]
+except ImportError:
+    try:
+        from _sha256 import sha256  # type: ignore[import-not-found]  # Python 3.11
+    except ImportError:
+        from hashlib import sha256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +83,7 @@ class SshHost(RemoteHost):
     capabilities = Capabilities()
 
     def __init__(self, name: str, controller_home: str, config: str = "") -> None:
-        identity = hashlib.sha256(f"ssh {name}".encode()).hexdigest()[:32]
+        identity = sha256(f"ssh {name}".encode()).hexdigest()[:32]
         self.ref = HostRef(id=f"host-{identity}", name=name, provider="ssh")
         self._controller = controller_home
         self._config = ["-F", config] if config else []
@@ -213,7 +220,7 @@ class SshHost(RemoteHost):
 
 def control_folder(controller_home: str, *, make: bool = True) -> str:
     """Short, because a socket's path may hold about 104 bytes; only ours to enter."""
-    mark = hashlib.sha256(os.fsencode(controller_home)).hexdigest()[:8]
+    mark = sha256(os.fsencode(controller_home)).hexdigest()[:8]
     folder = f"/tmp/mngr-{os.getuid()}/ssh-{mark}"
     if not make:
         return folder

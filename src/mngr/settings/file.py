@@ -92,6 +92,8 @@ def parse_value(text: str) -> Json:
         return int(text)
     if not text.startswith(tuple("\"'[{+-0123456789tfin \t")):
         return text
+    if text[:-1].isdecimal() and text[-1] in "smhd":  # a duration
+        return text
     return _toml_value(text)
 
 

@@ -9,7 +9,7 @@ from mngr.api import ExecResult, Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import one, print_result, warn
 from mngr.cli.app.spread import add_on_error, exit_code, spread
-from mngr.errors import MngrError, TimedOut, UsageError
+from mngr.errors import MngrError, Stale, TimedOut, UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.quoting import join
 from mngr.model.state import ALIVE
@@ -78,6 +78,11 @@ def configure(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     argv = _command(args)
     api = Mngr(args.config, args.registry)
+    if _is_plain(args) and (agent := api.last_seen(args.target[0])):
+        try:
+            return _run_alone(args, agent, argv, seen=False)
+        except Stale:
+            pass  # it changed since, or is gone: look first
     agents = targets.agents(args, api)
     for error in args.failures:
         warn(str(error))
@@ -94,6 +99,12 @@ def run(args: argparse.Namespace) -> int:
     if alone and args.format == "human":
         return _run_alone(args, agents[0], argv)
     return _run_all(args, agents, argv)
+
+
+def _is_plain(args: argparse.Namespace) -> bool:
+    """One agent, whose state does not matter."""
+    other = args.dry_run or args.start or args.interactive or args.tty or args.stdin
+    return args.format == "human" and not other and len(args.target) == 1 and args.target != ["-"]
 
 
 def _interact(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
@@ -128,14 +139,17 @@ def _command(args: argparse.Namespace) -> list[str]:
     return ["sh", "-c", command]
 
 
-def _run_alone(args: argparse.Namespace, agent: Agent, argv: Sequence[str]) -> int:
+def _run_alone(
+    args: argparse.Namespace, agent: Agent, argv: Sequence[str], *, seen: bool = True
+) -> int:
     """Run the command and return its exit code. Output before a timeout is printed too."""
     from mngr.api import execute
 
     kept: list[tuple[int, bytes]] = []
     sink = _write if args.stream else lambda fd, data: kept.append((fd, data))
+    run = execute.stream if seen else execute.stream_unseen
     try:
-        return execute.stream(agent, argv, sink, cwd=args.cwd, timeout=_timeout(args))
+        return run(agent, argv, sink, cwd=args.cwd, timeout=_timeout(args))
     except TimedOut as error:
         raise _late(args, error) from None
     finally:

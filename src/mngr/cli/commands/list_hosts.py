@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from mngr.api import Host, Lease
+    from mngr.api import Agent, Host, Lease
     from mngr.cli.app.output import Column, Row
     from mngr.model.struct import Json
 
@@ -51,18 +51,29 @@ def _hosts(api: Mngr) -> list[Row]:
     agents = api.list()
     told = api.leases()
     leases = {each.host_id: each for listed in told.values() for each in listed}
+    unfinished: dict[str, Json] = {"state": "CREATING", "time_left": ""}
     return [
-        {
-            "id": host.ref.id,
-            "name": host.ref.name,
-            "provider_name": host.ref.provider,
-            "tags": dict(host.ref.tags),
-            "agents": sum(agent.host.ref.id == host.ref.id for agent in agents),
-            "cost": _rounded(api.host_cost(host)),
-            **_state(api, host, leases.get(host.ref.id), host.ref.provider in told),
-        }
-        for host in api.world.hosts()
+        *(
+            _row(api, host, agents)
+            | _state(api, host, leases.get(host.ref.id), host.ref.provider in told)
+            for host in api.world.hosts()
+        ),
+        *(
+            _row(api, host, ()) | unfinished | {"reason": reason}
+            for host, reason in api.unfinished_hosts()
+        ),
     ]
+
+
+def _row(api: Mngr, host: Host, agents: Sequence[Agent]) -> dict[str, Json]:
+    return {
+        "id": host.ref.id,
+        "name": host.ref.name,
+        "provider_name": host.ref.provider,
+        "tags": dict(host.ref.tags),
+        "agents": sum(agent.host.ref.id == host.ref.id for agent in agents),
+        "cost": _rounded(api.host_cost(host)),
+    }
 
 
 def _rounded(cost: float | None) -> float | None:

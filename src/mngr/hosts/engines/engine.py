@@ -272,12 +272,14 @@ class Engine:
 
     def end(self, note: HostNote) -> None:
         """Remove it over there, also where we were never told its handle, then forget it."""
-        handle = note.handle
-        if not handle and (lease := self.lease(note)):
-            handle = lease.handle
-        if handle:
+        if handle := note.handle or self.sought(note):
             self.remove(handle)
         ledger.forget(self.controller, self.name, note.name)
+
+    def sought(self, note: HostNote) -> str:
+        """The handle of a host whose making was cut short, found by its tag."""
+        lease = self.lease(note)
+        return lease.handle if lease else ""
 
     def destroy(self, name: str) -> None:
         self.end(self.note(name))

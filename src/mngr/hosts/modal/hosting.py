@@ -40,6 +40,8 @@ class Hosting:
         self._listing: asyncio.Task[list[Listed]] | None = None
         self._listed = 0.0
         self._asking: dict[str, asyncio.Task[str]] = {}
+        self._making: dict[str, asyncio.Event] = {}
+        """Set once it is known what became of it."""
 
     async def perform(self, op: str, asked: dict[str, Json]) -> Json:
         host = str(asked.get("host", ""))
@@ -72,13 +74,15 @@ class Hosting:
         self._listing = None
 
     async def create(self, host: str, wanted: Wanted) -> str:
+        known = self._making[host] = asyncio.Event()
         try:
-            made = await self.service.create(wanted)
+            made = self._sandboxes[host] = await self.service.create(wanted)
         except NotFound as error:  # an image, a secret: no agent and no host
             raise NotMade(error.message, error.hint) from None
         finally:
             self._changed()
-        self._sandboxes[host] = made
+            del self._making[host]
+            known.set()
         states.changed(
             self._home, host, sandbox=made.object_id, wanted=wanted.to_json(), ended="",
             stopped=False, made=time.time(),
@@ -137,6 +141,8 @@ class Hosting:
 
     async def remove(self, host: str) -> None:
         """The one that is known, or all that carry its tag; its name lets only one of them run."""
+        if host in self._making:  # whoever asked for it was killed
+            await self._making[host].wait()
         known = self._sandboxes.pop(host, None)
         if known is not None:
             await self.service.terminate(known)

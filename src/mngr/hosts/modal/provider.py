@@ -150,6 +150,10 @@ class ModalProvider(Engine):
             raise UsageError("Modal ends every sandbox after 24 hours", hint)
         return min(lifetime or longest, longest)
 
+    def sought(self, note: HostNote) -> str:
+        """Known beforehand; the bridge waits for a sandbox that is being made."""
+        return note.id
+
     def remove(self, handle: str) -> None:
         self.call("remove", 120, host=handle)
 

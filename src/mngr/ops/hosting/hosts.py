@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 
     from mngr.hosts.base import Host
     from mngr.hosts.engines.engine import Engine
+    from mngr.hosts.ledger import HostNote
     from mngr.ops.look.listing import Agent
     from mngr.ops.world import World
+
+
+CUT = "it is being made, or its creation was cut short"
 
 
 class Standing(Struct):
@@ -160,13 +164,26 @@ def snapshot(world: World, host: Host, name: str = "") -> str:
         raise UsageError(f"hosts of {host.ref.provider} cannot be saved as images")
     maker = engine(world, host.ref.provider)
     label = name or f"mngr-snapshot:{host.ref.name}-{os.urandom(4).hex()}"
-    return maker.snapshot(maker.note(host.ref.name).handle, label)
+    return maker.snapshot(_made(maker, host).handle, label)
+
+
+def unfinished(world: World) -> list[Host]:
+    """Noted, and not known to be made: being made now, or their creation was cut short."""
+    notes = (
+        note
+        for name in world.registry.names("provider")
+        for note in ledger.known(world.home, name)
+        if note.made and not note.handle
+    )
+    refs = (HostRef(id=n.id, name=n.name, provider=n.provider, tags={**n.tags}) for n in notes)
+    return [AbsentHost(ref, CUT) for ref in refs]
 
 
 def find(world: World, name: str) -> Host:
     word, _, provider = name.rpartition(".") if "." in name else (name, "", "")
-    matches = [host for host in world.hosts() if name in (host.ref.name, host.ref.id)] or [
-        each for each in world.hosts() if (each.ref.name, each.ref.provider) == (word, provider)
+    every = [*world.hosts(), *unfinished(world)]
+    matches = [host for host in every if name in (host.ref.name, host.ref.id)] or [
+        each for each in every if (each.ref.name, each.ref.provider) == (word, provider)
     ]
     if not matches:
         known = ", ".join(host.ref.name for host in world.hosts())
@@ -187,7 +204,7 @@ def stop(world: World, host: Host) -> None:
     alive = [agent for agent in agents_of(world, host) if agent.state in ALIVE]
     running.stop_many(world, alive)
     agents_of(world, host)  # remembered as they are now
-    note = maker.note(host.ref.name)
+    note = _made(maker, host)
     # A stop that was killed half-way noted those that it had stopped.
     ids = {*note.agents, *(agent.id for agent in alive)}
     ledger.write(world.home, note.replace(agents=tuple(sorted(ids))))
@@ -198,7 +215,7 @@ def stop(world: World, host: Host) -> None:
 def start(world: World, host: Host) -> list[Agent]:
     """Start it, and the agents that were alive when it was stopped."""
     maker = _restartable(world, host)
-    note = maker.note(host.ref.name)
+    note = _made(maker, host)
     maker.start(note.handle)
     step("host_started")
     mine = [agent for agent in agents_of(world, host) if agent.id in note.agents]
@@ -218,6 +235,13 @@ def wake(world: World, host: Host) -> bool:
         return False
     maker.start(note.handle)
     return True
+
+
+def _made(maker: Engine, host: Host) -> HostNote:
+    note = maker.note(host.ref.name)
+    if not note.handle:
+        raise MngrError(f"host {note.name}: {CUT}", f"to end it: mngr host destroy {note.name}")
+    return note
 
 
 def _restartable(world: World, host: Host) -> Engine:

@@ -79,7 +79,7 @@ def candidates(world: World, words: Sequence[str], *, look: bool = True) -> list
 
     Without `look` it may stay open how they fare, for those who only need their records.
     """
-    hosts = _asked(world, words)
+    hosts = asked(world, words)
     if (quick := _quick(hosts)) is not None:
         try:
             ids = list(dict.fromkeys(_claimed(quick, word) for word in words))
@@ -91,7 +91,7 @@ def candidates(world: World, words: Sequence[str], *, look: bool = True) -> list
     return agents(world, hosts=hosts)
 
 
-def _asked(world: World, words: Sequence[str]) -> Sequence[Host]:
+def asked(world: World, words: Sequence[str]) -> Sequence[Host]:
     """The hosts that the addresses name; all, where an agent may be anywhere."""
     everywhere, found = world.hosts(), []
     for word in words:

@@ -6,8 +6,8 @@ import json
 import os
 import time
 
-from mngr.errors import BadRecord, Unreachable
-from mngr.hosts.base import Capabilities, HostRef
+from mngr.errors import BadRecord, MngrError, Unreachable
+from mngr.hosts.base import Capabilities, HostReading, HostRef
 from mngr.model.events import iso
 from mngr.model.records import AgentRecord
 from mngr.model.state import Evidence, State, Verdict
@@ -18,12 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
-    from mngr.hosts.base import Host, HostReading
+    from mngr.hosts.base import Host
     from mngr.ops.look.listing import Agent
     from mngr.ops.world import World
-
-FRESH = 5.0
-"""Seconds for which the same answer is not written again: `wait` asks many times a second."""
 
 
 class Known(Struct):
@@ -36,10 +33,9 @@ class Known(Struct):
 
 
 class Memory(Struct):
-    """One host as it last answered."""
+    """One host as it last answered, which was when its file was last touched."""
 
     host: Json
-    time: float
     agents: tuple[Known, ...] = ()
 
 
@@ -62,8 +58,6 @@ class AbsentHost:
 
     def read(self, ids: Sequence[str] | None = None) -> HostReading:
         """No second footnote for each host: that its provider failed is one already."""
-        from mngr.hosts.base import HostReading
-
         error = f"host {self.ref.name} cannot be reached: {self._error}"
         return HostReading(host=self.ref, now=0.0, agents=(), error=error)
 
@@ -109,16 +103,48 @@ def completed(
     ids: Sequence[str] | None,
 ) -> list[Agent]:
     """The agents found, which are remembered; of a host that did not answer those remembered."""
-    path = os.path.join(world.home, "cache", "hosts", f"{host.ref.id}.json")
+    path = _path(world, host)
     memory = _load(path)
     if reading.error and not found:
         known = memory.agents if memory else ()
-        since = memory.time if memory else 0.0
+        since = _touched(path)
         wanted = [each for each in known if ids is None or each.id in ids]
         return [_recalled(host, each, reading, since) for each in wanted]
     if not reading.error:
         _remember(path, host, memory, found, ids)
     return found
+
+
+def meant(world: World, word: str) -> Agent | None:
+    """The one agent of another host that a word can mean, as it was last seen there.
+
+    None where nothing is known of it, or where several hosts have to be asked. Whoever acts on it
+    makes sure on the host that its record has not changed since.
+    """
+    from mngr.model.address import AGENT_ID, parse_address
+    from mngr.ops.look.listing import asked, one
+
+    hosts = asked(world, [word])
+    others = [host for host in hosts if not hasattr(host, "claimed")]
+    if not AGENT_ID.fullmatch(word):  # an id means the same everywhere
+        here = [each.claimed(parse_address(word).name) for each in hosts if each not in others]  # type: ignore[attr-defined]
+        if len(others) != 1 or any(here):
+            return None
+    found = []
+    for host in others:
+        host.patience = world.config.seconds("hosts.timeout")
+        if memory := _load(_path(world, host)):
+            found += [_last_seen(host, known) for known in memory.agents]
+    try:
+        agent = one(found, word)
+    except MngrError:
+        return None
+    return agent if agent.evidence.record else None
+
+
+def _last_seen(host: Host, known: Known) -> Agent:
+    reading = HostReading(host=host.ref, now=time.time(), agents=(), error="nobody has looked")
+    return _recalled(host, known, reading, reading.now)
 
 
 def _recalled(host: Host, known: Known, reading: HostReading, since: float) -> Agent:
@@ -144,19 +170,36 @@ def _recalled(host: Host, known: Known, reading: HostReading, since: float) -> A
 def _remember(
     path: str, host: Host, memory: Memory | None, found: Sequence[Agent], ids: Sequence[str] | None
 ) -> None:
-    before = memory.agents if memory else ()
-    others = () if ids is None else tuple(each for each in before if each.id not in ids)
-    now = time.time()
-    agents = tuple(sorted((*others, *map(_known, found)), key=lambda each: each.id))
-    if memory and agents == before and 0 <= now - memory.time < FRESH:
-        return
-    _write(path, Memory(host=host.ref.to_json(), time=now, agents=agents))
+    before = {each.id: each for each in memory.agents} if memory else {}
+    others = [] if ids is None else [each for each in before.values() if each.id not in ids]
+    agents = [*others, *(_known(agent, before.get(agent.id)) for agent in found)]
+    agents.sort(key=lambda each: each.id)
+    fresh = Memory(host=host.ref.to_json(), agents=tuple(agents))
+    if fresh != memory or not _touched(path, now=True):
+        _write(path, fresh)
 
 
-def _known(agent: Agent) -> Known:
-    record = agent.evidence.record
-    plain = json.loads(json.dumps(record.to_json())) if record else None
-    return Known(id=agent.id, rev=agent.evidence.rev, record=plain, state=str(agent.state))
+def _known(agent: Agent, before: Known | None) -> Known:
+    """As before where neither revision nor state is new: a record never changes within one."""
+    rev, state, record = agent.evidence.rev, str(agent.state), agent.evidence.record
+    if before and (before.rev, before.state) == (rev, state) and before.record and record:
+        return before
+    plain = record.to_json() if record else None
+    return Known(id=agent.id, rev=rev, record=plain, state=state)
+
+
+def _path(world: World, host: Host) -> str:
+    return os.path.join(world.home, "cache", "hosts", f"{host.ref.id}.json")
+
+
+def _touched(path: str, *, now: bool = False) -> float:
+    """When the host last answered, or 0.0; with `now`, it has just done so again."""
+    try:
+        if now:
+            os.utime(path)
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _load(path: str) -> Memory | None:
@@ -173,7 +216,7 @@ def _write(path: str, memory: Memory) -> None:
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         with open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
-            json.dump(memory.to_json(), file)
+            file.write(json.dumps(memory.to_json()))  # json.dump takes ten times as long
         os.rename(temporary, path)
     except OSError:
         try:

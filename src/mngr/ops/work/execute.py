@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from mngr.errors import Unreachable
-from mngr.hosts import tmux_scripts
+from mngr.errors import Stale, Unreachable
+from mngr.hosts import agent_files, tmux_scripts
 from mngr.model.quoting import join, quote
-from mngr.model.records import AgentRecord, agent_dir
+from mngr.model.records import AgentRecord, agent_dir, record_stem
 from mngr.model.state import State
 from mngr.model.struct import Json, Struct
 from mngr.ops.lifecycle import sandboxing
@@ -23,6 +23,16 @@ if TYPE_CHECKING:
 INNER = f"""[ -f "$1" ] && [ ! -h "$1" ] || {{ echo "$1 is not a regular file" >&2; exit 1; }}
 . "$1" && cd -- "$2" && box=$3 && shift 3 && {{ {sandboxing.WRAP}; }} && exec "$@" """
 SCRIPT = tmux_scripts.CLEAN + f'clean ${{TERM+"TERM=$TERM"}} sh -c {quote(INNER)} mngr "$@"\n'
+
+# Words before those of SCRIPT: the stem of the record, its revision, and what to say if there is
+# another or none. A record never changes within a revision.
+GUARD = (
+    agent_files.FUNCTIONS
+    + """find_newest "$1"
+[ "$best" = "$2" ] && [ "$solid" = "$2" ] || { echo "$3" >&2; exit 1; }
+shift 3
+"""
+)
 
 
 class ExecResult(Struct):
@@ -81,6 +91,39 @@ def stream(
         raise Unreachable(f"{agent.name}: {agent.verdict.reason}", "see `mngr list`")
     words = exec_argv(agent.host, agent.record, argv, cwd)
     return agent.host.run(words, timeout=timeout, sink=sink).code
+
+
+def stream_unseen(
+    agent: Agent,
+    argv: Sequence[str],
+    sink: Callable[[int, bytes], None],
+    *,
+    cwd: str = "",
+    timeout: float,
+) -> int:
+    """As `stream`, in one visit, for an agent that was only remembered.
+
+    Nothing runs, and Stale is raised, if it has changed since: it may be renamed or gone.
+    """
+    nonce = os.urandom(8).hex()
+    refusal, held = f"{nonce}\n".encode(), b""
+
+    def pass_on(stream: int, data: bytes) -> None:
+        nonlocal held
+        if stream == 2 and refusal.startswith(held):
+            held += data
+            if refusal.startswith(held):
+                return
+            data = held
+        sink(stream, data)
+
+    stem, rev = record_stem(agent.host.home, agent.id), str(agent.evidence.rev)
+    _, _, script, name, *words = exec_argv(agent.host, agent.record, argv, cwd)
+    guarded = ["sh", "-c", GUARD + script, name, stem, rev, nonce, *words]
+    code = agent.host.run(guarded, timeout=timeout, sink=pass_on).code
+    if held == refusal:
+        raise Stale(f"{agent.name} has changed since it was last seen")
+    return code
 
 
 def shown(argv: Sequence[str]) -> str:

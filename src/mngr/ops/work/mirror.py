@@ -15,7 +15,9 @@ from mngr.git import exchange
 from mngr.git import repository as git
 from mngr.git.exchange import Bare
 from mngr.git.repository import Repo
+from mngr.git.stranger_scripts import CLEAN
 from mngr.locks import Lock
+from mngr.model.quoting import join
 from mngr.model.struct import Struct
 from mngr.ops.steps import step
 from mngr.ops.work import transport
@@ -71,18 +73,30 @@ def place(host: Host, identity: str) -> str:
 
 
 def make(host: Host, controller_home: str, plan: Borrowed) -> list[str]:
-    """Mirror, pin, clone, check out; remarks about what could not be brought along."""
-    commit, pin = plan.overlay or plan.commit, f"refs/mngr/base/{plan.agent_id}"
-    path = provide(
-        host, controller_home, plan.source, plan.identity, commit, pin, upstream=plan.upstream
-    )
-    step("mirror_updated")
-    exchange.clone_borrowing(host.run, path, plan.work_dir, settings=exchange.settings(plan.source))
-    step("cloned")
+    """Mirror, pin, clone, check out; remarks about what could not be brought along.
+
+    One visit, where the mirror has the commit and no file is to be there before the check-out.
+    """
     # What is checked out may be another agent's work, with attributes of its choice.
     work = Repo(run=transport.cleaned(host), path=plan.work_dir)
-    _copy_info(host, plan)
-    exchange.check_out(work, plan.commit, plan.branch)
+    words = exchange.checking_out(work, plan.commit, plan.branch)
+    info = _info(plan)
+    then = "" if info else f"{CLEAN}clean {join(words)}"
+    commit, pin = plan.overlay or plan.commit, f"refs/mngr/base/{plan.agent_id}"
+    lent = exchange.Lent(
+        mirror=place(host, plan.identity), work_dir=plan.work_dir, commit=commit, pin=pin,
+        settings=tuple(exchange.settings(plan.source)),
+    )  # fmt: skip
+    if not lent.make(host.run, then):
+        provide(
+            host, controller_home, plan.source, plan.identity, commit, pin, upstream=plan.upstream
+        )
+        step("mirror_updated")
+        lent.make(host.run, then)
+    step("cloned")
+    if info:
+        host.put(info)
+        exchange.check_out(work, plan.commit, plan.branch)
     if plan.overlay:
         exchange.lay_over(work, plan.overlay)
     return submodules(host, controller_home, plan)
@@ -130,7 +144,7 @@ def unpin(host: Host, agent_id: str) -> None:
     host.run(["sh", "-c", UNPIN, "mngr", host.home, agent_id], timeout=60)
 
 
-def _copy_info(host: Host, plan: Borrowed) -> None:
+def _info(plan: Borrowed) -> dict[str, tuple[bytes, int]]:
     """Ignored files of the source are ignored in the clone, however that was said."""
     folder = plan.identity  # of a repository on this machine, its common directory
     if not os.path.isdir(folder):
@@ -144,8 +158,7 @@ def _copy_info(host: Host, plan: Borrowed) -> None:
             continue  # most have none
         if any(line.strip() and not line.startswith(b"#") for line in content.splitlines()):
             files[os.path.join(plan.work_dir, ".git", "info", name)] = (content, 0o644)
-    if files:
-        host.put(files)
+    return files
 
 
 def submodules(host: Host, controller_home: str, plan: Borrowed) -> list[str]:

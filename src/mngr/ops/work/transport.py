@@ -15,7 +15,7 @@ from mngr.model.quoting import join
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mngr.git.repository import Run
     from mngr.hosts.base import Completed, Host
@@ -87,13 +87,14 @@ def to_mirror(host: Host, path: str) -> Way:
         return Way(url=path)
     quiet = ["-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null"]
     words = host.argv(["git", *quiet, SERVICE, path])
-    return Way(url="ext::" + " ".join(map(ext_word, words)))
+    return Way(url="ext::" + " ".join(map(ext_word, words)), run=_attentive(host))
 
 
 def to_agent(host: Host, work: Stranger) -> Way:
     """How git on this machine reaches an agent's repository, through its door."""
     command = join(host.argv(work.argv(SERVE, SERVICE)))
-    return Way(url=work.path if is_here(host) else BY_VARIABLE, command=command)
+    url = work.path if is_here(host) else BY_VARIABLE
+    return Way(url=url, command=command, run=_attentive(host))
 
 
 def ext_word(word: str) -> str:
@@ -108,6 +109,26 @@ def pipe(
 
     Ends early where `host`, which one of them reaches, does not answer any more.
     """
+    script = (
+        f"exec 3>&1\nfailed=$({{ {{ {join(first)} || echo 1 >&4; }} |"
+        f' {join(second)} >&3 || echo 2 >&4; }} 4>&1)\n[ -z "$failed" ]'
+    )
+    return spawn.run(["sh", "-c", script], timeout=DEADLINE, sink=sink, until=_asking(host))
+
+
+def _attentive(host: Host) -> Run | None:
+    """Runs git on this machine, and ends it where `host`, which it reaches, does not answer."""
+    if host.capabilities.shares_files:
+        return None
+
+    def run(argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
+        return spawn.run(argv, input=input, timeout=timeout, until=_asking(host))
+
+    return run
+
+
+def _asking(host: Host) -> Callable[[], bool]:
+    """Asks the host now and then whether it is there; raises if it is not, else is never true."""
     asked = time.monotonic()
 
     def silent() -> bool:
@@ -117,8 +138,4 @@ def pipe(
             asked = time.monotonic()
         return False
 
-    script = (
-        f"exec 3>&1\nfailed=$({{ {{ {join(first)} || echo 1 >&4; }} |"
-        f' {join(second)} >&3 || echo 2 >&4; }} 4>&1)\n[ -z "$failed" ]'
-    )
-    return spawn.run(["sh", "-c", script], timeout=DEADLINE, sink=sink, until=silent)
+    return silent
