@@ -21,12 +21,12 @@ from mngr_tmr import (
     clustering,
     finishing,
     forecasting,
+    life,
     messages,
     orders,
     patches,
     prompting,
     reaching,
-    retrying,
     rounds,
     selecting,
     touching,
@@ -191,6 +191,7 @@ class Pipeline:
             if latest is None or latest.ended is None or sighting is None or not sighting.outcome:
                 continue
             ended = fleet.collect(task, latest, latest.ended.outcome, latest.ended.reason)
+            ended = fleet.stop(latest, ended)
             if (ended.head, ended.outcome) != (latest.ended.head, latest.ended.outcome):
                 told: dict[str, Json] = {"task": task.id, "try": latest.number}
                 self.note("try_ended", {**told, "ended": to_json(ended)})
@@ -247,7 +248,7 @@ class Pipeline:
 
     def _is_over(self) -> bool:
         """A run that ended, unless `integrate` ended it while there was still work to do."""
-        left = any(retrying.is_open(self.run, task) for task in self.run.tasks.values())
+        left = any(life.is_open(self.run, task) for task in self.run.tasks.values())
         return bool(self.run.status) and (self.run.cancelled or not left)
 
     def _at_the_tip(self) -> dict[str, TestRun]:

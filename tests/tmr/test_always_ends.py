@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mngr.struct import Json
-from mngr_tmr import ranking, retrying, rounds, selecting
+from mngr_tmr import life, ranking, rounds, selecting
 from mngr_tmr.codec import to_json
 from mngr_tmr.journal import read
 from mngr_tmr.judging import Sighting
@@ -182,7 +182,7 @@ def test_every_run_ends_and_every_test_has_its_ending(
     assert to_the_end(stage, fate) <= stage.run.options.rounds
     for task in stage.run.tasks.values():
         assert ranking.ending_of(task) != "unfinished", task
-        assert not retrying.is_open(stage.run, task), task
+        assert not life.is_open(stage.run, task), task
         assert len(task.tries) <= 3 * stage.run.options.rounds
     assert len(stage.fleet.launched) == len(set(stage.fleet.launched))
     stage.close()
