@@ -47,7 +47,7 @@ class Conductor:
         self._tasks: dict[Stage, dict[str, None]] = {stage: {} for stage in Stage}
         """Those in a stage, in the order in which they came there."""
         self._looks: list[Look] = []
-        self._look_after = 0.0
+        self._looked = self._rest = 0.0
         self._background = Background(executor, run, fleet, inspector, trials, clock)
         self._stall = Stall(run, clock)
         self._throttle = Throttle(run, self.note, clock)
@@ -155,12 +155,12 @@ class Conductor:
         working = self._tasks[Stage.WORKING]  # and not, say, cancelled since it was asked for
         tries = {e.task: self.run.tasks[e.task].tries[-1] for e in self._looks if e.task in working}
         began = self.clock.now()
-        if not tries or began < self._look_after:
+        if not tries or 0 <= began - self._looked < self._rest:  # below 0 the clock was set back
             return
         self._looks = []
         seen = self.fleet.look([*tries.values()])
-        now = self.clock.now()
-        self._look_after = now + REST * (now - began)
+        self._looked = now = self.clock.now()
+        self._rest = REST * (now - began)
         for task_id, each in tries.items():
             self._hear(Seen(task_id, seen.get(each.agent_name), now))
 
