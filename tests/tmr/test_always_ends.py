@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mngr.model.struct import Json
-from mngr_tmr.dispatch import retrying
+from mngr_tmr.dispatch import life
 from mngr_tmr.dispatch.judging import Sighting
 from mngr_tmr.dispatch.roles import Fix, Order
 from mngr_tmr.dispatch.throttle import over_budget
@@ -184,7 +184,7 @@ def test_every_run_ends_and_every_test_has_its_ending(
     assert to_the_end(stage, fate) <= stage.run.options.rounds
     for task in stage.run.tasks.values():
         assert ranking.ending_of(task) != "unfinished", task
-        assert not retrying.is_open(stage.run, task), task
+        assert not life.is_open(stage.run, task), task
         assert len(task.tries) <= 3 * stage.run.options.rounds
     assert len(stage.fleet.launched) == len(set(stage.fleet.launched))
     stage.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from mngr_tmr.integrate.ranking import counts
 from mngr_tmr.journal.codec import from_json, to_json
 from mngr_tmr.journal.fold import apply, fold
 from mngr_tmr.journal.journal import Journal, read
-from mngr_tmr.journal.model import Outcome, Ruling, Run, TestRun, Verdict
+from mngr_tmr.journal.model import Outcome, Ruling, Run, TestRun, Try, Verdict
 from mngr_tmr.run.costs import Spending
 from mngr_tmr.run.options import Budget, Options
 from tests.support.simulated import (
@@ -67,7 +67,7 @@ class Stage:
         ]
         self.note("selected", tasks=told)
 
-    def conductor(self) -> Conductor:
+    def conductor(self, *, launches: bool = True) -> Conductor:
         return Conductor(
             self.run,
             self.journal,
@@ -77,6 +77,7 @@ class Stage:
             self.clock,
             Inline(),
             self.inbox,
+            launches=launches,
         )
 
     def conduct(self) -> Run:
@@ -483,6 +484,34 @@ def test_a_killed_conductor_is_followed_by_one_that_launches_nothing_twice(
     assert len(world.launched) == len(set(world.launched)) == 6
     assert {stage.outcome(f"t{n}") for n in range(6)} == {Outcome.UNCHANGED}
     stage.close()
+
+
+def test_without_launches_only_what_agents_have_left_is_verified(stage: Stage) -> None:
+    stage.tasks("a", "b", "c")
+    for task, outcome in (("a", "died"), ("b", "fixed")):
+        told: dict[str, Json] = {"task": task, "try": 1}
+        stage.note("try_intended", **told, agent_name=f"tmr-r-{task}-1", base="b" * 40)
+        stage.note("try_launched", **told, agent_id=f"agent-{task}")
+        stage.note("try_ended", **told, ended={"outcome": outcome})
+    stage.conductor(launches=False).conduct(1.0)
+    assert stage.fleet.launched == []
+    assert [task.verdict for task in stage.run.tasks.values()] == [None, ACCEPTED, None]
+
+
+def test_a_look_that_takes_long_is_followed_by_a_rest_in_which_the_run_goes_on(
+    stage: Stage,
+) -> None:
+    stage.tasks("a")
+    look = stage.fleet.look
+
+    def slow(tries: Sequence[Try] | None = None) -> Mapping[str, Sighting]:
+        stage.clock.sleep(2.0)
+        return look(tries)
+
+    stage.fleet.look = slow  # type: ignore[method-assign]
+    steps: list[int] = []
+    stage.conductor().conduct(1.0, lambda run: steps.append(stage.fleet.looks))
+    assert stage.fleet.looks == 2 < steps.count(1) == 8
 
 
 def test_a_torn_line_at_the_end_of_a_journal_is_passed_over(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""Tests that probably fail for one reason wait for one of them, its canary.
+"""Tests that probably fail for one reason wait for one of them, its canary. Pure.
 
 What becomes of those that wait follows from what became of the canary. It is asked for at every
 step of a run, so none waits for a canary that has ended, was skipped, or never existed.
@@ -7,11 +7,12 @@ step of a run, so none waits for a canary that has ended, was skipped, or never 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mngr.model.struct import Json
-from mngr_tmr.dispatch.retrying import is_missing, is_open
-from mngr_tmr.dispatch.roles import Note
+from mngr_tmr.dispatch.effects import Write
+from mngr_tmr.dispatch.life import is_open
+from mngr_tmr.dispatch.retrying import is_missing
 from mngr_tmr.journal.model import ANSWERS, Baseline, Outcome, Ruling, Run, Task, TestRun
 from mngr_tmr.run import clustering
 from mngr_tmr.run.clustering import Failure
@@ -20,130 +21,107 @@ SAY_SO = 2
 """So many canaries have to say that something is missing before it counts for all."""
 
 
-class Canaries:
-    """`ready` takes those that an agent has to work on."""
+def groups(run: Run, waiting: Iterable[str]) -> dict[str, list[str]]:
+    """Canary -> tasks that wait for it."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for each in waiting:
+        found[run.tasks[each].canary].append(each)
+    return found
 
-    def __init__(self, run: Run, note: Note, ready: Callable[[str], None]) -> None:
-        self._run, self._note, self._ready = run, note, ready
-        self._waiting: dict[str, list[str]] = defaultdict(list)
 
-    def wait(self, task: Task) -> None:
-        self._waiting[task.canary].append(task.id)
+def answer(run: Run, canary: str, waiting: Sequence[str], *, under_trial: bool) -> list[Write]:
+    """What becomes of those that wait for it: nothing yet while it has no answer.
 
-    @property
-    def waiting(self) -> list[str]:
-        return [each for group in self._waiting.values() for each in group]
+    A fix is an answer once they were tried with it.
+    """
+    task = run.tasks.get(canary)
+    if task is None:
+        return regroup(run, waiting, {}, "")
+    if is_open(run, task) or (under_trial and _fix(task)):
+        return []
+    failed = _failed(run, task.cluster)
+    missing = [each for each in failed if _is_missing(each)]
+    if _fix(task):
+        return regroup(run, waiting, {}, _fix(task))
+    if len(missing) >= SAY_SO:
+        return _skip_all(waiting, missing)
+    if len(failed) >= run.options.canaries:
+        return _skip_all(waiting, failed)
+    # Also where it was skipped, because it passes with another fix.
+    return _next(run, waiting, failed, task.cluster)
 
-    def clear(self) -> None:
-        self._waiting.clear()
 
-    def forget(self, task_ids: Iterable[str]) -> None:
-        """These wait no more: they pass with a fix of another."""
-        gone = set(task_ids)
-        for canary, group in self._waiting.items():
-            self._waiting[canary] = [each for each in group if each not in gone]
+def _failed(run: Run, cluster: str) -> list[Task]:
+    """Of a cluster, those whose agents ended in this round and brought no fix."""
+    return [
+        task
+        for task in run.tasks.values()
+        if task.cluster == cluster
+        and task.round == run.round
+        and task.current is not None
+        and not is_open(run, task)
+        and not _fix(task)
+    ]
 
-    def settle(self, *, under_trial: bool) -> None:
-        """Move those whose canary has its answer; a fix is an answer once they were tried."""
-        for canary in [each for each, group in self._waiting.items() if group]:
-            task = self._run.tasks.get(canary)
-            if task is not None and (is_open(self._run, task) or (under_trial and _fix(task))):
-                continue
-            self._answered(task, self._waiting.pop(canary))
 
-    def release_all(self) -> None:
-        """They wait for each other, as only a damaged journal can say: no canary, then."""
-        for task_id in self.waiting:
-            self._ready(task_id)
-        self.clear()
+def _skip_all(waiting: Sequence[str], like: Sequence[Task]) -> list[Write]:
+    """The whole cluster is given up."""
+    names = ", ".join(task.id for task in like)
+    word, reason = _ending(like[-1])
+    told = f"{word} like {names}: {reason}" if reason else f"{word} like {names}"
+    return [
+        Write("skipped", {"task": each, "reason": told, "by": ""}, moves=(each,))
+        for each in waiting
+    ]
 
-    # what became of the canary
 
-    def _answered(self, canary: Task | None, waiting: Sequence[str]) -> None:
-        if canary is None:
-            self._regroup(waiting, {}, "")
-            return
-        failed = self._failed(canary.cluster)
-        missing = [task for task in failed if _is_missing(task)]
-        if _fix(canary):
-            self._regroup(waiting, {}, _fix(canary))
-        elif len(missing) >= SAY_SO:
-            self._skip_all(waiting, missing)
-        elif len(failed) >= self._run.options.canaries:
-            self._skip_all(waiting, failed)
-        else:  # also where it was skipped, because it passes with another fix
-            self._next(waiting, failed, canary.cluster)
+def _next(run: Run, waiting: Sequence[str], failed: Sequence[Task], cluster: str) -> list[Write]:
+    """Another canary, of another kind than those that failed if there is one."""
+    functions = {_function(task.node_id) for task in failed}
+    signatures = {task.signature for task in failed}
 
-    def _failed(self, cluster: str) -> list[Task]:
-        """Of a cluster, those whose agents ended in this round and brought no fix."""
-        return [
-            task
-            for task in self._run.tasks.values()
-            if task.cluster == cluster
-            and task.round == self._run.round
-            and task.current is not None
-            and not is_open(self._run, task)
-            and not _fix(task)
-        ]
+    def order(failure: Failure) -> tuple[object, ...]:
+        known = (failure.function in functions, failure.signature in signatures)
+        return (*known, *failure.effort)
 
-    def _skip_all(self, waiting: Sequence[str], like: Sequence[Task]) -> None:
-        """The whole cluster is given up."""
-        names = ", ".join(task.id for task in like)
-        word, reason = _ending(like[-1])
-        for task_id in waiting:
-            told = f"{word} like {names}: {reason}" if reason else f"{word} like {names}"
-            self._note("skipped", {"task": task_id, "reason": told, "by": ""})
+    members = sorted((_failure(run, each, {}) for each in waiting), key=order)
+    return _group([members], "", cluster)
 
-    def _next(self, waiting: Sequence[str], failed: Sequence[Task], cluster: str) -> None:
-        """Another canary, of another kind than those that failed if there is one."""
-        functions = {_function(task.node_id) for task in failed}
-        signatures = {task.signature for task in failed}
 
-        def order(failure: Failure) -> tuple[object, ...]:
-            known = (failure.function in functions, failure.signature in signatures)
-            return (*known, *failure.effort)
+def regroup(
+    run: Run, waiting: Sequence[str], results: Mapping[str, TestRun], base: str
+) -> list[Write]:
+    """Those that still fail with the fix that is their base now, by how they fail with it."""
+    members = [_failure(run, each, results) for each in waiting]
+    return _group(clustering.clusters(members), base, "")
 
-        members = sorted((self._failure(each, {}) for each in waiting), key=order)
-        self._group([members], "", cluster)
 
-    def regroup(self, canary: str, results: Mapping[str, TestRun]) -> None:
-        """Those that still fail with its fix, by how they fail now."""
-        waiting = self._waiting.pop(canary, [])
-        self._regroup(waiting, results, _fix(self._run.tasks[canary]))
+def _group(groups: Sequence[Sequence[Failure]], base: str, cluster: str) -> list[Write]:
+    """The first of each group gets an agent, the others wait for it."""
+    told: list[Json] = [
+        {
+            "task": each.id,
+            "canary": "" if each is group[0] else group[0].id,
+            "cluster": cluster or (group[0].id if len(group) > 1 else ""),
+            "signature": each.signature,
+            "base": base,
+        }
+        for group in groups
+        for each in group
+    ]
+    moves = tuple(each.id for group in groups for each in group)
+    return [Write("grouped", {"tasks": told}, moves)] if told else []
 
-    def _regroup(self, waiting: Sequence[str], results: Mapping[str, TestRun], base: str) -> None:
-        members = [self._failure(each, results) for each in waiting]
-        self._group(clustering.clusters(members), base, "")
 
-    def _group(self, groups: Sequence[Sequence[Failure]], base: str, cluster: str) -> None:
-        """The first of each group gets an agent, the others wait for it."""
-        told: list[Json] = [
-            {
-                "task": each.id,
-                "canary": "" if each is group[0] else group[0].id,
-                "cluster": cluster or (group[0].id if len(group) > 1 else ""),
-                "signature": each.signature,
-                "base": base,
-            }
-            for group in groups
-            for each in group
-        ]
-        if told:
-            self._note("grouped", {"tasks": told})
-        for first, *others in groups:
-            self._ready(first.id)
-            for each in others:
-                self.wait(self._run.tasks[each.id])
-
-    def _failure(self, task_id: str, results: Mapping[str, TestRun]) -> Failure:
-        task = self._run.tasks[task_id]
-        before = self._run.baseline.get(task.node_id, Baseline()).runs
-        now = results.get(task.node_id) or next(iter(before), TestRun("failed"))
-        signature = now.signature or task.signature
-        seconds = before[0].seconds if before else 0.0
-        # Only how many lines it runs is known here, which is all that the order of canaries asks.
-        lines = frozenset(("", number) for number in range(task.reach))
-        return Failure(task.id, task.node_id, signature, now.exception, seconds, lines)
+def _failure(run: Run, task_id: str, results: Mapping[str, TestRun]) -> Failure:
+    task = run.tasks[task_id]
+    before = run.baseline.get(task.node_id, Baseline()).runs
+    now = results.get(task.node_id) or next(iter(before), TestRun("failed"))
+    signature = now.signature or task.signature
+    seconds = before[0].seconds if before else 0.0
+    # Only how many lines it runs is known here, which is all that the order of canaries asks.
+    lines = frozenset(("", number) for number in range(task.reach))
+    return Failure(task.id, task.node_id, signature, now.exception, seconds, lines)
 
 
 def _fix(task: Task) -> str:

@@ -1,4 +1,4 @@
-"""Dispatch and gather: keep the slots full, look, remind, collect, verify, until all is said.
+"""Dispatch and gather: keep the slots full and perform what each task's life asks for.
 
 Everything that happens is an event first. The conductor holds no truth of its own: a new one,
 made from the same journal, goes on where a killed one was.
@@ -6,36 +6,24 @@ made from the same journal, goes on where a killed one was.
 
 from __future__ import annotations
 
-import re
-from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from contextlib import suppress
 
 from mngr.model.struct import Json
-from mngr_tmr.dispatch import judging, orders, retrying
-from mngr_tmr.dispatch.background import Background, Effect, Rank
-from mngr_tmr.dispatch.canaries import Canaries
-from mngr_tmr.dispatch.judging import Step
-from mngr_tmr.dispatch.roles import Clock, Fleet, Inbox, Inspector, Order, Trials
-from mngr_tmr.dispatch.sparing import Sparing
+from mngr_tmr.dispatch import canaries, life, orders, sparing
+from mngr_tmr.dispatch.background import Background
+from mngr_tmr.dispatch.effects import Effect, Look, Pause, Slow, Write
+from mngr_tmr.dispatch.happenings import Cancelled, Go, OfTask, Seen, Tried, Verified
+from mngr_tmr.dispatch.life import Stage
+from mngr_tmr.dispatch.roles import Clock, Fleet, Inbox, Inspector, Trials
 from mngr_tmr.dispatch.stalling import Stall
 from mngr_tmr.dispatch.throttle import Throttle
-from mngr_tmr.journal.codec import to_json
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import Journal
-from mngr_tmr.journal.model import ANSWERS, Ended, Outcome, Ruling, Run, Task, Try, Verdict
+from mngr_tmr.journal.model import Run
 
 REST = 4.0
 """Between two looks, at least so many times as long as one took."""
-PATIENCE = (1.0, 5.0)
-"""Seconds before a verification that failed is tried again."""
-CANCELLED = Ended(Outcome.CANCELLED, "the run was cancelled")
-NUDGE = "The service was overloaded. Go on with your task; end by publishing your outcome."
-
-
-def agent_name(run: Run, task: Task, number: int) -> str:
-    return f"tmr-{run.name}-{task.id}-{number}"
 
 
 class Conductor:
@@ -53,25 +41,18 @@ class Conductor:
         launches: bool = True,
     ) -> None:
         """Without `launches` only what agents have left is verified."""
-        self.run, self.journal = run, journal
-        self.fleet, self.inspector, self.clock = fleet, inspector, clock
+        self.run, self.journal, self.fleet, self.clock = run, journal, fleet, clock
         self._inbox, self._launches = inbox, launches
-        self._ready: deque[str] = deque()
-        self._active: dict[str, Try] = {}
-        self._look_took = 0.0
-        self._background = Background(executor)
+        self._stages: dict[str, Stage] = {}
+        self._tasks: dict[Stage, dict[str, None]] = {stage: {} for stage in Stage}
+        """Those in a stage, in the order in which they came there."""
+        self._looks: list[Look] = []
+        self._looked = self._rest = 0.0
+        self._background = Background(executor, run, fleet, inspector, trials, clock)
         self._stall = Stall(run, clock)
         self._throttle = Throttle(run, self.note, clock)
-        self._canaries = Canaries(run, self.note, self._ready.append)
-        self._sparing = Sparing(
-            run, self.note, trials, self._background, self._canaries, self._ready
-        )
-        self._alike = Counter(
-            _kind(each.ended)
-            for task in run.tasks.values()
-            for each in task.tries
-            if each.ended is not None and each.ended.outcome not in ANSWERS
-        )
+        self._untried = bool(sparing.fixes(run))
+        self._trying = False
         self._adopt()
 
     # where things stand
@@ -79,58 +60,55 @@ class Conductor:
     def _adopt(self) -> None:
         """From the journal alone: what waits, what runs, what was interrupted half-way."""
         for task in self.run.tasks.values():
-            latest = task.current
-            if not retrying.is_open(self.run, task):
-                continue
-            if not self._launches and (latest is None or latest.ended is None or latest.verdict):
-                continue
-            if latest is None and task.canary:
-                self._canaries.wait(task)
-            elif latest is None or retrying.wants_retry(self.run, task, latest):
-                self._ready.append(task.id)
-            elif latest.ended is not None:
-                self._verify(task, latest)
-            elif latest.ending is not None or self.run.cancelled:
-                ending = latest.ending or CANCELLED
-                self._collect(task, latest, ending.outcome, ending.reason)
-            elif not latest.launched:
-                self._launch(task, latest)
-            else:
-                self._active[task.id] = latest
-        self._canaries.settle(under_trial=self._sparing.pending)
+            stage, effects = life.standing(self.run, task)
+            if self._launches or stage is Stage.VERIFYING:
+                self._enter(task.id, stage, effects)
+        self._settle_canaries()
+
+    def _enter(self, task_id: str, stage: Stage, effects: Iterable[Effect] = ()) -> None:
+        before = self._stages.pop(task_id, Stage.OVER)
+        self._tasks[before].pop(task_id, None)
+        if stage is not Stage.OVER and (self._launches or stage is not Stage.READY):
+            self._stages[task_id] = stage
+            self._tasks[stage][task_id] = None
+        self._perform(effects)
 
     @property
     def finished(self) -> bool:
-        return not (self._ready or self._under_way or self._canaries.waiting)
+        return not self._stages and self._background.idle
 
     @property
-    def _under_way(self) -> bool:
-        return bool(self._active) or not self._background.idle
+    def _agentless(self) -> list[str]:
+        return [*self._tasks[Stage.READY], *self._waiting]
+
+    @property
+    def _waiting(self) -> list[str]:
+        groups = canaries.groups(self.run, self._tasks[Stage.WAITING])
+        return [each for group in groups.values() for each in group]
 
     # the loop
 
     def conduct(self, tick: float, watch: Callable[[Run], None] = lambda run: None) -> None:
-        """A step every `tick`, or less often where looking takes long: a far host, many agents."""
+        """A step every `tick`."""
         while not self.finished:
             self.step()
             watch(self.run)
             if not self.finished:
-                self.clock.sleep(max(tick, REST * self._look_took))
+                self.clock.sleep(tick)
 
     def step(self) -> None:
         self._obey()
-        self._background.finish()
-        if self._active:
-            self._look()
+        for answer in self._background.answers():
+            self._hear(answer)
+        self._look()
         self._throttle.adapt()
-        self._sparing.begin()
-        self._canaries.settle(under_trial=self._sparing.pending)
-        if not (self._ready or self._under_way):
-            self._canaries.release_all()
+        self._try_fixes()
+        self._settle_canaries()
+        self._release_all()
         self._fill_slots()
         self._tell_stall()
         # One sync for all that a step announced: with many agents it is the disk that is slow.
-        if self._background.is_due:
+        if self._background.due:
             self.journal.sync()
         self._background.begin()
 
@@ -139,25 +117,94 @@ class Conductor:
         self._stall.stirred()
         apply(self.run, self.journal.append(type, fields, sync=False))
 
-    def _note_try(self, type: str, task: Task, each: Try, **fields: Json) -> None:
-        self.note(type, {"task": task.id, "try": each.number, **fields})
+    def _perform(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Write():
+                    self.note(effect.type, effect.fields)
+                    for task_id in effect.moves:
+                        self._enter(task_id, *life.standing(self.run, self.run.tasks[task_id]))
+                case Look():
+                    self._looks.append(effect)
+                case Pause():
+                    self._throttle.exhausted(effect.reason)
+                case Slow():
+                    self._throttle.overloaded()
+                case _:
+                    self._background.due.append(effect)
+
+    def _hear(self, event: OfTask | Tried) -> None:
+        if isinstance(event, Tried):
+            self._tried(event)
+            return
+        self._enter(event.task, *life.advance(self.run, self._stages[event.task], event))
+        if isinstance(event, Verified) and sparing.is_fix(event.verdict):
+            self._untried = True
 
     def _obey(self) -> None:
         if self._inbox is not None:
             orders.obey(self.run, self.note, self.journal.sync, self._inbox)
         if self.run.cancelled:  # at every step: a launch may have been under way
-            self._cancel()
+            for task_id in self._agentless:
+                self._enter(task_id, Stage.OVER)
+            for task_id in [*self._tasks[Stage.WORKING]]:
+                self._hear(Cancelled(task_id))
 
-    def _cancel(self) -> None:
-        self._ready.clear()
-        self._canaries.clear()
-        for task_id, each in list(self._active.items()):
-            self._collect(self.run.tasks[task_id], each, CANCELLED.outcome, CANCELLED.reason)
+    def _look(self) -> None:
+        """One reading for all, less often where it takes long: a far host, many agents."""
+        working = self._tasks[Stage.WORKING]  # and not, say, cancelled since it was asked for
+        tries = {e.task: self.run.tasks[e.task].tries[-1] for e in self._looks if e.task in working}
+        began = self.clock.now()
+        if not tries or 0 <= began - self._looked < self._rest:  # below 0 the clock was set back
+            return
+        self._looks = []
+        seen = self.fleet.look([*tries.values()])
+        self._looked = now = self.clock.now()
+        self._rest = REST * (now - began)
+        for task_id, each in tries.items():
+            self._hear(Seen(task_id, seen.get(each.agent_name), now))
+
+    # tests that wait for the fix of another
+
+    @property
+    def _under_trial(self) -> bool:
+        """A fix was accepted, and it is not known yet which tests pass with it."""
+        return self._untried or self._trying
+
+    def _try_fixes(self) -> None:
+        """Once for each fix that was accepted."""
+        if not self._untried or self._trying or self.run.cancelled:
+            return
+        self._untried = False
+        trial = sparing.trial(self.run, self._agentless)
+        if trial is not None:
+            self._trying = True
+            self._perform([trial])
+
+    def _tried(self, event: Tried) -> None:
+        self._trying = False
+        self._perform(sparing.spared(self.run, event, self._agentless))
+        groups = canaries.groups(self.run, self._tasks[Stage.WAITING])
+        for fix in event.trial.fixes:
+            waiting = groups.get(fix.task, ())
+            self._perform(canaries.regroup(self.run, waiting, event.results, fix.commit))
+
+    def _settle_canaries(self) -> None:
+        groups = canaries.groups(self.run, self._tasks[Stage.WAITING])
+        for canary, waiting in groups.items():
+            under_trial = self._under_trial
+            self._perform(canaries.answer(self.run, canary, waiting, under_trial=under_trial))
+
+    def _release_all(self) -> None:
+        """They wait for each other, as only a damaged journal can say: no canary, then."""
+        if self._background.idle and {*self._stages.values()} == {Stage.WAITING}:
+            for task_id in self._waiting:
+                self._enter(task_id, Stage.READY)
 
     # launching
 
     def _fill_slots(self) -> None:
-        while self._throttle.has_room(len(self._active) + self._background.slots):
+        while self._throttle.has_room(self._slots_in_use):
             task_id = self._next()
             if not task_id:
                 return
@@ -167,165 +214,28 @@ class Conductor:
                 return
             if not self._throttle.may_launch():
                 return
-            self._ready.remove(task_id)
-            self._intend(self.run.tasks[task_id])
+            self._hear(Go(task_id))
+
+    @property
+    def _slots_in_use(self) -> int:
+        ending = (*self._tasks[Stage.COLLECTING], *self._tasks[Stage.STOPPING])
+        kept = sum(life.keeps_slot(self.run, self.run.tasks[each]) for each in ending)
+        return len(self._tasks[Stage.LAUNCHING]) + len(self._tasks[Stage.WORKING]) + kept
 
     def _next(self) -> str:
         """While a fix is tried, no agent is launched that may not be needed."""
-        held = self._sparing.pending
-        fits = (each for each in self._ready if not (held and self._sparing.is_broken(each)))
-        return next(fits, "")
-
-    def _tell_stall(self) -> None:
-        busy = not self._background.idle
-        text = "" if busy else self._stall.told([*self._active], self._canaries.waiting)
-        if text:
-            self.note("waiting", {"text": text})
-
-    def _intend(self, task: Task) -> None:
-        number = len(task.tries) + 1
-        name, base = agent_name(self.run, task, number), task.base or self.run.base
-        self.note(
-            "try_intended",
-            {"task": task.id, "try": number, "agent_name": name, "base": base},
-        )
-        assert task.latest is not None
-        self._launch(task, task.latest)
-
-    def _launch(self, task: Task, each: Try) -> None:
-        order = Order(task.id, each.number, each.agent_name, task.node_id, task.want, each.base)
-
-        def work() -> Effect:
-            try:
-                agent_id = self.fleet.launch(order)
-            except Exception as error:
-                ended = Ended(Outcome.LAUNCH_FAILED, _told(error))
-                return lambda: self._end(task, each, ended)
-            return lambda: self._launched(task, each, agent_id)
-
-        self._background.submit(work, slot=True, rank=Rank.LAUNCH)
-
-    def _launched(self, task: Task, each: Try, agent_id: str) -> None:
-        self._note_try("try_launched", task, each, agent_id=agent_id)
-        self._active[task.id] = each
+        held = self._under_trial
+        ready = self._tasks[Stage.READY]
+        return next((e for e in ready if not (held and sparing.is_broken(self.run, e))), "")
 
     def _give_up(self, reason: str) -> None:
-        for task_id in [*self._ready, *self._canaries.waiting]:
-            self.note("skipped", {"task": task_id, "reason": f"over budget: {reason}"})
-        self._ready.clear()
-        self._canaries.clear()
+        for task_id in self._agentless:
+            told = f"over budget: {reason}"
+            self._perform([Write("skipped", {"task": task_id, "reason": told}, moves=(task_id,))])
 
-    # looking
-
-    def _look(self) -> None:
-        began = self.clock.now()
-        seen = self.fleet.look(list(self._active.values()))
-        now = self.clock.now()
-        self._look_took = now - began
-        for task_id, each in list(self._active.items()):
-            step = judging.judge(each, seen.get(each.agent_name), now, self.run.options)
-            self._act(self.run.tasks[task_id], each, step)
-
-    def _act(self, task: Task, each: Try, step: Step) -> None:
-        if step.kind == "end":
-            if step.outcome is Outcome.QUOTA:  # before more is launched into the same wall
-                self._throttle.exhausted(step.text)
-            self._collect(task, each, step.outcome, step.text)
-        elif step.kind in ("remind", "throttle"):
-            if step.kind == "throttle":
-                self._throttle.overloaded()
-            self._note_try("reminded", task, each, text=step.text)
-            self._remind(each, NUDGE if step.kind == "throttle" else step.text)
-
-    def _remind(self, each: Try, text: str) -> None:
-        """Delivery takes seconds, and may fail: what became of the agent, the next look shows."""
-
-        def work() -> Effect:
-            with suppress(Exception):
-                self.fleet.remind(each.agent_name, text)
-            return lambda: None
-
-        self._background.submit(work, slot=False)
-
-    # collecting and verifying
-
-    def _collect(self, task: Task, each: Try, outcome: Outcome, reason: str) -> None:
-        """What it is judged to be is written down first: once stopped, it looks like any other."""
-        self._active.pop(task.id, None)
-        if each.ending is None:
-            self._note_try("gathering", task, each, outcome=str(outcome), reason=reason)
-
-        def work() -> Effect:
-            try:
-                ended = self.fleet.collect(task, each, outcome, reason)
-            except Exception as error:
-                told = f"{reason}; collecting failed: {_told(error)}"
-                ended = Ended(Outcome.NO_RESULT if outcome is Outcome.UNCHANGED else outcome, told)
-            return lambda: self._end(task, each, ended)
-
-        self._background.submit(work, slot=self._keeps_slot(outcome))
-
-    def _keeps_slot(self, outcome: Outcome) -> bool:
-        """One that has published works no more; but what it spent is known only once it is home."""
-        limits = self.run.options.run_budget
-        metered = limits.tokens is not None or limits.cost is not None
-        return metered or outcome is not Outcome.UNCHANGED
-
-    def _end(self, task: Task, each: Try, ended: Ended) -> None:
-        unpriced = {*ended.spent.unpriced} - {*self.run.spent.unpriced}
-        self._note_try("try_ended", task, each, ended=to_json(ended))
-        if unpriced and self.run.options.run_budget.cost is not None:
-            told = f"no price is known for {', '.join(sorted(unpriced))}"
-            self.note("alert", {"text": f"{told}: counted as the dearest model of its vendor"})
-        self._raise_alert(ended)
-        if retrying.needs_verdict(ended):
-            self._verify(task, each)
-        else:
-            self._settle(task, each)
-
-    def _verify(self, task: Task, each: Try) -> None:
-        def work() -> Effect:
-            verdict = self._verified(task, each)
-            return lambda: self._judged(task, each, verdict)
-
-        self._background.submit(work, slot=False)
-
-    def _verified(self, task: Task, each: Try) -> Verdict:
-        """A full disk or a checker that dies is nothing the work did: it is tried again."""
-        told = ""
-        for patience in (*PATIENCE, 0.0):
-            try:
-                return self.inspector.verify(task, each)
-            except Exception as error:
-                told = _told(error)
-            self.clock.sleep(patience)
-        return Verdict(Ruling.UNDECIDED, f"verification failed {len(PATIENCE) + 1} times: {told}")
-
-    def _judged(self, task: Task, each: Try, verdict: Verdict) -> None:
-        self._note_try("verdict", task, each, verdict=to_json(verdict))
-        if verdict.ruling is Ruling.ACCEPTED and verdict.implementation:
-            self._sparing.accepted()
-        self._settle(task, each)
-
-    def _settle(self, task: Task, each: Try) -> None:
-        if self._launches and retrying.wants_retry(self.run, task, each):
-            self._ready.append(task.id)
-
-    def _raise_alert(self, ended: Ended) -> None:
-        """Many agents that fail the same way have one cause: say so while it is early."""
-        if ended.outcome in (*ANSWERS, Outcome.CANCELLED):
+    def _tell_stall(self) -> None:
+        if not self._background.idle:
             return
-        kind, threshold = _kind(ended), self.run.options.alert_after
-        self._alike[kind] += 1
-        if 0 < threshold == self._alike[kind]:
-            self.note("alert", {"text": f"{threshold} agents ended the same way: {kind}"})
-
-
-def _told(error: Exception) -> str:
-    return " ".join(str(error).split())
-
-
-def _kind(ended: Ended) -> str:
-    """An outcome and its reason without the numbers that make each one unique."""
-    reason = re.sub(r"[0-9a-f]{8,}|\d+", "#", ended.reason)[:120]
-    return f"{ended.outcome}: {reason}" if reason else str(ended.outcome)
+        text = self._stall.told([*self._tasks[Stage.WORKING]], self._waiting)
+        if text:
+            self.note("waiting", {"text": text})

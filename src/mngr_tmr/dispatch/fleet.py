@@ -7,6 +7,7 @@ import os
 import tarfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from mngr.api import Agent, CreateRequest, Mngr, Repo
@@ -57,6 +58,8 @@ class RealFleet:
         """By id, since when a look does not find them."""
         self._spent: dict[str, Spending] = {}
         self._metered = 0.0
+        self._collected: dict[str, Agent] = {}
+        """By name, as they were when they were collected; they are still to be stopped."""
         self._stopper = Stopper(api)
 
     # launch
@@ -184,36 +187,46 @@ class RealFleet:
     # collect
 
     def collect(self, task: Task, each: Try, outcome: Outcome, reason: str) -> Ended:
-        """Commits first, then artifacts, then the agent stops: never the other way round."""
+        """Commits first, then artifacts: `stop` comes afterwards, never the other way round."""
         agent = self._of(each)
         if agent is None:
             return Ended(outcome, reason)
+        self._collected[each.agent_name] = agent
         published = _published(agent)
         ended = self._with_commits(agent, each, task, _said(published, outcome, reason))
         folder = self._artifacts(agent, task, each)
         spent = self._spending([agent]).get(agent.id, Spending())
+        return replace(ended, artifacts=folder, spent=spent)
+
+    def stop(self, each: Try, ended: Ended) -> Ended:
+        agent = self._collected.pop(each.agent_name, None)
+        if agent is None:
+            return ended
         try:
             self._stopper.stop(agent)
-        except MngrError as error:  # its work is here all the same
-            told = f"{ended.reason}; it could not be stopped: {error.message}"
-            ended = _replaced(ended, reason=told.strip("; "))
+        except Exception as error:  # its work is here all the same
+            message = (
+                error.message if isinstance(error, MngrError) else " ".join(str(error).split())
+            )
+            told = f"{ended.reason}; it could not be stopped: {message}"
+            ended = replace(ended, reason=told.strip("; "))
         if agent.host_stopped or agent.state is State.UNREACHABLE:
             self._pool.lose(each.agent_name)
         self._pool.leave(each.agent_name)
         seconds = max(0.0, time.time() - (each.launched or each.intended))
-        return _replaced(ended, artifacts=folder, spent=spent, seconds=round(seconds, 1))
+        return replace(ended, seconds=round(seconds, 1))
 
     def _with_commits(self, agent: Agent, each: Try, task: Task, ended: Ended) -> Ended:
         head = ended.head or self._tip(agent)
         if not head or head == each.base:
-            return _replaced(ended, head=head or each.base)
+            return replace(ended, head=head or each.base)
         ref = f"refs/mngr/tmr/{self._run.name}/{task.id}/{each.number}"
         try:
             self._api.bring(agent, head, ref, cwd=self._run.repository)
         except MngrError as error:
             told = f"{ended.reason}; its commit {head[:12]} could not be brought: {error.message}"
-            return _replaced(ended, outcome=Outcome.NO_RESULT, reason=told.strip("; "))
-        return _replaced(ended, head=head, ref=ref)
+            return replace(ended, outcome=Outcome.NO_RESULT, reason=told.strip("; "))
+        return replace(ended, head=head, ref=ref)
 
     def _tip(self, agent: Agent) -> str:
         try:
@@ -273,12 +286,6 @@ def _said(published: Published | None, outcome: Outcome, reason: str) -> Ended:
         tests_added=published.tests_added,
         confusing=tuple((c.command, c.tried, c.happened) for c in published.confusing),
     )
-
-
-def _replaced(ended: Ended, **changes: object) -> Ended:
-    from dataclasses import replace
-
-    return replace(ended, **changes)  # type: ignore[arg-type]
 
 
 def unpack(data: bytes, folder: Path) -> int:

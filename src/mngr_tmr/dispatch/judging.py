@@ -40,7 +40,6 @@ class Step:
     kind: str
     outcome: Outcome = Outcome.NO_RESULT
     text: str = ""
-    until: float = 0.0
 
 
 WAIT = Step("wait")

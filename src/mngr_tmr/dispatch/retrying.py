@@ -8,19 +8,6 @@ GIVEN_UP = ("more time", "a person who understands")
 """What an agent needs that looked for a repair and found none."""
 
 
-def is_settled(run: Run, task: Task, latest: Try) -> bool:
-    if latest.ended is None or wants_retry(run, task, latest):
-        return False
-    return latest.verdict is not None or not needs_verdict(latest.ended)
-
-
-def is_open(run: Run, task: Task) -> bool:
-    """Whether an agent is still to work on it in this round, or works, or is being verified."""
-    if task.skipped or task.round != run.round:
-        return False
-    return task.current is None or not is_settled(run, task, task.current)
-
-
 def is_missing(ended: Ended) -> bool:
     """Whether a program, an account or a decision is missing, as opposed to a repair."""
     return ended.outcome is Outcome.BLOCKED and not ended.needs.startswith(GIVEN_UP)

@@ -47,7 +47,10 @@ class Fleet(Protocol):
     def remind(self, agent_name: str, text: str) -> None: ...
 
     def collect(self, task: Task, each: Try, outcome: Outcome, reason: str) -> Ended:
-        """Bring its commits and artifacts home, then stop it."""
+        """Bring its commits and artifacts home."""
+
+    def stop(self, each: Try, ended: Ended) -> Ended:
+        """Stop it, once it was collected: what it left, and how that went."""
 
 
 class Inspector(Protocol):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mngr.api import Mngr, Repo
 from mngr.model.struct import Json
-from mngr_tmr.dispatch import orders, retrying
+from mngr_tmr.dispatch import life, orders
 from mngr_tmr.dispatch.conductor import Conductor
 from mngr_tmr.dispatch.fleet import RealFleet
 from mngr_tmr.dispatch.roles import Inbox, Order
@@ -180,6 +180,7 @@ class Pipeline:
             if latest is None or latest.ended is None or sighting is None or not sighting.outcome:
                 continue
             ended = fleet.collect(task, latest, latest.ended.outcome, latest.ended.reason)
+            ended = fleet.stop(latest, ended)
             if (ended.head, ended.outcome) != (latest.ended.head, latest.ended.outcome):
                 told: dict[str, Json] = {"task": task.id, "try": latest.number}
                 self.note("try_ended", {**told, "ended": to_json(ended)})
@@ -236,7 +237,7 @@ class Pipeline:
 
     def _is_over(self) -> bool:
         """A run that ended, unless `integrate` ended it while there was still work to do."""
-        left = any(retrying.is_open(self.run, task) for task in self.run.tasks.values())
+        left = any(life.is_open(self.run, task) for task in self.run.tasks.values())
         return bool(self.run.status) and (self.run.cancelled or not left)
 
     def _at_the_tip(self) -> dict[str, TestRun]:

@@ -1,0 +1,167 @@
+"""The life of a task: launch, look, collect, stop, verify; then another try, or the end. Pure.
+
+The journal is the truth. A line changes the run before the effects that follow it are performed,
+so a new process that reads the same journal continues with `standing`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum, auto
+
+from mngr.model.struct import Json
+from mngr_tmr.dispatch import alerting, judging
+from mngr_tmr.dispatch.effects import (
+    Collect,
+    Effect,
+    Launch,
+    Look,
+    Pause,
+    Remind,
+    Slow,
+    Stop,
+    Verify,
+    Write,
+)
+from mngr_tmr.dispatch.happenings import (
+    Cancelled,
+    Collected,
+    Finished,
+    Go,
+    Launched,
+    OfTask,
+    Seen,
+    Verified,
+)
+from mngr_tmr.dispatch.retrying import needs_verdict, wants_retry
+from mngr_tmr.journal.codec import to_json
+from mngr_tmr.journal.model import Ended, Outcome, Run, Task, Try
+
+CANCELLED = Ended(Outcome.CANCELLED, "the run was cancelled")
+NUDGE = "The service was overloaded. Go on with your task; end by publishing your outcome."
+
+
+class Stage(Enum):
+    """Where a task stands. From LAUNCHING to VERIFYING one effect is under way for it."""
+
+    WAITING = auto()
+    """for its canary"""
+    READY = auto()
+    """for a slot"""
+    LAUNCHING = auto()
+    WORKING = auto()
+    """Its agent is looked at in every step."""
+    COLLECTING = auto()
+    STOPPING = auto()
+    VERIFYING = auto()
+    OVER = auto()
+
+
+Next = tuple[Stage, tuple[Effect, ...]]
+
+
+def standing(run: Run, task: Task) -> Next:
+    """Where a task stands by the journal alone, and what is to be done about it."""
+    each, number = task.current, len(task.tries)
+    if task.skipped or task.round != run.round:
+        return Stage.OVER, ()
+    if each is None:
+        return Stage.WAITING if task.canary else Stage.READY, ()
+    if each.ended is None and each.ending is not None:
+        ending = each.ending
+        return Stage.COLLECTING, (Collect(task.id, number, ending.outcome, ending.reason),)
+    if each.ended is None and run.cancelled:
+        return _gather(task, CANCELLED.outcome, CANCELLED.reason)
+    if each.ended is None and not each.launched:
+        return Stage.LAUNCHING, (Launch(task.id, number),)
+    if each.ended is None:
+        return Stage.WORKING, (Look(task.id, number),)
+    if each.verdict is None and needs_verdict(each.ended):
+        return Stage.VERIFYING, (Verify(task.id, number),)
+    return Stage.READY if wants_retry(run, task, each) else Stage.OVER, ()
+
+
+def is_open(run: Run, task: Task) -> bool:
+    """Whether an agent is still to work on it in this round, or works, or is being verified."""
+    return standing(run, task)[0] is not Stage.OVER
+
+
+def advance(run: Run, stage: Stage, event: OfTask) -> Next:
+    """What follows when this happens to a task in that stage."""
+    task = run.tasks[event.task]
+    number = len(task.tries)
+    match stage, event:
+        case Stage.READY, Go():
+            return _intend(run, task)
+        case Stage.LAUNCHING, Launched(agent_id=agent_id):
+            line = _line("try_launched", task, agent_id=agent_id)
+            return Stage.WORKING, (line, Look(task.id, number))
+        case Stage.WORKING, Seen():
+            return _look(run, task, event)
+        case Stage.WORKING, Cancelled():
+            return _gather(task, CANCELLED.outcome, CANCELLED.reason)
+        case Stage.COLLECTING, Collected(ended=ended):
+            return Stage.STOPPING, (Stop(task.id, number, ended),)
+        case ((Stage.LAUNCHING | Stage.COLLECTING | Stage.STOPPING), Finished(ended=ended)):
+            line = _line("try_ended", task, ended=to_json(ended))
+            following, effects = _after(run, task, replace(task.tries[-1], ended=ended))
+            return following, (line, *alerting.alerts(run, ended), *effects)
+        case Stage.VERIFYING, Verified(verdict=verdict):
+            line = _line("verdict", task, verdict=to_json(verdict))
+            following, effects = _after(run, task, replace(task.tries[-1], verdict=verdict))
+            return following, (line, *effects)
+    return stage, ()
+
+
+def _intend(run: Run, task: Task) -> Next:
+    number = len(task.tries) + 1
+    fields: dict[str, Json] = {
+        "task": task.id,
+        "try": number,
+        "agent_name": f"tmr-{run.name}-{task.id}-{number}",
+        "base": task.base or run.base,
+    }
+    return Stage.LAUNCHING, (Write("try_intended", fields), Launch(task.id, number))
+
+
+def _look(run: Run, task: Task, event: Seen) -> Next:
+    each = task.tries[-1]
+    step = judging.judge(each, event.sighting, event.now, run.options)
+    again = Look(task.id, each.number)
+    if step.kind == "end":
+        following, effects = _gather(task, step.outcome, step.text)
+        # Before more is launched into the same wall.
+        wall = (Pause(step.text),) if step.outcome is Outcome.QUOTA else ()
+        return following, (*wall, *effects)
+    if step.kind == "wait":
+        return Stage.WORKING, (again,)
+    line = _line("reminded", task, text=step.text)
+    if step.kind == "throttle":
+        return Stage.WORKING, (Slow(), line, Remind(task.id, each.number, NUDGE), again)
+    return Stage.WORKING, (line, Remind(task.id, each.number, step.text), again)
+
+
+def _gather(task: Task, outcome: Outcome, reason: str) -> Next:
+    """What it is judged to be is written down first: once stopped, it looks like any other."""
+    line = _line("gathering", task, outcome=str(outcome), reason=reason)
+    return Stage.COLLECTING, (line, Collect(task.id, len(task.tries), outcome, reason))
+
+
+def _line(type: str, task: Task, **fields: Json) -> Write:
+    """About the latest try."""
+    return Write(type, {"task": task.id, "try": len(task.tries), **fields})
+
+
+def _after(run: Run, task: Task, latest: Try) -> Next:
+    """Where the task will stand once the journal says this of its latest try."""
+    return standing(run, replace(task, tries=[*task.tries[:-1], latest]))
+
+
+def keeps_slot(run: Run, task: Task) -> bool:
+    """Whether one that is collected or stopped does.
+
+    One that has published works no more; but what it spent is known only once it is home.
+    """
+    limits, ending = run.options.run_budget, task.tries[-1].ending
+    metered = limits.tokens is not None or limits.cost is not None
+    return metered or ending is None or ending.outcome is not Outcome.UNCHANGED
