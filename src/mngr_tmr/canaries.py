@@ -13,6 +13,7 @@ from mngr.struct import Json
 from mngr_tmr import clustering
 from mngr_tmr.clustering import Failure
 from mngr_tmr.model import ANSWERS, Baseline, Outcome, Ruling, Run, Task, TestRun
+from mngr_tmr.ranking import NOT_TAKEN
 from mngr_tmr.retrying import is_missing, is_open
 from mngr_tmr.roles import Note
 
@@ -162,7 +163,7 @@ def _ending(task: Task) -> tuple[str, str]:
     current = task.current
     assert current is not None
     assert current.ended is not None
-    if current.verdict and current.verdict.ruling in (Ruling.REFUSED, Ruling.UNDECIDED):
+    if current.verdict and current.verdict.ruling in NOT_TAKEN:
         return str(current.verdict.ruling), current.verdict.reason
     if current.ended.outcome in ANSWERS:
         return str(Outcome.NO_RESULT), ""

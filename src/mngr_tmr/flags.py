@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
 RUNNER = re.compile(
@@ -15,6 +16,9 @@ RUNNER = re.compile(
 SHORT = 4
 """A shorter literal may stand anywhere by chance."""
 LIMIT = 20
+TEXT = re.compile(r"""'[^']*'|"[^"]*\"""")
+ALIKE = 0.5
+"""A text this similar to the one in its place before was corrected, say a message."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +31,22 @@ class Added:
 
 
 def flags(
-    added: Iterable[Added], tests: Sequence[str], expected: Iterable[str], known: str
+    added: Iterable[Added],
+    tests: Sequence[str],
+    expected: Iterable[str],
+    known: str,
+    removed: Collection[str] = (),
 ) -> list[str]:
-    """`file:line: text (why)`; `expected` are literals of the tests, `known` is the old source."""
+    """`file:line: text (why)`; `expected` are literals of the tests, `known` is the old source.
+
+    A literal is none of these in a line that only corrects a text of one of the `removed` lines.
+    """
     names = _names(tests)
     fresh = [text for text in expected if len(text.strip()) >= SHORT and text not in known]
     found = []
     for line in added:
-        why = _why(line.text, names, fresh)
+        corrected = any(_corrects(line.text, each) for each in removed)
+        why = _why(line.text, names, () if corrected else fresh)
         if why:
             found.append(f"{line.path}:{line.number}: {line.text.strip()[:120]} ({why})")
     return found[:LIMIT]
@@ -51,6 +63,14 @@ def _why(text: str, names: Sequence[str], expected: Sequence[str]) -> str:
         return f"names the test: {named}"
     literal = next((each for each in expected if _written(each) in text), "")
     return f"has a literal that the test expects: {literal.strip()[:40]!r}" if literal else ""
+
+
+def _corrects(new: str, old: str) -> bool:
+    """Whether the two differ in texts only, and each text is much like the one before."""
+    texts = list(zip(TEXT.findall(new), TEXT.findall(old), strict=False))
+    return TEXT.sub("", new) == TEXT.sub("", old) and all(
+        one == other or SequenceMatcher(None, one, other).ratio() >= ALIKE for one, other in texts
+    )
 
 
 def _names(tests: Sequence[str]) -> list[str]:

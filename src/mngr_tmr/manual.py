@@ -23,6 +23,11 @@ canary, gets an agent first; the others get none if they pass with its fix. If t
 no fix, another test of the cluster is tried, --canaries in all. Tests that still fail on the \
 branch get another agent there, up to --rounds rounds; a round without a new commit is the last.
 
+A change with a line that looks like a special case for a test is held for review: it is not on \
+the branch, and its test counts as not fixed. `show`, the report and the last words of the run \
+name the line and the `git cherry-pick` command that takes the change. --include-flagged, of `run` \
+or later of `integrate`, puts such changes at the end of the branch.
+
 Nothing is launched before you have seen a forecast and agreed; --yes agrees, and without a \
 terminal it is needed. --dry-run collects and runs the tests, shows which of them would get an \
 agent, and launches none. Nothing is left of a run that you decline. Agents work in clones of \
@@ -40,6 +45,7 @@ EXAMPLES = [
     ("look at it while it runs", "mngr tmr watch"),
     ("slow down", "mngr tmr retune --max-agents 2"),
     ("give it more", "mngr tmr retune --max-cost 40 --max-time 3h"),
+    ("take what is held for review", "mngr tmr integrate --include-flagged"),
     ("remove a run", "mngr tmr rm failing-3f2a"),
     ("the pages", "mngr tmr report --out /tmp/report"),
 ]

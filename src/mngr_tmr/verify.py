@@ -85,6 +85,10 @@ class RealInspector:
     # the front
 
     def verify(self, task: Task, each: Try) -> Verdict:
+        verdict = self._judged(task, each)
+        return _held(verdict) if verdict.flags else verdict
+
+    def _judged(self, task: Task, each: Try) -> Verdict:
         assert each.ended is not None
         self._folder.mkdir(parents=True, exist_ok=True)
         case = Case(task, each, each.ended, self._bench, float(self._project.check_timeout))
@@ -337,9 +341,17 @@ class RealInspector:
         source = patches.show(self._repo, case.base, file) or ""
         test = assertions.functions(source).get(name)
         wanted = sorted(expected(test)) if test else []
-        found = flags(lines, [case.own, *_data(test)], wanted, old)
+        gone = patches.removed_lines(self._repo, case.base, commit)
+        found = flags(lines, [case.own, *_data(test)], wanted, old, gone)
         alone = [path for path in paths if self._parts.only_tests_use(path)]
         return (*found, *(f"{path}:1: (only tests use this file)" for path in alone))
+
+
+def _held(verdict: Verdict) -> Verdict:
+    first, *others = verdict.flags
+    more = f" and {len(others)} more" if others else ""
+    reason = cleaned(f"looks like a special case for a test: {first}{more}", REASON_LIMIT)
+    return replace(verdict, ruling=Ruling.HELD, reason=reason)
 
 
 def _data(test: ast.AST | None) -> list[str]:

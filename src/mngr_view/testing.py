@@ -132,7 +132,7 @@ def _kept(each: Try, ended: Ended) -> Child:
     parts: list[Child] = []
     if ended.ref:
         parts.append(el("p", "Its commits: ", el("code", ended.ref), class_="meta"))
-    if each.verdict is None or each.verdict.ruling in (Ruling.REFUSED, Ruling.UNDECIDED):
+    if each.verdict is None or each.verdict.ruling in ranking.NOT_TAKEN:
         command = el("code", f"mngr connect {each.agent_name}")
         parts.append(el("p", "To look at it: ", command, class_="meta"))
     if ended.confusing:

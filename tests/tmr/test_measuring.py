@@ -203,6 +203,24 @@ def test_special_cases_are_flagged_with_their_line(line: str, why: str) -> None:
     assert found == ([f"src/a.py:7: {line} ({why})"] if why else [])
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "honest"),
+    [
+        ("return 'smu: 5 apples'", "return 'sum: 5 apples'", True),
+        ("say('sum: 4', 'x')", "say('sum: 5', 'x')", True),
+        ("return f'sum: {five}'", "return 'sum: 5'", False),
+        ("return 'sum: ' + five", "return 'sum: 5'", False),
+        ("return ''", "return 'sum: 5'", False),
+        ("return 'no apples'", "return 'sum: 5'", False),
+        ("return 12344", "return 12345", False),
+        ("return 'smu: 5 apples'", "if pytest: return 'sum: 5 apples'", False),
+    ],
+)
+def test_a_text_that_is_corrected_is_no_special_case(old: str, new: str, *, honest: bool) -> None:
+    found = flags([Added("a.py", 7, new)], [TEST], ["sum: 5", "12345"], "", [old])
+    assert (found == []) is honest, found
+
+
 def test_only_what_is_asserted_is_expected() -> None:
     source = (
         '@pytest.mark.parametrize("x", ["case"])\ndef test_a(e2e):\n    r = run("command")\n'
