@@ -114,6 +114,8 @@ def _evidence(task: Task) -> list[str]:
     proofs = sorted(verdict.proofs if verdict else (), key=lambda each: "before" not in each.what)
     lines = [f"- {proof.what}: {proof.in_words}" for proof in proofs]
     lines += [f"- {verdict.mutants}"] if verdict and verdict.mutants else []
+    remarks = verdict.remarks if verdict else ()
+    lines += [f"- {' '.join(_plain(each).split())}" for each in remarks]
     return [f"Evidence, for {task.node_id}:", *dict.fromkeys(lines), ""]
 
 

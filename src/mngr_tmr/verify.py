@@ -119,6 +119,9 @@ class RealInspector:
             raise Refusal(fix.why or "its test still fails: only documents are changed")
         if split.implementation and not fix.commit:
             case.remarks.append(f"left out: {fix.why}")
+        changed = patches.changes(self._repo, case.base, fix.commit) if fix.commit else []
+        alone = [each.path for each in changed if self._parts.only_tests_use(each.path)]
+        case.remarks += [f"only tests seem to use {path}" for path in alone]
         return replace(
             self._verdict(case, Ruling.ACCEPTED, "verified"),
             implementation=fix.commit,
@@ -342,9 +345,7 @@ class RealInspector:
         test = assertions.functions(source).get(name)
         wanted = sorted(expected(test)) if test else []
         gone = patches.removed_lines(self._repo, case.base, commit)
-        found = flags(lines, [case.own, *_data(test)], wanted, old, gone)
-        alone = [path for path in paths if self._parts.only_tests_use(path)]
-        return (*found, *(f"{path}:1: (only tests use this file)" for path in alone))
+        return tuple(flags(lines, [case.own, *_data(test)], wanted, old, gone))
 
 
 def _held(verdict: Verdict) -> Verdict:

@@ -173,7 +173,7 @@ def test_a_change_concerns_the_tests_that_use_the_file(tool: Cli) -> None:
     assert made.test_files("golden/out.txt") == {"tests/test_x.py"}
     assert made.test_files("inner/conftest.py") == {"inner/tests/test_y.py"}
     assert made.test_files("conftest.py") == set(COLLECTED)
-    assert made.only_tests_use("bigtool/orphan.py"), "which is worth a flag"
+    assert made.only_tests_use("bigtool/orphan.py"), "which is worth a remark"
     assert not made.only_tests_use("single.py"), "users of the library import it"
 
 
