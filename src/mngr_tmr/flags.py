@@ -39,30 +39,34 @@ def flags(
 ) -> list[str]:
     """`file:line: text (why)`; `expected` are literals of the tests, `known` is the old source.
 
-    A literal is none of these in a line that only corrects a text of one of the `removed` lines.
+    A name that one of the `removed` lines has is none, nor is a literal in a line that only
+    corrects a text of one.
     """
-    names = _names(tests)
+    before = "\n".join(removed)
+    names = [name for name in _names(tests) if not _named(name, before)]
     fresh = [text for text in expected if len(text.strip()) >= SHORT and text not in known]
     found = []
     for line in added:
         corrected = any(_corrects(line.text, each) for each in removed)
-        why = _why(line.text, names, () if corrected else fresh)
+        why = _why(line.text, before, names, () if corrected else fresh)
         if why:
             found.append(f"{line.path}:{line.number}: {line.text.strip()[:120]} ({why})")
     return found[:LIMIT]
 
 
-def _why(text: str, names: Sequence[str], expected: Sequence[str]) -> str:
-    runner = RUNNER.search(text)
+def _why(text: str, before: str, names: Sequence[str], expected: Sequence[str]) -> str:
+    runner = next((each for each in RUNNER.findall(text) if not _named(each, before)), "")
     if runner:
-        return f"names the test runner: {runner[1]}"
-    named = next(
-        (name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)), ""
-    )
+        return f"names the test runner: {runner}"
+    named = next((name for name in names if _named(name, text)), "")
     if named:
         return f"names the test: {named}"
     literal = next((each for each in expected if _written(each) in text), "")
     return f"has a literal that the test expects: {literal.strip()[:40]!r}" if literal else ""
+
+
+def _named(name: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 def _corrects(new: str, old: str) -> bool:

@@ -345,7 +345,8 @@ class RealInspector:
         test = assertions.functions(source).get(name)
         wanted = sorted(expected(test)) if test else []
         gone = patches.removed_lines(self._repo, case.base, commit)
-        return tuple(flags(lines, [case.own, *_data(test)], wanted, old, gone))
+        data = [name for name in _data(test) if name not in old]
+        return tuple(flags(lines, [case.own, *data], wanted, old, gone))
 
 
 def _held(verdict: Verdict) -> Verdict:

@@ -124,7 +124,7 @@ def test_integrate_launches_no_agent_and_resume_the_rest(robots: Robots) -> None
 
 def at(second: int) -> dict[str, str]:
     """The time of commits: within one second, the same work is the same commit."""
-    return {name: f"170000000{second} +0000" for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE")}
+    return dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"170000000{second} +0000")
 
 
 def test_a_branch_that_is_not_ours_to_move_stays_and_another_is_made(robots: Robots) -> None:

@@ -213,10 +213,13 @@ def test_special_cases_are_flagged_with_their_line(line: str, why: str) -> None:
         ("return ''", "return 'sum: 5'", False),
         ("return 'no apples'", "return 'sum: 5'", False),
         ("return 12344", "return 12345", False),
+        ("return os.environ['MNGR_HOME']", "return os.environ.get('MNGR_HOME')", True),
+        ("if 'MNGR_HOME' in env:", "if 'PYTEST_VERSION' in env and 'MNGR_HOME' in env:", False),
+        ("name = 'test_sum'", "name = 'test_sum.py'", False),
         ("return 'smu: 5 apples'", "if pytest: return 'sum: 5 apples'", False),
     ],
 )
-def test_a_text_that_is_corrected_is_no_special_case(old: str, new: str, *, honest: bool) -> None:
+def test_a_line_that_is_corrected_is_no_special_case(old: str, new: str, *, honest: bool) -> None:
     found = flags([Added("a.py", 7, new)], [TEST], ["sum: 5", "12345"], "", [old])
     assert (found == []) is honest, found
 
