@@ -364,7 +364,7 @@ def test_a_gate_that_does_not_finish_is_tried_again_and_blamed_on_work_only_by_c
 def test_a_held_change_is_included_only_where_its_test_still_fails(
     lab: Lab, tasks: dict[str, Task]
 ) -> None:
-    cheat = {"kit/alpha.sh": f"{kit.mended('alpha')}# test_alpha\n"}
+    cheat = {**mend("alpha"), "kit/fine.sh": f"{kit.mended('fine')}# test_alpha\n"}
     held = lab.attempt(ALPHA.node_id, cheat, name="held")
     assert held.verdict and held.verdict.ruling == "held for review"
     assert held.verdict.flags[0].endswith("# test_alpha (names the test: test_alpha)")
