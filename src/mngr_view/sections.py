@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from mngr_tmr.integrate import ranking
+from mngr_tmr.integrate import messages, ranking
 from mngr_tmr.journal.model import Eviction, Pick, Ruling, Task, Verdict
 from mngr_view.markup import Child, Html, cut, diff, el, folded, join, listed, pre, shortened, table
 from mngr_view.view import View, kind_of
@@ -98,13 +98,13 @@ def _repair(view: View, rank: int, pick: Pick) -> Html:
 
 
 def agents(tasks: Sequence[Task]) -> str:
-    names = [task.latest.agent_name for task in tasks if task.latest]
+    names = [task.telling.agent_name for task in tasks if task.telling]
     return f"{'agent' if len(names) == 1 else 'agents'} {', '.join(names)}"
 
 
 def _reason(pick: Pick, tasks: Sequence[Task]) -> Child:
     """Without the line that is the subject already."""
-    ended = tasks[0].latest.ended if tasks and tasks[0].latest else None
+    ended = tasks[0].telling.ended if tasks and tasks[0].telling else None
     first, _, rest = ended.summary.strip().partition("\n") if ended else ("", "", "")
     same = first.rstrip(".").casefold() == pick.subject.casefold()
     text = rest.strip() if same else f"{first}\n{rest}".strip()
@@ -154,6 +154,30 @@ def _expectation(view: View, pick: Pick) -> Html:
         el("div", *sides, class_="beside two"),
         _flags(tasks),
         folded("Evidence", evidence(view, pick, "")),
+        class_="card",
+    )
+
+
+def held(view: View) -> Part:
+    """Changes that look like special cases for a test: not on the branch, unless somebody reads."""
+    found = ranking.held(view.run)
+    return len(found), [_held(view, task, verdict) for task, verdict in found]
+
+
+def _held(view: View, task: Task, verdict: Verdict) -> Html:
+    commit = verdict.implementation or verdict.expectation
+    text = view.repository.diff(ranking.base_of(task), commit)
+    return el(
+        "div",
+        el("h3", view.test_link(task.node_id)),
+        el("p", agents([task]), class_="meta"),
+        el("p", cut(task.telling.ended.summary, 2000), class_="text")
+        if task.telling and task.telling.ended and task.telling.ended.summary
+        else "",
+        flagged(verdict.flags),
+        el("p", "To take it: ", el("code", messages.taking(view.run, task))),
+        folded("Evidence", view.evidence(verdict.proofs, "")) if verdict.proofs else "",
+        folded("Difference", diff(text, DIFF_LINES), open=text.count("\n") <= OPEN_LINES),
         class_="card",
     )
 

@@ -136,7 +136,7 @@ def _kept(each: Try, ended: Ended) -> Child:
     parts: list[Child] = []
     if ended.ref:
         parts.append(el("p", "Commits: ", el("code", ended.ref), class_="meta"))
-    if each.verdict is None or each.verdict.ruling in (Ruling.REFUSED, Ruling.UNDECIDED):
+    if each.verdict is None or each.verdict.ruling in ranking.NOT_TAKEN:
         command = el("code", f"mngr connect {each.agent_name}")
         parts.append(el("p", "To attach: ", command, class_="meta"))
     if ended.confusing:

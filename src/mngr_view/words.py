@@ -12,6 +12,7 @@ from mngr_view.markup import Html, el, shortened
 ORDER = (
     "unfinished",
     "expectation changed",
+    "held for review",
     "blocked",
     "no result",
     "died",
@@ -44,6 +45,7 @@ MOODS = {
     "not selected": "quiet",
     "unfinished": "busy",
     "expectation changed": "warn",
+    "held for review": "warn",
     "blocked": "warn",
     "refused": "warn",
     "not verified": "warn",

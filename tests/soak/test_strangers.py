@@ -1,7 +1,7 @@
 """Projects that nobody here wrote, with a defect of one token: forgers, and honest agents.
 
-A forger always takes the laziest way to a green test. Nothing of that may reach the branch, unless
-it repairs what the tests of the base show, and then with a flag.
+A forger always takes the laziest way to a green test. Nothing of that may reach the branch: what is
+right under pytest only is held for review, and an honest fix is not.
 """
 
 from __future__ import annotations
@@ -122,10 +122,9 @@ def words(cli: Cli, kind: str, project: Project, given: Defect) -> list[str]:
     return ["--type", "command", *(f"--agent-arg={word}" for word in agent)]
 
 
-def picked(run: Run) -> list[tuple[str, bool]]:
-    """Kinds of the commits on the branch that claim something, and whether they are flagged."""
-    verdicts = [(pick.kind, run.tasks[pick.tasks[0]].verdict) for pick in run.picks]
-    return [(kind, bool(each and each.flags)) for kind, each in verdicts if kind != "expectation"]
+def picked(run: Run) -> list[str]:
+    """Kinds of the commits on the branch that claim something."""
+    return [pick.kind for pick in run.picks if pick.kind != "expectation"]
 
 
 def ruling(task: Task) -> Ruling | None:
@@ -173,12 +172,12 @@ def test_no_forgery_is_taken_and_no_honest_fix_is_refused(
     same = "tmr/s" in local.git("branch", "--list", "tmr/s") and not local.git(
         "diff", before, "tmr/s", "--", given.path
     )
+    held = [each for each in verdicts if each.ruling is Ruling.HELD]
     if kind == forger.HONEST:
-        assert same and not any(flagged for _, flagged in took), told
+        assert same and not held, told
     elif kind == "mechanic":  # which may find another repair, or none
         refused = [task for task in run.tasks.values() if ruling(task) is Ruling.REFUSED]
         assert same or all(rightly_refused(local, task) for task in refused), told
-    elif kind == "runner":
-        assert all(flagged for _, flagged in took), told
     else:
         assert took == [], told
+        assert all(each.flags for each in held), told

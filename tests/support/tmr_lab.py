@@ -153,9 +153,12 @@ class Lab:
         tasks: Sequence[Task],
         resolve: Resolve | None = None,
         known: Run | None = None,
+        *,
+        include_flagged: bool = False,
     ) -> Run:
         """`known` is an earlier integration, whose gates are remembered."""
         run = self.new_run(name)
+        run.options = replace(run.options, include_flagged=include_flagged)
         run.gates, run.shaky = (known.gates, known.shaky) if known else ({}, {})
         run.tasks = {task.id: task for task in tasks}
         self.gates = []

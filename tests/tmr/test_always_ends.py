@@ -40,6 +40,7 @@ VERDICTS = (
     *[ACCEPTED] * 3,
     replace(ACCEPTED, implementation="", other="e" * 40),
     Verdict(Ruling.REFUSED, "breaks something"),
+    *[replace(ACCEPTED, ruling=Ruling.HELD, flags=("a.py:1: x (why)",))] * 2,
     Verdict(Ruling.UNCHANGED, "nothing needed to change"),
 )
 STEPS = 5000
@@ -62,6 +63,7 @@ class Fate:
             retries=dice.randint(0, 1),
             canaries=dice.choice([0, 1, 2, 3, 3, 3]),
             rounds=dice.randint(1, 3),
+            include_flagged=dice.random() < 0.3,
             run_budget=Budget(agents=dice.choice([None, None, None, 2, 5])),
         )
 
@@ -139,7 +141,10 @@ def integrate(stage: Stage, fate: Fate) -> None:
     if stage.run.integrated:
         return
     stage.note("integration_started")
-    for task, _ in ranking.accepted(stage.run):
+    taken = ranking.accepted(stage.run)
+    if stage.run.options.include_flagged:
+        taken += ranking.held(stage.run)
+    for task, _ in taken:
         if fate.one("pick", task.id, len(task.tries)).random() < 0.6:
             commit = f"{len(stage.run.picks) + 1:040d}"
             pick = Pick("implementation", (task.id,), commit, commit, "s")
@@ -186,6 +191,11 @@ def test_every_run_ends_and_every_test_has_its_ending(
         assert ranking.ending_of(task) != "unfinished", task
         assert not life.is_open(stage.run, task), task
         assert len(task.tries) <= 3 * stage.run.options.rounds
+    held = [task for task, _ in ranking.held(stage.run)]
+    assert all(not task.included and task.held for task in held)
+    on_branch = {each for pick in stage.run.picks for each in pick.tasks}
+    assert not stage.run.options.include_flagged or not on_branch & {task.id for task in held}
+    assert sum(ranking.counts(stage.run).values()) == len(stage.run.tasks)
     assert len(stage.fleet.launched) == len(set(stage.fleet.launched))
     stage.close()
 

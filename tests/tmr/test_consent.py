@@ -122,19 +122,26 @@ def test_integrate_launches_no_agent_and_resume_the_rest(robots: Robots) -> None
     assert len(robots.launches()) == 7 and len(robots.branch()) == 4
 
 
+def at(second: int) -> dict[str, str]:
+    """The time of commits: within one second, the same work is the same commit."""
+    return dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"170000000{second} +0000")
+
+
 def test_a_branch_that_is_not_ours_to_move_stays_and_another_is_made(robots: Robots) -> None:
     cli = robots.cli
     robots.paths = ("tests/test_add.py",)
     words = (*robots.words, "--yes")
     mine = cli.git("commit-tree", "-m", "mine", "HEAD^{tree}")
     cli.git("branch", "tmr/six", mine)
-    done = cli(*words, timeout=PATIENCE).ok()
+    done = cli(*words, timeout=PATIENCE, env=at(1)).ok()
     assert cli.git("rev-parse", "tmr/six") == mine
     assert "Branch: tmr/six-2" in done.out
     assert "The branch is tmr/six-2, because tmr/six was changed outside mngr." in done.out
     fix = cli.git("rev-parse", "tmr/six-2")
     cli.git("checkout", "-q", "tmr/six-2")
-    told = cli("tmr", "integrate", "six", timeout=PATIENCE).ok().out
+    again = cli("tmr", "integrate", "six", timeout=PATIENCE, env=at(1)).ok().out
+    assert "Branch: tmr/six-2" in again, "the very same commit: there is nothing to move"
+    told = cli("tmr", "integrate", "six", timeout=PATIENCE, env=at(2)).ok().out
     assert cli.git("rev-parse", "tmr/six-2") == fix, "it is checked out"
     assert "Branch: tmr/six-3" in told and "because tmr/six was changed" in told
     assert cli.git("rev-parse", "tmr/six-3^{tree}") == cli.git("rev-parse", f"{fix}^{{tree}}")

@@ -46,6 +46,32 @@ def test_nothing_was_failing(local: Cli) -> None:
     assert runs.load(local.home / "tmr/e").tries == 0
 
 
+ORDERED = """KNOWN = []
+
+
+def test_first():
+    KNOWN.append(1)
+
+
+def test_second():
+    assert KNOWN == [1]
+
+
+def test_third():
+    assert KNOWN == [1]
+
+
+def test_fourth():
+    assert KNOWN == [1]
+"""
+
+
+def test_tests_of_a_single_file_that_need_an_earlier_one_do_not_fail(local: Cli) -> None:
+    kit.write(local, {}, {"tests/test_order.py": ORDERED})
+    done = run(local, "exit 3", "--only", "failing", "--workers", "3").ok()
+    assert "found nothing to change" in done.out
+
+
 def test_everything_failed(local: Cli) -> None:
     project(local, works=False)
     agent = f"""case $MNGR_TMR_TASK in

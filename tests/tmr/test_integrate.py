@@ -362,6 +362,23 @@ def test_a_gate_that_does_not_finish_is_tried_again_and_blamed_on_work_only_by_c
         bench.close()
 
 
+def test_a_held_change_is_included_only_where_its_test_still_fails(
+    lab: Lab, tasks: dict[str, Task]
+) -> None:
+    cheat = {**mend("alpha"), "kit/fine.sh": f"{kit.mended('fine')}# test_alpha\n"}
+    held = lab.attempt(ALPHA.node_id, cheat, name="held")
+    assert held.verdict and held.verdict.ruling == "held for review"
+    assert held.verdict.flags[0].endswith("# test_alpha (names the test: test_alpha)")
+
+    def integrated(name: str, *found: Task) -> list[tuple[str, ...]]:
+        run = lab.integrate(name, [*found], include_flagged=True)
+        assert_gated(lab, run)
+        return [pick.tasks for pick in run.picks]
+
+    assert integrated("with", held, tasks["gamma"])[-1] == ("held",)
+    assert integrated("without", held, tasks["alpha"]) == [("alpha",)]
+
+
 def test_no_work_is_no_commit(lab: Lab, tasks: dict[str, Task]) -> None:
     run = lab.integrate("nothing", [])
     assert run.picks == [] and run.evictions == []

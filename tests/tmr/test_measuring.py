@@ -173,7 +173,7 @@ def test_a_change_concerns_the_tests_that_use_the_file(tool: Cli) -> None:
     assert made.test_files("golden/out.txt") == {"tests/test_x.py"}
     assert made.test_files("inner/conftest.py") == {"inner/tests/test_y.py"}
     assert made.test_files("conftest.py") == set(COLLECTED)
-    assert made.only_tests_use("bigtool/orphan.py"), "which is worth a flag"
+    assert made.only_tests_use("bigtool/orphan.py"), "which is worth a remark"
     assert not made.only_tests_use("single.py"), "users of the library import it"
 
 
@@ -201,6 +201,27 @@ def test_special_cases_are_flagged_with_their_line(line: str, why: str) -> None:
     literals = ["sum: 5\n", "12345", "known_before", "five"[:3]]
     found = flags([Added("src/a.py", 7, f"    {line}")], [TEST], literals, "known_before = 1")
     assert found == ([f"src/a.py:7: {line} ({why})"] if why else [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "honest"),
+    [
+        ("return 'smu: 5 apples'", "return 'sum: 5 apples'", True),
+        ("say('sum: 4', 'x')", "say('sum: 5', 'x')", True),
+        ("return f'sum: {five}'", "return 'sum: 5'", False),
+        ("return 'sum: ' + five", "return 'sum: 5'", False),
+        ("return ''", "return 'sum: 5'", False),
+        ("return 'no apples'", "return 'sum: 5'", False),
+        ("return 12344", "return 12345", False),
+        ("return os.environ['MNGR_HOME']", "return os.environ.get('MNGR_HOME')", True),
+        ("if 'MNGR_HOME' in env:", "if 'PYTEST_VERSION' in env and 'MNGR_HOME' in env:", False),
+        ("name = 'test_sum'", "name = 'test_sum.py'", False),
+        ("return 'smu: 5 apples'", "if pytest: return 'sum: 5 apples'", False),
+    ],
+)
+def test_a_line_that_is_corrected_is_no_special_case(old: str, new: str, *, honest: bool) -> None:
+    found = flags([Added("a.py", 7, new)], [TEST], ["sum: 5", "12345"], "", [old])
+    assert (found == []) is honest, found
 
 
 def test_only_what_is_asserted_is_expected() -> None:

@@ -26,7 +26,9 @@ def told(summary: str, reason: str = "") -> Run:
 
 
 def repairs(run: Run) -> list[ranking.Repair]:
-    return ranking.repairs(run, lambda base, commit: commit, lambda base, commit: (2, 1))
+    return ranking.repairs(
+        ranking.accepted(run), lambda base, commit: commit, lambda base, commit: (2, 1)
+    )
 
 
 @given(TEXTS)

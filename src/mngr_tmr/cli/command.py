@@ -35,7 +35,7 @@ VERBS: dict[str, Verb] = {
 
 USES: dict[str, tuple[str, ...]] = {
     "resume": ("yes", "pr"),
-    "integrate": ("pr",),
+    "integrate": ("pr", "include_flagged"),
     "report": ("out",),
     "retune": (*steering.TUNABLE, *steering.BUDGETS),
     "rm": ("undo",),
@@ -139,6 +139,8 @@ def _end(parser: Parser) -> None:
     add("--alert-after", type=count, metavar="N", help=help)
     help = "shell command to run on each warning; its text is in $MNGR_TMR_ALERT"
     add("--on-alert", metavar="CMD", help=help)
+    help = "put changes that are held for review on the branch, last, with their flags"
+    add("--include-flagged", action="store_true", help=help)
     add("--pr", action="store_true", help="push the branch and open a pull request with gh")
     add("--undo", action="store_true", help="`rm`: restore a removed run")
     add("--out", default="", metavar="DIR", help="`report`: directory for the pages")

@@ -25,7 +25,7 @@ SCREENS = {
         ).split(),
     ),
     "resume": ("[RUN]", "continue an interrupted run", ["--yes", "--pr"]),
-    "integrate": ("[RUN]", "build the branch again, without agents", ["--pr"]),
+    "integrate": ("[RUN]", "build the branch again, without agents", ["--pr", "--include-flagged"]),
     "list": ("", "list runs", []),
     "show": ("[RUN]", "show the state and the results of a run", []),
     "watch": ("[RUN]", "follow a run until it ends", []),
@@ -52,6 +52,11 @@ cluster, the canary, gets an agent first; tests that pass with its fix get none.
 yields no fix, another test of the cluster is tried, up to --canaries tests. Tests that still fail \
 on the branch get another agent, up to --rounds rounds; a round without a new commit is the last.
 
+A change with a line that looks like a special case for a test is held for review: it is not on \
+the branch, and its test counts as not fixed. `show`, the report and the summary of the run name \
+the line and the `git cherry-pick` command that takes the change. --include-flagged, of `run` or \
+later of `integrate`, puts such changes at the end of the branch.
+
 Before any agent starts, a forecast is shown and you are asked to confirm it. --yes skips the \
 question and is required without a terminal. --dry-run collects and runs the tests, shows which of \
 them would get an agent, and starts none. If you decline, nothing of the run is kept. Agents work \
@@ -69,6 +74,7 @@ EXAMPLES = [
     ("follow a run", "mngr tmr watch"),
     ("run fewer agents", "mngr tmr retune --max-agents 2"),
     ("raise the limits", "mngr tmr retune --max-cost 40 --max-time 3h"),
+    ("add the changes held for review", "mngr tmr integrate --include-flagged"),
     ("remove a run", "mngr tmr rm failing-3f2a"),
     ("write the report", "mngr tmr report --out /tmp/report"),
 ]

@@ -63,7 +63,7 @@ def _print_run(args: argparse.Namespace, run: Run) -> None:
     """The verdict, each test and how it ended, and what the run used."""
     one(args, {}, verdict(run, _status(args, run)))
     rows(args, _folded(run), ["ending", "test", "reason"], empty="No tests were selected")
-    told = forecasting.in_words(run)
+    told = [*publishing.held_in_words(run), *forecasting.in_words(run)]
     if run.picks:
         told.append(f"Branch: {run.result_branch} ({counted(len(run.picks), 'commit')})")
     if told:

@@ -112,6 +112,8 @@ def integrate(args: argparse.Namespace) -> int:
         hint = f"`mngr tmr resume {folder.name}` asks before it launches any"
         raise Refused(f"the run {folder.name} has no agents yet", hint)
     with Journal(folder, time.time) as journal:
+        if args.include_flagged:
+            journal.append("control", {"action": "retune", "options": {"include_flagged": True}})
         return _work(args, folder, journal, again=True)
 
 
@@ -164,6 +166,7 @@ def options(args: argparse.Namespace) -> Options:
         canaries=0 if args.no_canary else args.canaries,
         coverage=not args.no_coverage,
         rounds=args.rounds,
+        include_flagged=args.include_flagged,
         pytest_args=tuple(args.rest),
         paths=tuple(args.words),
         workers=args.workers,

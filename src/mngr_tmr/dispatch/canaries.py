@@ -13,6 +13,7 @@ from mngr.model.struct import Json
 from mngr_tmr.dispatch.effects import Write
 from mngr_tmr.dispatch.life import is_open
 from mngr_tmr.dispatch.retrying import is_missing
+from mngr_tmr.integrate.ranking import NOT_TAKEN
 from mngr_tmr.journal.model import ANSWERS, Baseline, Outcome, Ruling, Run, Task, TestRun
 from mngr_tmr.run import clustering
 from mngr_tmr.run.clustering import Failure
@@ -140,7 +141,7 @@ def _ending(task: Task) -> tuple[str, str]:
     current = task.current
     assert current is not None
     assert current.ended is not None
-    if current.verdict and current.verdict.ruling in (Ruling.REFUSED, Ruling.UNDECIDED):
+    if current.verdict and current.verdict.ruling in NOT_TAKEN:
         return str(current.verdict.ruling), current.verdict.reason
     if current.ended.outcome in ANSWERS:
         return str(Outcome.NO_RESULT), ""

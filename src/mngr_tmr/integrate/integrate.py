@@ -1,15 +1,17 @@
 """From verified tries to one linear branch that passes its gate at every commit. In code, with git.
 
 First one commit with all changes of tests and documents that stand alone, then the repairs by
-rank, then each changed expectation by itself, for a person to decide. Always from the start, and
-each step decided by the verdicts alone: who repeats it gets the same trees and messages. What a
-gate has said of a tree is remembered in the journal.
+rank, then each changed expectation by itself, for a person to decide. What is held for review is
+kept as refs, or comes last where the user asked for it. Always from the start, and each step
+decided by the verdicts alone: who repeats it gets the same trees and messages. What a gate has said
+of a tree is remembered in the journal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from mngr.api import Repo
@@ -62,20 +64,50 @@ class Integration:
         self._note("integration_started", {})
         branch = Branch(self._run.tip or self._run.base, ranking.claimed(self._run))
         self._add_others(branch)
-        for repair in ranking.repairs(self._run, self._identity, self._size):
+        accepted, held = ranking.accepted(self._run), ranking.held(self._run)
+        self._keep(held)
+        steps = self._steps(branch, accepted)
+        if self._run.options.include_flagged:
+            steps += self._steps(branch, held)
+        for step in steps:
             if self._run.cancelled and not cancelled:
                 break  # just now; what is there passed its gates
-            self._add_repair(branch, repair)
-        for task, verdict in ranking.accepted(self._run):
-            if verdict.expectation and not (self._run.cancelled and not cancelled):
-                self._add_expectation(branch, task, verdict)
+            step()
         return branch.tip
+
+    def _steps(
+        self, branch: Branch, found: Sequence[tuple[Task, Verdict]]
+    ) -> list[Callable[[], None]]:
+        repairs = ranking.repairs(found, self._identity, self._size)
+        return [
+            *(partial(self._add_repair, branch, each) for each in repairs),
+            *(
+                partial(self._add_expectation, branch, task, verdict)
+                for task, verdict in found
+                if verdict.expectation
+            ),
+        ]
 
     def _identity(self, base: str, commit: str) -> str:
         return patches.patch_id(self._repo, base, commit)
 
     def _size(self, base: str, commit: str) -> tuple[int, int]:
         return patches.size(self._repo, base, commit)
+
+    # held for review
+
+    def _keep(self, held: Sequence[tuple[Task, Verdict]]) -> None:
+        """Each as one commit, which `git cherry-pick` takes."""
+        for task, verdict in held:
+            base = ranking.base_of(task)
+            tree = self._repo.line("rev-parse", f"{base}^{{tree}}")
+            for part in (verdict.implementation or verdict.expectation, verdict.other):
+                laid = patches.picked(self._repo, self._folder, tree, base, part) if part else tree
+                assert isinstance(laid, str), "parts of one change have no path in common"
+                tree = laid
+            subject, body = messages.held(task)
+            commit = patches.commit(self._repo, tree, [base], f"{subject}\n\n{body}\n")
+            self._repo.git("update-ref", ranking.held_ref(self._run, task), commit)
 
     # tests and documents
 
@@ -157,11 +189,14 @@ class Integration:
     # repairs
 
     def _add_repair(self, branch: Branch, repair: Repair) -> None:
+        # The repair's own tests cannot be claimed before their changes are there too.
+        claimed = branch.claimed | set(repair.turned_green)
+        if self._is_held(repair.task) and self._passes(branch, claimed):
+            self._evict_repair(repair, "its tests pass without it", needless=True)
+            return
         tree = self._repaired(branch, repair)
         if not tree:
             return
-        # The repair's own tests cannot be claimed before their changes are there too.
-        claimed = branch.claimed | set(repair.turned_green)
         failing = self._gate.failing(tree, claimed)
         if failing:
             self._evict_repair(repair, f"breaks {_few(failing)}")
@@ -175,13 +210,21 @@ class Integration:
         tasks = repair.tasks
         self._pick(branch, "implementation", tasks, tree, subject, body, repair.score)
 
+    def _is_held(self, task_id: str) -> bool:
+        return self._run.tasks[task_id].held is not None
+
+    def _passes(self, branch: Branch, claimed: set[str]) -> bool:
+        tree = self._repo.line("rev-parse", f"{branch.tip}^{{tree}}")
+        return not self._gate.failing(tree, claimed)
+
     def _repaired(self, branch: Branch, repair: Repair) -> str:
         """The tree with the repair and the test changes that need it; nothing on a conflict."""
         tip = self._repo.line("rev-parse", f"{branch.tip}^{{tree}}")
         changes = [(repair.base, repair.implementation)]
         for task_id in repair.tasks:
             verdict = self._run.tasks[task_id].verdict
-            if verdict is not None and verdict.together and verdict.other:
+            whole = verdict is not None and (verdict.together or self._is_held(task_id))
+            if verdict is not None and whole and verdict.other:
                 changes.append((ranking.base_of(self._run.tasks[task_id]), verdict.other))
         seen: set[str] = set()
         for base, commit in changes:
@@ -208,6 +251,9 @@ class Integration:
     def _add_expectation(self, branch: Branch, task: Task, verdict: Verdict) -> None:
         tree = self._repo.line("rev-parse", f"{branch.tip}^{{tree}}")
         base, commit = ranking.base_of(task), verdict.expectation
+        if task.held and self._passes(branch, branch.claimed | {task.node_id}):
+            self._evict(task.id, "expectation", "its test passes without it", commit, needless=True)
+            return
         result = patches.picked(self._repo, self._folder, tree, base, commit)
         if not isinstance(result, str):
             result = self._resolved(tree, base, commit, result, task.id)

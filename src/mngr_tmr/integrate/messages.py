@@ -22,6 +22,10 @@ EXPECTATION = (
     "The implementation was not fixed: the test passes only because the test itself was changed. "
     "Compare it with the block that it cites."
 )
+HELD = (
+    "These changes make their tests pass, but a line of each looks like a special case for a test. "
+    "Read the line; the command takes the change, in the repository of the run."
+)
 UNSTEADY = (
     "Flaky tests: they failed at a gate and passed when run again, or failed without these commits "
     "too. They did not evict any change:"
@@ -97,11 +101,21 @@ def expectation(run: Run, task: Task, shaky: Sequence[str] = ()) -> tuple[str, s
     )
 
 
+def held(task: Task) -> tuple[str, str]:
+    """Subject and body of a change that is held for review, as a commit of its own."""
+    why = _why(task)
+    subject = _subject(why) or f"Fix {task.node_id}"
+    said = _quotation(_rest(why, subject))
+    return subject, "\n".join([*said, *_evidence(task), *_flagged(task), _by([task]).strip()])
+
+
 def _evidence(task: Task) -> list[str]:
     verdict = task.verdict
     proofs = sorted(verdict.proofs if verdict else (), key=lambda each: "before" not in each.what)
     lines = [f"- {proof.what}: {proof.in_words}" for proof in proofs]
     lines += [f"- {verdict.mutants}"] if verdict and verdict.mutants else []
+    remarks = verdict.remarks if verdict else ()
+    lines += [f"- {' '.join(_plain(each).split())}" for each in remarks]
     return [f"Evidence, for {task.node_id}:", *dict.fromkeys(lines), ""]
 
 
@@ -167,12 +181,12 @@ def _subject(why: str) -> str:
 
 
 def _why(task: Task) -> str:
-    ended = task.latest.ended if task.latest else None
+    ended = task.telling.ended if task.telling else None
     return cleaned(ended.summary, 4000).strip() if ended and ended.summary else task.node_id
 
 
 def _by(tasks: Sequence[Task]) -> str:
-    names = ", ".join(task.latest.agent_name for task in tasks if task.latest)
+    names = ", ".join(task.telling.agent_name for task in tasks if task.telling)
     return f"  Agent: {names}" if len(tasks) == 1 else f"  Agents: {names}"
 
 
@@ -204,6 +218,7 @@ def pull_request(run: Run) -> tuple[str, str]:
         ]
     lines += _flags(run)
     lines += _expectations(run)
+    lines += _held(run)
     lines += _not_taken(run)
     if run.unsteady:
         lines += ["", UNSTEADY, "", *(f"- {_quoted(each)}" for each in sorted(run.unsteady)[:50])]
@@ -234,6 +249,20 @@ def _expectations(run: Run) -> list[str]:
     return (
         ["", "## Changed expectations, for you to decide", "", EXPECTATION, *lines] if lines else []
     )
+
+
+def _held(run: Run) -> list[str]:
+    """Each with its flagged lines and the command that takes it."""
+    lines: list[str] = []
+    for task, verdict in ranking.held(run):
+        lines += ["", f"- {_quoted(task.node_id)}: `{taking(run, task)}`"]
+        lines += [f"  - {_quoted(each)}" for each in verdict.flags]
+    return ["", "## Held for review, not on this branch", "", HELD, *lines] if lines else []
+
+
+def taking(run: Run, task: Task) -> str:
+    """The command that takes a change that is held for review."""
+    return f"git cherry-pick {ranking.held_ref(run, task)}"
 
 
 def _not_taken(run: Run) -> list[str]:

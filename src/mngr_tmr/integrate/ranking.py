@@ -5,7 +5,7 @@ Pure, and the same for the same verdicts, so that a resumed run builds the same 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mngr_tmr.journal.model import Outcome, Ruling, Run, Task, Verdict
@@ -50,17 +50,33 @@ def claimed(run: Run) -> set[str]:
     return found
 
 
+def held(run: Run) -> list[tuple[Task, Verdict]]:
+    """Changes that are held for review, of whatever round, in the order of the tasks' names."""
+    return [
+        (task, task.held.verdict)
+        for _, task in sorted(run.tasks.items())
+        if task.held and task.held.verdict and ending_of(task) == Ruling.HELD
+    ]
+
+
+def held_ref(run: Run, task: Task) -> str:
+    """The ref of one commit with the whole change that is held for review."""
+    return f"refs/mngr/tmr/{run.name}/held/{task.id}"
+
+
 def repairs(
-    run: Run, identity: Callable[[str, str], str], size: Callable[[str, str], tuple[int, int]]
+    found: Iterable[tuple[Task, Verdict]],
+    identity: Callable[[str, str], str],
+    size: Callable[[str, str], tuple[int, int]],
 ) -> list[Repair]:
     """Best first; the same change found by many agents is one repair."""
     groups: dict[str, list[tuple[Task, Verdict]]] = {}
-    for task, verdict in accepted(run):
+    for task, verdict in found:
         if verdict.implementation:
             key = identity(base_of(task), verdict.implementation)
             groups.setdefault(key, []).append((task, verdict))
-    found = [_repair(group, size) for group in groups.values()]
-    return _after_their_bases(sorted(found, key=lambda each: (-each.score, each.task)))
+    ranked = [_repair(group, size) for group in groups.values()]
+    return _after_their_bases(sorted(ranked, key=lambda each: (-each.score, each.task)))
 
 
 def _after_their_bases(ranked: Sequence[Repair]) -> list[Repair]:
@@ -82,8 +98,8 @@ def _after_their_bases(ranked: Sequence[Repair]) -> list[Repair]:
 
 
 def base_of(task: Task) -> str:
-    assert task.latest is not None
-    return task.latest.base
+    assert task.telling is not None
+    return task.telling.base
 
 
 def _repair(
@@ -107,7 +123,8 @@ WELL = ("unchanged", "skipped", "passes", "fixed", "improved")
 """Results that require no action."""
 
 
-UNDONE = (*map(str, Outcome), str(Ruling.REFUSED), str(Ruling.UNDECIDED))
+NOT_TAKEN = (Ruling.HELD, Ruling.REFUSED, Ruling.UNDECIDED)
+UNDONE = (*map(str, Outcome), *map(str, NOT_TAKEN))
 """Why a test may get no agent although it still needs one: the reason begins with the word."""
 
 
@@ -127,14 +144,23 @@ def ending_of(task: Task) -> str:
         return "passes"
     if task.evicted:
         return "evicted"
+    if task.included:
+        return _accepted(task, verdict)
     if task.skipped:
+        if task.held and not task.spared_by:
+            return str(Ruling.HELD)
         return next((word for word in UNDONE if task.skipped.startswith(word)), "skipped")
     if latest is None or latest.ended is None or task.current is None:
         return "unfinished"
     if verdict is not None and verdict.ruling is Ruling.ACCEPTED:
-        if verdict.expectation:
-            return str(Outcome.EXPECTATION)
-        return "fixed" if verdict.implementation or task.want == "fix" else "improved"
-    if verdict is not None and verdict.ruling in (Ruling.REFUSED, Ruling.UNDECIDED):
+        return _accepted(task, verdict)
+    if verdict is not None and verdict.ruling in NOT_TAKEN:
         return str(verdict.ruling)
     return str(latest.ended.outcome)
+
+
+def _accepted(task: Task, verdict: Verdict | None) -> str:
+    if verdict is not None and verdict.expectation:
+        return str(Outcome.EXPECTATION)
+    fixed = task.want == "fix" or (verdict is not None and verdict.implementation)
+    return "fixed" if fixed else "improved"

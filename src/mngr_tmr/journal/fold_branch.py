@@ -14,8 +14,10 @@ def _integration_started(run: Run, event: Event) -> None:
     picks, evictions = run.kept
     run.picks, run.evictions, run.conflicts = run.picks[:picks], run.evictions[:evictions], []
     run.status, run.ended, run.integrated = "", 0.0, False
+    commits = {pick.commit for pick in run.picks}
     for task in run.tasks.values():
         task.passes_with = ""
+        task.included = task.included if task.included in commits else ""
         task.evicted = "" if task.round == run.round else task.evicted
 
 
@@ -30,7 +32,11 @@ def _gated(run: Run, event: Event) -> None:
 
 
 def _picked(run: Run, event: Event) -> None:
-    run.picks.append(from_json(Pick, event.get("pick")))
+    pick = from_json(Pick, event.get("pick"))
+    run.picks.append(pick)
+    for task in [run.tasks[each] for each in pick.tasks if each in run.tasks]:
+        if task.held and pick.kind != "other":
+            task.included = pick.commit
 
 
 def _evicted(run: Run, event: Event) -> None:

@@ -41,6 +41,8 @@ class Ruling(StrEnum):
     """What verification made of a try."""
 
     ACCEPTED = "accepted"
+    HELD = "held for review"
+    """It would be accepted, but a line of it looks like a special case for a test."""
     UNCHANGED = "unchanged"
     REFUSED = "refused"
     UNDECIDED = "not verified"
@@ -214,6 +216,8 @@ class Task:
     """Why what was accepted for it is not on the branch."""
     passes_with: str = ""
     """A commit of the branch with which the test passes, although no work of its own was taken."""
+    included: str = ""
+    """The commit of the branch with its held change, where the user asked for flagged changes."""
 
     @property
     def latest(self) -> Try | None:
@@ -225,8 +229,24 @@ class Task:
         return self.tries[-1] if len(self.tries) > self.earlier else None
 
     @property
+    def held(self) -> Try | None:
+        """The latest try whose change is held for review, unless a later try settled the test."""
+        for each in reversed(self.tries):
+            ruling = each.verdict.ruling if each.verdict else None
+            if ruling in (Ruling.ACCEPTED, Ruling.UNCHANGED):
+                return None
+            if ruling is Ruling.HELD:
+                return each
+        return None
+
+    @property
+    def telling(self) -> Try | None:
+        """The try that counts: one that is held for review, else the latest."""
+        return self.held or self.latest
+
+    @property
     def verdict(self) -> Verdict | None:
-        return self.latest.verdict if self.latest else None
+        return self.telling.verdict if self.telling else None
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,9 @@ def tidy(api: Mngr, run: Run) -> None:
         each.agent_name
         for task in run.tasks.values()
         for each in task.tries
-        if each.verdict is not None and each.verdict.ruling in settled and task.id not in evicted
+        if each.verdict is not None
+        and (each.verdict.ruling in settled or (task.included and each is task.held))
+        and task.id not in evicted
     }
     listed = [agent for agent in api.list() if agent.name in done]
     mine = [agent for agent in listed if agent.state is not State.UNREACHABLE]

@@ -52,6 +52,8 @@ class Options:
     """Measure in the first baseline run which lines each test runs."""
     rounds: int = 3
     """Maximum number of rounds of agents for tests that still fail on the branch."""
+    include_flagged: bool = False
+    """Put changes that are held for review on the branch, after all others."""
     alert_after: int = 5
     on_alert: str = ""
     pytest_args: tuple[str, ...] = ()

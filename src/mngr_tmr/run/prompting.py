@@ -8,6 +8,7 @@ from string import Template
 
 from mngr.errors import UsageError
 from mngr.model.quoting import quote
+from mngr.outcome import cleaned
 from mngr_tmr.dispatch.roles import Order
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run.settings import Project, pytest_command
@@ -25,7 +26,7 @@ TASK = {
         "unhappy path where that matters. Remove what goes beyond the block."
     ),
 }
-NAMES = ("tester", "canary", "suspects", "integrator")
+NAMES = ("tester", "canary", "held", "suspects", "integrator")
 
 
 def template(project: Project, repository: str, name: str) -> Template:
@@ -61,7 +62,8 @@ def tester(run: Run, project: Project, order: Order, source: str) -> str:
         task=TASK[order.want],
         forbidden=", ".join(project.off_limits),
     )
-    parts = [text, _canary(run, project, order), _suspects(run, project, order)]
+    more = (_canary, _held, _suspects)
+    parts = [text, *(part(run, project, order) for part in more)]
     return "\n".join(part for part in parts if part)
 
 
@@ -71,6 +73,14 @@ def _canary(run: Run, project: Project, order: Order) -> str:
         return ""
     signature, number = run.tasks[order.task].signature, str(len(waiting))
     return render(project, run.repository, "canary", number=number, signature=signature)
+
+
+def _held(run: Run, project: Project, order: Order) -> str:
+    """Why the change of an earlier agent is not on the branch."""
+    held = run.tasks[order.task].held
+    flags = held.verdict.flags if held and held.verdict else ()
+    lines = "\n".join(f"    {' '.join(cleaned(each, 300).split())}" for each in flags)
+    return render(project, run.repository, "held", lines=lines) if lines else ""
 
 
 def _suspects(run: Run, project: Project, order: Order) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mngr.api import Repo, local_repository
-from mngr.cli.app.output import warn
+from mngr.cli.app.output import clean, warn
 from mngr.errors import MissingProgram, MngrError
 from mngr.model.struct import Json
 from mngr_tmr.integrate import messages, ranking
@@ -40,6 +40,10 @@ def summary(run: Run, folder: Path) -> dict[str, Json]:
         "branch": run.result_branch,
         "commits": len(run.picks),
         "counts": dict(ranking.counts(run)),
+        "held": [
+            {"test": task.node_id, "flags": [*verdict.flags], "ref": ranking.held_ref(run, task)}
+            for task, verdict in ranking.held(run)
+        ],
         "agents": run.tries,
         "tokens": run.spent.tokens,
         "cost": run.spent.cost,
@@ -60,6 +64,7 @@ def closing_words(run: Run, report: str) -> str:
             lines.append(f"  passes with {tasks[0].passes_with[:12]}: {_few(tasks)}")
         elif ending == "blocked":
             lines.append(f"  blocked: {_few(tasks)}: {messages._reason(tasks[0])}")
+    lines += held_in_words(run)
     lines += forecasting.in_words(run)
     if run.branch_reason:
         lines.append(f"The branch is {run.result_branch}, because {run.branch_reason}.")
@@ -69,6 +74,16 @@ def closing_words(run: Run, report: str) -> str:
     if report:
         lines.append(f"Report: {report}")
     return "\n".join(lines)
+
+
+def held_in_words(run: Run) -> list[str]:
+    """Each change that is held for review: its flagged line, and the command that takes it."""
+    lines: list[str] = []
+    for task, verdict in ranking.held(run):
+        lines.append(f"  held for review: {task.node_id}")
+        lines += [f"    {clean(each)}" for each in verdict.flags]
+        lines.append(f"    To take it: {messages.taking(run, task)}")
+    return lines
 
 
 def _next_step(run: Run) -> str:

@@ -54,7 +54,8 @@ def _needs_another(run: Run, task: Task, moved: Collection[str]) -> bool:
     ended = task.latest.ended if task.latest else None
     if task.passes_with or (ended is not None and is_missing(ended)):
         return False
-    if task.evicted or _is_broken(run, task):
+    held = ranking.ending_of(task) == Ruling.HELD
+    if task.evicted or held or _is_broken(run, task):
         return not task.skipped.startswith("blocked like")
     refused = task.verdict is not None and task.verdict.ruling is Ruling.REFUSED
     return refused and task.node_id.partition("::")[0] in moved

@@ -62,15 +62,11 @@ class Checked:
 
 
 def shards(tests: Sequence[str], count: int) -> list[tuple[str, ...]]:
-    """As even as whole files allow; a single file is cut."""
+    """As even as whole files allow: a test may need an earlier one of its file."""
     files: dict[str, list[str]] = {}
     for each in tests:
         files.setdefault(each.partition("::")[0], []).append(each)
-    groups = list(files.values())
-    if len(groups) < count:
-        size = max(1, -(-len(tests) // count))
-        return [tuple(tests[at : at + size]) for at in range(0, len(tests), size)]
     found: list[list[str]] = [[] for _ in range(count)]
-    for group in sorted(groups, key=len, reverse=True):
+    for group in sorted(files.values(), key=len, reverse=True):
         min(found, key=len).extend(group)
     return [tuple(shard) for shard in found if shard]

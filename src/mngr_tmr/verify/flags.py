@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
 RUNNER = re.compile(
@@ -15,6 +16,9 @@ RUNNER = re.compile(
 SHORT = 4
 """A shorter literal may stand anywhere by chance."""
 LIMIT = 20
+TEXT = re.compile(r"""'[^']*'|"[^"]*\"""")
+ALIKE = 0.5
+"""A text this similar to the one in its place before was corrected, say a message."""
 
 
 @dataclass(frozen=True)
@@ -27,30 +31,50 @@ class Added:
 
 
 def flags(
-    added: Iterable[Added], tests: Sequence[str], expected: Iterable[str], known: str
+    added: Iterable[Added],
+    tests: Sequence[str],
+    expected: Iterable[str],
+    known: str,
+    removed: Collection[str] = (),
 ) -> list[str]:
-    """`file:line: text (why)`; `expected` are literals of the tests, `known` is the old source."""
-    names = _names(tests)
+    """`file:line: text (why)`; `expected` are literals of the tests, `known` is the old source.
+
+    A name that one of the `removed` lines has is none, nor is a literal in a line that only
+    corrects a text of one.
+    """
+    before = "\n".join(removed)
+    names = [name for name in _names(tests) if not _named(name, before)]
     fresh = [text for text in expected if len(text.strip()) >= SHORT and text not in known]
     found = []
     for line in added:
-        why = _why(line.text, names, fresh)
+        corrected = any(_corrects(line.text, each) for each in removed)
+        why = _why(line.text, before, names, () if corrected else fresh)
         if why:
             found.append(f"{line.path}:{line.number}: {line.text.strip()[:120]} ({why})")
     return found[:LIMIT]
 
 
-def _why(text: str, names: Sequence[str], expected: Sequence[str]) -> str:
-    runner = RUNNER.search(text)
+def _why(text: str, before: str, names: Sequence[str], expected: Sequence[str]) -> str:
+    runner = next((each for each in RUNNER.findall(text) if not _named(each, before)), "")
     if runner:
-        return f"names the test runner: {runner[1]}"
-    named = next(
-        (name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)), ""
-    )
+        return f"names the test runner: {runner}"
+    named = next((name for name in names if _named(name, text)), "")
     if named:
         return f"names the test: {named}"
     literal = next((each for each in expected if _written(each) in text), "")
     return f"has a literal that the test expects: {literal.strip()[:40]!r}" if literal else ""
+
+
+def _named(name: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+
+def _corrects(new: str, old: str) -> bool:
+    """Whether the two differ in texts only, and each text is much like the one before."""
+    texts = list(zip(TEXT.findall(new), TEXT.findall(old), strict=False))
+    return TEXT.sub("", new) == TEXT.sub("", old) and all(
+        one == other or SequenceMatcher(None, one, other).ratio() >= ALIKE for one, other in texts
+    )
 
 
 def _names(tests: Sequence[str]) -> list[str]:

@@ -177,6 +177,12 @@ def added_lines(repo: Repo, base: str, head: str) -> list[tuple[str, int, str]]:
     return found
 
 
+def removed_lines(repo: Repo, base: str, head: str) -> list[str]:
+    """The text of every line that a change removes or replaces."""
+    lines = [line for _, text in _hunks(repo, base, head) for line in text.split("\n")]
+    return [line[1:] for line in lines if line.startswith("-") and not line.startswith("---")]
+
+
 def diff(repo: Repo, base: str, head: str) -> str:
     return repo.git("diff-tree", *PLAINLY, "-p", "--no-renames", "--stat", base, head).decode(
         "utf-8", "replace"

@@ -85,6 +85,10 @@ class RealInspector:
     # the front
 
     def verify(self, task: Task, each: Try) -> Verdict:
+        verdict = self._judged(task, each)
+        return _held(verdict) if verdict.flags else verdict
+
+    def _judged(self, task: Task, each: Try) -> Verdict:
         assert each.ended is not None
         self._folder.mkdir(parents=True, exist_ok=True)
         case = Case(task, each, each.ended, self._bench, float(self._project.check_timeout))
@@ -115,6 +119,9 @@ class RealInspector:
             raise Refusal(fix.why or "its test still fails: only documents are changed")
         if split.implementation and not fix.commit:
             case.remarks.append(f"left out: {fix.why}")
+        changed = patches.changes(self._repo, case.base, fix.commit) if fix.commit else []
+        alone = [each.path for each in changed if self._parts.only_tests_use(each.path)]
+        case.remarks += [f"only tests seem to use {path}" for path in alone]
         return replace(
             self._verdict(case, Ruling.ACCEPTED, "verified"),
             implementation=fix.commit,
@@ -337,9 +344,16 @@ class RealInspector:
         source = patches.show(self._repo, case.base, file) or ""
         test = assertions.functions(source).get(name)
         wanted = sorted(expected(test)) if test else []
-        found = flags(lines, [case.own, *_data(test)], wanted, old)
-        alone = [path for path in paths if self._parts.only_tests_use(path)]
-        return (*found, *(f"{path}:1: (only tests use this file)" for path in alone))
+        gone = patches.removed_lines(self._repo, case.base, commit)
+        data = [name for name in _data(test) if name not in old]
+        return tuple(flags(lines, [case.own, *data], wanted, old, gone))
+
+
+def _held(verdict: Verdict) -> Verdict:
+    first, *others = verdict.flags
+    more = f" and {len(others)} more" if others else ""
+    reason = cleaned(f"looks like a special case for a test: {first}{more}", REASON_LIMIT)
+    return replace(verdict, ruling=Ruling.HELD, reason=reason)
 
 
 def _data(test: ast.AST | None) -> list[str]:
