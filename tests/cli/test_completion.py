@@ -277,7 +277,7 @@ def test_tab_lists_what_is_possible_in_a_real_shell(shell: Shell) -> None:
         ("mngr kite alp", ["alpha", "alphabet"]),
         ("mngr kite beta ", ["alpha", "alphabet", "beta"]),
         ("mngr kite -t ", ["tall"]),
-        ("mngr config get tra", ["trash.keep\thow long a destroyed agent can be restored"]),
+        ("mngr config get tra", ["trash.keep\ttime before a destroyed agent is deleted"]),
         ("mngr kite --plan pla", ["plans.txt"]),
         ("mngr completion ", ["bash", "fish", "zsh"]),
         ("mngr list --fields name,host.na", ["name,host.name"]),

@@ -71,7 +71,7 @@ def test_an_option_with_a_default_in_the_settings_belongs_to_no_verb(local: Cli)
 
 def test_a_run_that_is_declined_leaves_nothing(robots: Robots) -> None:
     done = robots.cli(*robots.words, timeout=PATIENCE)
-    done.fails(1, "no agent was started, because nobody confirmed", "--yes")
+    done.fails(1, "no agent was started, because a confirmation requires a terminal", "--yes")
     assert nothing_is_left(robots)
 
 
