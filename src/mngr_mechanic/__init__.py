@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.plugins import Registry
+    from mngr.plugins.registry import Registry
 
 
 def register(registry: Registry) -> None:
