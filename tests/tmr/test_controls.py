@@ -277,7 +277,8 @@ def test_orders_that_are_none_do_not_reach_the_journal(past: Cli) -> None:
 OBEY = """
 import os, sys, time
 from pathlib import Path
-from mngr_tmr import orders, runs
+from mngr_tmr.run import runs
+from mngr_tmr.dispatch import orders
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import Journal
 
