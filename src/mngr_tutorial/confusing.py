@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mngr.cli.app.output import clean
 from mngr.errors import Refused
-from mngr.outcome import Confusing
+from mngr_outcome.outcome import Confusing
 from mngr_tutorial.project import replace_text
 from mngr_tutorial.trials import Trial
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from mngr.api import Mngr
 from mngr.cli.app.output import clean, confirm, one, rows, say, warn
 from mngr.errors import BadRecord, MngrError
-from mngr.outcome import Confusing
 from mngr_e2e.blocks import Block
 from mngr_e2e.matchers import plural
+from mngr_outcome.outcome import Confusing
 from mngr_tutorial import asking, confusing, jobs, prompts, proposals, trials
 from mngr_tutorial.jobs import Errand, Job
 from mngr_tutorial.project import Project, replace_text

@@ -18,6 +18,7 @@ from mngr.cli.app.output import clean, say, warn
 from mngr.cli.commands.create_options import request
 from mngr.errors import MngrError, TimedOut, UsageError
 from mngr.model.state import ALIVE, ENDED
+from mngr_outcome.publish import scripts
 
 PAUSE = 0.2
 BACKSTOP = 60.0
@@ -66,7 +67,7 @@ def asked(
     words += ["--label", f"prompt={args.verb}-{version}"]
     words += ["--type", args.type] if args.type else []
     given = parsed(args.registry, args.config, "create", [*words, "--", *args.agent_arg])
-    made, remarks = api.settled(request(given))
+    made, remarks = api.settled(request(given).replace(scripts=scripts()))
     if not made.args and made.type in INCAPABLE:
         raise _cannot(args, made.type)
     for remark in remarks:

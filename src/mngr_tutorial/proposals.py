@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 
 from mngr.errors import BadRecord
-from mngr.outcome import DROPPED, Confusing, cleaned
 from mngr_e2e import blocks
 from mngr_e2e.artifacts import dedented
 from mngr_e2e.blocks import Block
+from mngr_outcome.outcome import DROPPED, Confusing, cleaned
 
 FILE = "proposals.json"
 LIMIT = 256 * 1024

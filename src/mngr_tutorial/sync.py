@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from mngr.api import Mngr
 from mngr.cli.app.output import clean, one, rows, say, warn
 from mngr.errors import BadRecord, MngrError, UsageError
-from mngr.outcome import BYTES_LIMIT, FILE, Outcome, parse_outcome
 from mngr_e2e.blocks import Block
+from mngr_outcome.outcome import BYTES_LIMIT, FILE, Outcome, parse_outcome
 from mngr_tutorial import jobs, prompts
 from mngr_tutorial.checking import Report, check
 from mngr_tutorial.jobs import Errand, Job

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mngr.errors import BadRecord
-from mngr.ops import publishing
-from mngr.outcome import BYTES_LIMIT, TEXT_LIMIT, Outcome, cleaned, parse_outcome
+from mngr_outcome.outcome import BYTES_LIMIT, TEXT_LIMIT, Outcome, cleaned, parse_outcome
+from mngr_outcome.publish import scripts
 from tests.support.properties import examples
 
 HEAD = "0123456789abcdef0123456789abcdef01234567"
@@ -169,9 +169,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     state, work = base / "state", base / "it's work"
     state.mkdir()
     work.mkdir()
-    for path, (content, mode) in publishing.files(str(state)).items():
-        Path(path).write_bytes(content)
-        os.chmod(path, mode)
+    for name, content in scripts().items():
+        (state / name).write_bytes(content)
+        (state / name).chmod(0o700)
     git(work, "init", "-q")
     (work / "a").write_text("a\n")
     git(work, "add", "-A")

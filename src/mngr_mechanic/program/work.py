@@ -94,7 +94,7 @@ def publish(root: str, done: Done) -> str:
     state = os.environ.get("MNGR_AGENT_STATE_DIR", "")
     script = os.path.join(state, "publish")
     if not state or not os.path.exists(script):
-        return "not published: this is no agent of mngr's"
+        return "not published: this agent belongs to no run"
     words = [script, "--attempted", done.attempted, f"--summary={done.summary}"]
     if done.blocked:
         words += [f"--blocked={done.blocked}", f"--needs={done.needs}"]

@@ -13,8 +13,9 @@ from pathlib import Path, PurePosixPath
 from mngr.api import Agent, CreateRequest, Mngr, Repo
 from mngr.errors import BadRecord, MngrError, Taken, Unreachable
 from mngr.model.state import ALIVE, State
-from mngr.outcome import Outcome as Published
-from mngr.outcome import cleaned, parse_outcome
+from mngr_outcome.outcome import Outcome as Published
+from mngr_outcome.outcome import cleaned, parse_outcome
+from mngr_outcome.publish import scripts
 from mngr_tmr.dispatch.judging import Sighting
 from mngr_tmr.dispatch.roles import Order
 from mngr_tmr.dispatch.stopping import Stopper
@@ -114,6 +115,7 @@ class RealFleet:
             transfer="git-mirror",
             branch=f"{order.base}:mngr/{order.agent_name}",
             committed_only=True,
+            scripts=scripts(),
             labels={"tmr": self._run.name, "task": order.task, "role": "tester"},
             env={
                 **dict(options.agent_env),

@@ -8,7 +8,7 @@ import zoneinfo
 from dataclasses import dataclass, field
 
 from mngr.errors import BadRecord
-from mngr.outcome import parse_outcome
+from mngr_outcome.outcome import parse_outcome
 from mngr_tmr.journal.model import Outcome, Try
 from mngr_tmr.run.costs import Spending
 from mngr_tmr.run.options import Options

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from mngr.outcome import cleaned
+from mngr_outcome.outcome import cleaned
 from mngr_tmr.integrate import ranking
 from mngr_tmr.integrate.ranking import Repair
 from mngr_tmr.journal.model import Run, Task

@@ -8,7 +8,8 @@ from pathlib import Path
 from mngr.api import CreateRequest, Mngr, Repo
 from mngr.errors import BadRecord, MngrError
 from mngr.model.state import ENDED
-from mngr.outcome import parse_outcome
+from mngr_outcome.outcome import parse_outcome
+from mngr_outcome.publish import scripts
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run import prompting
 from mngr_tmr.run.pool import Pool
@@ -78,6 +79,7 @@ class Resolver:
             transfer="git-mirror",
             branch=f"{onto}:mngr/{name}",
             committed_only=True,
+            scripts=scripts(),
             labels={"tmr": self._run.name, "role": "integrator"},
             env={**dict(options.agent_env), "MNGR_TMR_TASK": "conflict", "MNGR_TMR_TRY": "1"},
             timeout=options.agent_timeout,

@@ -8,7 +8,7 @@ from string import Template
 
 from mngr.errors import UsageError
 from mngr.model.quoting import quote
-from mngr.outcome import cleaned
+from mngr_outcome.outcome import cleaned
 from mngr_tmr.dispatch.roles import Order
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run.settings import Project, pytest_command

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from mngr.api import Repo
-from mngr.outcome import cleaned
+from mngr_outcome.outcome import cleaned
 from mngr_tmr.journal.model import Baseline, Ruling, Run, Task, Try, Verdict
 from mngr_tmr.run.clustering import Lines
 from mngr_tmr.run.settings import Project

@@ -80,7 +80,7 @@ def _run(words: list[str]) -> int:
     registry = load_registry(config)
     try:
         if not words or (not word and "-h" in before):
-            from mngr.cli.screen import overview_screen
+            from mngr.cli.app.screen import overview_screen
 
             sys.stdout.write(overview_screen(registry))
             return 0
@@ -97,7 +97,7 @@ def _run_command(registry: Registry, command: Command, config: Config, argv: lis
 
         return show(command_page(parser))
     if _has(argv, "-h"):
-        from mngr.cli.screen import command_screen
+        from mngr.cli.app.screen import command_screen
 
         sys.stdout.write(command_screen(parser, argv))
         return 0

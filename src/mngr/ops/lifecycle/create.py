@@ -81,6 +81,8 @@ class CreateRequest(Struct):
     base_commit: str = ""
     """Where the work began, if that is not the commit this agent begins with."""
     plugin: dict[str, Json] = {}
+    scripts: dict[str, bytes] = {}
+    """Executable files for the agent's state directory, by name."""
     conversation: dict[str, bytes] = {}
     """Files of a conversation to go on with, as the agent type names them."""
     verify: Callable[[Host, AgentRecord], None] | None = None
@@ -228,12 +230,13 @@ def _create_claimed(
             request.verify(host, record)
         if record.sandbox:
             sandboxing.enclose(host, record, prepared.argv)
-        host.put(launch.launch_files(world, host, record, prepared, env))
+        folder = agent_dir(host.home, agent_id)
+        scripts = {os.path.join(folder, k): (v, 0o700) for k, v in request.scripts.items()}
+        host.put({**scripts, **launch.launch_files(world, host, record, prepared, env)})
         step("files")
         _provision(host, record, request)
         if record.transfer == "rsync":
-            copied = os.path.join(agent_dir(host.home, agent_id), "copied")
-            risk.mark_copied(host, record.work_dir, copied)
+            risk.mark_copied(host, record.work_dir, os.path.join(folder, "copied"))
         launch.launch(host, record, "agent_created")
         step("launched")
     except (MngrError, OSError, KeyboardInterrupt):

@@ -16,7 +16,6 @@ from mngr.hosts import agent_files, tmux, tmux_scripts
 from mngr.model import events
 from mngr.model.quoting import join, quote
 from mngr.model.records import AgentRecord, agent_dir
-from mngr.ops import publishing
 from mngr.ops.lifecycle import sandboxing
 from mngr.ops.limits import watcher
 from mngr.ops.look.output import keeper
@@ -179,7 +178,6 @@ def launch_files(
             os.fsencode(launcher(host.home, record, launch)),
             0o700,
         ),
-        **publishing.files(folder),
         **{os.path.join(folder, name): content for name, content in launch.files.items()},
     }
     if record.windows:

@@ -10,7 +10,7 @@ import pytest
 
 from mngr_tutorial.checking import check
 from mngr_tutorial.project import find_project
-from tests.e2e_framework.project import Project
+from tests.mngr_e2e.project import Project
 from tests.support import foreign
 
 HERE = Path(__file__).parent / "third_party"

@@ -11,9 +11,9 @@ from mngr_tmr.integrate.ranking import counts
 from mngr_tmr.journal.model import Ruling
 from mngr_tmr.run import prompting
 from mngr_tmr.run.settings import Project
+from tests.mngr_tmr.test_resume import PATIENCE, killed_in_between
 from tests.support.cli import Cli, until
 from tests.support.robots import SETTINGS, Robots
-from tests.tmr.test_resume import PATIENCE, killed_in_between
 
 # `one` is repaired. The cases of `many` are right under pytest only; honestly so in a second try,
 # unless the robots are stubborn.

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.mechanic import defects
-from tests.agents.mechanic.defects import PROJECTS, Defect
-from tests.agents.mechanic.garage import Garage
+from tests.mngr_mechanic import defects
+from tests.mngr_mechanic.defects import PROJECTS, Defect
+from tests.mngr_mechanic.garage import Garage
 
 SEED = int(os.environ.get("MNGR_DEFECT_SEED", "20261116"))
 COUNT = 30

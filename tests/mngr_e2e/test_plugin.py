@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mngr_e2e import tree
-from tests.e2e_framework.project import Project
+from tests.mngr_e2e.project import Project
 from tests.support.cli import until
 
 

@@ -8,7 +8,7 @@ import pytest
 from coverage import CoverageData
 
 from mngr_e2e.artifacts import slug
-from tests.e2e_framework.project import Project
+from tests.mngr_e2e.project import Project
 
 CLI = """\
 import signal

@@ -17,10 +17,10 @@ from mngr_tmr.dispatch.judging import Sighting
 from mngr_tmr.journal.journal import read
 from mngr_tmr.journal.model import Outcome
 from mngr_tmr.run.options import Options
+from tests.mngr_tmr.test_conductor import Stage
 from tests.support.cli import Cli, lives, until
 from tests.support.places import ended
 from tests.support.robots import Robots
-from tests.tmr.test_conductor import Stage
 
 PATIENCE = 600
 """Seconds; a quiet machine needs a hundredth of it."""

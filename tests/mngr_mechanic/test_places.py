@@ -17,8 +17,8 @@ from mngr_mechanic.program.localise import preferred
 from mngr_mechanic.program.probe.mechanic_places import place
 from mngr_mechanic.program.search import Knowledge, Search
 from mngr_mechanic.program.source import Edit, Source
-from tests.agents.mechanic.defects import PROBE
-from tests.agents.mechanic.garage import Garage
+from tests.mngr_mechanic.defects import PROBE
+from tests.mngr_mechanic.garage import Garage
 
 CALC = """\
 def double(number):

@@ -22,8 +22,8 @@ from mngr_tmr.journal.journal import read
 from mngr_tmr.journal.model import Eviction, Pick, Ruling, Task, TestRun, Try, Verdict
 from mngr_tmr.run import rounds, selecting
 from mngr_tmr.run.options import Budget, Options
+from tests.mngr_tmr.test_conductor import Killed, Stage
 from tests.support.simulated import ACCEPTED, DONE, Life, SimulatedTrials
-from tests.tmr.test_conductor import Killed, Stage
 
 LIVES = (
     *[DONE] * 8,

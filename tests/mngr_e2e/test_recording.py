@@ -16,7 +16,7 @@ import pytest
 
 from mngr_e2e import E2eSession, recording, tree
 from mngr_e2e.redaction import Redactor
-from tests.e2e_framework.project import Project
+from tests.mngr_e2e.project import Project
 from tests.support.cli import until
 
 pytestmark = pytest.mark.skipif(not shutil.which("asciinema"), reason="needs asciinema")

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.mngr_view.test_report import words
 from tests.support.browser import Browser
 from tests.support.cli import Cli
 from tests.support.journals import Story
-from tests.view.test_report import words
 
 
 @pytest.fixture

@@ -1,17 +1,11 @@
-"""`publish`: the script beside every agent's state by which it says what it did.
+"""`publish`: the script in an agent's state directory by which it says what it did.
 
 Plain sh, sed and awk: it runs on any host, in dash, busybox and the bash 3.2 of macOS.
 """
 
 from __future__ import annotations
 
-import os
-
-from mngr.outcome import BYTES_LIMIT, FILE
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.hosts.base import Files
+from mngr_outcome.outcome import BYTES_LIMIT, FILE
 
 NAME = "publish"
 
@@ -150,14 +144,10 @@ printf 'published: %s, commit %s\n' "$attempted" "$head"
 """
 
 
-def script() -> bytes:
+def scripts() -> dict[str, bytes]:
+    """Return the script by its name, for `CreateRequest.scripts`."""
     filled = {"HELP": HELP, "LIMIT": str(BYTES_LIMIT), "FILE": FILE}
     text = SCRIPT
     for name, value in filled.items():
         text = text.replace(f"@{name}@", value)
-    return text.encode()
-
-
-def files(folder: str) -> Files:
-    """For the agent whose state is in `folder`."""
-    return {os.path.join(folder, NAME): (script(), 0o700)}
+    return {NAME: text.encode()}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mngr_mechanic.program.stale import corrected
-from tests.agents.mechanic.garage import Garage
+from tests.mngr_mechanic.garage import Garage
 from tests.support.cli import ROOT
 
 BLOCK = "# quotes are optional\njot add call the plumber about the tap"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mngr.outcome import parse_outcome
 from mngr_mechanic import archive
-from tests.agents.mechanic.garage import BUDGET, Garage
+from mngr_outcome.outcome import parse_outcome
+from tests.mngr_mechanic.garage import BUDGET, Garage
 from tests.support.cli import ROOT, Cli, until
 
 LOOKING = "tests/test_looking_at_notes.py"

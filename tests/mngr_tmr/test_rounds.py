@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mngr_tmr.journal.journal import read
+from tests.mngr_tmr.test_resume import PATIENCE, killed_in_between
 from tests.support.cli import Cli, until
 from tests.support.robots import SETTINGS, Robots
-from tests.tmr.test_resume import PATIENCE, killed_in_between
 
 # `one` is repaired at once. `two` first breaks what passed, and is repaired on the branch. `three`
 # is given up by its agent, and passes with the repair of `one`.

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mngr_e2e import E2eSession, recording
 from mngr_e2e.redaction import Redactor
-from tests.e2e_framework.project import Project
+from tests.mngr_e2e.project import Project
 
 SECRET = 'tok-"12 45&x'
 

@@ -1,6 +1,6 @@
 """Plant one wrong token: a seeded choice among all tokens of a project's own code.
 
-    python -m tests.agents.mechanic.defects PROJECT COUNT SEED   # prints JSON, one per line
+    python -m tests.mngr_mechanic.defects PROJECT COUNT SEED   # prints JSON, one per line
 
 It knows nothing of the repairs that the mechanic tries: it replaces a token by another of its
 kind, and keeps what at least one test notices.
@@ -23,7 +23,7 @@ from pathlib import Path
 from mngr_mechanic.program.lab import Lab
 from tests.support import foreign
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 PROBE = ROOT / "src" / "mngr" / "agents" / "mechanic" / "program" / "probe"
 LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*_cache", ".mngr-e2e")
 PROJECTS = {"jot": "src/jot", "sheet": "sheet", "humanize": "src/humanize"}

@@ -11,7 +11,7 @@ import pytest
 
 from mngr_e2e.runs import LOCK, Run, remove_old
 from mngr_e2e.settings import SettingsError, load
-from tests.e2e_framework.project import Project
+from tests.mngr_e2e.project import Project
 
 
 def opened(base: Path, name: str, at: int, keep: int = 0) -> Run:

@@ -8,9 +8,9 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mngr.ops import publishing
-from mngr.outcome import Outcome, parse_outcome
 from mngr_mechanic import archive
+from mngr_outcome.outcome import Outcome, parse_outcome
+from mngr_outcome.publish import scripts
 
 BUDGET = "300"
 """Seconds. On an idle machine a tenth is enough; what is tested is not the machine."""
@@ -26,9 +26,9 @@ class Garage:
     def __post_init__(self) -> None:
         self.state.mkdir(exist_ok=True)
         (self.state / archive.NAME).write_bytes(archive.build())
-        for path, (content, mode) in publishing.files(str(self.state)).items():
-            Path(path).write_bytes(content)
-            os.chmod(path, mode)
+        for name, content in scripts().items():
+            (self.state / name).write_bytes(content)
+            (self.state / name).chmod(0o700)
         if not (self.root / ".git").exists():
             self.git("init", "--quiet")
             self.git("add", "--all")
@@ -41,7 +41,7 @@ class Garage:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
         return kept | {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONPATH": str(Path(__file__).parents[3] / "src"),
+            "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
             "PYTEST_ADDOPTS": "-p no:hypothesispytest",  # it triples the start of every pytest
             "MNGR_AGENT_STATE_DIR": str(self.state),
             "MNGR_AGENT_WORK_DIR": str(self.root),

@@ -23,9 +23,9 @@ from mngr_tmr.run import runs
 from mngr_view import player, writing
 from mngr_view.repository import Repository
 from mngr_view.writing import Live, Report, write
+from tests.mngr_view.test_markup import Seen
 from tests.support.cli import Cli
 from tests.support.journals import SCRIPT, Story, node, task, whole_run
-from tests.view.test_markup import Seen
 
 KNOWN = frozenset(
     "a b body br code col colgroup details div em h1 h2 h3 head html iframe input li link meta "

@@ -1,0 +1,26 @@
+"""docs/architecture.md leads to places that exist, and knows every folder."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/architecture.md").read_text()
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def test_every_place_it_names_exists() -> None:
+    named = re.findall(r"`((?:src|tests|docs|man|scripts|benchmarks)/[\w./-]*)`", PAGE + GUIDE)
+    assert len(named) > 40
+    assert [each for each in named if not (ROOT / each).exists()] == []
+
+
+def test_every_package_and_every_room_is_named() -> None:
+    packages = {each.parent.relative_to(ROOT / "src") for each in ROOT.glob("src/*/__init__.py")}
+    missing = [str(each) for each in packages if f"`src/{each}/" not in PAGE]
+    rooms = [each.parent.name for each in ROOT.glob("src/mngr/*/__init__.py")]
+    rooms += [each.parent.name for each in ROOT.glob("src/mngr/ops/*/__init__.py")]
+    rooms += [each.parent.name for each in ROOT.glob("src/mngr_tmr/*/__init__.py")]
+    missing += [each for each in rooms if not re.search(rf"\b{each}\b", PAGE)]
+    assert missing == []
