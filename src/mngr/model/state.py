@@ -133,6 +133,14 @@ class Evidence(Struct):
         ended = pane.dead_time or self.this_started.time
         return Exit(launch=self.this_started.launch, code=pane.code, time=ended, cause=cause)
 
+    @property
+    def not_run(self) -> str:
+        """Why the program was never run, or nothing. The launcher itself may not have ended yet."""
+        exit = self.this_exit
+        if self.this_started is not None or exit is None:
+            return ""
+        return exit.cause or describe_code(exit.code)
+
     def _current(self, launch: str) -> bool:
         """Files of an earlier launch say nothing about this one."""
         return self.record is not None and launch == self.record.launch

@@ -283,10 +283,8 @@ def tell_remarks(args: argparse.Namespace, created: Created) -> None:
 
 def launch_failure(agent: Agent) -> str:
     """Return why the program could not be started, or nothing."""
-    evidence = agent.evidence
-    if evidence.this_started is None and evidence.this_exit is not None:
-        return f"{agent.name} could not be launched: {agent.verdict.reason}"
-    return ""
+    why = agent.evidence.not_run
+    return f"{agent.name} could not be launched: {why}" if why else ""
 
 
 def message_failure(created: Created) -> str:

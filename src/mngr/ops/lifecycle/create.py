@@ -401,13 +401,12 @@ def _confirmed(
 
 def _require_launched(world: World, agent: Agent) -> None:
     """An agent whose program was never run is undone, and keeps neither name nor branch."""
-    evidence = agent.evidence
-    if evidence.this_started is not None or evidence.this_exit is None:
+    reason = agent.evidence.not_run
+    if not reason:
         return
     from mngr.ops.lifecycle import destroy
 
     destroy.discard(world, agent.host, agent.record)
-    reason = agent.verdict.reason
     missing = reason.startswith("command not found:")
     hint = "a relative path is looked up where the agent starts" if missing else ""
     kind = MissingProgram if missing else MngrError
