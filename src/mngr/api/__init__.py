@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from mngr.agents.base import Receipt as Receipt
     from mngr.git import exchange as exchange
     from mngr.git import repository as repository
-    from mngr.git.repository import Completed as Completed
     from mngr.git.repository import Repo as Repo
     from mngr.hosts import agent_files as agent_files
     from mngr.hosts import bubblewrap as bubblewrap
@@ -90,7 +89,6 @@ if TYPE_CHECKING:
 NOUNS = {
     "AgentType": "mngr.agents.base",
     "Changes": "mngr.ops.look.changes",
-    "Completed": "mngr.git.repository",
     "Copied": "mngr.ops.work.files",
     "CreateRequest": "mngr.ops.lifecycle.create",
     "Created": "mngr.ops.lifecycle.create",

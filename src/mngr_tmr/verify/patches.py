@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mngr.api import Repo, exchange
 
 if TYPE_CHECKING:
-    from mngr.api import Completed
+    from mngr.api import repository
 
 PLAINLY = ("--no-ext-diff", "--no-textconv")
 """No program of the user's sees what an agent committed."""
@@ -92,7 +92,9 @@ def _tree(repo: Repo, scratch: Path, base: str, chosen: Sequence[Change]) -> str
 
 
 def _with_index(repo: Repo, index: Path) -> Repo:
-    def run(argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
+    def run(
+        argv: Sequence[str], *, input: bytes | None = None, timeout: float
+    ) -> repository.Completed:
         words = ["env", f"GIT_INDEX_FILE={index}", *argv]
         return repo.run(words, input=input, timeout=timeout)
 
