@@ -24,7 +24,7 @@ from mngr_mechanic.program.lab import Lab
 from tests.support import foreign
 
 ROOT = Path(__file__).resolve().parents[2]
-PROBE = ROOT / "src" / "mngr" / "agents" / "mechanic" / "program" / "probe"
+PROBE = ROOT / "src/mngr_mechanic/program/probe"
 LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*_cache", ".mngr-e2e")
 PROJECTS = {"jot": "src/jot", "sheet": "sheet", "humanize": "src/humanize"}
 """Ours; one the mechanic was written beside; and one of other people. And where their code is."""
