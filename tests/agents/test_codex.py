@@ -191,12 +191,12 @@ def test_its_log_is_kept_small_and_its_filter_from_what_the_agent_runs(home: Pat
     launch = CODEX.prepare(context())
     assert launch.links["status"] == "/home/fox/state/codex/log/codex-tui.log"
     assert launch.env["RUST_LOG"] == "codex_core::responses_retry=warn"
-    assert settings(context(), "mngr.settings.layers.toml")["shell_environment_policy"] == {
+    assert settings(context(), "mngr.config.toml")["shell_environment_policy"] == {
         "exclude": ["RUST_LOG"]
     }
     mine = context().replace(env={"RUST_LOG": "debug"})
     assert "RUST_LOG" not in CODEX.prepare(mine).env
-    assert "shell_environment_policy" not in settings(mine, "mngr.settings.layers.toml")
+    assert "shell_environment_policy" not in settings(mine, "mngr.config.toml")
 
 
 def test_what_an_earlier_launch_left_unfinished_is_not_work() -> None:
@@ -414,19 +414,19 @@ def test_the_users_settings_are_taken_over_but_their_hooks_are_not(home: Path) -
     assert made["projects"]["/home/fox/den"]["trust_level"] == "trusted"
     assert made["projects"]["/else where"]["trust_level"] == "untrusted"
     assert CODEX.prepare(context()).files["codex/AGENTS.md"][0] == b"Be brief."
-    state = settings(context(), "mngr.settings.layers.toml")["hooks"]["state"]
+    state = settings(context(), "mngr.config.toml")["hooks"]["state"]
     assert state["/home/fox/den/.codex/hooks.json:stop:0:0"] == {"trusted_hash": "sha256:1"}
 
 
 def test_our_hooks_are_trusted_as_they_stand_and_nothing_else_is(home: Path) -> None:
-    hooks = settings(context(), "mngr.settings.layers.toml")["hooks"]
+    hooks = settings(context(), "mngr.config.toml")["hooks"]
     state = hooks.pop("state")
     assert set(hooks) == {"SessionStart", "PermissionRequest"} and len(state) == len(hooks)
     text = (
         '{"event_name":"session_start","hooks":[{"async":false,"command":'
         '"/home/fox/state/codex/hook.sh SessionStart","timeout":3,"type":"command"}]}'
     )
-    key = "/home/fox/state/codex/mngr.settings.layers.toml:session_start:0:0"
+    key = "/home/fox/state/codex/mngr.config.toml:session_start:0:0"
     expected = f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
     assert state[key] == {"trusted_hash": expected}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mngr.cli.app.main import make_parser
-from mngr.cli.app.manual import own_registry
+from mngr.plugins.registry import own_registry
 from tests.support.kite import environment, mngr
 
 

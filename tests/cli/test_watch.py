@@ -155,10 +155,14 @@ def test_an_agent_that_vanishes_ends_the_waiting(local: Cli) -> None:
     until(lambda: has_looked(alone) and has_looked(both))
     local("destroy", "-f", "foo").ok()
     out, err = alone.communicate(timeout=15)
-    assert (alone.returncode, out, b"foo vanished" in err) == (4, b"", True)
+    assert (alone.returncode, out, b"foo no longer exists" in err) == (4, b"", True)
     local("stop", "bar").ok()
     out, err = both.communicate(timeout=15)
-    assert (both.returncode, out, b"foo vanished" in err) == (3, b"bar STOPPED stopped\n", True)
+    assert (both.returncode, out, b"foo no longer exists" in err) == (
+        3,
+        b"bar STOPPED stopped\n",
+        True,
+    )
 
 
 def test_waiting_notices_the_end_at_once(local: Cli) -> None:

@@ -69,9 +69,9 @@ def test_what_cannot_be_made_leaves_nothing(docker: Cli, engine: Engine, tmp_pat
     # Created by `docker run` and left behind, because it could not be started.
     create("-s", "--workdir=relative", "-b", "image=mngr-lab:base")
     (tmp_path / "Dockerfile").write_text("FROM mngr-lab:root\nRUN rm /usr/bin/tmux\n")
-    assert "host box lacks tmux" in create("-b", f"context={tmp_path}")
+    assert "tmux is not installed on host box" in create("-b", f"context={tmp_path}")
     docker("host", "create", "../box", "--provider", "docker").fails(2, "../box")
-    docker("host", "create", "box", "--provider", "ssh").fails(2, "ssh", "cannot make")
+    docker("host", "create", "box", "--provider", "ssh").fails(2, "ssh", "cannot create hosts")
     # A host that was made for an agent ends with it, also where the agent could not be made.
     words = ("create", "foo@.docker", "--no-connect", "--provision-command", "false", "--", "true")
     docker(*words).fails(1, "provisioning failed")

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import mngr_tmr
 from mngr.model.struct import Json
+from mngr_tmr import probes
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.model import Run
 from mngr_tmr.probes import reports
@@ -179,7 +179,7 @@ PROJECT = {
 def test_the_lines_of_each_test_are_measured_with_coverage_and_without(
     tmp_path: Path, coverage: bool
 ) -> None:
-    package = Path(mngr_tmr.__file__).parent
+    package = Path(probes.__file__).parent
     tools, project = tmp_path / "tools", tmp_path / "project"
     for folder in (tools, project):
         folder.mkdir()

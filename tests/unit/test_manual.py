@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.cli.app.main import make_parser
-from mngr.cli.app.manual import check, command_page, main, overview_page, own_registry, write
+from mngr.cli.app.manual import check, command_page, main, overview_page, write
 from mngr.cli.app.parser import Parser
 from mngr.cli.app.rendering import Block, Page, Section, as_roff, as_text, fill, text_width
-from mngr.plugins.registry import load_registry
+from mngr.plugins.registry import load_registry, own_registry
 from tests.support import kite
 
 

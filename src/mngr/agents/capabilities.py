@@ -49,11 +49,9 @@ def _code(words: str) -> str:
 
 
 def builtin_types() -> dict[str, AgentType]:
-    from mngr.plugins.builtin import register
-    from mngr.plugins.registry import Registry
+    from mngr.plugins.registry import own_registry
 
-    registry = Registry()
-    register(registry)
+    registry = own_registry()
     found = {name: registry.load("agent_type", name) for name in registry.names("agent_type")}
     return {name: kind() for name, kind in found.items() if isinstance(kind, type)}
 

@@ -241,6 +241,20 @@ def load_registry(config: Config | None) -> Registry:
     return registry
 
 
+def own_registry() -> Registry:
+    """Return a registry with the built-ins and the plugins that are part of mngr."""
+    from mngr.plugins.entry_points import scan
+
+    registry = load_registry(None)
+    for folder in sys.path:
+        points = [point for point in scan(folder or ".") if point.distribution == "mngr"]
+        for point in points:
+            registry.add_plugin(point)
+        if points:  # of a distribution that is there twice the first counts
+            break
+    return registry
+
+
 def _add_templates(registry: Registry, config: Config) -> None:
     """A provider for every table of templates in the settings."""
     for name, table in config.table("providers").items():

@@ -227,23 +227,10 @@ def pages(registry: Registry) -> Iterator[Page]:
         yield command_page(make_parser(registry, name))
 
 
-def own_registry() -> Registry:
-    """Return a registry with the built-ins and the plugins that are part of mngr."""
-    from mngr.plugins.entry_points import scan
-    from mngr.plugins.registry import load_registry
-
-    registry = load_registry(None)
-    for folder in sys.path:
-        points = [point for point in scan(folder or ".") if point.distribution == "mngr"]
-        for point in points:
-            registry.add_plugin(point)
-        if points:  # of a distribution that is there twice the first counts
-            break
-    return registry
-
-
 def _wanted() -> dict[str, str]:
     """Return the roff text by file name."""
+    from mngr.plugins.registry import own_registry
+
     return {f"{page.name}.1": as_roff(page) for page in pages(own_registry())}
 
 

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     reached = api.wait(chosen, states, any_one=args.any, timeout=args.timeout)
     vanished = [] if args.any and reached else _missing(chosen, reached)
     for agent in vanished:
-        warn(f"{agent.name} was destroyed")
+        warn(f"{agent.name} no longer exists")
     _report(args, reached)
     if chosen and not reached:
         return NotFound.exit_code
