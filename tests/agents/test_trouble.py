@@ -78,6 +78,8 @@ def test_a_program_killed_in_its_turn_resumes_the_conversation(real: Stage) -> N
     server.on("second:", say="I remember.")
     real.create("fox", "first: a long task")
     server.until_held("work")
+    # Programs write down what was said a moment after they have heard it.
+    real.until("fox", lambda: "Begun." in cli("transcript", "fox").out, "Begun.")
     kill_program(real, "fox")
     assert real.reaches("fox", "FAILED") == "signal SIGKILL"
 
