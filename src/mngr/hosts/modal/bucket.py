@@ -29,7 +29,7 @@ class Bucket:
         return max(0.0, slot - now)
 
     def _next(self, fd: int, now: float) -> float:
-        """Return the recorded time; 0.0 if it is invalid, or far ahead since the clock was set back."""
+        """Return the recorded time; 0.0 if it is invalid, or too far ahead (clock set back)."""
         try:
             found = float(os.pread(fd, 20, 0))
         except ValueError:
