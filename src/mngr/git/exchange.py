@@ -1,7 +1,4 @@
-"""git between repositories: mirrors, clones that share their objects, fetching and pushing.
-
-With git.py, git_door.py and git_index.py the only module that builds git's argv.
-"""
+"""git between repositories: mirrors, clones that share their objects, fetching and pushing."""
 
 from __future__ import annotations
 

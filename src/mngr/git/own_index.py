@@ -1,7 +1,4 @@
-"""git with a private index: read a work tree without changing anything in it.
-
-With git.py, git_door.py and git_transfer.py the only module that builds git's argv.
-"""
+"""git with a private index: read a work tree without changing anything in it."""
 
 from __future__ import annotations
 

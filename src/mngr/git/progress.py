@@ -1,7 +1,4 @@
-"""Count the commits and changes of many agents in one round trip.
-
-With git.py, git_door.py, git_index.py and git_transfer.py the only module that builds git's argv.
-"""
+"""Count the commits and changes of many agents in one round trip."""
 
 from __future__ import annotations
 
