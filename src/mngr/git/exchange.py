@@ -1,7 +1,4 @@
-"""git between repositories: mirrors, clones that borrow from them, fetching and pushing.
-
-With git.py, git_door.py and git_index.py the only module that builds git's argv.
-"""
+"""git between repositories: mirrors, clones that share their objects, fetching and pushing."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
 LONG = 6 * 3600.0
 """Seconds that moving objects may take: a large repository over a thin line."""
 
-# Nothing of the user's may fire or ask while commits travel.
+# The user's hooks and prompts must not run while commits are transferred.
 QUIET = (
     *("-c", "core.hooksPath=/dev/null", "-c", "core.alternateRefsCommand=true"),
     *("-c", "gc.auto=0", "-c", "maintenance.auto=false"),
@@ -33,9 +30,9 @@ NO_LFS = (
     *("-c", "filter.lfs.required=false"),
 )
 
-# Whatever is pushed over or pruned by hand, a borrower must not lose an object: pins alone could
-# be deleted by a `git push --mirror`, so the objects are declared precious as well. HEAD is never
-# born, for else a clone would make a local branch of it.
+# A clone must never lose an object of the mirror, even if refs are pushed over or pruned by hand: a
+# `git push --mirror` could delete the pins, so the objects are declared precious as well. HEAD
+# stays unborn, because a clone would otherwise create a local branch of it.
 MIRROR = b"""[core]
 \trepositoryformatversion = 1
 \thooksPath = /dev/null
@@ -58,8 +55,8 @@ MIRROR = b"""[core]
 \tunborn = ignore
 """
 
-# Made aside and then renamed, so that a mirror is whole or not there. Leftovers of this name are
-# what `mngr gc` removes.
+# Created under another name and then renamed, so that a mirror is complete or does not exist. `mngr
+# gc` removes leftovers of this name.
 INIT = r"""
 [ ! -d "$1" ] || exit 0
 umask 077
@@ -74,7 +71,7 @@ echo 'ref: refs/heads/never-born' > "$new/HEAD"
 
 
 class Bare(Repo):
-    """A bare repository, named outright: `safe.bareRepository=explicit` forbids finding one."""
+    """A bare repository with an explicit path, as `safe.bareRepository=explicit` requires."""
 
     def attempt(self, *args: str, input: bytes | None = None) -> Completed:
         argv = ["git", *self.flags, f"--git-dir={self.path}", *args]
@@ -82,7 +79,7 @@ class Bare(Repo):
 
 
 def make_mirror(run: Run, path: str, home: str, commit: str) -> None:
-    """An empty mirror in the hash that `commit` is written in; nothing where there is one."""
+    """Create an empty mirror with the hash of `commit`; do nothing if it exists."""
     kind = "sha256" if len(commit) == 64 else "sha1"
     script = ["sh", "-c", INIT, "mngr", path, home, kind]
     done = run(script, input=MIRROR, timeout=60)
@@ -111,7 +108,7 @@ class Way(Struct):
         return [f'--{service}=sh -c "$MNGR_SERVICE"'] if self.command and not self.over_ext else []
 
     def serving(self, run: Run, service: str) -> Run:
-        """The command rides in a variable: git shows and notes addresses, so they stay short."""
+        """Return a Run with the command in a variable: git shows addresses, so they stay short."""
         run, variable = self.run or run, f"MNGR_SERVICE={self.command.replace(SERVICE, service)}"
 
         def with_service(
@@ -128,7 +125,7 @@ BY_VARIABLE = 'ext::sh -c eval% "$MNGR_SERVICE"'
 
 
 def upload(source: Repo, to: Way, refspecs: Sequence[str]) -> Completed:
-    """Push exactly these, without the user's hooks, signatures or followers."""
+    """Push exactly these refspecs, without the user's hooks, signatures or followers."""
     _refuse_rewritten(source, to.url)
     words = ["-q", "--no-verify", "--no-signed", "--no-follow-tags", "--recurse-submodules=no"]
     words += to.option("receive-pack")
@@ -138,7 +135,7 @@ def upload(source: Repo, to: Way, refspecs: Sequence[str]) -> Completed:
 
 
 def _refuse_rewritten(repo: Repo, url: str) -> None:
-    """An agent could have git reach another address, and with it a program, than is asked for."""
+    """Raise if the repository's configuration rewrites the URL, which could run a program."""
     for line in (repo.ask("config", "--get-regexp", REWRITING) or "").splitlines():
         key, _, prefix = line.partition(" ")
         if url.startswith(prefix):
@@ -149,12 +146,12 @@ REWRITING = r"^url\..*\.(push)?insteadof$"
 
 
 def fetch(repo: Repo, url: str, refspecs: Sequence[str]) -> Completed:
-    """What the user named, by whatever protocol; FETCH_HEAD tells when."""
+    """Fetch from a URL that the user named, by any protocol; FETCH_HEAD shows when."""
     return repo.replace(timeout=LONG).attempt(*QUIET, *FETCH, "--", url, *refspecs)
 
 
 def fetch_theirs(repo: Stranger, way: Way, refspecs: Sequence[str]) -> Completed:
-    """From an agent into refs only: no work tree, HEAD, tag or FETCH_HEAD changes."""
+    """Fetch from an agent into refs only: no work tree, HEAD, tag or FETCH_HEAD changes."""
     words = [*FETCH, "--no-write-fetch-head", *way.option("upload-pack")]
     run, kind = way.serving(repo.run, "upload-pack"), "ext" if way.over_ext else "file"
     into = repo.replace(timeout=LONG, run=run, trusted=True, allowed=kind)
@@ -163,7 +160,7 @@ def fetch_theirs(repo: Stranger, way: Way, refspecs: Sequence[str]) -> Completed
 
 FETCH = ("fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance")
 
-# What serves an agent's repository; the path that git adds is not needed.
+# Serves an agent's repository; the path that git appends is not used.
 SERVE = r"""
 case $1 in
   upload-pack) theirs -c safe.directory='*' upload-pack --strict "$gitdir" ;;
@@ -172,7 +169,7 @@ esac
 """
 
 
-# git does not lend the objects of a shallow mirror by itself: it would copy what refs show.
+# git does not share the objects of a shallow mirror by itself; it would copy what refs reach.
 LEND = r"""
 mirror=$1 work=$2 pin=$3 commit=$4 then=$5; shift 5
 git --git-dir="$mirror" update-ref "$pin" "$commit" || exit 72
@@ -187,7 +184,7 @@ NOT_CLONED, NOT_THERE = 71, 72
 
 
 class Lent(Struct):
-    """A clone without files whose objects are the mirror's, and whose only remote it is."""
+    """A clone without files that shares the mirror's objects and has it as its only remote."""
 
     mirror: str
     work_dir: str
@@ -197,7 +194,7 @@ class Lent(Struct):
     settings: tuple[tuple[str, str], ...] = ()
 
     def make(self, run: Run, then: str = "") -> bool:
-        """Make it, and run the script `then`; whether the mirror had the commit."""
+        """Create it and run the script `then`; return whether the mirror had the commit."""
         words = [*QUIET, "clone", "-q", "--shared", "--no-checkout", "--origin", "origin"]
         for key, value in self.settings:
             words += ["-c", f"{key}={value}"]
@@ -212,21 +209,21 @@ class Lent(Struct):
 
 
 def check_out(work: Repo, commit: str, branch: str) -> None:
-    """The files of `commit`, on the branch, or on none."""
+    """Check out the files of `commit`, on the branch, or detached."""
     done = work.run(checking_out(work, commit, branch), timeout=LONG)
     if done.code:
         raise GitError(f"{commit[:12]} could not be checked out in {work.path}: {done.complaint}")
 
 
 def checking_out(work: Repo, commit: str, branch: str) -> list[str]:
-    """Depending on `init.defaultBranch`, git has made a branch of that name in a fresh clone."""
+    """Return the check-out command; git may have created a branch of that name in a fresh clone."""
     where = ["--no-track", "-B", branch] if branch else ["--detach"]
     flags = [*work.flags, "-C", work.path, *QUIET, *NO_LFS]
     return ["git", *flags, "checkout", "-q", *where, commit]
 
 
 def settings(repo: Repo) -> list[tuple[str, str]]:
-    """What a clone must share with its source: who commits, and how lines end."""
+    """Return the settings a clone must share with its source: committer and line endings."""
     names = r"^(user\.(name|email)|core\.(autocrlf|eol|safecrlf))$"
     found: dict[str, str] = {}
     for entry in (repo.ask("config", "-z", "--get-regexp", names) or "").split("\0"):
@@ -237,18 +234,18 @@ def settings(repo: Repo) -> list[tuple[str, str]]:
 
 
 def fast_forward(work: Repo, commit: str) -> Completed:
-    """Move the branch that is checked out, and its files, forward; git refuses all else."""
+    """Fast-forward the checked-out branch and its files; git refuses anything else."""
     words = ("merge", "-q", "--ff-only", "--no-autostash", "--no-verify-signatures")
     return work.replace(timeout=LONG).attempt(*QUIET, *NO_LFS, *words, commit)
 
 
 def count(repo: Repo, commit: str, *without: str) -> int:
-    """Commits of `commit` that none of the others has."""
+    """Return the number of commits of `commit` that none of the others has."""
     return int(repo.line("rev-list", "--count", commit, "--not", *without))
 
 
 def new_commits(repo: Repo, ref: str, known: str) -> list[str]:
-    """Commits of `ref` that `known` lacks, newest first; all of them where that is not here."""
+    """Return commits of `ref` that `known` lacks, newest first; all if `known` is missing."""
     done = repo.attempt("rev-list", ref, *(["--not", known] if known else []), "--")
     if done.code and known:
         return new_commits(repo, ref, "")
@@ -260,7 +257,7 @@ def is_ancestor(repo: Repo, old: str, new: str) -> bool:
 
 
 def remote_head(run: Run, url: str) -> tuple[str, str]:
-    """The branch a remote repository's HEAD is on, and its commit; nothing where it is empty."""
+    """Return the branch of a remote repository's HEAD, and its commit; "" if it is empty."""
     words = ["git", "ls-remote", "--symref", "--", url, "HEAD"]
     done = run(["env", "GIT_TERMINAL_PROMPT=0", *words], timeout=120)
     if done.code:
@@ -276,13 +273,13 @@ def remote_head(run: Run, url: str) -> tuple[str, str]:
 
 
 def lay_over(work: Repo, commit: str) -> None:
-    """The files of `commit`, with HEAD and index left where they are."""
+    """Write the files of `commit` without changing HEAD and index."""
     work.git(*QUIET, *NO_LFS, "read-tree", "--reset", "-u", commit)
     work.git("read-tree", "HEAD")
 
 
 def gitlinks(repo: Repo, commit: str) -> dict[str, str]:
-    """Path and commit of every submodule of a commit."""
+    """Return path and commit of every submodule of a commit."""
     found = {}
     for entry in os.fsdecode(repo.git("ls-tree", "-r", "-z", "--full-tree", commit)).split("\0"):
         if entry.startswith("160000 commit "):
@@ -292,7 +289,7 @@ def gitlinks(repo: Repo, commit: str) -> dict[str, str]:
 
 
 def own_commits(work: Repo, base: str) -> dict[str, str]:
-    """Commits of a clone that neither its base nor its mirror has: hash to one-line summary."""
+    """Return commits that neither the clone's base nor its mirror has: hash to summary."""
     log = work.git(
         *("log", "--format=%H %h %s", "-n", "1000", "HEAD", "--exclude=refs/remotes/*", "--all"),
         *("--not", *([base] if base else []), "--remotes"),
@@ -302,7 +299,7 @@ def own_commits(work: Repo, base: str) -> dict[str, str]:
 
 
 def kept_commits(repo: Repo, commits: Mapping[str, str]) -> set[str]:
-    """Those of `commits` that a ref of this repository reaches."""
+    """Return those of `commits` that a ref of this repository reaches."""
     listed = "".join(f"{commit}\n" for commit in commits).encode()
     checked = repo.git("cat-file", "--batch-check=%(objectname) %(objecttype)", input=listed)
     here = [line.split()[0] for line in checked.decode().splitlines() if line.endswith(" commit")]

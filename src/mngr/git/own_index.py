@@ -1,7 +1,4 @@
-"""git with an index of our own: a work tree taken up as it is, while nobody there notices.
-
-With git.py, git_door.py and git_transfer.py the only module that builds git's argv.
-"""
+"""git with a private index: read a work tree without changing anything in it."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
 
     from mngr.git.repository import Completed
 
-# Where a work tree stands; a prefix means that a directory above is the repository.
+# The position of a work tree; a prefix means that a parent directory is the repository.
 STANDING = r"""
 standing() {
   [ "$top" -ef "$work" ] || printf 'inside'
@@ -27,8 +24,8 @@ standing() {
 }
 """
 
-# git would look into a submodule with the submodule's own settings. So it is told the commit of
-# each, and that there is nothing to look for.
+# git would read a submodule with the submodule's own settings. So it is given the commit of each
+# submodule and told to ignore changes in it.
 FUNCTIONS = (
     STANDING
     + NESTED
@@ -47,8 +44,8 @@ keep_links() {
     theirs update-index --assume-unchanged -- "$path" || return 1
   done < "$door/links"
 }
-# cp -p: git takes an entry as old as the index itself for doubtful and looks at the file. A copy
-# with a younger time would hide a change made in that very moment.
+# cp -p keeps the time: git rereads a file whose entry is as old as the index. A copy with a later
+# time would hide a change made in that very moment.
 copy_index() {
   index=$door/index
   cp -p "$gitdir/index" "$index" || [ ! -e "$gitdir/index" ]
@@ -66,9 +63,9 @@ at=$(standing)
 copy_index || exit 1
 """
 
-# After a failed `add`, write-tree would go on with what was there before and look like a success.
-# --missing-ok: without looking for each blob, for `add` has just written those that were missing.
-# What cannot be listed counts as holding repositories, so that somebody looks.
+# After a failed `add`, write-tree would use the old index and look like a success. --missing-ok
+# skips the check of each blob, because `add` has just written the missing ones. A directory that
+# cannot be listed counts as containing repositories, so that it is inspected.
 TAKE = r"""
 all() { theirs ls-files --stage || echo 160000; }
 keep_links && theirs add -A || exit 1
@@ -78,8 +75,8 @@ wait "$writing" && wait $listing && read -r tree < "$door/tree" || exit 1
 printf '%s\0%s' "$at" "$tree $linked"
 """
 
-# For looking only: objects go where the door goes, uncompressed because nobody keeps them. What git
-# cannot hold is left out.
+# For reading only: objects are written to the door, uncompressed because they are not kept. Files
+# that git cannot store are left out.
 DIFFERENCE = r"""
 base=$1 shape=$2; shift 2
 at=$(standing)
@@ -93,7 +90,7 @@ if [ -n "$old" ]; then
   theirs -c core.looseCompression=0 add -A --ignore-errors
   case $? in 0) ;; 1) failed=failed ;; *) exit 1 ;; esac
   theirs write-tree --missing-ok > "$door/tree" && read -r tree < "$door/tree" || exit 1
-  # Not `git diff`: its prefixes and colours are the user's, and then no patch comes out of it.
+  # Not `git diff`: with the user's prefixes and colours its output is not a patch.
   trees() {
     words=$1; shift
     theirs diff-tree -r $words --no-ext-diff --no-textconv --no-color --end-of-options \
@@ -111,7 +108,7 @@ trees "$shape" "$@"
 
 
 class Taken(Struct):
-    """A work tree as git holds it."""
+    """A work tree as a git tree."""
 
     tree: str
     linked: bool
@@ -122,7 +119,7 @@ class Taken(Struct):
 
 
 class Compared(Struct):
-    """How a work tree differs from a commit."""
+    """The differences between a work tree and a commit."""
 
     standing: str
     old: str
@@ -135,20 +132,20 @@ class Compared(Struct):
 
 
 def standing(work: Stranger) -> str:
-    """Prefix, common directory, index, commit and branch, on a line each."""
+    """Return prefix, common directory, index, commit and branch, one per line."""
     return os.fsdecode(work.visit(STANDING + "standing").stdout)
 
 
 def take(work: Stranger) -> Taken:
-    """Everything that is not ignored, as a tree."""
+    """Return a tree of everything that is not ignored."""
     return _taken(work, "at= listing= linked=\n" + FUNCTIONS + TAKE)
 
 
 def take_afresh(work: Stranger, *for_each_ref: str) -> Taken:
-    """As `take`, beginning with the index that is there, and leaving none behind.
+    """Return a tree as `take` does, from a temporary copy of the current index.
 
-    What is ignored, where the work tree stands and for-each-ref's answer come along. If it is
-    not the top of a work tree, all that is empty.
+    The result includes ignored files, the position of the work tree and for-each-ref's answer. It
+    is empty if this is not the top of a work tree.
     """
     return _taken(work, "linked=\n" + FUNCTIONS + AFRESH + TAKE, *for_each_ref)
 
@@ -171,7 +168,7 @@ def _taken(work: Stranger, script: str, *words: str) -> Taken:
 
 
 def compare(work: Stranger, base: str, shape: str, paths: Sequence[str]) -> Compared:
-    """From a commit to the files as they are; nothing is written there."""
+    """Compare a commit with the current files, without writing to the repository."""
     done = work.visit(FUNCTIONS + DIFFERENCE, base, shape, *paths)
     if done.code == NO_REPOSITORY:
         return Compared(standing="", old="", rows=b"", text=b"", complaint="")

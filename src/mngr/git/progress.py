@@ -1,7 +1,4 @@
-"""How far the work of many agents got, asked in one visit.
-
-With git.py, git_door.py, git_index.py and git_transfer.py the only module that builds git's argv.
-"""
+"""Count the commits and changes of many agents in one round trip."""
 
 from __future__ import annotations
 
@@ -14,9 +11,9 @@ if TYPE_CHECKING:
 
     from mngr.git.repository import Repo, Run
 
-# Worktrees of one repository share its door. One that has settings of its own gets its own, and so
-# does every other repository. Each answer ends with a NUL; in it a line says how far ahead and
-# behind it is, and one more line per changed file.
+# Worktrees of one repository share its door. A worktree with its own settings gets its own door,
+# and so does every other repository. Each answer ends with a NUL; it has one line with the commits
+# ahead and behind, and one line per changed file.
 LOOK = (
     DOOR
     + NESTED
@@ -34,14 +31,14 @@ look() {
   theirs status --porcelain=v1 --untracked-files=all --no-renames --ignore-submodules=dirty &&
     { ! has_modules || changed_links; } || echo '!'
 }
-# Listing the index would double the price. A repository in the tree that is no submodule is not
-# looked into here, only before something is removed.
+# Listing the index would double the time. A nested repository that is not a submodule is not
+# inspected here, only before something is removed.
 has_modules() { [ -e "$top/.gitmodules" ] || [ -d "$gitdir/modules" ]; }
 private= ahead= behind=
 case $source+$asked$2 in
   +*) ;;
   *behind* | *git-worktree)
-    # In a shell of its own first, because a source that is gone ends it.
+    # In a subshell first, because a missing source ends it.
     kind=$(source_kind)
     if (another_door; enter "$source" "$kind" '') 2>/dev/null; then
       enter "$source" "$kind" ''
@@ -58,7 +55,7 @@ done
 
 
 class Looked(Struct):
-    """How one work directory stands; None where git has no answer."""
+    """The progress of one work directory; None if git has no answer."""
 
     ahead: int | None = None
     behind: int | None = None
@@ -66,7 +63,7 @@ class Looked(Struct):
 
 
 class Asked(Struct):
-    """One work directory, how it was made, and the commit it began with."""
+    """One work directory, how it was created, and its first commit."""
 
     path: str
     kind: str
@@ -81,9 +78,9 @@ def look(
     work: Sequence[Asked],
     upstream: str = "",
 ) -> list[Looked]:
-    """An answer for each of several work directories that came from one source.
+    """Return an answer for each of several work directories of one source.
 
-    Where the source is not on that host, `upstream` is the commit it is at.
+    If the source is not on that host, `upstream` is its current commit.
     """
     words = [word for each in work for word in (each.path, each.kind, each.base)]
     given = [home, source, ",".join(names), upstream]
@@ -107,7 +104,7 @@ def _number(text: str) -> int | None:
 
 
 def distances(repo: Repo, base: str, tips: Sequence[str]) -> dict[str, tuple[int, int, int]]:
-    """By tip: the commits since `base`, and the lines added and removed. Two processes."""
+    """Return, by tip, the commits since `base` and the lines added and removed. Two processes."""
     listed = repo.git("rev-list", "--parents", *tips, f"^{base}", "--").decode("ascii")
     parents = {words[0]: words[1:] for words in map(str.split, listed.splitlines())}
     lines = "".join(f"{tip} {base}\n" for tip in tips).encode()
@@ -120,7 +117,7 @@ def distances(repo: Repo, base: str, tips: Sequence[str]) -> dict[str, tuple[int
 
 
 def _ancestors(tip: str, parents: Mapping[str, Sequence[str]]) -> int:
-    """How many of the commits in `parents` a tip reaches, with itself."""
+    """Return how many of the commits in `parents` a tip reaches, including itself."""
     seen: set[str] = set()
     waiting = [tip]
     while waiting:
@@ -132,7 +129,7 @@ def _ancestors(tip: str, parents: Mapping[str, Sequence[str]]) -> int:
 
 
 def _shortstats(shown: str) -> dict[str, tuple[int, int]]:
-    """Lines added and removed, by the commit on the line above."""
+    """Return lines added and removed, by the commit on the line above."""
     found: dict[str, tuple[int, int]] = {}
     commit = ""
     for line in shown.splitlines():

@@ -1,6 +1,6 @@
-"""git: with git_door, git_index and git_transfer the only module that builds its argv.
+"""git in a repository of the user.
 
-It runs where `run` does; porcelain is read with -z.
+It runs where `run` does; porcelain output is read with -z.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 TIMEOUT = 120.0
 
-# What mngr asks git for is not for the user's hooks and daemons to hear of.
+# The user's hooks and fsmonitor do not run for mngr's own git calls.
 UNHEARD = (
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
     *("-c", "log.showSignature=false", "-c", "protocol.ext.allow=never"),
@@ -45,7 +45,7 @@ UNHEARD = (
 
 
 class GitError(MngrError):
-    """git said no."""
+    """git failed."""
 
 
 class Change(Struct):
@@ -59,14 +59,14 @@ class Change(Struct):
 
 
 def complaint(done: Completed) -> str:
-    """The first error is the cause (a full disk), the last line what came of it."""
+    """Return the first error, which is the cause (a full disk); the last line is its effect."""
     lines = done.stderr.decode("utf-8", "replace").splitlines()
     causes = [line.strip() for line in lines if line.startswith("error: ")]
     return "; ".join([*causes[:1], done.complaint]) if causes else done.complaint
 
 
 class Repo(Struct):
-    """A directory inside a repository, and the way to run git there."""
+    """A directory inside a repository, and the function that runs git there."""
 
     run: Run
     path: str
@@ -74,7 +74,7 @@ class Repo(Struct):
     flags: tuple[str, ...] = UNHEARD
 
     def git(self, *args: str, input: bytes | None = None) -> bytes:
-        """stdout, or a GitError with git's own complaint."""
+        """Return stdout, or raise GitError with git's own error."""
         done = self.attempt(*args, input=input)
         if done.code:
             verb = next((word for word in args if word[0] != "-" and "=" not in word), "")
@@ -86,9 +86,9 @@ class Repo(Struct):
         return self.run(words, input=input, timeout=self.timeout)
 
     def where(self) -> Completed:
-        """Top level, common directory, commit and branch, as far as there are any.
+        """Return top level, common directory, commit and branch, as far as they exist.
 
-        It succeeds where the commit has submodules.
+        It succeeds if the commit has submodules.
         """
         return self.attempt(
             *("rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir"),
@@ -102,13 +102,13 @@ class Repo(Struct):
         return os.fsdecode(self.git(*args)).removesuffix("\n")
 
     def ask(self, *args: str) -> str | None:
-        """The answer, or None where git has none."""
+        """Return the answer, or None if git has none."""
         done = self.attempt(*args)
         return None if done.code else os.fsdecode(done.stdout).removesuffix("\n")
 
 
 class Checkout(Struct):
-    """Where a directory stands in its repository."""
+    """The position of a directory in its repository."""
 
     top: str
     common_dir: str
@@ -121,7 +121,7 @@ class Checkout(Struct):
 
 
 def checkout(repo: Repo) -> Checkout | None:
-    """None outside a work tree; one call, because every create pays for it."""
+    """Return the checkout, None outside a work tree; one call, because every create makes it."""
     done = repo.where()
     lines = os.fsdecode(done.stdout).splitlines()
     if len(lines) < 2:
@@ -139,9 +139,9 @@ def checkout(repo: Repo) -> Checkout | None:
 
 
 def _raise_if_refused(repo: Repo, done: Completed) -> None:
-    """git may know the repository and refuse it, because it belongs to another user.
+    """Raise if git refuses the repository because it belongs to another user.
 
-    It then obeys who vouches for every directory: a question that needs no words of git's.
+    With `safe.directory=*` git accepts it, which distinguishes this case without parsing messages.
     """
     if repo.attempt("-c", "safe.directory=*", "rev-parse", "--show-toplevel").code == 0:
         told = done.stderr.decode("utf-8", "replace").strip().splitlines()
@@ -150,7 +150,7 @@ def _raise_if_refused(repo: Repo, done: Completed) -> None:
 
 
 def changes(repo: Repo, *, ignored: bool = False) -> list[Change]:
-    """What differs from HEAD, untracked files included; both names of a rename are listed."""
+    """Return what differs from HEAD, including untracked files and both names of a rename."""
     options = ["--ignored=matching"] if ignored else []
     done = repo.status("--untracked-files=all", *options)
     if done.code:
@@ -167,7 +167,7 @@ def changes(repo: Repo, *, ignored: bool = False) -> list[Change]:
 
 
 def uncommitted(repo: Repo) -> list[Change]:
-    """What differs from HEAD, without the settings files that mngr itself writes."""
+    """Return what differs from HEAD, without the settings files that mngr itself writes."""
     own = tuple(f"/.mngr/{name}" for name in ("settings.toml", "settings.local.toml", ".gitignore"))
     return [change for change in changes(repo) if not f"/{change.path}".endswith(own)]
 
@@ -181,7 +181,7 @@ def commit_of(repo: Repo, name: str) -> str | None:
 
 
 def valid_branch(repo: Repo, branch: str) -> bool:
-    """Git is asked only about names that are not plain words: every create pays for it."""
+    """Return whether the name is valid; git is asked only about unusual names."""
     words = branch.replace("-", "_").split("/")
     plain = branch.isascii() and all(map(str.isidentifier, words))
     if plain and branch != "HEAD" and not branch.startswith("-"):
@@ -190,27 +190,27 @@ def valid_branch(repo: Repo, branch: str) -> bool:
 
 
 def make_branch(repo: Repo, branch: str, commit: str) -> bool:
-    """False where it cannot be made, for instance because it is there already."""
+    """Create a branch; return False if that fails, for instance because it exists."""
     none = "0" * len(commit)
     return repo.attempt("update-ref", f"refs/heads/{branch}", commit, none).code == 0
 
 
 def drop_branch(repo: Repo, branch: str, commit: str) -> None:
-    """Unless it has moved on."""
+    """Delete the branch, unless it has moved."""
     repo.attempt("update-ref", "-d", f"refs/heads/{branch}", commit)
 
 
 def add_worktree(repo: Repo, path: str, branch: str) -> None:
-    """Locked, so that a `git worktree prune` by anyone leaves it alone.
+    """Add a worktree, locked so that `git worktree prune` does not remove it.
 
-    Without files first and `git checkout -f -b` then would take one process less, and longer. A
-    file that somebody stages there in between would be removed.
+    Adding it without files and then `git checkout -f -b` would take one process less, but longer,
+    and would remove a file that is staged there in between.
     """
     repo.git("worktree", "add", "-q", "--lock", path, branch)
 
 
 def worktree_of_branch(repo: Repo, branch: str) -> str | None:
-    """The worktree that has `branch` checked out."""
+    """Return the worktree that has `branch` checked out."""
     path = ""
     for line in os.fsdecode(repo.git("worktree", "list", "--porcelain", "-z")).split("\0"):
         if line.startswith("worktree "):
@@ -221,10 +221,10 @@ def worktree_of_branch(repo: Repo, branch: str) -> str | None:
 
 
 def unreachable_commits(repo: Repo, commit: str, *, without: str = "") -> list[str]:
-    """One-line summaries of commits that no ref but `without` would keep.
+    """Return one-line summaries of commits that no ref but `without` keeps.
 
-    Not `--all`: that counts the HEAD of every worktree, and so keeps whatever is checked out. Our
-    own refs go when the agent goes.
+    Not `--all`, which includes the HEAD of every worktree, and so everything checked out. mngr's
+    own refs are removed with the agent.
     """
     excluded = [f"--exclude={without}"] if without else []
     log = repo.git(
@@ -235,20 +235,20 @@ def unreachable_commits(repo: Repo, commit: str, *, without: str = "") -> list[s
 
 
 def delete_refs(repo: Repo, prefix: str) -> None:
-    """Every ref below a prefix; none is no error."""
+    """Delete every ref below a prefix; it is not an error if there is none."""
     listed = repo.attempt("for-each-ref", "--format=delete %(refname)", prefix)
     if listed.stdout:
         repo.attempt("update-ref", "--stdin", input=listed.stdout)
 
 
 def commit_tree(repo: Repo, tree: str, parent: str, message: str) -> str:
-    """A commit in mngr's own name, which git has behind every door."""
+    """Create a commit in mngr's own name, which the configuration of every door sets."""
     parents = ["-p", parent] if parent else []
     made = repo.git("commit-tree", "--no-gpg-sign", tree, *parents, input=os.fsencode(message))
     return made.decode().strip()
 
 
 def count_changes(repo: Repo) -> int | None:
-    """How many files differ from HEAD."""
+    """Return how many files differ from HEAD."""
     done = repo.status("--untracked-files=all", "--no-renames")
     return None if done.code else len(set(done.stdout.split(b"\0")) - {b""})

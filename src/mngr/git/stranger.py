@@ -1,8 +1,7 @@
-"""git on a directory that an agent can write to, with nothing of what is configured there.
+"""git in a directory that an agent can write to, without the configuration found there.
 
-git is given the agent's own git directory, for HEAD and index, and in place of the common
-directory a door: a directory made for the call, with links to refs and logs and a configuration
-of ours. With git.py, git_index.py and git_transfer.py the only module that builds git's argv.
+git uses the agent's own git directory for HEAD and index. In place of the common directory it gets
+a door: a directory created for the call, with links to refs and logs and with mngr's configuration.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 FILTER = re.compile(r"fatal: (.*): (?:clean|smudge) filter '(.*)' failed")
 
-# The answer to what git.checkout asks. The common directory is spelled as git itself would.
+# The same answer as for git.checkout. The common directory is spelled as git itself would.
 WHERE = r"""
 printf '%s\n%s\n' "$top" "$(physical "$common")"
 theirs rev-parse HEAD --symbolic-full-name HEAD HEAD:.gitmodules 2>/dev/null
@@ -34,7 +33,7 @@ theirs status --porcelain=v1 -z --ignore-submodules=dirty "$@" && changed_links
 
 
 class Stranger(Repo):
-    """An agent's directory, and the way to run git there as if it were not the agent's."""
+    """An agent's directory, and the function that runs git there without its configuration."""
 
     home: str
     """Where doors are made on that host."""
@@ -60,7 +59,7 @@ class Stranger(Repo):
         return self.visit(STATUS, *options)
 
     def argv(self, script: str, *words: str) -> list[str]:
-        """What runs `script` behind the door; `theirs` in it is git."""
+        """Return the command that runs `script` behind the door; in it, `theirs` is git."""
         bare, writes = "" if self.trusted else "-i", "yes" if self.writes else ""
         known = [self.home, self.path, self.kind, self.source]
         given = [bare, self.allowed, self.index, writes]
@@ -76,7 +75,7 @@ class Stranger(Repo):
         return done
 
     def inside(self, path: str) -> Stranger:
-        """A repository in a directory of this one."""
+        """Return a repository in a subdirectory of this one."""
         return self.replace(path=os.path.join(self.path, path), kind="nested", source=self.path)
 
 

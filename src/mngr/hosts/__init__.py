@@ -1,1 +1,1 @@
-"""Where agents run."""
+"""Hosts: the machines that agents run on."""

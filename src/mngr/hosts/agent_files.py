@@ -1,7 +1,7 @@
-"""Files that an agent can replace: read or appended to, they never hold mngr up.
+"""Read and append to files that an agent can replace, without ever blocking.
 
-An agent owns its state directory. It can put a pipe, a device, a link, a directory or gigabytes of
-nothing in the place of any file there, and a plain `open` or `cat` would wait or read for ever.
+An agent owns its state directory. It can replace any file there by a pipe, a device, a link, a
+directory or a huge file, on which a plain `open` or `cat` would block or read forever.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import stat
 
-# A shell cannot open a file without waiting for a pipe's other end, so it looks first. An agent
-# that replaces the file in between delays the visit up to its deadline, and nothing else.
+# A shell cannot open a pipe without blocking, so the script checks the type of the file first. An
+# agent that replaces the file in between can delay the call up to its deadline at most.
 FUNCTIONS = r"""
 plain() { [ -f "$1" ] && [ ! -h "$1" ]; }
 note() {
@@ -36,7 +36,7 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY
 
 
 def read(path: str, limit: int) -> bytes:
-    """The content of a regular file; one byte more than `limit` where it is larger."""
+    """Return the content of a regular file; one byte more than `limit` if it is larger."""
     descriptor, size = _opened(path)
     try:
         return os.read(descriptor, min(size, limit) + 1)
@@ -45,7 +45,7 @@ def read(path: str, limit: int) -> bytes:
 
 
 def read_tail(path: str, limit: int) -> bytes:
-    """The last bytes of a regular file, or of the one that a link there leads to in one step."""
+    """Return the last bytes of a regular file, or of a file that a link points to in one step."""
     if os.path.islink(path):
         path = os.path.join(os.path.dirname(path), os.readlink(path))
     descriptor, size = _opened(path)
@@ -56,7 +56,7 @@ def read_tail(path: str, limit: int) -> bytes:
 
 
 def _opened(path: str) -> tuple[int, int]:
-    """A descriptor and the size; OSError for anything but a regular file."""
+    """Return a descriptor and the size; raise OSError for anything but a regular file."""
     descriptor = os.open(path, _FLAGS)
     told = os.fstat(descriptor)
     if not stat.S_ISREG(told.st_mode):

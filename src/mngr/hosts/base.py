@@ -1,4 +1,4 @@
-"""The contract every host keeps, and what a provider of hosts offers."""
+"""The interface of hosts and of providers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUIET = 4
 
 
 class HostRef(Struct):
-    """A host's name tag."""
+    """The identity of a host."""
 
     id: str
     name: str
@@ -35,7 +35,7 @@ class HostRef(Struct):
 
 
 class Completed(Struct):
-    """How a command ended."""
+    """The result of a command."""
 
     code: int
     stdout: bytes
@@ -43,13 +43,13 @@ class Completed(Struct):
 
     @property
     def complaint(self) -> str:
-        """The last line it wrote to stderr: what most programs mean by it."""
+        """Return the last line of stderr, which in most programs is the error."""
         lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines else f"exit code {self.code}"
 
 
 class HostReading(Struct):
-    """Everything a host said in one round trip."""
+    """The answer of a host to one reading."""
 
     host: HostRef
     now: float
@@ -61,7 +61,7 @@ class HostReading(Struct):
 
 
 class Capabilities(Struct):
-    """What a provider can do; the CLI turns what it cannot into a clear error."""
+    """What a provider supports; the CLI reports an error for anything else."""
 
     shares_files: bool = False
     """Paths on this machine mean the same there, so worktrees of local repositories work."""
@@ -74,7 +74,7 @@ class Capabilities(Struct):
 
 
 class HostRequest(Struct):
-    """A host to be made."""
+    """A request for a new host."""
 
     name: str
     build: dict[str, str] = {}
@@ -88,7 +88,7 @@ class HostRequest(Struct):
 
 
 class Lease(Struct):
-    """Something over there that carries our tag."""
+    """A resource of an engine with mngr's tag."""
 
     handle: str
     host_id: str
@@ -104,7 +104,7 @@ class Lease(Struct):
 
 
 class Host(Protocol):
-    """Anything that can run a command."""
+    """A machine that can run a command."""
 
     ref: HostRef
     capabilities: Capabilities
@@ -115,14 +115,14 @@ class Host(Protocol):
 
     @property
     def home(self) -> str:
-        """$MNGR_HOST_DIR there."""
+        """Return $MNGR_HOST_DIR on the host."""
 
     @property
     def socket(self) -> str:
-        """Our tmux server's socket there."""
+        """Return the socket of mngr's tmux server on the host."""
 
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
-        """The local argv that runs `argv` on this host."""
+        """Return the local argv that runs `argv` on this host."""
 
     def run(
         self,
@@ -132,36 +132,36 @@ class Host(Protocol):
         timeout: float,
         sink: Callable[[int, bytes], None] | None = None,
     ) -> Completed:
-        """Run to the end; always with a deadline.
+        """Run a command to its end, with a deadline.
 
-        With a sink, output is handed over as it comes, by file descriptor, and not kept.
+        With a sink, output is passed on as it arrives, by file descriptor, and not kept.
         """
 
     def read(self, ids: Sequence[str] | None = None) -> HostReading:
-        """One round trip: every record, pane and signal; of no agent where `ids` is empty."""
+        """Read every record, pane and signal in one round trip; no agents if `ids` is empty."""
 
     def put(self, files: Files) -> None:
         """Write each file under a temporary name, then rename it into place."""
 
     def swap(self, stem: str, rev: int, content: bytes) -> bool:
-        """Compare-and-swap: make `<stem>.<rev+1>.json` if `rev` is still the highest there.
+        """Compare-and-swap: write `<stem>.<rev+1>.json` if `rev` is still the highest.
 
-        Revision 0 creates, with the folder. Any other changes what is there, and fails where the
-        folder is gone.
+        Revision 0 creates the record and its folder. Any other revision changes an existing record,
+        and fails if the folder does not exist.
         """
 
 
 class Provider(Protocol):
-    """Makes and finds hosts."""
+    """Creates and finds hosts."""
 
     name: str
 
     def __init__(self, config: Config) -> None: ...
 
     def hosts(self) -> list[Host]:
-        """Every host it knows of."""
+        """Return every host it knows."""
 
 
 def newest(names: Sequence[str], stem: str) -> tuple[int, str]:
-    """The highest revision among file names, and that name."""
+    """Return the highest revision among file names, and its file name."""
     return max(((revision(name, stem), name) for name in names), default=(0, ""))

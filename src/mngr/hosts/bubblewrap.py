@@ -1,6 +1,6 @@
-"""bubblewrap: a shell script that proves from the inside that its walls hold, then runs a command.
+"""Sandboxes with bubblewrap: a script that checks its isolation from inside, then runs a command.
 
-The root is empty but for what is named here, so a directory that nobody thought of is out of reach.
+The root is empty except for the paths named here, so any other directory is inaccessible.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ SYSTEM = (
 )
 WALLS = (
     *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
-    # Root would otherwise keep every capability, and could take the mounts apart.
+    # Without this, root would keep every capability and could undo the mounts.
     *("--die-with-parent", "--cap-drop", "ALL", "--dev", "/dev", "--proc", "/proc"),
 )
 
-# Places whose number tells whether they are the same inside and outside.
+# Places whose inode number shows whether they are the same inside and outside.
 PLACES = "/proc/self/ns/pid /proc/self/ns/net"
 
 # Words: a forbidden file, the home, the numbers outside, the mode; then the command. File
@@ -94,7 +94,7 @@ RESOLVER = r"""resolver=$(readlink -f /etc/resolv.conf) && [ -f "$resolver" ] &&
 
 
 class Sandbox(Struct):
-    """What a command may reach besides the system, which it may only read."""
+    """The paths a command may access besides the system, which is read-only."""
 
     mode: str
     home: str
@@ -114,7 +114,7 @@ class Sandbox(Struct):
 
 
 def script(box: Sandbox) -> str:
-    """`sh SCRIPT PROGRAM [ARGS]` runs a program inside; `sh SCRIPT --prove` only proves."""
+    """Return the script: `sh SCRIPT PROGRAM [ARGS]` runs a program, `--prove` only checks."""
     home = box.home if box.home.strip("/") else f"{box.private}/home"
     private = [f"{box.private}/home", f"{box.private}/tmp"]
     listed = "\n".join(box.hidden or ())
@@ -136,7 +136,7 @@ def script(box: Sandbox) -> str:
 
 
 def _words(box: Sandbox, home: str, private: list[str]) -> list[str]:
-    """Later mounts lie over earlier ones: first the system, then masks, then what is needed."""
+    """Return the mounts; later ones cover earlier ones: system, masks, then required paths."""
     words = [*WALLS, *(["--unshare-net"] if box.mode != OPEN else [])]
     words += ["--dir", "/var", "--tmpfs", "/var/tmp", "--tmpfs", "/run"]
     words += [word for path in SYSTEM for word in ("--ro-bind-try", path, path)]
@@ -158,7 +158,7 @@ def is_within(path: str, folder: str) -> bool:
 
 
 def outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    """Absolute paths beyond the system, without those that another of them holds."""
+    """Return absolute paths outside the system, without those inside another of them."""
     found: list[str] = []
     for path in sorted({os.path.normpath(each) for each in paths if os.path.isabs(each)}):
         if not is_system(path) and not any(is_within(path, each) for each in found):

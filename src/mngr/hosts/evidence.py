@@ -1,4 +1,4 @@
-"""Bytes from an agent's folder -> Evidence. Nothing an agent writes there can break a reading."""
+"""Parse the files of an agent's folder into Evidence; no content can break a reading."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_evidence(
     files: Mapping[str, bytes],
     panes: tuple[Pane, ...],
 ) -> Evidence:
-    """`files` maps started, exit, outcome.json, signals/<Event>.json, links to content."""
+    """Return the evidence; `files` maps started, exit, outcome.json and signals to content."""
     return Evidence(
         id=agent_id,
         rev=rev,
@@ -42,10 +42,10 @@ def read_evidence(
 
 
 def first_record(agent_id: str, contents: Iterable[bytes]) -> tuple[AgentRecord | None, str]:
-    """The first that is a record of this agent, or why the first one is not.
+    """Return the first content that is a record of this agent, or why the first one is not.
 
-    A writer removes older revisions once a newer one is whole. So what is newer than a good record
-    and is none was put there by the agent.
+    A writer removes older revisions once a newer one is complete. So an invalid file with a higher
+    revision than a valid record was put there by the agent.
     """
     problem = ""
     for data in contents:
@@ -61,7 +61,7 @@ def first_record(agent_id: str, contents: Iterable[bytes]) -> tuple[AgentRecord 
 
 
 def _optional(kind: type[R], data: bytes | None) -> R | None:
-    """A torn or foreign file counts as absent: the launcher writes by rename, so it is not ours."""
+    """Return the parsed file; None if it is invalid, because the launcher writes by rename."""
     try:
         told = kind.from_json(decode(data)) if data else None
     except BadRecord:

@@ -1,4 +1,4 @@
-"""Hosts this controller knows of, one file each, written before a host is made or first used.
+"""Hosts known to this controller, one file each, written before a host is created or first used.
 
 $MNGR_HOST_DIR/hosts/<provider>/<name>.json
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class HostNote(Struct):
-    """A host, and for one that we made the lease on it."""
+    """A host, and the lease if mngr created it."""
 
     id: str = ""
     name: str
@@ -44,7 +44,7 @@ def _path(home: str, provider: str, name: str) -> str:
 
 
 def write(home: str, note: HostNote, *, new: bool = False) -> None:
-    """Keep a note; a `new` one never takes the place of another."""
+    """Write a note; a `new` note never replaces another."""
     path = _path(home, note.provider, note.name)
     text = json.dumps(note.to_json())
     if not _put(path, text, new):
@@ -96,9 +96,10 @@ def forget(home: str, provider: str, name: str) -> None:
 
 
 def ended(home: str, host_id: str, why: str = "") -> str:
-    """Why a host does not run any more, as its engine said: some forget that after minutes.
+    """Return, and with `why` record, why a host ended: some engines forget it after minutes.
 
-    Not in the note: whoever looks at a host must not bring back the note of one that is destroyed.
+    This is not in the note, because a reader of a host must not recreate the note of a destroyed
+    one.
     """
     path = os.path.join(home, "hosts", "ended", host_id)
     try:
@@ -112,7 +113,7 @@ def ended(home: str, host_id: str, why: str = "") -> str:
 
 
 def controller(home: str) -> str:
-    """What the hosts that this home made carry, so that no other home ends them."""
+    """Return the id that hosts of this home carry, so that no other home ends them."""
     path = os.path.join(home, "hosts", "controller")
     try:
         with open(path, encoding="ascii") as file:

@@ -42,7 +42,7 @@ BASE_ENVIRONMENT = ("HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "T
 
 
 class LocalProvider:
-    """One host, always there."""
+    """The provider of the local host, which always exists."""
 
     name = "local"
 
@@ -54,7 +54,7 @@ class LocalProvider:
 
 
 class LocalHost:
-    """Does natively, and fast, what other hosts do through a shell."""
+    """The local host; does natively, and fast, what other hosts do through a shell."""
 
     capabilities = Capabilities(shares_files=True, same_kernel=True)
     patience = 20.0
@@ -83,17 +83,17 @@ class LocalHost:
         return spawn.run(argv, input=input, timeout=timeout, sink=sink)
 
     def read(self, ids: Sequence[str] | None = None) -> HostReading:
-        # Panes first: a launcher writes `exit` before its pane dies, so files read after the
-        # panes can only be newer than them.
+        # Read the panes first: a launcher writes `exit` before its pane dies, so files read after
+        # the panes are never older than them.
         panes, error = self._panes()
         return self._read(_agent_ids(self.home) if ids is None else ids, panes, error)
 
     def recorded(self, ids: Sequence[str]) -> HostReading:
-        """What is on disk about these agents; nothing of what becomes of them."""
+        """Return the records of these agents, without panes and signals."""
         return self._read(ids, {}, "not read yet")
 
     def claimed(self, name: str) -> str:
-        """The id of the agent that claimed a name last; it may have been renamed since."""
+        """Return the id of the agent that claimed a name last; it may have been renamed since."""
         folder, base = os.path.split(name_stem(self.home, name))
         try:
             _, file = newest(os.listdir(folder), base)
@@ -103,7 +103,7 @@ class LocalHost:
             return ""
 
     def names(self) -> list[str]:
-        """Of all agents, without a look at how they fare: for completion."""
+        """Return the names of all agents without their states, for completion."""
         found = (_named(self.home, each) for each in _agent_ids(self.home))
         return sorted(name for name in found if name)
 
@@ -113,11 +113,12 @@ class LocalHost:
         return HostReading(host=self.ref, now=time.time(), agents=found, error=error)
 
     def _panes(self) -> tuple[dict[str, list[Pane]], str]:
-        """Every pane of our server; no server means none, a missing tmux is an error."""
+        """Return every pane of mngr's server; no server means none, a missing tmux is an error."""
         try:
             if not os.path.exists(self.socket) and not self._restore_socket():
                 return {}, ""
-            # /tmp is everybody's: a stranger could have made the directory, and answer for tmux.
+            # /tmp is shared: another user could have created the directory and pose as the tmux
+            # server.
             if os.stat(self.socket).st_uid != os.getuid():
                 return {}, f"{self.socket} belongs to another user"
             panes = self._listed()
@@ -162,11 +163,11 @@ class LocalHost:
                 os.link(temporary, os.path.join(folder, mine))
             finally:
                 _remove(temporary)
-            # Somebody two steps ahead may have removed the name we just took: the link alone does
-            # not prove that ours was the newest.
+            # A writer two revisions ahead may have removed the name that was just linked, so the
+            # link alone does not prove that this revision is the newest.
             names = [name for name in os.listdir(folder) if name.startswith(f"{base}.")]
         except (FileExistsError, FileNotFoundError):
-            return False  # somebody was faster, or the folder is gone: it was destroyed
+            return False  # another writer was faster, or the agent was destroyed
         if newest(names, base)[0] > rev + 1:
             _remove(os.path.join(folder, mine))
             return False
@@ -193,7 +194,7 @@ def _remove(path: str) -> None:
     try:
         os.unlink(path)
     except (FileNotFoundError, IsADirectoryError):
-        pass  # another writer tidied up first; or the agent put a directory there
+        pass  # another writer removed it first, or the agent put a directory there
 
 
 def _named(home: str, agent_id: str) -> str:
@@ -214,7 +215,7 @@ def _agent_ids(home: str) -> list[str]:
 
 
 def _evidence(home: str, agent_id: str, panes: tuple[Pane, ...]) -> Evidence | None:
-    """All an agent's folder says; a folder without any record is not an agent yet."""
+    """Return the evidence in an agent's folder; None if the folder has no record yet."""
     folder = os.path.join(agents_dir(home), agent_id)
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
@@ -240,7 +241,7 @@ def _unreadable(agent_id: str, problem: str) -> Evidence:
 
 
 def _records(folder: str, names: list[str]) -> Iterator[bytes]:
-    """What the revisions hold, the newest first; what is not a regular file is passed over."""
+    """Yield the content of the revisions, newest first; skip anything but regular files."""
     found = sorted(((revision(name, "agent"), name) for name in names), reverse=True)
     for rev, name in found[:CANDIDATES]:
         if rev:
@@ -261,7 +262,7 @@ def _files(folder: str, names: list[str]) -> dict[str, bytes]:
         try:
             found[name] = agent_files.read(os.path.join(folder, name), RECORD_LIMIT)
         except OSError:
-            continue  # the agent can write here: what cannot be read is not evidence
+            continue  # the agent can write here: unreadable files are no evidence
     for name in ("transcript", "status"):
         if name in names:
             try:

@@ -1,4 +1,4 @@
-"""Which process is this, and does it still live? PIDs are reused, so start times are compared."""
+"""Identify processes and check whether they are alive; PIDs are reused, so start times count."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from mngr.model.records import Worker
 
 
 def start_of(pid: int) -> str:
-    """A text that no later process with this pid will have; empty when there is no such process."""
+    """Return a text that no later process with this pid has; "" if there is no such process."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # The command name may hold blanks and brackets; the fields after it do not.
+            # The command name may contain blanks and brackets; the fields after it do not.
             return file.read().rpartition(b")")[2].split()[19].decode()
     except (OSError, IndexError):
         return "" if os.path.isdir("/proc/self") else _start_by_ps(pid)
 
 
 def _start_by_ps(pid: int) -> str:
-    """macOS has no /proc."""
+    """Return the start time from ps, because macOS has no /proc."""
     return spawn.run(["ps", "-o", "lstart=", "-p", str(pid)], timeout=10).stdout.decode().strip()
 
 

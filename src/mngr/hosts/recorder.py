@@ -1,4 +1,4 @@
-"""stdin -> an asciicast v2 file, and on to stdout: fed by tmux's pipe-pane."""
+"""Write stdin to an asciicast v2 file and to stdout; tmux's pipe-pane runs it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A host behind a wire: each call proves that the command over there came to its end.
+"""Remote hosts: each call proves that the remote command ran to its end.
 
-Return codes do not tell a dead host from a failed command: srun exits 0 when its node dies, ssh
-and `docker exec` exit 255 or 1, as the command itself may. So every call ends with a seal, a
-nonce and the command's own code, on both streams. Without it the host is lost. A first mark tells
-where the command's own output begins: shells over there may greet whoever comes.
+Exit codes do not distinguish a dead host from a failed command: srun exits 0 when its node dies,
+ssh and `docker exec` exit 255 or 1, as the command itself may. So every call ends with a seal, a
+nonce and the command's own code, on both streams. If it is missing, the host is lost. A first mark
+shows where the command's own output begins, because remote shells may print a greeting.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ printf '\n%s\n' "$0"; printf '\n%s\n' "$0" >&2
 printf '\n%s %s\n' "$0" "$code"; printf '\n%s %s\n' "$0" "$code" >&2
 """
 
-# The nonce comes on stdin: in no command line here, so that this call does not end itself.
+# The nonce is sent on stdin and not in a command line, so that this call does not end itself.
 END = r"""
 read -r nonce
 ps -A -o pgid= -o args= | while read -r group args; do
@@ -41,7 +41,7 @@ LIMIT = 1 << 16
 
 
 class Seal:
-    """Passes on what comes between the two marks; holds back what may be the beginning of one."""
+    """Passes on the output between the two marks; holds back what may be the start of a mark."""
 
     def __init__(self, nonce: str, sink: Sink) -> None:
         self._begin, self._end = f"\n{nonce}\n".encode(), f"\n{nonce} ".encode()
@@ -54,12 +54,12 @@ class Seal:
     def __call__(self, stream: int, chunk: bytes) -> None:
         self.heard = time.monotonic()
         if stream in self.codes:
-            return  # a process the command left behind still writes
+            return  # a process the command left behind is still writing
         data = self._held[stream] + chunk
         if stream not in self.begun:
             _, mark, rest = data.partition(self._begin)
             if not mark:
-                # The transport's own words, or those of a shell that greets.
+                # Output of the transport, or a greeting of the shell.
                 self._held[stream] = data[-LIMIT:]
                 return
             self.begun.add(stream)
@@ -67,13 +67,13 @@ class Seal:
         self._held[stream] = self._passed(stream, data)
 
     def _passed(self, stream: int, data: bytes) -> bytes:
-        """What has to wait for more."""
+        """Pass on output; return the part that must wait for more."""
         at = data.find(self._end)
         end = data.find(b"\n", at + len(self._end)) if at >= 0 else -1
         if end >= 0:
             self.codes[stream] = int(data[at + len(self._end) : end])
         if at < 0:
-            # Only a newline can begin the mark: everything before it is shown at once.
+            # Only a newline can begin the mark, so everything before it is passed on at once.
             at = data.rfind(b"\n", max(0, len(data) - len(self._end) + 1))
             at = at if self._end.startswith(data[at:]) else -1
         keep = len(data) - at if at >= 0 else 0
@@ -89,12 +89,12 @@ class Seal:
         return len(self.codes) == 2
 
     def rest(self) -> bytes:
-        """What came on stderr and was never passed on, once it is known that no seal follows."""
+        """Return the stderr that was held back, once it is clear that no seal follows."""
         return self._held[2]
 
 
 class RemoteHost(ShellHost):
-    """Subclasses say how to get there: `argv`."""
+    """A host that runs commands remotely; subclasses implement `argv`."""
 
     def run(
         self,
@@ -110,7 +110,7 @@ class RemoteHost(ShellHost):
         there = self.argv(["sh", "-c", SEALED, nonce, *argv])
 
         def complete() -> bool:
-            # A command may take its time, but not to begin.
+            # A command may take long, but must begin soon.
             long = QUIET * self.patience
             limit = long if seal.begun or timeout <= long else self.patience
             if time.monotonic() - seal.heard > limit:
@@ -123,7 +123,7 @@ class RemoteHost(ShellHost):
         except (TimedOut, KeyboardInterrupt) as error:
             if seal.begun:
                 self._end(nonce)
-            elif isinstance(error, TimedOut):  # not the command is late, nobody heard of it
+            elif isinstance(error, TimedOut):  # the command never began
                 late = f"host {self.ref.name} did not answer within {timeout:g} s"
                 raise Unreachable(late) from None
             raise
@@ -133,22 +133,25 @@ class RemoteHost(ShellHost):
         return Completed(code=code, stdout=bytes(kept[1]), stderr=bytes(kept[2]))
 
     def attend(self) -> None:
-        """Raises unless the host answers. Engines do not tell a client that they stopped answering,
-        and a transfer may take hours, so silence is looked into."""
+        """Raise unless the host answers.
+
+        Engines do not report that they stopped answering, and a transfer may take hours, so long
+        silence is checked.
+        """
         try:
             self.run(["true"], timeout=self.patience)
         except TimedOut:
             raise Unreachable(f"host {self.ref.name} does not answer any more") from None
 
     def _end(self, nonce: str) -> None:
-        """End over there what nobody waits for any more: no engine and no sshd does."""
+        """End a remote command that timed out: neither engines nor sshd do."""
         try:
             spawn.run(self.argv(["sh", "-c", END]), input=nonce.encode(), timeout=5)
         except MngrError:
             pass  # it cannot be reached, which is why the deadline passed
 
     def _lost(self, stderr: bytes, code: int) -> Unreachable:
-        """What to tell of a call that came to no end over there."""
+        """Return the error for a call whose end was not seen."""
         told = Completed(code=code, stdout=b"", stderr=stderr).complaint
         return Unreachable(f"host {self.ref.name} did not answer: {told}")
 

@@ -1,6 +1,6 @@
-"""A host reached only through its shell: everything follows from `argv`.
+"""A host used only through its shell; everything builds on `argv`.
 
-Needs POSIX sh, the standard utilities, tar, git and tmux over there; never Python.
+It requires POSIX sh, the standard utilities, tar, git and tmux on the host, never Python.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ ATTEMPTS = 10
 
 
 class ShellHost:
-    """Subclasses say how to get there: `argv`, and where home is."""
+    """A host with a shell; subclasses implement `argv` and `home`."""
 
     ref: HostRef
     home: str
@@ -161,8 +161,8 @@ class ShellHost:
         reading, torn = self._read_once(ids)
         agents = {evidence.id: evidence for evidence in reading.agents}
         before: dict[str, int] = {}
-        # A record was replaced between the listing and the packing: look at those again. Twice the
-        # same revision is no race: that file is too large to be a record.
+        # If a record was replaced between listing and packing, read it again. The same revision
+        # twice is not a race: that file is too large to be a record.
         for _ in range(ATTEMPTS):
             if not torn or torn == before:
                 break
@@ -176,16 +176,16 @@ class ShellHost:
         return reading.replace(agents=tuple(agents.values()))
 
     def _read_once(self, ids: Sequence[str] | None) -> tuple[HostReading, dict[str, int]]:
-        """One round trip; and the agents whose newest record was not caught, with its revision."""
+        """Read once; return also the agents whose newest record was missed, with its revision."""
         fields = tmux.list_panes(self.socket)[-1]
-        # The script reads every agent where none is named; no agent has this name.
+        # Without names the script reads every agent; no agent has this name.
         words = ("agent-",) if ids is not None and not ids else ids or ()
         given = (self.home, self.socket, fields, *words)
         answer = self._script(READ, *given, timeout=self.patience)
         text, mark, archive = answer.partition(b"--\n")
         if not mark:
             raise Unreachable(f"host {self.ref.name} gave an incomplete answer")
-        # Not splitlines: a title may hold what Python takes for the end of a line.
+        # Not splitlines: a title may contain characters that Python treats as line ends.
         now, *lines = text.decode("utf-8", "replace").split("\n")
         panes = tmux.parse_panes("\n".join(lines))
         told = [line for line in lines if "\t" not in line]  # a pane's line has tabs
@@ -211,7 +211,7 @@ BLOCK = 512
 
 
 def _pack(files: Files) -> bytes:
-    """An archive of files named 0, 1, ...; importing tarfile takes as long as half of Python."""
+    """Return an archive of files named 0, 1, ...; importing tarfile would be too slow."""
     parts = []
     for number, (content, mode) in enumerate(files.values()):
         fields = (b"%07o" % mode, b"%07o" % 0, b"%07o" % 0, b"%011o" % len(content), b"%011o" % 0)
@@ -225,7 +225,7 @@ def _pack(files: Files) -> bytes:
 
 
 def _unpack(data: bytes) -> dict[str, dict[str, bytes]]:
-    """Small regular files by agent and name; an agent decides what lies in its folder."""
+    """Return small regular files by agent and name; the content is untrusted."""
     found: dict[str, dict[str, bytes]] = {}
     for path, content in _members(data):
         agent_id, _, name = path.removeprefix("./").partition("/")
@@ -235,7 +235,7 @@ def _unpack(data: bytes) -> dict[str, dict[str, bytes]]:
 
 
 def _members(data: bytes) -> Iterable[tuple[str, bytes]]:
-    """Path and content of each regular file, or all of them by tarfile if one is unusual."""
+    """Yield path and content of each regular file; use tarfile if the archive is unusual."""
     found: list[tuple[str, bytes]] = []
     at = 0
     while at < len(data):
@@ -256,7 +256,7 @@ def _members(data: bytes) -> Iterable[tuple[str, bytes]]:
 
 
 def _all_members(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Of whatever tar over there writes for long names, large sizes and the like."""
+    """Yield the members by tarfile, which handles long names, large sizes and the like."""
 
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
@@ -270,7 +270,7 @@ def _all_members(data: bytes) -> Iterator[tuple[str, bytes]]:
 def _evidence(
     agent_id: str, listed: int, files: dict[str, bytes], panes: dict[str, list[Pane]]
 ) -> tuple[Evidence, int]:
-    """What was packed of an agent, and the highest revision among it."""
+    """Return the evidence of an agent, and the highest revision in it."""
     caught = sorted(((revision(name, "agent"), name) for name in files), reverse=True)
     record = first_record(agent_id, (files[name] for rev, name in caught if rev))
     newest = caught[0][0] if caught else 0

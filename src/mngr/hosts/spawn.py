@@ -1,7 +1,6 @@
-"""Run a program on this machine: exact bytes, always a deadline, nothing left behind.
+"""Run a program on this machine: exact bytes, always with a deadline, no process left behind.
 
-posix_spawn rather than the subprocess module: importing that alone would double the time of
-`mngr list`.
+It uses posix_spawn, because importing the subprocess module would double the time of `mngr list`.
 """
 
 from __future__ import annotations
@@ -28,9 +27,10 @@ _GIT_LOCATION = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR",
 
 
 def environment() -> dict[str, str]:
-    """Ours, without what a git hook or an outer tmux would make our git and tmux believe.
+    """Return the environment without variables that would mislead git and tmux.
 
-    Nor with an agent's mark: when one stops itself, our scripts would count themselves as its.
+    A git hook or an outer tmux sets such variables. The agent's mark is dropped too: when an agent
+    stops itself, mngr's scripts would count as its processes.
     """
     dropped = {*_GIT_LOCATION, "TMUX", "TMUX_PANE", "MNGR_AGENT_ID"}
     return {key: value for key, value in os.environ.items() if key not in dropped}
@@ -45,11 +45,11 @@ def run(
     sink: Sink | None = None,
     until: Callable[[], bool] | None = None,
 ) -> Completed:
-    """Run to the end, or end all it started at the deadline and raise TimedOut.
+    """Run to the end, or end all processes at the deadline and raise TimedOut.
 
-    With a sink, output is handed over as it comes, by file descriptor, and not kept. As soon as
-    `until` is true the rest is not waited for: a client may live on while something over there
-    holds its pipes.
+    With a sink, output is passed on as it arrives, by file descriptor, and not kept. As soon as
+    `until` is true, return without waiting for the rest: a client may stay alive while a remote
+    process holds its pipes.
     """
     opened: list[int] = []
     try:
@@ -67,7 +67,7 @@ def run(
 
 
 def call(argv: Sequence[str], env: Mapping[str, str] | None = None) -> int:
-    """Run with our own terminal and pipes; the exit code as a shell would give it."""
+    """Run with the current terminal and pipes; return the exit code as a shell would."""
     pid = _spawn(argv, env, (0, 1, 2), own_session=False)
     previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -98,7 +98,7 @@ def _spawn(
     # Python ignores SIGPIPE; a child that inherits this would report write errors instead.
     defaults = [signal.SIGPIPE]
     try:
-        # A session of its own has no terminal, so nothing in it can stop to ask a question.
+        # Its own session has no terminal, so no program in it can stop to ask a question.
         return os.posix_spawnp(
             argv[0],
             list(argv),
@@ -145,8 +145,8 @@ def _converse(
             if until is not None and until():
                 status = _let_go(pid, now + HELD_PIPE) if status is None else status
                 break
-            # Usually both pipes reach their end first; the short naps only notice a program
-            # that ended while something it started still holds them.
+            # Usually both pipes reach their end first; the short sleeps detect a program that ended
+            # while a process it started still holds them.
             for fd, _ in poll.poll(min(50.0, (deadline - now) * 1000)):
                 if fd == stdin:
                     pending = _feed(stdin, pending)
@@ -168,14 +168,14 @@ def _converse(
         if status is None:
             status = _wait(pid, deadline, argv, timeout)
     finally:
-        if status is None:  # the deadline, Ctrl-C or a bug: leave nothing running
+        if status is None:  # the deadline, Ctrl-C or a bug: end everything
             end_group(pid)
     code = _shell_code(status)
     return Completed(code=code, stdout=bytes(received[stdout]), stderr=bytes(received[stderr]))
 
 
 def _let_go(pid: int, until: float) -> int:
-    """Usually it ends by itself in a moment; else it is ended."""
+    """Wait for the process to end by itself, then end it; return its status."""
     while (status := _reaped(pid)) is None and time.monotonic() < until:
         time.sleep(0.001)
     if status is None:
@@ -188,7 +188,7 @@ def _feed(fd: int, pending: memoryview) -> memoryview:
         return pending[os.write(fd, pending[: 1 << 16]) :]
     except BlockingIOError:
         return pending
-    except BrokenPipeError:  # it does not want the rest
+    except BrokenPipeError:  # it does not read the rest
         return memoryview(b"")
 
 
@@ -198,7 +198,7 @@ def _reaped(pid: int) -> int | None:
 
 
 def _wait(pid: int, deadline: float, argv: Sequence[str], timeout: float) -> int:
-    """It closed its pipes; nearly always it has ended too."""
+    """Wait for a process that closed its pipes and has nearly always ended too."""
     nap = 0.00005
     while (status := _reaped(pid)) is None:
         if time.monotonic() >= deadline:
@@ -209,7 +209,7 @@ def _wait(pid: int, deadline: float, argv: Sequence[str], timeout: float) -> int
 
 
 def end_group(pid: int) -> None:
-    """TERM, half a second to comply, KILL, also for descendants that left the group; then reap."""
+    """Send TERM, after half a second KILL, to the group and descendants outside it; then reap."""
     strays = _descendants(pid)
     for number, patience in ((signal.SIGTERM, 0.5), (signal.SIGKILL, 5.0)):
         _signal_all(pid, strays, number)
@@ -231,7 +231,7 @@ def _signal_all(pid: int, strays: list[int], number: int) -> None:
 
 
 def _descendants(pid: int) -> list[int]:
-    """Children and theirs, by /proc where there is one: setsid hides them from killpg."""
+    """Return all descendants from /proc, if it exists: setsid hides them from killpg."""
     children: dict[int, list[int]] = {}
     processes = os.listdir("/proc") if os.path.isdir("/proc/self") else []
     for entry in filter(str.isdigit, processes):
@@ -239,7 +239,7 @@ def _descendants(pid: int) -> list[int]:
             with open(f"/proc/{entry}/stat", "rb") as file:
                 parent = int(file.read().rpartition(b")")[2].split()[1])
         except (OSError, IndexError, ValueError):
-            continue  # not a process, or not any more
+            continue  # not a process, or it has ended
         children.setdefault(parent, []).append(int(entry))
     found = [pid]
     for each in found:
@@ -251,7 +251,7 @@ def _signal_group(pid: int, number: int) -> None:
     try:
         os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):
-        pass  # it is gone already
+        pass  # it has already ended
 
 
 def _shell_code(status: int) -> int:

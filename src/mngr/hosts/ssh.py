@@ -1,4 +1,4 @@
-"""Machines behind ssh, as ssh itself resolves their names: users, ports, keys and jump hosts."""
+"""Hosts by ssh, which resolves their names: users, ports, keys and jump hosts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mngr.settings.layers import Config
 
 # One connection per host, kept for some minutes: a call over it takes 11 ms instead of 250. A dead
-# line is noticed after 15 s; without keepalive, ssh would wait for minutes.
+# connection is detected after 15 s; without keepalive, ssh would wait for minutes.
 OPTIONS = (
     *("-o", "BatchMode=yes", "-o", "ConnectTimeout=10"),
     *("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"),
@@ -45,11 +45,11 @@ HELLO = 'printf "%s\\n%s\\n" "${MNGR_HOST_DIR:-$HOME/.mngr}" "$(id -u)"'
 
 
 class UnknownKey(Unreachable):
-    """Nobody has said yet that this host's key is the right one."""
+    """The key of this host has not been confirmed yet."""
 
 
 class Crowded(Unreachable):
-    """sshd turned a connection away before anything was said: by default it does when ten wait."""
+    """sshd closed the connection early, by default when ten connections are waiting."""
 
 
 class SshProvider:
@@ -68,7 +68,7 @@ class SshProvider:
         return [self._host(name) for name in dict.fromkeys([*self._listed, *used])]
 
     def find(self, name: str) -> Host:
-        """A host that ssh knows, also one that was never used here."""
+        """Return a host that ssh can resolve, even if it was never used here."""
         if name not in self._listed and not resolves(name, self._config):
             raise NotFound(f"no host {name!r}", "add it to ~/.ssh/config or to providers.ssh.hosts")
         return self._host(name)
@@ -78,7 +78,7 @@ class SshProvider:
 
 
 class SshHost(RemoteHost):
-    """One machine; where its home is was noted when it was first reached."""
+    """One machine; the path of its home is recorded on first contact."""
 
     capabilities = Capabilities()
 
@@ -91,7 +91,7 @@ class SshHost(RemoteHost):
 
     @property
     def known_hosts(self) -> str:
-        """Keys that mngr was told to trust; those that ssh itself trusts count as well."""
+        """Return the file of keys trusted by mngr; keys trusted by ssh itself are accepted too."""
         return os.path.join(self._controller, "known_hosts")
 
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
@@ -112,7 +112,7 @@ class SshHost(RemoteHost):
         timeout: float,
         sink: Sink | None = None,
     ) -> Completed:
-        """Again where the host was only crowded, for then nothing of it has begun."""
+        """Run a command; retry if sshd was overloaded, since then nothing has started."""
         for number in range(1, TRIES):
             try:
                 return super().run(argv, input=input, timeout=timeout, sink=sink)
@@ -121,7 +121,7 @@ class SshHost(RemoteHost):
         return super().run(argv, input=input, timeout=timeout, sink=sink)
 
     def offered(self) -> str:
-        """The host's key as it shows it now, as a line for known_hosts; nothing is logged in to."""
+        """Return the host's current key as a line for known_hosts, without logging in."""
         import tempfile
 
         with tempfile.TemporaryDirectory(prefix="mngr-") as folder:
@@ -140,7 +140,7 @@ class SshHost(RemoteHost):
                 raise self._lost(done.stderr, done.code) from None
 
     def meet(self, ask: Callable[[str], bool] | None) -> None:
-        """At the first contact: whether its key is to be trusted is for a person to say."""
+        """On first contact, ask the user whether to trust the host's key."""
         if self._note or ledger.read(self._controller, "ssh", self.ref.name):
             return
         try:
@@ -155,13 +155,13 @@ class SshHost(RemoteHost):
             self._hello()
 
     def distrusts(self, line: str) -> bool:
-        """Whether another key of the same host is pinned."""
+        """Return whether another key of the same host is pinned."""
         name = line.split(" ", 1)[0]
         pinned = {each for each in _lines(self.known_hosts) if each.split(" ", 1)[0] == name}
         return bool(pinned) and line not in pinned
 
     def trusts(self, line: str) -> None:
-        """Keep that key, and none that was kept for the same host before."""
+        """Pin that key, and remove the keys pinned for the same host before."""
         name = line.split(" ", 1)[0]
         os.makedirs(self._controller, mode=0o700, exist_ok=True)
         with Lock(self._controller, "known_hosts", ""):
@@ -219,7 +219,7 @@ class SshHost(RemoteHost):
 
 
 def control_folder(controller_home: str, *, make: bool = True) -> str:
-    """Short, because a socket's path may hold about 104 bytes; only ours to enter."""
+    """Return a private folder with a short path: a socket's path is limited to about 104 bytes."""
     mark = sha256(os.fsencode(controller_home)).hexdigest()[:8]
     folder = f"/tmp/mngr-{os.getuid()}/ssh-{mark}"
     if not make:
@@ -231,7 +231,7 @@ def control_folder(controller_home: str, *, make: bool = True) -> str:
 
 
 def fingerprints(name: str, line: str) -> str:
-    """What a person can compare."""
+    """Return the fingerprints for the user to compare."""
     done = spawn.run(["ssh-keygen", "-l", "-f", "-"], input=line.encode(), timeout=10)
     told = [each.split() for each in done.stdout.decode("utf-8", "replace").splitlines()]
     keys = ", ".join(f"{words[1]} {words[-1]}" for words in told if len(words) > 2)
@@ -249,7 +249,7 @@ def _lines(path: str) -> list[str]:
 
 
 def resolves(name: str, config: str) -> bool:
-    """Whether ssh's configuration says anything about this name, or the network knows it."""
+    """Return whether ssh's configuration or the network knows this name."""
     words = ["ssh", *(["-F", config] if config else []), "-G", name]
     told = spawn.run(words, timeout=10).stdout.decode("utf-8", "replace")
     target = dict(line.split(" ", 1) for line in told.splitlines() if " " in line)

@@ -1,6 +1,6 @@
-"""tmux: the only module that builds its argv. Everything runs on our own server.
+"""The only module that builds tmux's argv. Everything runs on mngr's own server.
 
-Targets are `=name` (a bare name matches by prefix and may hit the wrong agent) or pane ids.
+Targets are `=name` (a bare name matches by prefix and may select the wrong agent) or pane ids.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ source-file -q "{home}/tmux.user.conf"
 
 
 def socket_path(home: str, uid: int) -> str:
-    """Short, because a socket's path may hold only about 104 bytes; one per home."""
+    """Return a short socket path, one per home: it is limited to about 104 bytes."""
     raw = home.encode("utf-8", "surrogateescape")
     return f"/tmp/mngr-{uid}/{zlib.crc32(raw):08x}{zlib.crc32(raw[::-1]):08x}"
 
@@ -75,9 +75,9 @@ def _format(fields: Sequence[str]) -> str:
 
 
 def parse_panes(text: str) -> dict[str, list[Pane]]:
-    """Panes by session; the window name comes last because a user may put a tab in it."""
+    """Return panes by session; the window name is last because it may contain a tab."""
     panes: dict[str, list[Pane]] = {}
-    for row in text.split("\n"):  # a title may hold what Python takes for the end of a line
+    for row in text.split("\n"):  # a title may contain characters that Python treats as line ends
         parts = row.split("\t", len(PANE_FIELDS) - 1)
         if len(parts) == len(PANE_FIELDS):
             session, pane_id, pid, dead, dead_time, code, tty, activity, in_mode, *names = parts
@@ -99,7 +99,7 @@ def parse_panes(text: str) -> dict[str, list[Pane]]:
 
 
 def uncollected(panes: Mapping[str, Sequence[Pane]]) -> bool:
-    """Whether a pane is dead and tmux does not know how its process ended; see COLLECT."""
+    """Return whether a pane is dead and tmux has no exit status for it; see COLLECT."""
     each = (pane for found in panes.values() for pane in found)
     return any(pane.dead and not pane.dead_time and pane.code is None for pane in each)
 
@@ -112,7 +112,7 @@ def capture(socket: str, pane: str, *, full: bool, ansi: bool) -> list[str]:
 def attach(
     socket: str, session: str, *, read_only: bool = False, true_colour: bool = False
 ) -> list[str]:
-    """`true_colour`: the terminal shows 24-bit colours, which tmux cannot tell by its name."""
+    """Return the attach command; `true_colour`: the terminal shows 24-bit colours."""
     words = command(socket, "attach-session", *(["-r"] if read_only else []), "-t", f"={session}")
     return [words[0], "-T", "RGB", *words[1:]] if true_colour else words
 
@@ -138,10 +138,10 @@ def kill_session(socket: str, session: str) -> list[str]:
 
 
 def paste(socket: str, pane: str, buffer: str) -> list[str]:
-    """Load stdin and paste it, unless the pane is dead: one call, so it cannot die in between.
+    """Load stdin and paste it unless the pane is dead, in one call so it cannot die in between.
 
-    Pasting into a dead pane crashes tmux 3.3a and every agent with it; copy-mode would swallow
-    the keys. Prints `pasted` or `dead`.
+    Pasting into a dead pane crashes tmux 3.3a and every agent with it; copy-mode would swallow the
+    keys. Prints `pasted` or `dead`.
     """
     target = quoting.quote(pane)
     live = f"copy-mode -q -t {target} ; paste-buffer -p -d -b {buffer} -t {target}"
@@ -155,7 +155,7 @@ def paste(socket: str, pane: str, buffer: str) -> list[str]:
 
 
 def press(socket: str, pane: str, keys: Sequence[str]) -> list[str]:
-    """Keys by the names tmux has for them. Prints `pressed` or `dead`."""
+    """Press keys by tmux's names for them. Prints `pressed` or `dead`."""
     target = quoting.quote(pane)
     words = quoting.join(keys)
     return command(
@@ -166,8 +166,8 @@ def press(socket: str, pane: str, keys: Sequence[str]) -> list[str]:
 
 
 def background(socket: str, argv: Sequence[str]) -> list[str]:
-    """Run something on the host that outlives our visit there, as a child of the server."""
-    # What it printed would take the place of an agent's screen.
+    """Run a command on the host as a child of the server, so that it survives the call."""
+    # tmux would show its output in place of an agent's screen.
     words = f"{quoting.join(argv)} < /dev/null > /dev/null 2>&1"
     return command(socket, "run-shell", "-b", words.replace("#", "##"))
 
@@ -182,10 +182,10 @@ def new_session(
     windows: Sequence[tuple[str, Sequence[str]]],
     pipe_to: str = "",
 ) -> list[str]:
-    """The words after `tmux`: the session, its extra windows and options, in one call.
+    """Return the words after `tmux`: the session, its extra windows and options, in one call.
 
-    One call runs without a turn of the server's loop, so not a byte of output precedes the pipe
-    and no fast command is gone before its windows exist.
+    One call runs in one turn of the server's loop, so the pipe gets every byte of output, and a
+    fast command does not end before its windows exist.
     """
     width, height = size
     words = [
@@ -202,5 +202,5 @@ def new_session(
 
 
 def _plain(argv: Sequence[str]) -> list[str]:
-    """tmux takes a word that ends in `;` for a separator unless it is escaped."""
+    """Escape words that end in `;`, which tmux would treat as a separator."""
     return [word[:-1] + "\\;" if word.endswith(";") else word for word in argv]

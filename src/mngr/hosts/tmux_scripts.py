@@ -1,4 +1,4 @@
-"""What tmux needs done on the agent's own host, in POSIX sh: there may be no Python there."""
+"""Shell scripts that use tmux on the agent's host, in POSIX sh because Python may be missing."""
 
 from __future__ import annotations
 
@@ -56,32 +56,32 @@ restore_socket() {
 }
 """
 
-# A soft limit on resident memory is inherited by every descendant and means nothing to Linux. So a
-# number of the agent's own there is a mark that survives a new session, a cleared environment,
-# closed files and a second fork. Without /proc it could not be read.
+# Every descendant inherits the soft limit on resident memory, and Linux does not enforce it. So a
+# number unique to the agent is a mark that survives a new session, a cleared environment, closed
+# files and a second fork. Without /proc it could not be read.
 MARK = """[ ! -r /proc/self/limits ] || ulimit -S -m {mark} 2>/dev/null
 """
-# For what an agent starts and what is not its own: our scripts, and the tmux server.
+# For processes that an agent starts but that are not its own: mngr's scripts, and the tmux server.
 UNMARK = """
 ulimit -S -m unlimited 2>/dev/null || ulimit -S -m "$(ulimit -H -m)" 2>/dev/null || :
 """
 
 
 def mark(agent_id: str) -> int:
-    """In KiB, as `ulimit` has it; beyond what any machine has."""
+    """Return the mark in KiB, as for `ulimit`; larger than any machine's memory."""
     data = agent_id.encode()
     return (1 << 49) + ((zlib.crc32(data[::-1]) & 0xFFFF) << 32) + zlib.crc32(data)
 
 
 def patterns(ids: Sequence[str]) -> str:
-    """What the environment or the limits of an agent's process hold, one per line."""
+    """Return patterns of an agent's environment or limits, one per line."""
     marks = (f"MNGR_AGENT_ID={each}\n{mark(each) * 1024} " for each in ids)
     return "\n".join(marks)
 
 
-# Looking at every process costs some 20 ms with a thousand of them, so it is done once to find the
-# agent's and once more, by their marks only, to see that none was started meanwhile; in between
-# only those found are watched.
+# Reading every process takes some 20 ms with a thousand of them. So it is done once to find the
+# agent's processes and once more, by their marks only, to find new ones; in between only those
+# found are watched.
 PROCESSES = (
     UNMARK
     + r"""

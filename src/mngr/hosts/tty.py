@@ -1,4 +1,4 @@
-"""What a terminal on this machine still holds for its program."""
+"""Inspect the input queue of a terminal on this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import termios
 
 
 def unread(path: str) -> int | None:
-    """Bytes typed and not read yet; None when the terminal is gone."""
+    """Return the bytes typed and not yet read; None if the terminal no longer exists."""
     try:
         terminal = os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
     except OSError:

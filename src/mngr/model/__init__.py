@@ -1,1 +1,1 @@
-"""The nouns: records, states, events and addresses. Pure: no I/O and no clock."""
+"""Records, states, events and addresses. Pure: no I/O and no clock."""

@@ -12,7 +12,7 @@ AGENT_ID = re.compile(r"agent-[0-9a-f]{32}")
 
 
 class Address(Struct):
-    """An agent, a host, or a path on either; empty parts were not given."""
+    """An agent, a host, or a path on either; parts that were not given are empty."""
 
     name: str = ""
     host: str = ""
@@ -28,7 +28,7 @@ class Address(Struct):
 
 
 def parse_address(text: str) -> Address:
-    """Split and validate; `foo@.modal` asks for a new host of that provider."""
+    """Parse and validate an address; `foo@.modal` requests a new host of that provider."""
     place, colon, path = text.partition(":")
     name, at, where = place.partition("@")
     host, dot, provider = where.rpartition(".") if "." in where else (where, "", "")
@@ -49,7 +49,7 @@ def parse_address(text: str) -> Address:
 
 
 def check_name(name: str) -> str:
-    """A valid agent name, or a UsageError that says what is allowed."""
+    """Return a valid agent name; raise UsageError with the allowed form."""
     if not NAME.fullmatch(name):
         shown = name if len(name) <= 80 else name[:77] + "..."
         raise UsageError(

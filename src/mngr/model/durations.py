@@ -1,4 +1,4 @@
-"""Spans of time as people write them: 14d, 1h30m, 90, 250ms."""
+"""Durations as people write them: 14d, 1h30m, 90, 250ms."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from mngr.errors import UsageError
 
 _UNITS = {"w": 604_800.0, "d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
-# Largest unit first and each at most once, so that a slip such as `30h1` is an error.
+# Largest unit first and each at most once, so that a typing error such as `30h1` is an error.
 _WRITTEN = r"\s*".join(rf"(?:{_NUMBER}\s*{unit})?" for unit in _UNITS)
-# Sums far below what select() and timestamps overflow at; nobody waits longer.
+# Far below the values at which select() and timestamps overflow.
 _LONGEST = 100 * 365 * 86_400.0
 
 
 def parse_duration(text: str) -> float:
-    """Seconds. A bare number is seconds; UsageError for anything else than the forms above."""
+    """Return seconds. A bare number is seconds; raise UsageError for any other form."""
     trimmed = text.strip()
-    # One plain `10s` is what `stop` and `start` read: compiling the expression takes longer.
+    # `stop` and `start` parse a plain `10s`, for which compiling the expression would take longer.
     number, unit = trimmed[:-1], _UNITS.get(trimmed[-1:])
     if unit and number.isascii() and number.isdigit():
         return _bounded(float(number) * unit, text)
@@ -37,7 +37,7 @@ def _bounded(seconds: float, text: str) -> float:
 
 
 def written(seconds: float, units: int = 2) -> str:
-    """The largest units of a span, as people write them: `1h 30m`, `45s`; of one unit `2d`."""
+    """Return the largest units of a duration: `1h 30m`, `45s`; with one unit `2d`."""
     parts: list[str] = []
     rest = max(0, int(seconds))
     for unit in ("d", "h", "m", "s"):

@@ -16,12 +16,12 @@ SOURCE = "mngr"
 
 
 def new_id(prefix: str) -> str:
-    """`agent-<32 hex>`, `evt-<32 hex>`: 128 random bits, without the cost of importing uuid."""
+    """Return `agent-<32 hex>`, `evt-<32 hex>`: 128 random bits, without importing uuid."""
     return f"{prefix}-{os.urandom(16).hex()}"
 
 
 def iso(seconds: float) -> str:
-    """UTC with microseconds, sortable as text."""
+    """Return UTC with microseconds, sortable as text."""
     whole = int(seconds)
     micro = int((seconds - whole) * 1e6)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{micro:06d}Z"
@@ -30,7 +30,7 @@ def iso(seconds: float) -> str:
 def event(
     type: str, source: str = SOURCE, at: float | None = None, **fields: Json
 ) -> dict[str, Json]:
-    """A new event, now unless told."""
+    """Return a new event, with the current time unless given."""
     stamp = iso(time.time() if at is None else at)
     return {"event_id": new_id("evt"), "timestamp": stamp, "source": source, "type": type, **fields}
 
@@ -40,7 +40,7 @@ def line(event: dict[str, Json]) -> str:
 
 
 def parse(lines: Iterable[bytes]) -> Iterator[dict[str, Json]]:
-    """Every whole event; a torn or foreign line is skipped."""
+    """Yield every complete event; skip torn or foreign lines."""
     for raw in lines:
         try:
             value = json.loads(raw)

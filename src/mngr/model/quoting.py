@@ -1,4 +1,4 @@
-"""Words for POSIX sh: any bytes but NUL, passed through single quotes untouched."""
+"""Quote words for POSIX sh: single quotes pass any bytes but NUL unchanged."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""What is on a host's disk: where each file lives, and the shape of the records.
+"""The files on a host: their paths, and the format of the records.
 
 $MNGR_HOST_DIR/
   agents/<id>/agent.<rev>.json   the record; the highest revision is current
               env launch.sh window.sh prompt.txt started exit signals/ screen.txt events.jsonl
               copied                             when its copy of a directory was complete
-              limits prices limit.sh watcher     where it has limits
-              transcript status                  links to what the program itself writes down
-  names/<name>.<rev>.json        who claimed a name
-  logs/<id>  logs/<id>.1         what its program printed, newest and before
+              limits prices limit.sh watcher     if it has limits
+              transcript status                  links to files of the program itself
+  names/<name>.<rev>.json        the claim of a name
+  logs/<id>  logs/<id>.1         the output of its program, newest and older
   sandboxes/<id>                 the script that runs a command inside its sandbox
-  worktrees/<name>-<8 hex>       work directories mngr made
+  worktrees/<name>-<8 hex>       work directories created by mngr
   trash/<id>/{agent,work,trash.json}
-  branches/<id>.json             a branch mngr made that outlived its agent
-  cache/hosts/<id>.json          what another host last said
+  branches/<id>.json             a branch created by mngr whose agent was removed
+  cache/hosts/<id>.json          the last reading of another host
   locks/  tmux.conf  tmux.json  settings.toml
 """
 
@@ -36,7 +36,7 @@ TAIL = 16 << 10
 
 
 class Worker(Struct):
-    """The process that is at work on something, so that others can tell whether it still is."""
+    """The process that works on something, so that others can check whether it is alive."""
 
     machine: str
     pid: int
@@ -51,7 +51,7 @@ class StopIntent(Struct):
 
 
 class Removal(Struct):
-    """A destroy is under way: the work directory may be in the trash already."""
+    """A destroy is in progress: the work directory may already be in the trash."""
 
     time: float
     worker: Worker
@@ -66,7 +66,7 @@ class Window(Struct):
 
 
 class AgentRecord(Struct):
-    """One agent, as its host remembers it."""
+    """One agent, as recorded on its host."""
 
     schema: int = 1
     id: str
@@ -123,7 +123,7 @@ class NameClaim(Struct):
 
 
 class Started(Struct):
-    """The launcher's first word."""
+    """The launcher's first report."""
 
     launch: str
     pid: int
@@ -131,7 +131,7 @@ class Started(Struct):
 
 
 class Exit(Struct):
-    """The launcher's last word."""
+    """The launcher's last report."""
 
     launch: str
     code: int
@@ -141,7 +141,7 @@ class Exit(Struct):
 
 
 class TrashNote(Struct):
-    """What is needed to bring a destroyed agent back."""
+    """The data required to restore a destroyed agent."""
 
     id: str
     name: str
@@ -165,7 +165,7 @@ class TrashNote(Struct):
 
 
 class MadeBranch(Struct):
-    """A branch that mngr made and that is still there though its agent was removed for good."""
+    """A branch that mngr created and that still exists after its agent was removed."""
 
     id: str
     repository: str
@@ -197,14 +197,14 @@ def work_dir(home: str, name: str, agent_id: str) -> str:
 
 
 def is_work_dir(worktrees: str, agent_id: str, path: str) -> bool:
-    """Whether a path is one where mngr makes a work directory for this agent, under any name."""
+    """Return whether mngr uses this path for a work directory of this agent, under any name."""
     folder, base = os.path.split(path)
     name, _, digits = base.rpartition("-")
     return folder == worktrees and bool(name) and digits == agent_id.removeprefix("agent-")[:8]
 
 
 def revision(filename: str, stem: str) -> int:
-    """The revision in `<stem>.<rev>.json`, or 0 for any other name."""
+    """Return the revision in `<stem>.<rev>.json`, or 0 for any other name."""
     if filename.startswith(stem + ".") and filename.endswith(".json"):
         digits = filename[len(stem) + 1 : -len(".json")]
         if digits.isascii() and digits.isdigit() and len(digits) <= REVISION_DIGITS:
@@ -214,12 +214,12 @@ def revision(filename: str, stem: str) -> int:
 
 def encode(record: Struct) -> bytes:
     text = json.dumps(record.to_json(), ensure_ascii=False, separators=(",", ":"))
-    # An argument or path need not be UTF-8; json.loads reads such bytes the same way back.
+    # Arguments and paths may not be UTF-8; json.loads reads such bytes back unchanged.
     return text.encode("utf-8", "surrogatepass") + b"\n"
 
 
 def decode(data: bytes) -> object:
-    """JSON from a file of ours; anything else is a BadRecord."""
+    """Return JSON from a file of mngr; raise BadRecord for anything else."""
     if len(data) > RECORD_LIMIT:
         raise BadRecord(f"larger than {RECORD_LIMIT} bytes")
     try:

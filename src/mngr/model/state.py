@@ -1,4 +1,4 @@
-"""Evidence -> state. Pure: no I/O and no clock of its own."""
+"""Compute states from evidence. Pure: no I/O and no clock."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ENDED = (State.STOPPED, State.DONE, State.FAILED, State.LOST)
 
 
 class Pane(Struct):
-    """One tmux pane, as `list-panes` tells it."""
+    """One tmux pane, as `list-panes` reports it."""
 
     session: str
     pane_id: str
@@ -58,7 +58,7 @@ class Pane(Struct):
 
 
 class Signals(Struct):
-    """What an agent type reads from its hooks and transcript."""
+    """What an agent type reads from hooks and transcript."""
 
     waiting: str = ""
     """Why the agent is waiting: end_of_turn, permission, quota, error, interrupted, unreachable
@@ -76,7 +76,7 @@ class Signals(Struct):
 
 
 class Signal(Struct):
-    """What one hook said when it last fired in this launch."""
+    """The last report of one hook in this launch."""
 
     event: str
     time: float
@@ -84,7 +84,7 @@ class Signal(Struct):
 
 
 class Evidence(Struct):
-    """Everything a host's reading says about one agent."""
+    """Everything a host's reading contains about one agent."""
 
     id: str
     rev: int
@@ -107,7 +107,7 @@ class Evidence(Struct):
 
     @property
     def this_signals(self) -> dict[str, Signal]:
-        """By event, oldest first; what an earlier launch left behind is not among them."""
+        """Return signals by event, oldest first, without those of earlier launches."""
         found = [_signal(event, said) for event, said in self.signals.items()]
         mine = [signal for launch, signal in found if self._current(launch)]
         return {signal.event: signal for signal in sorted(mine, key=lambda each: each.time)}
@@ -118,10 +118,10 @@ class Evidence(Struct):
 
     @property
     def this_exit(self) -> Exit | None:
-        """What the launcher wrote; or what tmux knows, where that is nothing or something else.
+        """Return the launcher's report; if it is missing or differs, the one from tmux.
 
-        Launchers exit with the code they write down. An agent can write there too, and a disk can
-        be full.
+        Launchers exit with the code they record. But an agent can write to the file too, and the
+        disk can be full.
         """
         written = self.exit if self.exit and self._current(self.exit.launch) else None
         pane = self.pane
@@ -135,19 +135,19 @@ class Evidence(Struct):
 
     @property
     def not_run(self) -> str:
-        """Why the program was never run, or nothing. The launcher itself may not have ended yet."""
+        """Return why the program was never run, or ""; the launcher itself may still be running."""
         exit = self.this_exit
         if self.this_started is not None or exit is None:
             return ""
         return exit.cause or describe_code(exit.code)
 
     def _current(self, launch: str) -> bool:
-        """Files of an earlier launch say nothing about this one."""
+        """Return whether a file is from this launch; older files are ignored."""
         return self.record is not None and launch == self.record.launch
 
     @property
     def pane(self) -> Pane | None:
-        """The agent's own pane: by process where known, since a user may rename windows."""
+        """Return the agent's own pane: by process if known, since a user may rename windows."""
         started = self.this_started
         mine = [pane for pane in self.panes if started and pane.pid == started.pid]
         mine += [pane for pane in self.panes if pane.window == "agent"]
@@ -159,7 +159,7 @@ FAR = 1e11
 
 
 def _signal(event: str, said: Json) -> tuple[str, Signal]:
-    """An agent can write there: what has not our shape belongs to no launch."""
+    """Parse a signal; malformed ones, which an agent may write, belong to no launch."""
     given = said if isinstance(said, dict) else {}
     launch, time, input = given.get("launch"), given.get("time"), given.get("input")
     if not isinstance(launch, str) or not isinstance(time, (int, float)) or not 0 <= time < FAR:
@@ -169,7 +169,7 @@ def _signal(event: str, said: Json) -> tuple[str, Signal]:
 
 
 class Verdict(Struct):
-    """A state, why, and since when."""
+    """A state, its reason, and its time."""
 
     state: State
     reason: str
@@ -180,7 +180,7 @@ class Verdict(Struct):
 def judge(
     evidence: Evidence, *, now: float, worker_alive: bool, signals: Signals, unreachable: str = ""
 ) -> Verdict:
-    """The state table; the first line that matches wins."""
+    """Return the state by a table; the first row that matches decides."""
     record, pane = evidence.record, evidence.pane
     if record is None:
         return Verdict(state=State.LOST, reason=f"unreadable record: {evidence.problem}", since=now)
@@ -210,7 +210,7 @@ def _judge_answered(
             since=record.stop.time,
             exit_code=exit.code if exit else None,
         )
-    if alive:  # also with an `exit`: the launcher is about to end, or the agent wrote it
+    if alive:  # even with an `exit`: the launcher is about to end, or the agent wrote it
         return _judge_alive(evidence, record, signals)
     if exit:
         return _judge_exit(exit)
@@ -272,9 +272,9 @@ def _not_started(record: AgentRecord, pane: Pane | None, worker_alive: bool) -> 
 
 
 def describe_code(code: int) -> str:
-    """`exit code 3`, or the signal a shell reports as 128 + n."""
+    """Return `exit code 3`, or the signal that a shell reports as 128 + n."""
     if 128 < code <= 192:
-        import signal  # cheap, but only for the dead
+        import signal  # imported here because only failures require it
 
         try:
             return f"signal {signal.Signals(code - 128).name}"

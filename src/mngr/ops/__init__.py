@@ -1,1 +1,1 @@
-"""The verbs. They reach a host only through its five methods."""
+"""Implement the operations. They use a host only through its five methods."""

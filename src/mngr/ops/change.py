@@ -22,9 +22,10 @@ def change(
     edit: Callable[[AgentRecord], AgentRecord],
     known: Evidence | None = None,
 ) -> AgentRecord:
-    """The record after `edit`, which is called on the newest revision, perhaps several times.
+    """Apply `edit` to the newest revision, perhaps several times, and return the new record.
 
-    `known` saves the first reading where there is one already: if it is old, the swap says so.
+    `known` saves the first reading if the caller has one; if it is outdated, the swap fails and the
+    record is read again.
     """
     return changed(host, agent_id, edit, known)[0]
 
@@ -35,7 +36,7 @@ def changed(
     edit: Callable[[AgentRecord], AgentRecord],
     known: Evidence | None = None,
 ) -> tuple[AgentRecord, int]:
-    """The record after `edit`, and its revision."""
+    """Apply `edit` to the newest revision; return the new record and its revision."""
     for _ in range(ATTEMPTS):
         evidence = known or next(iter(host.read([agent_id]).agents), None)
         known = None
@@ -45,7 +46,7 @@ def changed(
             raise BadRecord(
                 f"{agent_id} has an unreadable record ({evidence.problem})", "see `mngr doctor`"
             )
-        if evidence.rev + 1 >= 10**REVISION_DIGITS:  # nobody would find the next one
+        if evidence.rev + 1 >= 10**REVISION_DIGITS:  # a longer number would not be found again
             raise BadRecord(f"{agent_id} has a forged record", "see `mngr doctor`")
         edited = edit(evidence.record)
         if edited == evidence.record:

@@ -1,4 +1,4 @@
-"""Named step boundaries, at which a test may watch mngr or end it as a crash would.
+"""Named steps, at which a test may pause mngr or kill it.
 
 Nothing happens at a step unless a plugin has set `reached`; no environment variable is read here.
 """

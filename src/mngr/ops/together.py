@@ -1,4 +1,4 @@
-"""Ask many hosts at once: the slowest decides, and none holds the others up for long."""
+"""Read many hosts in parallel, each with a deadline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SLACK = 2.0
 
 
 def readings(world: World, hosts: Sequence[Host], ids: Sequence[str] | None) -> list[HostReading]:
-    """One per host, in order, within `hosts.timeout`; of a host that is late only that it is."""
+    """Return one reading per host, in order; a host over `hosts.timeout` gets an error reading."""
     patience = world.config.seconds("hosts.timeout")
     found: dict[int, HostReading] = {}
     failed: list[BaseException] = []
@@ -28,13 +28,13 @@ def readings(world: World, hosts: Sequence[Host], ids: Sequence[str] | None) -> 
     def look(number: int, host: Host) -> None:
         try:
             found[number] = world.reading(host, ids)
-        except BaseException as error:  # raised again by whoever asked
+        except BaseException as error:  # raised again in the calling thread
             failed.append(error)
 
     started = []
     for number, host in enumerate(hosts):
         host.patience = patience
-        # A daemon: a host that ignores its deadline must not keep the command from ending.
+        # A daemon thread: a host that ignores its deadline must not keep the command from ending.
         started.append(threading.Thread(target=look, args=(number, host), daemon=True))
         started[-1].start()
     deadline = time.monotonic() + patience + SLACK

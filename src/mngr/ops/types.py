@@ -1,4 +1,4 @@
-"""Agent types as a person names them: registered ones, and those the settings derive from them."""
+"""Resolve agent types: registered ones, and those that the settings derive from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAST_RESORT = "mechanic"
 
 
 class Derived(Struct):
-    """What a type's name stands for: a registered type, the first words of argv, variables."""
+    """A resolved type: a registered type, the first words of argv, variables."""
 
     type: str
     argv: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ def _chain(config: Config, registry: Registry, name: str) -> list[str]:
     while chain[-1] in derived:
         parent = str(_settings(config, chain[-1]).get("parent_type", "command"))
         if parent == chain[-1] and parent in registered:
-            return [*chain, parent]  # settings of a registered type itself
+            return [*chain, parent]  # settings of the registered type itself
         if parent in chain:
             raise UsageError(f"agent type {name!r} is derived from itself: {' -> '.join(chain)}")
         chain.append(parent)
@@ -83,7 +83,7 @@ def _hint(word: str, known: list[str]) -> str:
 
 
 def _words(value: Json) -> tuple[str, ...]:
-    """A list, or a text that is split as a shell would."""
+    """Return the words of a list, or of a text split by shell rules."""
     if isinstance(value, str):
         import shlex
 
@@ -118,7 +118,7 @@ done
 
 
 def require_program(host: Host, kind: AgentType, program: str, path: str) -> None:
-    """Refuse what could not be run, before anything is made."""
+    """Raise if the program cannot be run, before anything is created."""
     if _can_run(host, program, path):
         return
     if program == kind.program and kind.install:
@@ -131,7 +131,7 @@ def require_program(host: Host, kind: AgentType, program: str, path: str) -> Non
 def _can_run(host: Host, program: str, path: str) -> bool:
     if not host.capabilities.shares_files:
         return host.run(["sh", "-c", LOOK, "mngr", program, path], timeout=30).code != 1
-    # The same without a process: every create pays for it.
+    # The local check starts no process, since it runs in every create.
     if "/" in program and not program.startswith("/"):
         return True
     folders = [""] if "/" in program else (path or os.environ.get("PATH", "")).split(":")
@@ -150,7 +150,7 @@ def preflight(world: World, host: Host, name: str, env: Mapping[str, str]) -> No
 
 
 def with_program(world: World) -> list[tuple[str, AgentType]]:
-    """The types that stand for one program each, best known first, the last resort last."""
+    """Return the types with one program each, best known first, the fallback last."""
     names = world.registry.names("agent_type")
     ordered = [name for name in PREFERRED if name in names]
     found = []
@@ -167,7 +167,7 @@ def with_program(world: World) -> list[tuple[str, AgentType]]:
 
 
 def default(world: World, host: Host) -> tuple[Derived, str]:
-    """The type where none was asked for, and what to say about that choice."""
+    """Return the type to use if none was given, and a remark about that choice."""
     kinds = with_program(world)
     there = installed(host, [kind.program for _, kind in kinds])
     for name, kind in kinds:
@@ -196,7 +196,7 @@ def _how(kinds: list[tuple[str, AgentType]]) -> str:
 def settled(
     world: World, host: Host, request: CreateRequest
 ) -> tuple[CreateRequest, tuple[str, ...]]:
-    """With a type, and a remark where we chose it; what that type cannot keep is refused."""
+    """Return the request with a type, and a remark if mngr chose it; raise on bad options."""
     remarks: tuple[str, ...] = ()
     if not request.type and not request.args:
         kind, remark = default(world, host)

@@ -30,7 +30,7 @@ exit 1
 
 
 def current(host: Host, stem: str) -> tuple[int, bytes]:
-    """The highest revision and what the highest regular file holds; 0 where there is none."""
+    """Return the highest revision and the content of the highest regular file; 0 if none."""
     done = host.run(["sh", "-c", SCRIPT, "mngr", stem], timeout=30)
     if done.code:
         raise Stale(f"{stem} was changed by other commands", "try again")

@@ -1,4 +1,4 @@
-"""One home and everything in it: its hosts, its agent types, its readings."""
+"""One home directory of mngr: its hosts, its agent types, its readings."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class HostProblem(Struct):
-    """A provider or host that did not answer: a footnote, never a failure of the others."""
+    """A provider or host that did not answer; reported without failing the others."""
 
     who: str
     problem: str
 
 
 class World:
-    """What the verbs work on. `problems` collects footnotes for stderr."""
+    """The context of every operation. `problems` collects remarks for stderr."""
 
     def __init__(self, config: Config, registry: Registry) -> None:
         self.config = config
@@ -43,7 +43,7 @@ class World:
         self._types: dict[str, AgentType] = {}
 
     def hosts(self) -> list[Host]:
-        """Every host of every provider; a provider that fails is a footnote."""
+        """Return every host of every provider; record a problem for a provider that fails."""
         if self._hosts is None:
             found: list[Host] = []
             for name in filter(self._used, self.registry.names("provider")):
@@ -52,27 +52,27 @@ class World:
                 except Exception as error:  # a plugin's provider can raise anything
                     self.note(name, error)
                     found += self._remembered(name, error)
-            self._hosts = found  # at once: another thread must not see half of them
+            self._hosts = found  # assigned at once: other threads never see a partial list
         return self._hosts
 
     def _used(self, provider: str) -> bool:
-        """Whether it can have hosts: loading those that cannot would slow down every command."""
+        """Return whether a provider can have hosts; loading the others would slow every command."""
         noted = os.path.join(self.home, "hosts", provider)
         named = provider not in self.registry.noted or self.config.table(f"providers.{provider}")
         return bool(named) or os.path.isdir(noted)
 
     def _remembered(self, provider: str, error: Exception) -> list[Host]:
-        """The hosts a provider had that cannot be asked: their agents are not gone."""
+        """Return the hosts that a failed provider had, so that their agents are still listed."""
         from mngr.ops.look import remembered
 
         return remembered.hosts(self.home, provider, _told(error))
 
     def add(self, host: Host) -> None:
-        """A host that was found or made just now."""
-        self.hosts().append(host)  # in one step: several threads may make hosts
+        """Add a host that was found or created just now."""
+        self.hosts().append(host)  # atomic, since several threads may create hosts
 
     def drop(self, ref: HostRef) -> None:
-        """A host that is gone."""
+        """Remove a host that no longer exists."""
         self._hosts = [host for host in self.hosts() if host.ref != ref]
 
     def provider(self, name: str) -> Provider:
@@ -80,14 +80,14 @@ class World:
         return provider
 
     def host(self, name: str = "", provider: str = "") -> Host:
-        """The one host meant: the first of the provider unless named; the local one by default."""
+        """Return the named host, the first host of the provider, or the local one by default."""
         providers = self.registry.names("provider")
         if provider and provider not in providers:
             if not name:
                 near = nearest(provider, providers)
                 hint = f"did you mean {near!r}?" if near else f"there are {', '.join(providers)}"
                 raise NotFound(f"unknown provider {provider!r}", hint)
-            name, provider = f"{name}.{provider}", ""  # box.example.com has no provider in it
+            name, provider = f"{name}.{provider}", ""  # box.example.com names no provider
         matches = [
             host
             for host in self.hosts()
@@ -106,7 +106,7 @@ class World:
         return matches[0]
 
     def _found(self, name: str, provider: str) -> Host | None:
-        """A host that was never used here, if a provider knows how to reach it."""
+        """Return a host that was never used here, if a provider can reach it."""
         for each in [provider] if provider else self.registry.names("provider"):
             find = getattr(self.provider(each), "find", None)
             if find is not None:
@@ -131,7 +131,7 @@ class World:
     def readings(
         self, ids: Sequence[str] | None = None, hosts: Sequence[Host] | None = None
     ) -> list[tuple[Host, HostReading]]:
-        """Every host's one answer. A silent host is a footnote, and its reading says why."""
+        """Return every host's reading; for a host that does not answer it contains the reason."""
         hosts = self.hosts() if hosts is None else hosts
         if len(hosts) == 1:
             found = [self.reading(hosts[0], ids)]
@@ -150,18 +150,18 @@ class World:
             return host.read(ids)
         except Exception as error:
             if not isinstance(error, MngrError) and host.capabilities.same_kernel:
-                raise  # a bug of ours, not the silence of another machine
+                raise  # a bug, not an unreachable host
             self.note(host.ref.name, error)
             return HostReading(host=host.ref, now=0.0, agents=(), error=_told(error))
 
     def note(self, who: str, error: Exception) -> None:
-        """A footnote, once however many agents give cause for it."""
+        """Record a problem once, for any number of agents."""
         footnote = HostProblem(who=who, problem=_told(error))
         if footnote not in self.problems:
             self.problems.append(footnote)
 
     def emit(self, event: str, host: Host, record: AgentRecord, **more: str) -> None:
-        """Tell the plugins what has just happened to an agent."""
+        """Notify the plugins of an event of an agent."""
         payload: dict[str, Json] = {
             "event": event,
             "agent_id": record.id,
@@ -177,6 +177,6 @@ class World:
 
 
 def _told(error: Exception) -> str:
-    """One line for a footnote, also for what a plugin did not foresee."""
+    """Return one line for a problem, even for an unexpected error of a plugin."""
     text = str(error) if isinstance(error, MngrError) else f"{type(error).__name__}: {error}"
     return " ".join(text.split())

@@ -1,1 +1,1 @@
-"""Providers that make hosts with a program: containers, allocations, pods, any engine."""
+"""Providers that create hosts with a program: containers, allocations, pods, any engine."""

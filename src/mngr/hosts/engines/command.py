@@ -41,14 +41,14 @@ TEMPLATES = ("create", "exec", "list", "destroy")
 
 
 def __getattr__(name: str) -> object:
-    """The registry names `mngr.hosts.engines.command:NAME`, one per table of templates."""
+    """Return the provider for `mngr.hosts.engines.command:NAME`, one per table of templates."""
     if name.startswith("_"):
         raise AttributeError(name)
     return lambda config: CommandProvider(config, name)
 
 
 class CommandProvider(Engine):
-    """An engine that the settings describe."""
+    """An engine described in the settings."""
 
     def __init__(self, config: Config, name: str) -> None:
         self.name = name
@@ -98,7 +98,7 @@ class CommandProvider(Engine):
         return lines[-1].strip()
 
     def remove(self, handle: str) -> None:
-        """A template that fails on what is gone already did its work."""
+        """Run the template; ignore its failure if the host no longer exists."""
         try:
             self._run("destroy", {"handle": handle}, LONG)
         except MngrError:
@@ -116,8 +116,11 @@ class CommandProvider(Engine):
         return name
 
     def leases(self) -> list[Lease]:
-        """What it lists and we made. It need not have tags: a host is ours by its handle, or by
-        its name or id where we were killed before we had the handle."""
+        """Return the listed hosts that this home created.
+
+        An engine need not support tags: a host is recognised by its handle, or by its name or id if
+        mngr was killed before it had the handle.
+        """
         notes = list(ledger.known(self.controller, self.name))
         ours = {each: note for note in notes for each in _handles(note)}
         mine = ledger.controller(self.controller)
@@ -132,7 +135,7 @@ class CommandProvider(Engine):
         ]  # fmt: skip
 
     def _listed(self) -> dict[str, str]:
-        """The state of every host by its handle: lines of both, with a space, comma or tab."""
+        """Return the state of every host by handle, from lines with a space, comma or tab."""
         lines = self._run("list", {}, LOOK).splitlines()
         pairs = (re.split(r"[\s,]+", line.strip(), maxsplit=1) for line in lines if line.strip())
         return {handle: " ".join(state) for handle, *state in pairs}
@@ -150,7 +153,7 @@ class CommandProvider(Engine):
         timeout: float,
         scripts: Mapping[str, str] | None = None,
     ) -> str:
-        """`scripts` are put in as they are: they are words that are quoted already."""
+        """Run a template; `scripts` are inserted as is, because their words are quoted."""
         every = {key: quote(value) for key, value in values.items()} | dict(scripts or {})
         script = filled(self._template(key), every, str)
         done = spawn.run(["sh", "-c", script], timeout=timeout)
@@ -168,7 +171,7 @@ def _ends(note: HostNote) -> float | None:
 
 
 def filled(template: str, values: Mapping[str, str], put: Callable[[str], str]) -> str:
-    """The template with each `{name}` replaced; braces around anything else stay."""
+    """Return the template with each `{name}` replaced; other braces are kept."""
 
     def value(found: re.Match[str]) -> str:
         name = found[1]

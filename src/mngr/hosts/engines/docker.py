@@ -35,7 +35,7 @@ class DockerProvider(Engine):
         words += ["--hostname", note.name]
         for key, value in {**note.tags, **self.tags(note)}.items():
             words += ["--label", f"{key}={value}"]
-        # A host that ends itself must not be started again by the engine.
+        # The engine must not restart a host that ends itself.
         limited = note.lifetime or note.idle
         words += ["--restart", "no" if limited else "unless-stopped"]
         for key in ("cpus", "memory", "network", "volume"):
@@ -57,7 +57,7 @@ class DockerProvider(Engine):
         return self.tell(*words, timeout=BUILD).splitlines()[-1]
 
     def _default(self, base: str) -> str:
-        """Built once for each version of the packaged Dockerfile."""
+        """Return the default image, built once per version of the packaged Dockerfile."""
         path = os.path.join(os.path.dirname(__file__), "Dockerfile")
         with open(path, "rb") as file:
             content = file.read()
@@ -86,7 +86,7 @@ class DockerProvider(Engine):
         return name
 
     def complaint(self, done: Completed) -> str:
-        """Docker ends with where to read more."""
+        """Return the error without Docker's final line about where to read more."""
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         told = [
             line for line in lines if line and not line.startswith(("See '", "Run '", "Usage:"))
@@ -109,6 +109,6 @@ def _lease(line: str) -> Lease:
 
 
 def why(status: str) -> str:
-    """Docker's `Exited (71) 5 minutes ago` in words, where the code is one of ours."""
+    """Return the reason for Docker's `Exited (71) 5 minutes ago`, if the code is one of mngr's."""
     found = re.match(r"Exited \((\d+)\)", status)
     return (holding.ended(int(found[1])) if found else "") or status.lower()

@@ -1,7 +1,7 @@
-"""Hosts that an engine makes on request: containers, allocations, pods.
+"""Hosts that an engine creates on request: containers, allocations, pods.
 
-A subclass of Engine says which program to ask and what to tell it; what all of them need is here:
-the note on disk before anything is made, the tag on what is made, and the state of each host.
+A subclass of Engine knows the program and its arguments. This module has the common parts: the note
+on disk before a host is created, the tag of the host, and the state of each host.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ KEYS = ("", "-name", "-controller", "-ends")
 
 
 class NotMade(MngrError):
-    """The engine refused to make a host: there is nothing to end."""
+    """The engine refused to create a host, so there is nothing to end."""
 
 
 class Stopped(Unreachable):
-    """The host does not run, as its engine says."""
+    """The host is not running, according to its engine."""
 
     def __init__(self, name: str, why: str, hint: str = "") -> None:
         super().__init__(f"host {name} is stopped: {why}", hint)
@@ -85,7 +85,7 @@ class EngineHost(RemoteHost):
         return tmux.socket_path(note.home, note.user)
 
     def greeted(self) -> HostNote:
-        """The note, with what the host said of itself when it was first asked."""
+        """Return the note, completed with the host's data on first contact."""
         if not self._note.home:
             wanted = self._engine.home(self._note)
             done = self.run(["sh", "-c", HELLO, "mngr", wanted], timeout=60)
@@ -101,7 +101,7 @@ class EngineHost(RemoteHost):
         return self._note
 
     def _introduce(self, note: HostNote) -> None:
-        """The host's first process is told where our tmux server is; see holding.HOLD."""
+        """Send the path of mngr's tmux socket to the host's first process; see holding.HOLD."""
         self._note = note
         conf = tmux.conf(note.home, 200, 50, 10_000)
         files = {"tmux.conf": conf, "tmux.socket": f"{self.socket}\n".encode()}
@@ -118,7 +118,7 @@ class EngineHost(RemoteHost):
         timeout: float,
         sink: Sink | None = None,
     ) -> Completed:
-        """A host that ends may end its processes one by one, the command first."""
+        """Run a command; a host that is ending may kill the command before itself."""
         done = super().run(argv, input=input, timeout=timeout, sink=sink)
         if done.code in ENDED and (why := self._engine.why_stopped(self._note)):
             raise Unreachable(f"host {self.ref.name} ended while the command ran: {why}")
@@ -130,7 +130,7 @@ class EngineHost(RemoteHost):
         return Stopped(self.ref.name, why, start) if why else super()._lost(stderr, code)
 
     def read(self, ids: Sequence[str] | None = None) -> HostReading:
-        """A host that does not run is no failure: its agents are stopped."""
+        """Read the host; if it is not running, its agents are stopped, which is not an error."""
         try:
             return super().read(ids)
         except Stopped as stopped:
@@ -146,7 +146,7 @@ class EngineHost(RemoteHost):
 
 
 class Engine:
-    """A provider whose hosts are made and ended by a program of its own."""
+    """A provider whose hosts are created and ended by a program."""
 
     name: str
     program: str
@@ -163,18 +163,18 @@ class Engine:
         self.prefix = str(config.get("prefix"))
         self._settings = config.table(f"providers.{self.name}")
 
-    # what a subclass says
+    # implemented by subclasses
 
     def entering(self, handle: str, *, tty: bool) -> list[str]:
-        """What a command for that host begins with."""
+        """Return the first words of a command for that host."""
         raise AssertionError("every Engine defines entering")
 
     def make(self, note: HostNote, request: HostRequest) -> str:
-        """Make it, tagged with the note's id; its handle."""
+        """Create the host, tagged with the note's id; return its handle."""
         raise AssertionError("every Engine defines make")
 
     def remove(self, handle: str) -> None:
-        """End it; one that is gone already is no error."""
+        """End the host; not an error if it no longer exists."""
         raise AssertionError("every Engine defines remove")
 
     def start(self, handle: str) -> None:
@@ -187,29 +187,29 @@ class Engine:
         raise UsageError(f"hosts of {self.name} cannot be saved as images")
 
     def leases(self) -> list[Lease]:
-        """Everything over there that carries our tag; raises where the engine does not answer."""
+        """Return everything with mngr's tag; raise if the engine does not answer."""
         raise AssertionError("every Engine defines leases")
 
     def rate(self, build: Mapping[str, str]) -> float | None:
-        """Dollars per second of a host made with these arguments; None if no price is known."""
+        """Return the dollars per second of a host with these arguments; None if unknown."""
         return None
 
     def cost(self, note: HostNote) -> float | None:
-        """Dollars so far."""
+        """Return the cost so far in dollars."""
         rate = self.rate(note.build)
         return None if rate is None else rate * (time.time() - note.time)
 
     def home(self, note: HostNote) -> str:
-        """$MNGR_HOST_DIR over there, if not the usual one."""
+        """Return $MNGR_HOST_DIR on the host, if not the default."""
         return ""
 
-    # what all of them do
+    # common to all engines
 
     def argv(self, handle: str, argv: Sequence[str], *, tty: bool) -> list[str]:
         return [*self.entering(handle, tty=tty), *argv]
 
     def why_not(self) -> str:
-        """Why this engine cannot be used here, in one line; nothing where it can."""
+        """Return why this engine cannot be used here, in one line; "" if it can."""
         try:
             done = self.ask(*self.check, timeout=10)
         except MngrError as error:
@@ -225,9 +225,9 @@ class Engine:
     def create(
         self, request: HostRequest, step: Callable[[str], None] = lambda name: None
     ) -> EngineHost:
-        """The note is on disk first: killed at any moment, `host audit` knows what to look for."""
+        """Write the note, then create the host: if mngr is killed, `host audit` finds the host."""
         self._check(request)
-        if why := self.why_not():  # nothing was made, so nothing is noted
+        if why := self.why_not():  # before the note is written, since nothing is created
             told = why if why.startswith(f"{self.name}:") else f"{self.name}: {why}"
             raise MngrError(told, "see `mngr provider list`")
         note = HostNote(
@@ -254,7 +254,7 @@ class Engine:
         return host
 
     def _undo(self, note: HostNote, error: BaseException) -> None:
-        """What cannot be ended now stays noted, and does not hide why it was not made."""
+        """End a host that could not be created; on failure keep its note and the original error."""
         try:
             self.end(note)
         except MngrError:
@@ -271,13 +271,13 @@ class Engine:
             raise UsageError(f"--host-label {reserved[0]}: mngr uses tags of this name itself")
 
     def end(self, note: HostNote) -> None:
-        """Remove it over there, also where we were never told its handle, then forget it."""
+        """Remove the host, even if its handle was never received, then its note."""
         if handle := note.handle or self.sought(note):
             self.remove(handle)
         ledger.forget(self.controller, self.name, note.name)
 
     def sought(self, note: HostNote) -> str:
-        """The handle of a host whose making was cut short, found by its tag."""
+        """Return the handle of a host whose creation was cut short, found by its tag."""
         lease = self.lease(note)
         return lease.handle if lease else ""
 
@@ -294,7 +294,7 @@ class Engine:
         return next((each for each in self.leases() if each.host_id == note.id), None)
 
     def why_stopped(self, note: HostNote) -> str:
-        """Why a host does not run; nothing where it does, or where the engine cannot be asked."""
+        """Return why a host is not running; "" if it is, or if the engine does not answer."""
         try:
             lease = self.lease(note)
         except MngrError:
@@ -314,7 +314,7 @@ class Engine:
         return str(self._settings.get(key) or default)
 
     def patience(self, usual: float) -> float:
-        """Seconds that a host may take to start."""
+        """Return the seconds that a host may take to start."""
         try:
             return float(self.setting("patience") or usual)
         except ValueError:
@@ -326,7 +326,7 @@ class Engine:
         return spawn.run([self.program, *words], input=input, timeout=timeout)
 
     def tell(self, *words: str, input: bytes | None = None, timeout: float = 60) -> str:
-        """What the engine answers, or its complaint as an error."""
+        """Return the engine's answer, or raise with its error."""
         return self.told(self.ask(*words, input=input, timeout=timeout))
 
     def told(self, done: Completed) -> str:
@@ -335,12 +335,12 @@ class Engine:
         return os.fsdecode(done.stdout).strip()
 
     def complaint(self, done: Completed) -> str:
-        """Why the engine did not do it, in one line."""
+        """Return why the engine failed, in one line."""
         return done.complaint
 
 
 def lease(handle: str, values: Sequence[str], running: bool, reason: str) -> Lease:
-    """What an engine says of a host, with the values of the tags that it carries."""
+    """Return a lease from an engine's answer and the values of its tags."""
     host_id, name, controller, ends = values
     return Lease(
         handle=handle, host_id=host_id, name=name, controller=controller, running=running,

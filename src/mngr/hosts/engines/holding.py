@@ -1,4 +1,4 @@
-"""The first process of a host that an engine made: holds it, and ends it when its time is over."""
+"""The first process of a host that an engine created: keeps it alive, and ends it on time."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ done
 
 
 def ended(code: int) -> str:
-    """Why a host's first process ended, where its exit code says so."""
+    """Return why a host's first process ended, if its exit code is one of mngr's."""
     return {AGED: "reached its --max-age", IDLE: "idle for its --idle-timeout"}.get(code, "")
 
 
 def words(host_id: str, lifetime: float | None, idle: float | None, *more: str) -> list[str]:
-    """The command that holds a host."""
+    """Return the command that keeps a host alive."""
     seconds = [str(max(1, round(each))) if each else "0" for each in (lifetime, idle)]
     return ["sh", "-c", HOLD, "mngr", host_id, *seconds, *more]

@@ -1,7 +1,7 @@
-"""Pods of a Kubernetes cluster, through `kubectl` and its own contexts.
+"""Pods of a Kubernetes cluster, through `kubectl` and its contexts.
 
-A handle is `POD/NAMESPACE/CONTEXT`. Both are written down when the host is made: kubectl's current
-context may be another one tomorrow. An empty part means what kubectl takes by default.
+A handle is `POD/NAMESPACE/CONTEXT`. Namespace and context are recorded when the host is created,
+because kubectl's current context may change. An empty part means kubectl's default.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ LOOK = f"--request-timeout={engine.LOOK - 2:g}s"
 PREFIXES = r'^(error: |Error from server \(\w+\): |error when creating "STDIN": )+'
 QUANTITY = r"\d+(\.\d+)?([numkMGTPE]|[KMGTPE]i)?"
 LABEL = r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?"
-# Nothing was made. Of other errors, such as Timeout or InternalError, nobody knows.
+# With these errors nothing was created. With others, such as Timeout or InternalError, this is
+# unknown.
 REFUSED = ("Forbidden", "Unauthorized", "NotFound", "BadRequest", "Invalid", "MethodNotAllowed")
 
 
@@ -61,7 +62,7 @@ class KubernetesProvider(Engine):
     def create(
         self, request: HostRequest, step: Callable[[str], None] = lambda name: None
     ) -> EngineHost:
-        """Where it will be is part of the note, wherever kubectl goes by default later."""
+        """Create a pod; its namespace and context are part of the note."""
         self._check(request)
         self._image(request.build)
         _check_values(request.build)
@@ -74,7 +75,7 @@ class KubernetesProvider(Engine):
         return namespace, context
 
     def _current(self, namespace: str, context: str) -> Scope:
-        """The scope that kubectl takes where none is given; inside a cluster there is none."""
+        """Return kubectl's default scope; inside a cluster there is none."""
         words = ("config", "view", "--minify", "-o", "json")
         done = self.ask(*_words(("", context)), *words)
         if done.code:
@@ -116,7 +117,7 @@ class KubernetesProvider(Engine):
     def _watch(
         self, pod: str, scope: Scope, seconds: float, watch: pods.Watch, done: Callable[[], bool]
     ) -> str:
-        """Look at a pod until `done`; kubectl's complaint where it cannot any more."""
+        """Watch a pod until `done`; return kubectl's error if that fails."""
         asked = [self.program, *_words(scope), "get", "pod", pod, *pods.WATCHING]
         deadline = time.monotonic() + seconds
         while not done():
@@ -128,7 +129,7 @@ class KubernetesProvider(Engine):
         return ""
 
     def manifest(self, pod: str, note: HostNote, request: HostRequest) -> dict[str, Json]:
-        """No credentials of the cluster inside, unless a service account is asked for."""
+        """Return the manifest; it mounts no credentials unless a service account is requested."""
         build = request.build
         account = build.get("service-account")
         spec: dict[str, Json] = {
@@ -144,7 +145,7 @@ class KubernetesProvider(Engine):
         if build.get("node-selector"):
             key, _, value = build["node-selector"].partition("=")
             spec["nodeSelector"] = {key: value}
-        if request.lifetime:  # the cluster's own limit, should the first process fail to end
+        if request.lifetime:  # the cluster's own limit, in case the first process does not end
             spec["activeDeadlineSeconds"] = round(request.lifetime) + 60
         metadata = self._tagged(pod, note)
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
@@ -162,7 +163,7 @@ class KubernetesProvider(Engine):
         }
 
     def _tagged(self, pod: str, note: HostNote) -> dict[str, Json]:
-        """A name may end as no label may, and a tag may hold what no label may."""
+        """Return labels and annotations: names and tags may not be valid as labels."""
         labels = {**note.tags, **self.tags(note)}
         unfit = [f"{TAG}-name", *(k for k, v in note.tags.items() if not re.fullmatch(LABEL, v))]
         annotations = {key: labels.pop(key) for key in unfit}
@@ -178,7 +179,7 @@ class KubernetesProvider(Engine):
     def end(self, note: HostNote) -> None:
         scope = self._scope(note.build)
         self._delete(scope, "-l", f"{TAG}={note.id}")
-        if note.handle:  # one that never came up holds nothing to wait for
+        if note.handle:  # a pod that never started has nothing to wait for
             self._ended(note.handle)
         ledger.forget(self.controller, self.name, note.name)
 
@@ -191,7 +192,7 @@ class KubernetesProvider(Engine):
         self.tell(*_words(scope), "delete", "pod", *which, "--ignore-not-found", "--wait=false")
 
     def _ended(self, handle: str) -> None:
-        """Wait until nothing runs there any more; its node may keep the pod itself for longer."""
+        """Wait until nothing runs in the pod; its node may keep the pod object for longer."""
         pod, scope = _parts(handle)
         watch = pods.Watch()
         try:
@@ -206,7 +207,7 @@ class KubernetesProvider(Engine):
         return next(iter(self._look(self._scope(note.build), f"{TAG}={note.id}")), None)
 
     def leases(self) -> list[Lease]:
-        """In the scope that is usual now, and wherever else pods were made."""
+        """Return the pods in the default scope and in all recorded scopes."""
         notes = ledger.known(self.controller, self.name)
         scopes = [self._current(*self._scope({})), *(self._scope(note.build) for note in notes)]
         return [each for scope in dict.fromkeys(scopes) for each in self._look(scope, TAG)]
@@ -217,14 +218,14 @@ class KubernetesProvider(Engine):
         return [_lease(pods.parse(each), scope) for each in json.loads(told)["items"]]
 
     def complaint(self, done: Completed) -> str:
-        """Without the lines of its own log, on one line."""
+        """Return kubectl's error on one line, without the lines of its log."""
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         told = [line.strip() for line in lines if line and not re.match(r"[EWIF]\d{4} ", line)]
         return re.sub(PREFIXES, "", " ".join(told)) or done.complaint
 
 
 def _check_values(build: dict[str, str]) -> None:
-    """The cluster's own words for these are hard to read."""
+    """Raise on invalid values; the cluster's own errors about them are hard to read."""
     for key in ("cpus", "memory", "gpu"):
         if key in build and not re.fullmatch(QUANTITY, build[key]):
             hint = "use a number such as 2, 500m or 4Gi"
@@ -234,14 +235,14 @@ def _check_values(build: dict[str, str]) -> None:
 
 
 def _refused(done: Completed) -> bool:
-    """Whether the cluster itself said no."""
+    """Return whether the cluster itself refused the request."""
     told = done.stderr.decode("utf-8", "replace")
     found = re.search(r"Error from server \((\w+)\)", told)
     return found[1] in REFUSED if found else " is invalid: " in told
 
 
 def _parts(handle: str) -> tuple[str, Scope]:
-    """A context may hold slashes itself."""
+    """Split a handle; a context may contain slashes."""
     pod, namespace, context = handle.split("/", 2)
     return pod, (namespace, context)
 
@@ -252,7 +253,7 @@ def _words(scope: Scope) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    """What DNS takes: lower case, and no underscore or hyphen at the end."""
+    """Return a valid DNS name: lower case, no underscore, no hyphen at the end."""
     return name.lower().replace("_", "-")[:50].strip("-")
 
 

@@ -1,4 +1,4 @@
-"""What a cluster says of a pod, and what follows from it."""
+"""Parse the state of a pod."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RPC = r"rpc error: code = \w+ desc = "
 
 
 class Pod(Struct):
-    """One pod, as of now."""
+    """The current state of one pod."""
 
     name: str
     tags: dict[str, str]
@@ -48,7 +48,7 @@ class Pod(Struct):
 
 
 class Watch:
-    """Takes what `kubectl get pod` writes with WATCHING, an event on each line."""
+    """Parses the output of `kubectl get pod` with WATCHING, one event per line."""
 
     def __init__(self, waiting: Callable[[str], None] | None = None) -> None:
         self._held, self._waiting = b"", waiting
@@ -112,7 +112,7 @@ def _pending(told: Json, waiting: Json) -> str:
 
 
 def _ended(told: Json, phase: str) -> str:
-    """What the first process said by its exit code, or the cluster in its own words."""
+    """Return the reason from the first process's exit code, or from the cluster."""
     ended = _first(told, "terminated")
     code = _get(ended, "exitCode")
     told_by_code = holding.ended(code) if isinstance(code, int) else ""
@@ -124,7 +124,7 @@ def _ended(told: Json, phase: str) -> str:
 
 
 def _first(told: Json, state: str) -> Json:
-    """That state of the pod's only container."""
+    """Return that state of the pod's only container."""
     for each in _list(told, "status", "containerStatuses"):
         return _get(each, "state", state)
     return None

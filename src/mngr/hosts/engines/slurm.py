@@ -1,7 +1,7 @@
-"""Allocations of a Slurm cluster: one is one host, held by a batch job.
+"""Allocations of a Slurm cluster: each is one host, kept alive by a batch job.
 
-The job itself starts the tmux server: with proctrack/cgroup, a server that an srun step started
-would die with that step. It ends with the allocation, and only then.
+The job itself starts the tmux server: with proctrack/cgroup, a server started by an srun step would
+die with that step. The server ends with the allocation, and only then.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ OPTIONS = {
     "nodelist": "--nodelist",
 }
 
-# With -u, output is a terminal over there, to which tar writes no archive and others write colours.
+# With -u, output goes to a terminal on the host, to which tar writes no archive and other programs
+# write colours.
 PIPED = r"""
 exec 4>&1
 code=$({ { "$@" 3>&- 4>&-; echo $? >&3; } | cat >&4 3>&-; } 3>&1)
@@ -63,7 +64,7 @@ class SlurmProvider(Engine):
         return [*step, *(["--pty"] if tty else ["-u", "sh", "-c", PIPED, "mngr"])]
 
     def home(self, note: HostNote) -> str:
-        """One of its own: allocations usually share the user's home directory."""
+        """Return a separate home, because allocations usually share the user's home directory."""
         return f"{self.setting('home', '~/.mngr/slurm').rstrip('/')}/{note.name}-{note.id[-8:]}"
 
     def make(self, note: HostNote, request: HostRequest) -> str:
@@ -102,12 +103,12 @@ class SlurmProvider(Engine):
         return state, reason
 
     def _run(self, program: str, *words: str, input: bytes | None = None) -> str:
-        """Slurm is many programs."""
+        """Run one of Slurm's programs."""
         timeout = engine.LOOK if program == "squeue" else 60.0
         return self.told(spawn.run([program, *words], input=input, timeout=timeout))
 
     def remove(self, handle: str) -> None:
-        """Returns once it has ended: scancel only asks."""
+        """Cancel the job and wait until it has ended, because scancel only requests it."""
         done = spawn.run(["scancel", handle], timeout=60)
         if done.code and "Invalid job id" not in done.complaint:
             raise MngrError(f"slurm: {done.complaint}")
@@ -128,7 +129,7 @@ def _lease(line: str) -> Lease | None:
     tag, *values = comment.split(":")
     if tag != TAG or len(values) != len(engine.KEYS):
         return None
-    # A batch script's exit code comes as a wait status in some versions.
+    # In some versions the exit code of a batch script is a wait status.
     ended = holding.ended(int(code) % 256 or int(code) // 256) if code.isdigit() else ""
     why = ended or f"its allocation is {state.lower()} ({reason})"
     found = engine.lease(handle, values, state in LIVE, why)
@@ -137,7 +138,7 @@ def _lease(line: str) -> Lease | None:
 
 
 def seconds(text: str) -> float:
-    """Slurm's `[D-][[H:]M:]S`; 0 for UNLIMITED, INVALID and the like."""
+    """Parse Slurm's `[D-][[H:]M:]S`; 0 for UNLIMITED, INVALID and similar."""
     days, _, clock = text.rpartition("-")
     parts = clock.split(":")
     if not all(part.isdigit() for part in parts) or (days and not days.isdigit()):

@@ -1,1 +1,1 @@
-"""Sandboxes of Modal, through its SDK, which only the bridge imports."""
+"""Modal sandboxes, through Modal's SDK, which only the bridge imports."""

@@ -1,9 +1,8 @@
-"""The bridge: one process per login that holds the SDK, the connections and the request rate.
+"""The bridge: one process per login that keeps the SDK, the connections and the request rate.
 
-    python -m mngr.hosts.modal.bridge HOME SOCKET
-
-Commands come from enter.py, with their file descriptors; everything else as a request in JSON. It
-ends itself when nothing was asked for a while, as ssh's shared connections do.
+Run as `python -m mngr.hosts.modal.bridge HOME SOCKET`. Commands come from enter.py with their file
+descriptors, everything else as requests in JSON. The bridge ends itself when it has been unused for
+a while, like ssh's shared connections.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ LOST = 255
 
 
 class Bridge:
-    """Listens on the socket until nobody needs it."""
+    """Listens on the socket until it has been unused for a while."""
 
     def __init__(self, home: str, path: str) -> None:
         self.hosting = Hosting(home)
@@ -40,7 +39,7 @@ class Bridge:
 
     async def serve(self) -> None:
         door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        _unlink(f"{self._path}.new")  # of one that was killed right here
+        _unlink(f"{self._path}.new")  # left by a bridge that was killed at this point
         door.bind(f"{self._path}.new")
         door.listen(512)
         door.setblocking(False)
@@ -82,7 +81,7 @@ class Bridge:
             elif message:
                 await _told(made, json.dumps(await self._asked(message)).encode() + b"\n")
         except ConnectionError:
-            pass  # whoever asked is gone
+            pass  # the client has exited
         finally:
             for fd in fds:
                 os.close(fd)
@@ -98,7 +97,7 @@ class Bridge:
         except MngrError as error:
             kind = type(error).__name__
             return {"error": error.message, "hint": error.hint, "kind": kind}
-        except Exception as error:  # a bug, of ours or of the SDK: in one line, and in the log
+        except Exception as error:  # a bug in mngr or the SDK: one line, and the log
             sys.stderr.write(f"{asked}: {error!r}\n")
             return {"error": f"modal: {error!r}", "hint": f"see {self._path}.log", "kind": ""}
 
@@ -113,7 +112,7 @@ class Bridge:
         running = asyncio.create_task(call.run(fds, (rows, columns)))
         orders = asyncio.create_task(_orders(made, call))
         await asyncio.wait({running, orders}, return_when=asyncio.FIRST_COMPLETED)
-        if not running.done():  # the program that asked is gone, and nobody reads any more
+        if not running.done():  # the client has exited, so the output has no reader
             call.signal("TERM")
             await call.settle()
             running.cancel()
@@ -127,7 +126,7 @@ class Bridge:
 
 
 def _lost(error: Exception) -> bytes:
-    """What the asker prints, after `modal: `, and its code."""
+    """Return the text that the client prints after `modal: `, and its exit code."""
     hint = getattr(error, "hint", "")
     reason = error.message if isinstance(error, MngrError) else repr(error)
     told = f"{reason.removeprefix('modal: ')}; {hint}" if hint else reason.removeprefix("modal: ")
@@ -154,7 +153,7 @@ async def _received(made: socket.socket) -> tuple[bytes, list[int]]:
 
 
 async def _orders(made: socket.socket, call: Call) -> None:
-    """Signals and sizes, until whoever asked is gone."""
+    """Handle signals and sizes until the client has exited."""
     loop, rest = asyncio.get_running_loop(), b""
     while True:
         try:
@@ -181,7 +180,7 @@ async def _told(made: socket.socket, line: bytes) -> None:
 
 
 def main(argv: Sequence[str]) -> None:
-    # A server that throttles would otherwise be waited for without end.
+    # Without a deadline, a throttling server would be waited for without end.
     os.environ.setdefault("MODAL_MAX_THROTTLE_WAIT", "60")
     asyncio.run(Bridge(*argv).serve())
 

@@ -1,4 +1,4 @@
-"""One limit of requests per second for all processes of this machine that share a home."""
+"""One limit of requests per second for all local processes that share a home."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ RATE, BURST = 18.0, 4.0
 
 
 class Bucket:
-    """The file holds the moment at which the next request may begin."""
+    """A file with the time at which the next request may begin."""
 
     def __init__(self, path: str, rate: float = RATE, burst: float = BURST) -> None:
         self._path, self._rate, self._burst = path, rate, burst
 
     def take(self, now: float = 0.0) -> float:
-        """Reserve the next request; the seconds to wait before it."""
+        """Reserve the next request; return the seconds to wait before it."""
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             flock(fd, LOCK_EX)
@@ -29,7 +29,7 @@ class Bucket:
         return max(0.0, slot - now)
 
     def _next(self, fd: int, now: float) -> float:
-        """What is torn, or far ahead because the clock was set back, counts as nothing."""
+        """Return the recorded time; 0.0 if it is invalid, or too far ahead (clock set back)."""
         try:
             found = float(os.pread(fd, 20, 0))
         except ValueError:

@@ -1,9 +1,9 @@
 """Run a command in a sandbox: `python -I -S enter.py HOME HANDLE pipe|tty ARGV...`.
 
-A small client of the bridge, which holds the SDK and the connections: it hands over its own file
-descriptors, so that the bridge moves the bytes, passes on signals and the terminal's size, and ends
-with the command's code. It starts in 20 ms because it imports nothing of mngr and no Python module
-that it can avoid; importing the SDK for every command would take half a second.
+A small client of the bridge, which keeps the SDK and the connections. It passes its own file
+descriptors to the bridge, which moves the bytes, forwards signals and the terminal's size, and
+exits with the command's code. It starts in 20 ms because it imports nothing of mngr and as few
+Python modules as possible; importing the SDK would take half a second per command.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ START = 30.0
 
 
 def place(home: str) -> str:
-    """The bridge's socket: one for each home and login of Modal."""
+    """Return the bridge's socket: one for each home and Modal login."""
     from zlib import crc32
 
     chosen = sorted(f"{k}={v}" for k, v in os.environ.items() if k.startswith("MODAL_"))
@@ -40,7 +40,7 @@ def place(home: str) -> str:
 
 
 def reach(home: str, start: bool = True) -> _socket.socket | None:
-    """A connection to the bridge, which is started where there is none."""
+    """Return a connection to the bridge, which is started if there is none."""
     path = place(home)
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -79,7 +79,7 @@ def _connected(path: str) -> _socket.socket | None:
 
 
 def _start(home: str, path: str) -> None:
-    """In a session of its own, without our pipes: it outlives us."""
+    """Start the bridge in its own session, without this process's pipes, so that it survives it."""
     argv = [sys.executable, "-m", "mngr.hosts.modal.bridge", home, path]
     log = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     actions = [
@@ -94,7 +94,7 @@ def _start(home: str, path: str) -> None:
 
 
 def send(to: _socket.socket, message: bytes, fds: Sequence[int] = ()) -> None:
-    """Four bytes with the length, and the descriptors with them; then the message."""
+    """Send the length in four bytes with the descriptors, then the message."""
     from array import array
 
     rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array("i", fds).tobytes())
@@ -107,7 +107,7 @@ def line(words: Sequence[str | int]) -> bytes:
 
 
 def size() -> tuple[int, int]:
-    """Rows and columns of our terminal."""
+    """Return rows and columns of the terminal."""
     for fd in (0, 1, 2):
         try:
             columns, rows = os.get_terminal_size(fd)
@@ -118,7 +118,7 @@ def size() -> tuple[int, int]:
 
 
 def raw() -> object:
-    """Hand every key over; returned is what to set again at the end."""
+    """Switch the terminal to raw mode; return the settings to restore at the end."""
     import termios
 
     try:
@@ -139,7 +139,7 @@ def raw() -> object:
 
 
 def words(home: str, handle: str, tty: bool, argv: Sequence[str]) -> bytes:
-    """The request; NUL separates what may hold anything else."""
+    """Return the request; its fields are separated by NUL."""
     rows, columns = size() if tty else (0, 0)
     term = os.environ.get("TERM", "") if tty else ""
     parts = ["exec", handle, str(rows), str(columns), term, *argv]
@@ -172,7 +172,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def ended(door: _socket.socket) -> int:
-    """The code of the command, or the bridge's reason why there is none."""
+    """Return the exit code of the command; print the bridge's reason if there is one."""
     told = b""
     while not told.endswith(b"\n"):
         try:
@@ -191,5 +191,6 @@ def ended(door: _socket.socket) -> int:
 
 if __name__ == "__main__":
     code = main(sys.argv[1:])
-    # Not sys.exit: nothing is to be flushed, and the interpreter's own end takes 5 ms.
+    # os._exit instead of sys.exit: nothing has to be flushed, and the interpreter's shutdown takes
+    # 5 ms.
     os._exit(code)

@@ -1,4 +1,4 @@
-"""Hosts as the bridge keeps them: made, found by their tags, kept as images, and made again."""
+"""Hosts in the bridge: created, found by their tags, saved as images, and created again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ID, ENDS = "mngr-host", "mngr-host-ends"
 
 
 class Hosting:
-    """The hosts of one home at one login."""
+    """The hosts of one home and one login."""
 
     def __init__(self, home: str) -> None:
         os.makedirs(os.path.join(home, "modal"), mode=0o700, exist_ok=True)
@@ -58,7 +58,7 @@ class Hosting:
         return None
 
     async def running(self) -> list[Listed]:
-        """One request for all who ask at the same time."""
+        """Return running sandboxes, with one request for all concurrent callers."""
         if self._listing is None or (
             self._listing.done() and time.monotonic() - self._listed > FRESH
         ):
@@ -77,7 +77,7 @@ class Hosting:
         known = self._making[host] = asyncio.Event()
         try:
             made = self._sandboxes[host] = await self.service.create(wanted)
-        except NotFound as error:  # an image, a secret: no agent and no host
+        except NotFound as error:  # a missing image or secret, not a missing host
             raise NotMade(error.message, error.hint) from None
         finally:
             self._changed()
@@ -90,7 +90,7 @@ class Hosting:
         return str(made.object_id)
 
     async def sandbox(self, host: str) -> modal.Sandbox:
-        """The one that is this host now."""
+        """Return the current sandbox of a host."""
         if host not in self._sandboxes:
             mine = [each for each in await self.running() if each.tags.get(ID) == host]
             if not mine:
@@ -99,12 +99,12 @@ class Hosting:
         return self._sandboxes[host]
 
     async def lost(self, host: str) -> None:
-        """A command failed in an odd way: look for its sandbox anew."""
+        """Forget the sandbox of a host after an unexpected error, so that it is looked up again."""
         self._sandboxes.pop(host, None)
         self._changed()
 
     async def leases(self, known: list[str]) -> Json:
-        """Those that run, with their tags; and of the known ones that do not, why."""
+        """Return running sandboxes with their tags; for known hosts that do not run, the reason."""
         running = await self.running()
         mine = {each.tags[ID]: each for each in running if ID in each.tags}
         gone = [each for each in known if each not in mine]
@@ -115,7 +115,7 @@ class Hosting:
         }
 
     async def _why(self, host: str) -> str:
-        """Asked once: an end is final. Nothing of a host that never was."""
+        """Return why a host ended, asked once since it is final; "" if the host never existed."""
         state = states.read(self._home, host)
         if state.ended or not state.sandbox:
             return state.ended
@@ -134,14 +134,14 @@ class Hosting:
         return self._over(host, told).ended
 
     def _over(self, host: str, why: str) -> states.State:
-        """It ended: now, as far as anybody here knows, or at the end of its life."""
+        """Record why a host ended and how long it ran, at most its lifetime."""
         state = states.read(self._home, host)
         ran = min(time.time() - state.made, float(str(state.wanted.get("timeout") or 0)))
         return states.changed(self._home, host, ended=why, ran=state.ran + ran)
 
     async def remove(self, host: str) -> None:
-        """The one that is known, or all that carry its tag; its name lets only one of them run."""
-        if host in self._making:  # whoever asked for it was killed
+        """End the known sandbox, or all with the host's tag; its name allows only one to run."""
+        if host in self._making:  # the client that requested it was killed
             await self._making[host].wait()
         known = self._sandboxes.pop(host, None)
         if known is not None:
@@ -155,7 +155,7 @@ class Hosting:
         states.forget(self._home, host)
 
     async def snapshot(self, host: str) -> str:
-        """Of one that does not run, the one that was kept when it ended."""
+        """Return a new snapshot; for a host that is not running, the one taken when it ended."""
         try:
             sandbox = await self.sandbox(host)
         except NotFound:
@@ -165,7 +165,7 @@ class Hosting:
         return image
 
     async def _kept(self, host: str) -> states.State:
-        """With the image that Modal kept when its sandbox ended, if it was not stopped by us."""
+        """Return the state with Modal's exit image, if mngr did not stop the sandbox."""
         state = states.read(self._home, host)
         if state.stopped or not state.sandbox:
             return state
@@ -175,7 +175,7 @@ class Hosting:
         return states.changed(self._home, host, image=kept, taken=time.time())
 
     async def stop(self, host: str) -> None:
-        """Its file system is kept, then it ends."""
+        """Save the file system, then end the sandbox."""
         sandbox = await self.sandbox(host)
         image = await self.service.snapshot(sandbox)
         states.changed(self._home, host, image=image, taken=time.time(), stopped=True)
@@ -185,7 +185,7 @@ class Hosting:
         self._over(host, "its files are kept as a snapshot")
 
     async def start(self, host: str) -> None:
-        """A new sandbox from the last snapshot; nothing where one runs."""
+        """Create a sandbox from the last snapshot; do nothing if one is running."""
         if any(each.tags.get(ID) == host for each in await self.running()):
             return
         state = await self._kept(host)
@@ -197,7 +197,7 @@ class Hosting:
         await self.create(host, fresh.replace(image=state.image, file="", base=""))
 
     async def guard(self) -> None:
-        """Sandboxes that near their end are kept as snapshots, as long as the bridge is there."""
+        """Snapshot sandboxes that are close to their end, while the bridge runs."""
         while True:
             await asyncio.sleep(WATCH)
             for host in list(self._sandboxes):
@@ -215,7 +215,7 @@ class Hosting:
 
 
 def _again(wanted: Wanted, host: str) -> Wanted:
-    """A life of its own, unless --max-age was asked for, which counts from the first start."""
+    """Return the request with a new lifetime; --max-age counts from the first start."""
     if not wanted.renewed:
         return wanted
     *before, _, lifetime, idle = wanted.argv

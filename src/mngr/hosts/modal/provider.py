@@ -1,4 +1,4 @@
-"""Sandboxes of Modal as hosts. A host's handle is its own id: its sandbox changes at each start."""
+"""Modal sandboxes as hosts. The handle is the host's id: its sandbox changes at each start."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ OWN = ("HOME", "PATH", "PWD", "OLDPWD", "SHLVL", "TERM", "_", "USER", "SHELL", "
 
 
 class ModalHost(EngineHost):
-    """A sandbox."""
+    """A Modal sandbox."""
 
     @property
     def environment(self) -> dict[str, str]:  # type: ignore[override]
-        """With the variables of its secrets, which only the sandbox itself has."""
+        """Return the environment with the variables of its secrets, read in the sandbox."""
         asked = self._engine.asked  # type: ignore[attr-defined]
         known = cores(asked(self._note.build, "cpu", "1"))
         if not asked(self._note.build, "secret"):
@@ -72,14 +72,14 @@ class ModalProvider(Engine):
         return ModalHost(self, note)
 
     def hosts(self) -> list[EngineHost]:
-        """Without a login none of them can be asked, which is said once and not for each."""
+        """Return the hosts; without a login, raise once instead of once per host."""
         found = super().hosts()
         if found and (why := self.why_not()):
             raise MngrError(why)
         return found
 
     def why_not(self) -> str:
-        """Nothing is asked over the network: the SDK is not even imported."""
+        """Return why Modal cannot be used, without network access or importing the SDK."""
         from importlib.util import find_spec
 
         if find_spec("modal") is None:
@@ -90,11 +90,11 @@ class ModalProvider(Engine):
         return "modal: no token found: run `modal token new`"
 
     def asked(self, build: Mapping[str, str], key: str, default: str = "") -> str:
-        """What -b says, else the settings."""
+        """Return the value of -b, else of the settings."""
         return build.get(key) or self.setting(key, default)
 
     def rate(self, build: Mapping[str, str]) -> float | None:
-        """By the prices in the settings; a GPU has no price unless one is set."""
+        """Return the price from the settings; a GPU has no price unless one is set."""
         cpu = number(self.asked(build, "cpu", "1"), "cpu") * self._price("cpu")
         memory = megabytes(self.asked(build, "memory", "2048")) / 1024 * self._price("memory")
         if not self.asked(build, "gpu"):
@@ -106,7 +106,7 @@ class ModalProvider(Engine):
         return number(self.setting(key, PRICES.get(what, "0")), f"providers.modal.{key}")
 
     def cost(self, note: HostNote) -> float | None:
-        """For the time that its sandboxes ran."""
+        """Return the cost for the time that its sandboxes ran."""
         rate, state = self.rate(note.build), states.read(self.controller, note.id)
         if rate is None:
             return None
@@ -118,7 +118,7 @@ class ModalProvider(Engine):
         return note.id
 
     def wanted(self, note: HostNote) -> dict[str, Json]:
-        """The sandbox to be made, as service.Wanted has it."""
+        """Return the sandbox to create, as service.Wanted expects it."""
         build, life = note.build, self.life(note.lifetime)
         idle = note.idle or parse_duration(self.setting("idle", IDLE))
         made: dict[str, Json] = {
@@ -151,7 +151,7 @@ class ModalProvider(Engine):
         return min(lifetime or longest, longest)
 
     def sought(self, note: HostNote) -> str:
-        """Known beforehand; the bridge waits for a sandbox that is being made."""
+        """Return the id, known beforehand; the bridge waits for a sandbox that is being created."""
         return note.id
 
     def remove(self, handle: str) -> None:
@@ -164,7 +164,7 @@ class ModalProvider(Engine):
         self.call("stop", LONG, host=handle)
 
     def snapshot(self, handle: str, name: str) -> str:
-        """Its id: Modal's images have no names."""
+        """Return the image's id: Modal's images have no names."""
         return str(self.call("snapshot", LONG, host=handle))
 
     def leases(self) -> list[Lease]:
@@ -185,7 +185,7 @@ class ModalProvider(Engine):
         return engine.lease(values[0], values, True, "")
 
     def call(self, op: str, seconds: float, **words: Json) -> Json:
-        """Ask the bridge."""
+        """Send a request to the bridge."""
         if why := self.why_not():
             raise MngrError(why)
         try:
@@ -203,7 +203,7 @@ class ModalProvider(Engine):
         return told.get("answer")
 
     def quit(self) -> None:
-        """End the bridge, if one is there."""
+        """End the bridge if it is running."""
         door = enter.reach(self.controller, start=False)
         if door is not None:
             enter.send(door, b'{"op": "quit"}')
@@ -228,7 +228,7 @@ def _error(told: Mapping[str, Json]) -> MngrError:
 
 
 def cores(cpu: str) -> dict[str, str]:
-    """`nproc` shows all cores of Modal's machine, unless OMP_NUM_THREADS says otherwise."""
+    """Return variables that limit `nproc` and others to the requested cores."""
     count = str(max(1, -int(-number(cpu, "cpu") // 1)))
     names = ("OMP_NUM_THREADS", "GOMAXPROCS", "CARGO_BUILD_JOBS", "PYTEST_XDIST_AUTO_NUM_WORKERS")
     return dict.fromkeys(names, count)
@@ -242,7 +242,7 @@ def number(text: str, what: str) -> float:
 
 
 def megabytes(text: str) -> int:
-    """`2g`, `512m`, or plain MiB."""
+    """Parse `2g`, `512m`, or plain MiB."""
     units = {"g": 1024.0, "m": 1.0}
     lower = text.lower().removesuffix("ib").removesuffix("b")
     unit = units.get(lower[-1:], 0.0)
@@ -254,7 +254,7 @@ def _several(text: str) -> list[Json]:
 
 
 def _volumes(text: str) -> dict[str, Json]:
-    """`NAME:/there,OTHER:/elsewhere`, by path."""
+    """Parse `NAME:/there,OTHER:/elsewhere` into a table by path."""
     made: dict[str, Json] = {}
     for each in str(text).split(",") if text else ():
         name, _, path = each.strip().partition(":")

@@ -1,4 +1,4 @@
-"""A command in a sandbox, joined to the file descriptors of the program that asked for it."""
+"""A command in a sandbox, connected to the file descriptors of the requesting program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIMIT = 60_000
 PIPED = 4096
 """A pipe that can be written to takes this many bytes without blocking."""
 
-# The nonce makes the command findable from a second one: the SDK cannot send signals.
+# A second command finds the first by this nonce, because the SDK cannot send signals.
 CALLED = '"$@"; exit $?'
 # On a terminal: first its size. This shell leads the session: if Ctrl-C ended it, the kernel would
 # hang up on the command. A trap that does nothing is not inherited, other than a signal ignored.
@@ -71,7 +71,7 @@ case $tty in /dev/*) stty rows "${what%% *}" cols "${what##* }" < "$tty" ;; esac
 
 
 class Call:
-    """One command, from its start to its code."""
+    """One command, from its start to its exit code."""
 
     def __init__(self, sandbox: modal.Sandbox, argv: Sequence[str], term: str) -> None:
         self._sandbox, self._argv, self._term = sandbox, argv, term
@@ -80,7 +80,7 @@ class Call:
         self._over = False
 
     async def run(self, fds: tuple[int, int, int], size: tuple[str, str]) -> int:
-        """The command's exit code, once its output was handed over."""
+        """Return the command's exit code, once its output was passed on."""
         process = await self._start(size)
         loop = asyncio.get_running_loop()
         feed = loop.create_task(_feed(fds[0], process))
@@ -101,7 +101,7 @@ class Call:
         return code
 
     async def _code(self, ending: asyncio.Task[int], reading: list[asyncio.Task[None]]) -> int:
-        """The exit code, unless the output breaks off first: the SDK would wait for it forever."""
+        """Return the exit code; raise if the output breaks off (the SDK would wait forever)."""
         waiting: set[asyncio.Task[int] | asyncio.Task[None]] = {ending, *reading}
         while not ending.done():
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -122,7 +122,7 @@ class Call:
         return await within(CALL, "start the command", start)
 
     async def _said(self) -> Sequence[str]:
-        """The words, or the name of a script over there: not every word is one for Modal."""
+        """Return the words, or a script that runs them if Modal would not accept them."""
         try:
             if sum(len(each.encode()) for each in self._argv) < LIMIT:
                 return self._argv
@@ -134,7 +134,7 @@ class Call:
         return ["sh", path]
 
     async def _aside(self, script: str, text: bytes) -> None:
-        """Run something small beside the command."""
+        """Run a short command beside the main one."""
         start = self._sandbox.exec.aio("sh", "-c", script, text=False)
         process = await within(CALL, "start the command", start)
         process.stdin.write(text)
@@ -158,14 +158,14 @@ class Call:
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # it cannot be reached, and what it was for is gone
+            task.exception()  # it cannot be reached, and its purpose is gone
 
     async def settle(self) -> None:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 class Stream:
-    """One stream of a command's output, on its way to a descriptor."""
+    """One output stream of a command, connected to a descriptor."""
 
     def __init__(self, call: Call, source: AsyncIterable[bytes], fd: int) -> None:
         self._call, self._source, self._fd = call, source, fd
@@ -174,7 +174,7 @@ class Stream:
         self.task = asyncio.get_running_loop().create_task(self._drain())
 
     async def _drain(self) -> None:
-        """Where the reader here is gone, the command is told so, as a pipe would tell it."""
+        """Pass on the output; if the local reader is gone, send SIGPIPE to the command."""
         gone = False
         async for chunk in self._source:
             self.idle = None
@@ -187,12 +187,12 @@ class Stream:
             self.idle = time.monotonic()
 
     def held(self) -> bool:
-        """Whether only something that the command left behind keeps it open."""
+        """Return whether only a process that the command left behind keeps it open."""
         return self.idle is not None and time.monotonic() - self.idle > HELD
 
 
 async def _write(fd: int, chunk: bytes) -> None:
-    """As fast as the reader takes it; its own descriptor is not ours to make non-blocking."""
+    """Write as fast as the reader accepts; the descriptor is shared, so it stays blocking."""
     rest = memoryview(chunk)
     while rest:
         if await _ready(fd, write=True):
@@ -206,13 +206,13 @@ async def _ended(process: ContainerProcess[bytes]) -> int:
 
 
 def settled(waiting: asyncio.Future[None]) -> None:
-    """A descriptor is ready; it may be so again before anybody looks."""
+    """Mark a descriptor as ready; it may be marked again before it is used."""
     if not waiting.done():
         waiting.set_result(None)
 
 
 async def _ready(fd: int, *, write: bool = False) -> bool:
-    """Wait for a descriptor; False for a file, which is always ready."""
+    """Wait for a descriptor; return False for a file, which is always ready."""
     loop = asyncio.get_running_loop()
     waiting: asyncio.Future[None] = loop.create_future()
     add, remove = (
@@ -230,7 +230,7 @@ async def _ready(fd: int, *, write: bool = False) -> bool:
 
 
 async def _feed(fd: int, process: ContainerProcess[bytes]) -> None:
-    """Whatever comes, until its end; a command that wants no more input is no error."""
+    """Send all input; a command that closes its input is not an error."""
     while True:
         await _ready(fd)
         data = os.read(fd, 1 << 18)
@@ -242,7 +242,7 @@ async def _feed(fd: int, process: ContainerProcess[bytes]) -> None:
             await process.stdin.drain.aio()
         except (MngrError, ValueError, OSError):
             return
-        except Exception:  # the SDK's, of a command that has ended
+        except Exception:  # raised by the SDK for a command that has ended
             return
         if not data:
             return

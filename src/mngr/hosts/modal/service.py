@@ -1,9 +1,9 @@
-"""What mngr wants of Modal's SDK, in its own words: every call has a deadline.
+"""The calls of Modal's SDK that mngr uses, each with a deadline.
 
-Three things go beyond the SDK's public face. Two because of the account's request rate: a list with
-the tags in it (the public one asks for each sandbox's tags), and the pause before each request. One
-because of memory: with the SDK's own windows, 64 MiB of output that nobody reads would be held,
-and then every other command in that sandbox would wait for it.
+Three things go beyond the SDK's public interface. Two are due to the account's request rate: a list
+that includes tags (the public one makes a request for each sandbox's tags), and the pause before
+each request. One is due to memory: with the SDK's own windows, 64 MiB of unread output would be
+held, and every other command in that sandbox would have to wait for it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ ENDS = {
 
 
 class Listed(Struct):
-    """A sandbox, as the list shows it."""
+    """A sandbox, as listed."""
 
     id: str
     created: float
@@ -71,7 +71,7 @@ class Listed(Struct):
 
 
 class Wanted(Struct):
-    """A sandbox to be made."""
+    """A sandbox to create."""
 
     name: str
     argv: tuple[str, ...]
@@ -96,7 +96,7 @@ class Wanted(Struct):
 
 
 async def _paced(client: _Client, path: str) -> None:
-    """From now on, every request to Modal's control plane waits for its turn."""
+    """Make every request to Modal's control plane wait for its turn."""
     bucket = Bucket(path)
     assert client._connection_manager is not None
     channel = await client._connection_manager.get_or_create_channel(client.server_url)
@@ -117,7 +117,7 @@ async def _page(client: _Client, app: str, before: float) -> list[Listed]:
 
 
 def _narrow() -> None:
-    """Give each command's output a window of its own within that of its sandbox."""
+    """Give each command's output its own flow-control window within its sandbox's."""
     from dataclasses import replace
 
     from modal.sandbox import _task_command_router_client as router
@@ -134,7 +134,7 @@ _page_call = synchronize_api(_page)  # type: ignore[no-untyped-call]
 
 
 async def within(seconds: float, what: str, call: Awaitable[Answer]) -> Answer:
-    """The answer, or one of our own errors in one line."""
+    """Return the answer, or raise one of mngr's errors in one line."""
     try:
         async with asyncio.timeout(seconds):
             return await call
@@ -157,7 +157,7 @@ async def within(seconds: float, what: str, call: Awaitable[Answer]) -> Answer:
 
 
 def _first(error: BaseException) -> str:
-    """Errors of the SDK go on for paragraphs."""
+    """Return the first sentence of an SDK error, which may have paragraphs."""
     lines = [each.strip() for each in str(error).splitlines() if each.strip()]
     if not lines:
         return type(error).__name__
@@ -166,7 +166,7 @@ def _first(error: BaseException) -> str:
 
 
 class Service:
-    """One login of Modal."""
+    """One Modal login."""
 
     def __init__(self, app: str, pace: str) -> None:
         self._name, self._pace = app, pace
@@ -187,7 +187,7 @@ class Service:
             return self._client, self._app
 
     async def list(self) -> list[Listed]:
-        """Every sandbox of ours that runs; the SDK ends such a list with an empty page as well."""
+        """Return every running sandbox with mngr's tag; the SDK's last page may be empty."""
         client, app = await self._opened()
         found: list[Listed] = []
         page = await within(CALL, "list", _page_call.aio(client, app.app_id or "", 0.0))
@@ -210,13 +210,13 @@ class Service:
                 path: modal.Volume.from_name(name, create_if_missing=True, client=client)
                 for path, name in wanted.volume.items()
             },
-            # Whichever way it ends, its file system is kept over there, also while we are off.
+            # Modal keeps its file system however it ends, even if this machine is off.
             experimental_options={"enable_exit_snapshot": True},
         )  # fmt: skip
         try:
             return await within(SCHEDULE, "make a sandbox", making)
         except MngrError:
-            # The answer may be lost, or a second try may find the name taken by the first.
+            # The answer may be lost, or a retry may find the name taken by the first attempt.
             if (found := await self._named(wanted)) is not None:
                 return found
             raise
@@ -229,7 +229,7 @@ class Service:
         return await self.sandbox(mine[0].id) if mine else None
 
     async def _image(self, wanted: Wanted, client: modal.Client, app: modal.App) -> modal.Image:
-        """Built once per bridge and definition; Modal knows those that it has built before."""
+        """Return the image, built once per bridge and definition; Modal caches earlier builds."""
         key = "\0".join((wanted.image, wanted.file, wanted.context, wanted.base))
         if key in self._images and not wanted.file:
             return self._images[key]
@@ -247,7 +247,7 @@ class Service:
         return await within(CALL, "answer", modal.Sandbox.from_id.aio(sandbox_id, client=client))
 
     async def terminate(self, sandbox: modal.Sandbox) -> None:
-        """One that is gone already is no error."""
+        """End a sandbox; not an error if it no longer exists."""
         try:
             await within(CALL, "end a sandbox", sandbox.terminate.aio())
         except NotFound:
@@ -259,13 +259,13 @@ class Service:
         return str(image.object_id)
 
     async def ending(self, sandbox_id: str) -> tuple[str, int]:
-        """Why a sandbox ended, and its exit code; nothing while it runs."""
+        """Return why a sandbox ended, and its exit code; nothing while it runs."""
         client, _ = await self._opened()
         result = await within(CALL, "answer", _result_call.aio(client, sandbox_id))
         return ENDS.get(result.status, "it failed"), result.exitcode
 
     async def exit_snapshot(self, sandbox_id: str) -> str:
-        """The image that Modal kept when a sandbox ended; nothing where it has none."""
+        """Return the image that Modal saved when a sandbox ended; "" if there is none."""
         try:
             found = await self.sandbox(sandbox_id)
             wait = found._experimental_get_exit_snapshot.aio(timeout=SNAPSHOT)

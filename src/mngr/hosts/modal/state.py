@@ -1,4 +1,4 @@
-"""What is known of each host beyond its note: its sandbox, its last snapshot, why it ended.
+"""The state of each Modal host beyond its note: its sandbox, its last snapshot, why it ended.
 
 $MNGR_HOST_DIR/modal/<host id>.json
 """
@@ -14,7 +14,7 @@ from mngr.model.struct import Json, Struct
 
 
 class State(Struct):
-    """A host of Modal."""
+    """The state of one Modal host."""
 
     sandbox: str = ""
     """The last sandbox it was."""

@@ -1,1 +1,1 @@
-"""Make, start, stop, end and audit hosts."""
+"""Create, start, stop, end and audit hosts."""

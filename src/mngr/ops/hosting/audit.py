@@ -1,4 +1,4 @@
-"""Account for every host that costs something: our notes beside the providers' lists."""
+"""Compare the recorded hosts with the providers' lists, to find every host that costs money."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Finding(Struct):
 
 
 def leases(world: World, provider: str = "") -> dict[str, list[Lease]]:
-    """By provider, everything it has of ours; one that does not answer is a footnote."""
+    """Return the leases of this home by provider; record a problem if one does not answer."""
     from concurrent.futures import ThreadPoolExecutor
 
     used = _engines(world, provider)
@@ -49,21 +49,21 @@ def leases(world: World, provider: str = "") -> dict[str, list[Lease]]:
 
 
 def _engines(world: World, provider: str) -> list[str]:
-    """Those that were used here: asking an engine that never was would only be noise."""
+    """Return the names of the engines used in this home; asking unused ones only prints errors."""
     known = [provider] if provider else world.registry.names("provider")
     used = [name for name in known if provider or any(ledger.known(world.home, name))]
     return [name for name in used if hosts.capabilities(world, name).new_hosts]
 
 
 def audit(world: World, provider: str = "") -> list[Finding]:
-    """Of a provider that did not answer nothing can be said, so nothing of it is listed."""
+    """Return one finding per host. Providers that do not answer are left out."""
     found = []
     mine = ledger.controller(world.home)
     for name, listed in leases(world, provider).items():
         theirs = {lease.host_id: lease for lease in listed}
         notes = list(ledger.known(world.home, name))
         found += [_compared(note, theirs.pop(note.id, None)) for note in notes]
-        # What has ended and cannot be started again costs nothing.
+        # A host that has ended and cannot be started again costs nothing.
         kept = hosts.capabilities(world, name).restarts
         rest = [lease for lease in theirs.values() if lease.running or kept]
         found += [_unknown(name, lease, mine) for lease in rest]
@@ -94,7 +94,7 @@ def _compared(note: ledger.HostNote, lease: Lease | None) -> Finding:
 
 
 def settle(world: World, finding: Finding) -> None:
-    """End over there what should not be, and forget here what is not."""
+    """End a host that should not exist, or forget a host that no longer exists."""
     maker = hosts.engine(world, finding.provider)
     if finding.handle:
         maker.remove(finding.handle)

@@ -1,4 +1,4 @@
-"""Hosts themselves: make, start, stop and end them."""
+"""Create, start, stop and end hosts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CUT = "it is being made, or its creation was cut short"
 
 
 class Standing(Struct):
-    """Whether a provider can be used here."""
+    """Whether a provider can be used on this machine."""
 
     name: str
     usable: bool
@@ -39,7 +39,7 @@ class Standing(Struct):
 
 
 def providers(world: World) -> list[Standing]:
-    """Asked side by side: one that does not answer delays no other."""
+    """Return the status of all providers, asked in parallel so that none delays another."""
     from concurrent.futures import ThreadPoolExecutor
 
     known = world.registry.names("provider")
@@ -64,7 +64,7 @@ def capabilities(world: World, name: str) -> Capabilities:
 
 
 def engine(world: World, name: str) -> Engine:
-    """A provider that can make hosts."""
+    """Return the provider with that name; raise if it cannot create hosts."""
     if not name:
         raise UsageError("no provider given for the new host", "use --provider NAME")
     provider = world.provider(name)
@@ -75,7 +75,7 @@ def engine(world: World, name: str) -> Engine:
 
 
 def create(world: World, provider: str, request: HostRequest) -> Host:
-    """A running host, noted before it was made."""
+    """Create and return a running host; it is recorded before the engine is called."""
     host = engine(world, provider).create(request, step)
     world.add(host)
     _emit(world, "host_created", host.ref)
@@ -90,7 +90,7 @@ def _emit(world: World, event: str, ref: HostRef) -> None:
 def fresh(
     world: World, provider: str, agent: str, request: HostRequest, *, make: bool = True
 ) -> Host:
-    """A new host for an agent, called like it where that name is free."""
+    """Create a host for an agent, with the agent's name if that is free."""
     maker = engine(world, provider)
     name = request.name or agent
     if not name or (not request.name and ledger.read(world.home, maker.name, name)):
@@ -102,13 +102,13 @@ def fresh(
 
 
 def holding(world: World, provider: str, agent: str) -> Host | None:
-    """The host of this provider that has an agent of that name."""
+    """Return the host of this provider that has an agent with that name."""
     found = (each for each in agents(world) if each.name == agent)
     return next((each.host for each in found if each.host.ref.provider == provider), None)
 
 
 def abandon(world: World, host: Host) -> None:
-    """End a host that was made for nothing; what cannot be ended is left for an audit."""
+    """End a host whose agent could not be created; if that fails, `host audit` finds it later."""
     try:
         engine(world, host.ref.provider).destroy(host.ref.name)
         world.drop(host.ref)
@@ -117,9 +117,10 @@ def abandon(world: World, host: Host) -> None:
 
 
 def destroy(world: World, host: Host, *, force: bool = False, keep: bool = True) -> str:
-    """End it, with all that is on it. Where it has agents and images can be kept, one is.
+    """End a host and everything on it; return the image that was saved, if any.
 
-    Refused without `force` while it has agents. Returned is the image.
+    Raise without `force` if the host has agents. With `keep`, a host with agents is saved as an
+    image first if its engine supports that.
     """
     if not capabilities(world, host.ref.provider).new_hosts:
         hint = f"to stop asking it: mngr host forget {host.ref.name}"
@@ -142,7 +143,7 @@ def destroy(world: World, host: Host, *, force: bool = False, keep: bool = True)
 
 
 def _kept(maker: Engine, host: Host) -> str:
-    """Nothing, where the host is gone already."""
+    """Save an image of the host; return its name, or "" if the host no longer exists."""
     note = maker.note(host.ref.name)
     if maker.lease(note) is None:
         return ""
@@ -150,7 +151,7 @@ def _kept(maker: Engine, host: Host) -> str:
 
 
 def cost(world: World, host: Host) -> float | None:
-    """Dollars that a host has cost so far; None if it is free or has no price."""
+    """Return the cost of a host so far in dollars; None if it is free or has no price."""
     if not capabilities(world, host.ref.provider).new_hosts:
         return None
     maker = engine(world, host.ref.provider)
@@ -159,7 +160,7 @@ def cost(world: World, host: Host) -> float | None:
 
 
 def snapshot(world: World, host: Host, name: str = "") -> str:
-    """Keep its file system as an image, by that name."""
+    """Save the file system of a host as an image with that name."""
     if not capabilities(world, host.ref.provider).snapshots:
         raise UsageError(f"hosts of {host.ref.provider} cannot be saved as images")
     maker = engine(world, host.ref.provider)
@@ -168,7 +169,7 @@ def snapshot(world: World, host: Host, name: str = "") -> str:
 
 
 def unfinished(world: World) -> list[Host]:
-    """Noted, and not known to be made: being made now, or their creation was cut short."""
+    """Return hosts that are being created, or whose creation was cut short."""
     notes = (
         note
         for name in world.registry.names("provider")
@@ -199,13 +200,13 @@ def agents_of(world: World, host: Host) -> Sequence[Agent]:
 
 
 def stop(world: World, host: Host) -> None:
-    """Stop its agents, then the host; it is noted which were alive, for `start`."""
+    """Stop the agents of a host, then the host; record which were alive, for `start`."""
     maker = _restartable(world, host)
     alive = [agent for agent in agents_of(world, host) if agent.state in ALIVE]
     running.stop_many(world, alive)
-    agents_of(world, host)  # remembered as they are now
+    agents_of(world, host)  # so that their current state is remembered
     note = _made(maker, host)
-    # A stop that was killed half-way noted those that it had stopped.
+    # An earlier stop that was killed half-way has already recorded the agents it stopped.
     ids = {*note.agents, *(agent.id for agent in alive)}
     ledger.write(world.home, note.replace(agents=tuple(sorted(ids))))
     step("host_agents_stopped")
@@ -213,7 +214,7 @@ def stop(world: World, host: Host) -> None:
 
 
 def start(world: World, host: Host) -> list[Agent]:
-    """Start it, and the agents that were alive when it was stopped."""
+    """Start a host, and the agents that were alive when it was stopped."""
     maker = _restartable(world, host)
     note = _made(maker, host)
     maker.start(note.handle)
@@ -225,7 +226,7 @@ def start(world: World, host: Host) -> list[Agent]:
 
 
 def wake(world: World, host: Host) -> bool:
-    """Start a host that is stopped, for an agent there; whether it was, and can be."""
+    """Start a stopped host for an agent; return whether it was stopped and could be started."""
     if not capabilities(world, host.ref.provider).restarts:
         return False
     maker = engine(world, host.ref.provider)

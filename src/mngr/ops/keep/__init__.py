@@ -1,1 +1,1 @@
-"""Snapshots, and what an agent did: compare, merge, rewind."""
+"""Snapshots, and the changes of an agent: compare, merge, rewind."""

@@ -1,4 +1,4 @@
-"""What an agent did: committed, uncommitted and untracked, since its base."""
+"""Report the changes of an agent since its base: committed, uncommitted and untracked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Difference(Struct):
-    """How an agent's files differ from a commit, and what stayed out of sight."""
+    """How an agent's files differ from a commit, and what the comparison does not include."""
 
     old: str
     head: str
@@ -32,7 +32,7 @@ class Difference(Struct):
 def difference(
     agent: Agent, *, uncommitted: bool = False, paths: Sequence[str] = (), stat: bool = False
 ) -> Difference:
-    """From its base, or from HEAD, to the files as they are."""
+    """Return the difference between its base, or HEAD, and the current files."""
     work = transport.theirs(agent.host, agent.record).replace(timeout=work_tree.LONG)
     base = "HEAD" if uncommitted else agent.record.base_commit
     shape = "--stat=100" if stat else "--patch -M"
@@ -52,7 +52,7 @@ def _no_base(agent: Agent, at: Standing) -> MngrError:
 
 
 def files(found: Difference) -> list[dict[str, Json]]:
-    """One row per file; binary files have no line counts."""
+    """Return one row per file; binary files have no line counts."""
     rows: list[dict[str, Json]] = []
     for entry in os.fsdecode(found.rows).split("\0")[:-1]:
         added, deleted, path = entry.split("\t", 2)
@@ -62,7 +62,7 @@ def files(found: Difference) -> list[dict[str, Json]]:
 
 
 def commits(agent: Agent, paths: Sequence[str] = ()) -> list[dict[str, Json]]:
-    """Since its base, newest first."""
+    """Return the commits since its base, newest first."""
     at, base = standing(agent.host, agent.record), agent.record.base_commit
     if not base or at.repo.attempt("cat-file", "-e", f"{base}^{{commit}}").code:
         raise _no_base(agent, at)

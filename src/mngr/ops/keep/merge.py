@@ -1,8 +1,8 @@
 """Merge an agent's commits into the current branch of the repository here.
 
-What git does stays git's: conflicts are left as it leaves them. A check that fails takes its
-merge back. `refs/worktree/mngr/merging/<agent id>` names HEAD before a merge that is not settled,
-so that repeating the command after a crash checks, completes or undoes what is there.
+Conflicts are left in git's usual state. If the check fails, the merge is undone.
+`refs/worktree/mngr/merging/<agent id>` holds HEAD before an unfinished merge, so that repeating the
+command after a crash checks, completes or undoes that merge.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 HOURS = 12 * 3600.0
 """Hooks and drivers of the user's may take their time."""
 
-# A merge into the user's branch is the user's own: their hooks, filters and drivers run.
+# The user's hooks, filters and drivers run, because this merges into the user's own branch.
 OWN = ("-c", "core.fsmonitor=false", "-c", "log.showSignature=false")
 
 
 class Conflict(MngrError):
-    """git's ordinary state is left for a person."""
+    """The merge has conflicts; they are left in git's usual state for the user to resolve."""
 
 
 class Merged(Struct):
-    """What became of one agent's commits."""
+    """The result of merging one agent's commits."""
 
     name: str
     id: str
@@ -59,7 +59,7 @@ class Merged(Struct):
 
 
 class Place(Struct):
-    """The user's work tree that is merged into."""
+    """The user's work tree, the target of the merge."""
 
     repo: Repo
     checkout: Checkout
@@ -70,7 +70,7 @@ class Place(Struct):
 
 
 def place(world: World, folder: str) -> Place:
-    """The repository around a directory, on this machine, with nothing half done in it."""
+    """Return the local repository around a directory; raise if an operation is unfinished in it."""
     host = world.host()
 
     def run(argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
@@ -117,7 +117,7 @@ def staged(repo: Repo) -> list[str]:
 
 
 def tip_of(world: World, agent: Agent, here: Place) -> str:
-    """The agent's last commit, brought into this repository if it is not there already."""
+    """Return the agent's last commit, after fetching it into this repository if it is missing."""
     from mngr.ops.work import pulling
 
     if not work_tree.standing(agent.host, agent.record).head:
@@ -126,18 +126,18 @@ def tip_of(world: World, agent: Agent, here: Place) -> str:
 
 
 def left_behind(agent: Agent) -> list[str]:
-    """What the agent has not committed, and a merge therefore does not bring."""
+    """Return the agent's uncommitted changes, which a merge does not include."""
     work = transport.theirs(agent.host, agent.record)
     return [str(change) for change in git.changes(work)]
 
 
 def missing(here: Place, tip: str) -> int:
-    """How many commits a merge would bring."""
+    """Return how many commits a merge would add."""
     return int(here.repo.line("rev-list", "--count", f"HEAD..{tip}"))
 
 
 def merge(here: Place, agent: Agent, tip: str, *, squash: bool, check: Check | None) -> Merged:
-    """Merge, check, and take back what fails the check."""
+    """Merge, run the check, and undo the merge if the check fails."""
     note = f"refs/worktree/mngr/merging/{agent.id}"
     commits = missing(here, tip)
     before = _unsettled(here, agent, note, tip, squash=squash)
@@ -156,7 +156,7 @@ def merge(here: Place, agent: Agent, tip: str, *, squash: bool, check: Check | N
             here.repo.attempt("update-ref", "-d", note)
             raise
     elif here.repo.line("rev-parse", "HEAD") == before:
-        _commit_squashed(here, agent, tip)  # a squash that was cut off between its two halves
+        _commit_squashed(here, agent, tip)  # an interrupted squash without its commit
     after = here.repo.line("rev-parse", "HEAD")
     step("merged")
     undone = _failed(here, before, after, check) if check else ""
@@ -185,7 +185,7 @@ def _merged(
 
 
 def _unsettled(here: Place, agent: Agent, note: str, tip: str, *, squash: bool) -> str | None:
-    """HEAD before an earlier, interrupted merge, if that merge and nothing else came after it."""
+    """Return HEAD before an interrupted merge, if nothing else was committed after that merge."""
     before = git.commit_of(here.repo, note)
     if before is None:
         return None
@@ -203,13 +203,13 @@ def _unsettled(here: Place, agent: Agent, note: str, tip: str, *, squash: bool) 
 
 
 def _squash_message(here: Place) -> bool:
-    """git leaves SQUASH_MSG once the index holds all of a squashed merge."""
+    """Return whether SQUASH_MSG exists: git writes it once the index has the whole squash."""
     path = here.repo.line("rev-parse", "--path-format=absolute", "--git-path", "SQUASH_MSG")
     return here.repo.run(["test", "-s", path], timeout=30).code == 0
 
 
 def _refuse_staged(here: Place) -> None:
-    """They would become part of a squashed commit, or be lost when a merge is taken back."""
+    """Raise if changes are staged: a squash would commit them, and undoing a merge lose them."""
     found = staged(here.repo)
     if found:
         raise Refused(
@@ -229,7 +229,7 @@ def _merge(here: Place, agent: Agent, tip: str, squash: bool) -> None:
 
 
 def _words(done: Completed) -> str:
-    """What git says first is the cause; the files it lists are indented."""
+    """Return the cause from git's output: its first words, without the indented list of files."""
     lines = done.stderr.decode("utf-8", "replace").splitlines()
     said = [line.strip() for line in lines if not line.startswith(("hint:", "Aborting"))]
     return " ".join(said[:6]).removeprefix("error: ").removeprefix("fatal: ") or done.complaint
@@ -255,13 +255,13 @@ def _refuse_conflict(here: Place, agent: Agent, squash: bool) -> None:
 def _commit_squashed(here: Place, agent: Agent, tip: str) -> None:
     log = here.repo.line("log", "--reverse", "--format=* %h %s", f"HEAD..{tip}")
     if not staged(here.repo):
-        return  # its commits cancel each other out
+        return  # the commits cancel each other out
     message = f"{_subject(agent, 'Squash')}\n\n{log}\n"
     here.repo.git("commit", "-q", "-F", "-", input=os.fsencode(message))
 
 
 def _failed(here: Place, before: str, after: str, check: Check) -> str:
-    """Nothing if the check passes; else why, with the merge taken back."""
+    """Run the check; if it fails, undo the merge and return the reason, else return ""."""
     code = check(here.repo.path)
     if code == 0:
         return ""
@@ -271,7 +271,8 @@ def _failed(here: Place, before: str, after: str, check: Check) -> str:
             f"the check failed (exit code {code}) and moved HEAD, so the merge was not undone",
             f"to undo the merge: git reset --keep {before}",
         )
-    # --keep, where --merge would throw away what the check or the user has staged meanwhile.
+    # `reset --merge` would discard changes that the check or the user has staged meanwhile;
+    # `--keep` does not.
     done = here.repo.attempt("reset", "-q", "--keep", before)
     if done.code:
         raise MngrError(

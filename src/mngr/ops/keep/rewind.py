@@ -1,6 +1,7 @@
-"""Bring a work directory back to a snapshot.
+"""Restore a work directory to a snapshot.
 
-Only files change: HEAD, the branch and the index stay. What would be lost is kept first.
+Only files change; HEAD, the branch and the index do not. Files that would be lost are saved in a
+snapshot first.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Restored(Struct):
-    """What became of the state before, and how many files changed."""
+    """The snapshot taken before, if any, and the number of changed files."""
 
     saved: Snapshot | None
     files: int
@@ -34,7 +35,7 @@ class Restored(Struct):
 
 
 def restore(agent: Agent, wanted: Snapshot) -> Restored:
-    """The files as they were then. What would be lost by that is kept as a snapshot first."""
+    """Restore the files of a snapshot; save files that would be lost in a new snapshot first."""
     at = standing(agent.host, agent.record)
     with PrivateIndex(agent.host, agent.record, at) as index:
         tree = work_tree.whole_tree(at, index)
@@ -64,7 +65,7 @@ for path; do if [ -f "$path" ] || [ -L "$path" ]; then printf "%s\0" "$path"; fi
 
 
 def _in_the_way(host: Host, index: Repo, old: str, new: str) -> bytes:
-    """Files ignored today that the snapshot holds: they would be overwritten, so save them too."""
+    """Return files that are ignored now but are in the snapshot, and would be overwritten."""
     added = _names(index, old, new, only="A")
     if not added:
         return b""
@@ -76,7 +77,7 @@ def _in_the_way(host: Host, index: Repo, old: str, new: str) -> bytes:
 
 
 def _kept_before(agent: Agent, at: Standing, tree: str, target: Snapshot) -> Snapshot | None:
-    """Nothing is lost where HEAD or another snapshot has the same files."""
+    """Snapshot the current files; return None if HEAD or another snapshot has the same files."""
     if at.head and tree == at.repo.line("rev-parse", f"{at.head}^{{tree}}"):
         return None
     known = snapshot.listed(agent, at.repo)
@@ -88,7 +89,7 @@ def _kept_before(agent: Agent, at: Standing, tree: str, target: Snapshot) -> Sna
 
 
 def _turn(index: Stranger, old: str, new: str) -> None:
-    """git moves from tree to tree; a file that changed since we looked stops it beforehand."""
+    """Let git go from tree to tree; it refuses if a file has changed since it was read."""
     try:
         index.replace(writes=True).git("read-tree", "-m", "-u", old, new)
     except GitError as error:
@@ -100,7 +101,7 @@ def _turn(index: Stranger, old: str, new: str) -> None:
 
 
 def _submodule_remarks(index: Repo, tree: str, wanted: Snapshot) -> list[str]:
-    """git does not move them along."""
+    """Yield a remark for each submodule at another commit: git does not move submodules."""
     now, then = gitlinks(index, tree), gitlinks(index, wanted.tree)
     return [
         f"the submodule {path} was at {commit[:12]} then"

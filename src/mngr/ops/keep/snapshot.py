@@ -1,7 +1,7 @@
-"""Snapshots: a work directory at one moment, as a commit that no branch knows of.
+"""Snapshots: the state of a work directory, saved as a commit that is on no branch.
 
-It hangs under refs/mngr/snapshots/<agent id>/<number>, its parent is what was HEAD, and its
-message says the rest.
+Its ref is refs/mngr/snapshots/<agent id>/<number>, its parent is HEAD at that time, and its message
+contains the other data.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ATTEMPTS = 50
 
 
 class Snapshot(Struct):
-    """One moment of one agent's work directory."""
+    """A snapshot of one agent's work directory."""
 
     repo: Repo
     """The repository that holds the commit."""
@@ -54,7 +54,7 @@ class Snapshot(Struct):
 
     @property
     def label(self) -> str:
-        """What a person calls it, and what `--from` takes."""
+        """Return the label that people use for it and that `--from` accepts."""
         return f"{self.agent_name}/{self.name or self.number}"
 
     def to_json(self) -> dict[str, Json]:
@@ -75,7 +75,7 @@ class Snapshot(Struct):
 
 
 class Saved(Struct):
-    """A snapshot just taken, and what was left out of it."""
+    """A new snapshot, and the paths it does not include."""
 
     snapshot: Snapshot
     ignored: tuple[str, ...]
@@ -91,7 +91,7 @@ def check_name(name: str) -> str:
 
 
 def create(agent: Agent, name: str = "") -> Saved:
-    """Everything that is not ignored, committed on the side."""
+    """Save all files that are not ignored as a new snapshot."""
     check_name(name)
     at, taken = work_tree.take(agent.host, agent.record, *_listing(agent))
     made = keep(agent, at, taken.tree, _parse(agent, at.repo, taken.refs), name)
@@ -99,7 +99,7 @@ def create(agent: Agent, name: str = "") -> Saved:
 
 
 def present_tree(agent: Agent) -> str:
-    """What `create` would keep, or why it cannot."""
+    """Return the tree that `create` would save; raise if it cannot be saved."""
     return work_tree.take(agent.host, agent.record)[1].tree
 
 
@@ -111,7 +111,7 @@ def keep(
     name: str = "",
     note: str = "",
 ) -> Snapshot:
-    """Take the next free number; of two concurrent commands the first gets it."""
+    """Save a tree under the next free number; if another command takes the number, use the next."""
     for _ in range(ATTEMPTS):
         if name and any(each.name == name for each in known):
             raise Taken(f"{agent.name} has a snapshot {name!r} already", "choose another name")
@@ -126,7 +126,7 @@ def keep(
                 note=note, commit=commit, tree=tree, parent=at.head, branch=at.branch,
                 time=float(int(time.time())),
             )  # fmt: skip
-        if git.commit_of(at.repo, ref) is None:  # nobody was faster: it cannot be written
+        if git.commit_of(at.repo, ref) is None:  # still free: writing it failed
             at.repo.git("update-ref", ref, commit, "0" * len(commit))
         known = listed(agent, at.repo)
     raise Stale(f"the snapshots of {agent.name} were changed by other commands", "try again")
@@ -141,7 +141,7 @@ def _message(agent: Agent, at: Standing, number: int, name: str, note: str) -> s
 
 
 def of(agent: Agent) -> list[Snapshot]:
-    """An agent's snapshots, oldest first; none where it cannot have any."""
+    """Return an agent's snapshots, oldest first; an empty list if it cannot have any."""
     return listed(agent, transport.theirs(agent.host, agent.record))
 
 
@@ -149,14 +149,15 @@ def listed(agent: Agent, repo: Repo) -> list[Snapshot]:
     done = repo.attempt("for-each-ref", *_listing(agent))
     known = agent.host.capabilities.shares_files and agent.record.source
     if done.code and known and known != repo.path:
-        # The work directory is gone; a worktree's commits are in the repository it came from.
+        # The work directory no longer exists, but a worktree's commits are in its source
+        # repository.
         source = transport.stranger(agent.host, agent.record.source, "none", "")
         return listed(agent, source)
     return _parse(agent, repo, os.fsdecode(done.stdout).split("\0"))
 
 
 def _listing(agent: Agent) -> tuple[str, str]:
-    """What to ask for-each-ref."""
+    """Return the arguments for for-each-ref."""
     return f"--format={FORMAT}", f"{REFS}{agent.id}/"
 
 
@@ -170,7 +171,7 @@ def _read(agent: Agent, repo: Repo, row: Sequence[str]) -> Snapshot | None:
     ref, commit, tree, parents, when, message = row
     number = ref.rpartition("/")[2]
     if not number.isdigit() or not when.isdigit():
-        return None  # not a commit of ours
+        return None  # not a snapshot commit
     said = dict(line.partition(": ")[::2] for line in message.splitlines())
     return Snapshot(
         repo=repo,
@@ -188,7 +189,7 @@ def _read(agent: Agent, repo: Repo, row: Sequence[str]) -> Snapshot | None:
 
 
 def find(agent: Agent, text: str) -> Snapshot:
-    """By number, name or ref."""
+    """Return the snapshot with that number, name or ref."""
     known = of(agent)
     for each in known:
         if text in (str(each.number), each.name, each.ref) and text:
@@ -199,9 +200,9 @@ def find(agent: Agent, text: str) -> Snapshot:
 
 
 def resolve(world: World, text: str) -> Snapshot | None:
-    """What AGENT/SNAPSHOT or a snapshot's ref names; None if it does not look like one.
+    """Return the snapshot that AGENT/SNAPSHOT or a ref names; None if the text is neither.
 
-    The first word decides: where no agent has that name, it is somebody else's business.
+    If no agent has the name before the slash, the text is something else, such as a path.
     """
     name, slash, which = text.removeprefix(REFS).partition("/")
     if not slash or not which or "/" in which:
@@ -213,5 +214,5 @@ def resolve(world: World, text: str) -> Snapshot | None:
 
 
 def destroy(snapshot: Snapshot) -> None:
-    """Forget it; git keeps the commit until its own garbage collection."""
+    """Delete the ref of a snapshot; git keeps the commit until its own garbage collection."""
     snapshot.repo.git("update-ref", "-d", snapshot.ref, snapshot.commit)

@@ -1,4 +1,4 @@
-"""Many creates at once; launches overlap, only git's own critical section does not."""
+"""Create many agents in parallel; only the git operations that need a lock wait for each other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def create_many(
     world: World, requests: Sequence[CreateRequest], max_parallel: int
 ) -> Iterator[tuple[int, Created | Exception]]:
-    """Each result as it completes, with the index of its request."""
+    """Yield each result as it completes, with the index of its request."""
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
     pool = ThreadPoolExecutor(max_workers=max(1, max_parallel))
@@ -26,5 +26,5 @@ def create_many(
                 yield futures[future], future.result()
             except (MngrError, OSError) as error:
                 yield futures[future], error
-    finally:  # Ctrl-C: finish what has begun, begin nothing more
+    finally:  # on Ctrl-C, finish the started requests and start no more
         pool.shutdown(cancel_futures=True)

@@ -1,9 +1,9 @@
-"""Move agents that are to be removed to the trash: each step for all of them at once.
+"""Move agents to the trash, each step for all of them at once.
 
-Note written -> work directories moved -> worktrees repaired -> HEADs detached and branches
-dropped, in one transaction -> state directories moved. Each is one visit to the host or one git
-process per repository. Each step looks whether it is done already, so a repeat after a crash
-finishes it.
+The order is: write the notes, move the work directories, repair the worktrees, detach HEADs and
+drop branches in one transaction, move the state directories. Each step is one round trip to the
+host or one git process per repository, and first checks whether it has been done, so repeating the
+command after a crash completes it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ATTEMPTS = 10
 
 
 class Destroyed(Struct):
-    """An agent that is in the trash, and what is unusual about that."""
+    """An agent that is in the trash, and remarks about unusual circumstances."""
 
     remarks: tuple[str, ...] = ()
     session: bool = False
@@ -48,7 +48,7 @@ class Destroyed(Struct):
 
 
 class Condemned(Struct):
-    """One agent on its way to the trash, as it was just read."""
+    """One agent that is being moved to the trash, as it was just read."""
 
     record: AgentRecord
     rev: int
@@ -76,14 +76,14 @@ def gone(name: str) -> NotFound:
 
 
 def bury(world: World, host: Host, read: Read) -> dict[str, Outcome]:
-    """The second half: everything moves to the trash. Again for those that changed meanwhile."""
+    """Move everything to the trash; repeat for agents that changed meanwhile."""
     outcomes: dict[str, Outcome] = {}
     names = {id: record.name for id, (record, _) in read.items()}
     for _ in range(ATTEMPTS):
         if not read:
             break
         try:
-            # restore, purge and other destroys of this controller wait for their turn.
+            # Serialises this with restore, purge and other destroys of this controller.
             with trash.lock(world, host):
                 outcomes |= _bury_once(world, host, read)
             stale = [id for id in read if isinstance(outcomes[id], Stale)]
@@ -94,7 +94,7 @@ def bury(world: World, host: Host, read: Read) -> dict[str, Outcome]:
 
 
 def _read_again(host: Host, ids: Sequence[str], outcomes: dict[str, Outcome]) -> Read:
-    """Those that are still to be removed, as they are now."""
+    """Read again the agents that are still to be removed."""
     read: Read = {}
     for evidence in host.read(ids).agents if ids else ():
         record = evidence.record
@@ -139,7 +139,7 @@ def _release(host: Host, each: Condemned) -> None:
     try:
         names.void(host, record.name, record.id, seen.claim_rev, os.fsencode(seen.claim))
     except (MngrError, OSError):
-        pass  # a full disk; the claim is void once its claimer has ended
+        pass  # on a full disk; the claim becomes void when its claimer ends
 
 
 def _event(record: AgentRecord) -> str:
@@ -148,7 +148,7 @@ def _event(record: AgentRecord) -> str:
 
 
 def _condemned(host: Host, read: Read, outcomes: dict[str, Outcome]) -> list[Condemned]:
-    """All that is to be known before anything moves, of agents that are as they were read."""
+    """Collect what must be known before anything moves, for agents that have not changed."""
     seen = identity.look(host, list(read.values()))
     repositories = _repositories(host, [record for record, _ in read.values()])
     found = []
@@ -166,7 +166,7 @@ def _condemned(host: Host, read: Read, outcomes: dict[str, Outcome]) -> list[Con
 
 
 def _origin(record: AgentRecord) -> tuple[str, str]:
-    """What the record says of its repository; nothing where git is not to be asked."""
+    """Return the recorded repository; empty strings if git must not be asked."""
     asked = record.transfer == "git-worktree" and record.made_work_dir
     return (record.repository, record.source) if asked else ("", "")
 
@@ -179,10 +179,10 @@ def _repositories(host: Host, records: Sequence[AgentRecord]) -> dict[tuple[str,
 
 
 def _note(record: AgentRecord, seen: Seen, repository: Repository) -> TrashNote:
-    """Where HEAD was before anything moved; a repeat after a crash keeps the first."""
+    """Return a note with the position of HEAD before the move; a repeat keeps the first note."""
     assert record.removal
     kept = trash.parse_note(record.id, seen.note)
-    # Where the trash has its state already, the note belongs to that, not to a second record.
+    # If the state is already in the trash, the note belongs to it, not to a second record.
     if kept is not None and (seen.buried or kept.removal == record.removal.time):
         return kept
     name, standing = repository.worktree(record, seen)
@@ -247,7 +247,7 @@ MOVE_STATE = MOVE.replace(
 def _failures(
     host: Host, condemned: Sequence[Condemned], script: str, words: Sequence[str]
 ) -> tuple[dict[str, Outcome], set[str]]:
-    """Run a script that moves directories of all these agents; the errors by id, other words."""
+    """Run a script that moves directories of these agents; return errors by id, and other words."""
     if not condemned:
         return {}, set()
     names = {each.id: each.record.name for each in condemned}
@@ -269,7 +269,7 @@ def _problem(name: str, what: str) -> MngrError:
 
 
 def _tell_git(world: World, host: Host, condemned: Sequence[Condemned]) -> None:
-    """Where the worktrees are now; and free their branches for others."""
+    """Update git's records of the moved worktrees, and free their branches."""
     for path in sorted({each.note.repository for each in condemned}):
         mine = [each for each in condemned if each.note.repository == path]
         repo = Bare(run=host.run, path=path)
@@ -278,13 +278,14 @@ def _tell_git(world: World, host: Host, condemned: Sequence[Condemned]) -> None:
             repo.attempt("worktree", "repair", *moved)
             updates = {each.id: "".join(_updates(each)) for each in mine}
             if not _update(repo, list(updates.values())):
-                # One that cannot be done, with a lock left behind say, does not hold up the others.
+                # A worktree that cannot be updated, for example because of a stale lock, does not
+                # block the others.
                 for update in updates.values():
                     _update(repo, [update])
 
 
 def _updates(each: Condemned) -> Iterator[str]:
-    """HEAD detached where it is, by ref and not by checkout: that would touch the index."""
+    """Yield ref updates that detach HEAD in place: a checkout would change the index."""
     note, repository = each.note, each.repository
     standing = repository.worktree(each.record, each.seen)[1]
     if standing and standing.branch and standing.head.strip("0"):
@@ -306,7 +307,7 @@ def _update(repo: Bare, updates: Sequence[str]) -> bool:
 
 
 def _remarks(each: Condemned) -> Iterator[str]:
-    """What a person would not expect."""
+    """Yield remarks about circumstances that a user would not expect."""
     record, seen = each.record, each.seen
     if not record.made_work_dir or each.moves or seen.moved:
         pass

@@ -1,8 +1,8 @@
-"""Create an agent: claim, record, work directory, launch; every step can be killed and repaired.
+"""Create an agent: claim the name, write the record, make the work directory, launch.
 
-The first record is written before anything else is made, and names all that will be. So whatever
-a killed create leaves behind is listed as LOST (create interrupted), and `gc`, `destroy` or the
-same create again puts it into the trash.
+The first record is written before anything else is created, and names everything that will be. So
+what a killed create leaves is listed as LOST (create interrupted), and `gc`, `destroy` or repeating
+the same create moves it to the trash.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ENV_LIMIT = 1 << 20
 
 
 class CreateRequest(Struct):
-    """Everything a person can ask of `create`."""
+    """All options of `create`."""
 
     address: str = ""
     type: str = ""
@@ -90,7 +90,7 @@ class CreateRequest(Struct):
 
 
 class Created(Struct):
-    """The agent, what became of its first message, and remarks worth a line on stderr."""
+    """The agent, the receipt of its first message, and remarks for stderr."""
 
     agent: Agent
     receipt: Receipt | None = None
@@ -99,7 +99,7 @@ class Created(Struct):
 
 
 def create(world: World, request: CreateRequest) -> Created:
-    """Returns when the agent provably runs or has provably ended."""
+    """Create an agent; return when there is proof that it runs or has ended."""
     known = {host.ref.id for host in world.hosts()}
     host, name = place(world, request)
     try:
@@ -108,7 +108,7 @@ def create(world: World, request: CreateRequest) -> Created:
         if wants_new_host(request) and host.ref.id not in known:
             from mngr.ops.hosting import hosts
 
-            hosts.abandon(world, host)  # made for this agent, which is not there
+            hosts.abandon(world, host)  # it was created for this agent, which does not exist
         raise
 
 
@@ -132,12 +132,12 @@ def _create_on(world: World, host: Host, name: str, request: CreateRequest) -> C
     except (MngrError, OSError, KeyboardInterrupt):
         names.release(host, name, agent_id)
         raise
-    # From here on the agent is there and keeps its name, whatever becomes of its message.
+    # From here on the agent exists and keeps its name, even if its message is not delivered.
     return _confirmed(world, host, record, request, took_prompt, (*chosen, *remarks))
 
 
 def place(world: World, request: CreateRequest, *, make: bool = True) -> tuple[Host, str]:
-    """The host, which is made where a new one is asked for, and the agent's name."""
+    """Return the host, which is created if a new one is requested, and the agent's name."""
     address = parse_address(request.address)
     if address.path is not None:
         raise UsageError(f"{request.address!r}: create takes no path", "use --from DIR")
@@ -181,7 +181,7 @@ def _claim(world: World, host: Host, name: str, agent_id: str) -> str:
 
 
 def _clear_interrupted(world: World, host: Host, name: str) -> bool:
-    """A killed create of the same name goes to the trash, so that repeating it just works."""
+    """Move the remains of a killed create to the trash; return whether there were any."""
     existing = _existing(world, host, name)
     if existing is None or existing.state is not State.LOST:
         return False
@@ -218,7 +218,7 @@ def _create_claimed(
     )
     if not prepared.argv:
         raise UsageError("nothing to run", "give a command after `--`, or an agent type")
-    if not (request.provision or request.uploads):  # these may bring the program
+    if not (request.provision or request.uploads):  # these may install the program
         path = {**env, **prepared.env}.get("PATH", "")
         types.require_program(host, kind, prepared.argv[0], path)
     if not host.swap(record_stem(host.home, agent_id), 0, encode(record)):
@@ -248,8 +248,10 @@ def _create_claimed(
 
 
 def preview(world: World, request: CreateRequest) -> tuple[str, Host, Plan | None]:
-    """The name, the host and what would be made there; no plan where an agent is reused,
-    nor for a host that has yet to be made."""
+    """Return the name, the host and the plan of what would be created.
+
+    The plan is None if an agent is reused or if the host has yet to be created.
+    """
     host, name = place(world, request, make=False)
     if not host.ref.id:  # not made yet
         return name or host.ref.name, host, None
@@ -400,7 +402,7 @@ def _confirmed(
 
 
 def _require_launched(world: World, agent: Agent) -> None:
-    """An agent whose program was never run is undone, and keeps neither name nor branch."""
+    """Remove an agent whose program was never run, with its name and branch, and raise."""
     reason = agent.evidence.not_run
     if not reason:
         return
@@ -414,7 +416,7 @@ def _require_launched(world: World, agent: Agent) -> None:
 
 
 def _first_message(world: World, agent: Agent, text: str) -> Receipt:
-    """The agent exists by now: a message it does not take is no failure of its creation."""
+    """Send the first message; a failure here does not undo the creation of the agent."""
     from mngr.agents.base import Receipt
     from mngr.ops.talk import message
 

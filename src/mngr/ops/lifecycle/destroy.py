@@ -1,7 +1,7 @@
-"""Destroy: everything removed is one moved directory, so everything comes back.
+"""Destroy agents: everything removed is moved as one directory, so that it can be restored.
 
-First the intent is recorded and the processes end, then everything moves to the trash: see
-`burial`. Asking whether that is wanted is the caller's business.
+First the intent is recorded and the processes end, then everything moves to the trash (see
+`burial`). Confirmation is the caller's task.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BATCH = 500
 
 
 def risk(agent: Agent, *, drop_branch: bool = False) -> Risk:
-    """What would be lost if the trash were emptied too."""
+    """Return the work that would be lost if the trash were emptied too."""
     record = agent.record
     if not record.made_work_dir:
         return workdir.Risk()
@@ -51,7 +51,7 @@ def risk(agent: Agent, *, drop_branch: bool = False) -> Risk:
 
 
 def destroy(world: World, agent: Agent, *, drop_branch: bool = False) -> Destroyed:
-    """Move the agent to the trash; asking whether that is wanted is the caller's business."""
+    """Move the agent to the trash; confirmation is the caller's task."""
     outcome = destroy_many(world, [agent], drop_branch=drop_branch)[agent.id]
     if isinstance(outcome, MngrError):
         raise outcome
@@ -61,7 +61,7 @@ def destroy(world: World, agent: Agent, *, drop_branch: bool = False) -> Destroy
 def destroy_many(
     world: World, chosen: Sequence[Agent], *, drop_branch: bool = False
 ) -> dict[str, Outcome]:
-    """What became of each, by id; one that fails does not hold up the others."""
+    """Destroy several agents; return each outcome by id. One failure does not stop the others."""
     outcomes: dict[str, Outcome] = {}
     for host in {agent.host.ref.id: agent.host for agent in chosen}.values():
         mine = [agent for agent in chosen if agent.host.ref == host.ref]
@@ -75,7 +75,7 @@ def _destroy_on(
 ) -> dict[str, Outcome]:
     read, failed = _record(host, mine, drop_branch)
     step("removal_recorded")
-    # Also of those whose record cannot be changed, on a full disk say.
+    # This includes agents whose record cannot be changed, for example on a full disk.
     gone_already = [each for each in failed if isinstance(failed[each], NotFound)]
     outcomes: dict[str, Outcome] = {each: failed[each] for each in gone_already}
     outcomes |= _end(world, host, [agent.id for agent in mine if agent.id not in outcomes])
@@ -96,7 +96,7 @@ def _destroy_on(
 def _record(
     host: Host, chosen: Sequence[Agent], drop_branch: bool
 ) -> tuple[Read, dict[str, MngrError]]:
-    """Write down what is about to happen to each; and why that failed, by id."""
+    """Record the intent for each agent; return the readings, and the errors by id."""
     read: Read = {}
     failed: dict[str, MngrError] = {}
     for agent in chosen:
@@ -122,11 +122,11 @@ def _with_removal(agent: Agent, drop_branch: bool) -> Callable[[AgentRecord], Ag
     now = time.time()
 
     def edit(record: AgentRecord) -> AgentRecord:
-        # A repeat after a crash is the same removal: its note must not count as history.
+        # A repeat after a crash is the same removal, so its note must not be kept as history.
         since = record.removal.time if record.removal else now
         drop = drop_branch or bool(record.removal and record.removal.drop_branch)
         removal = Removal(time=since, worker=this_process(), drop_branch=drop)
-        # Ended by us, not by itself: restored, it is STOPPED rather than FAILED.
+        # The agent was ended by mngr, so after a restore it is STOPPED rather than FAILED.
         intent = StopIntent(launch=record.launch, time=now)
         stop = intent if agent.state in ALIVE else record.stop
         return record.replace(removal=removal, stop=stop)
@@ -135,7 +135,7 @@ def _with_removal(agent: Agent, drop_branch: bool) -> Callable[[AgentRecord], Ag
 
 
 def _end(world: World, host: Host, ids: Sequence[str]) -> dict[str, Outcome]:
-    """In one visit; only where something is left, one by one, to tell whose it is."""
+    """End all in one round trip; if processes remain, one by one to find out whose they are."""
     try:
         if ids:
             end_processes(world, host, dict.fromkeys(ids, ""))
@@ -147,7 +147,7 @@ def _end(world: World, host: Host, ids: Sequence[str]) -> dict[str, Outcome]:
 
 
 def _end_late(world: World, host: Host, outcomes: Mapping[str, Outcome]) -> None:
-    """A start at the same time may have launched it between the ending and the move."""
+    """End agents again: a concurrent start may have launched one before the move."""
     ended = {id: each for id, each in outcomes.items() if isinstance(each, Destroyed)}
     late = {id: "" for id, each in ended.items() if each.session}
     if late:
@@ -155,7 +155,7 @@ def _end_late(world: World, host: Host, outcomes: Mapping[str, Outcome]) -> None
 
 
 def discard(world: World, host: Host, record: AgentRecord) -> None:
-    """A create that failed: what it made so far goes to the trash."""
+    """Move what a failed create has made to the trash."""
     removal = Removal(time=time.time(), worker=this_process())
     read = changed(host, record.id, lambda now: now.replace(removal=now.removal or removal))
     end_processes(world, host, {record.id: ""})

@@ -1,4 +1,4 @@
-"""End agents' programs: one visit to the host, however many they are."""
+"""End the programs of any number of agents in one round trip per host."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def end(
 ) -> dict[str, str]:
     """Record each agent's intent, then end its processes; `recorded` names the step in between.
 
-    A full disk or a forged record does not save the processes: what cannot be recorded is tried
-    again once they have ended. Returned is why it failed then too, by agent id.
+    The processes end even if the disk is full or a record is forged: an intent that cannot be
+    recorded is tried again after they have ended. Return, by agent id, why that failed too.
     """
     late = [agent for agent in chosen if _failure(host, agent, intent(agent))]
     step(recorded)
@@ -62,7 +62,7 @@ def _failure(host: Host, agent: Agent, edit: Edit) -> str:
 
 
 def end_processes(world: World, host: Host, ids: Mapping[str, str], *, force: bool = False) -> None:
-    """Save the screens, end every process, then the sessions; note the event given for each id."""
+    """Save the screens, end every process, then the sessions; record each id's event."""
     for first in range(0, len(ids), TOGETHER):
         some = dict(list(ids.items())[first : first + TOGETHER])
         _end(host, some, 0.0 if force else world.config.seconds("stop.grace"))

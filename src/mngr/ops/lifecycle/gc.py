@@ -1,4 +1,4 @@
-"""Remove leftovers mngr recorded creating: first a plan, then exactly that plan."""
+"""Remove leftovers that mngr recorded creating: make a plan, then carry out exactly that plan."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Leftover", "plan"]
 
 
 def plan(world: World, provider: str = "") -> list[Leftover]:
-    """Nothing of a host that did not answer is touched."""
+    """Return what can be removed; skip hosts that did not answer."""
     everything = agents(world)
     found: list[Leftover] = []
     for host in world.hosts():
@@ -35,7 +35,7 @@ def plan(world: World, provider: str = "") -> list[Leftover]:
         mine = [agent for agent in everything if agent.host is host]
         try:
             found += _on(world, host, mine)
-        except MngrError as error:  # it fell silent, or its disk cannot be read
+        except MngrError as error:  # it stopped answering, or its disk cannot be read
             world.note(host.ref.name, error)
     return found
 
@@ -101,7 +101,7 @@ def _old_trash(
 
 
 def _why_old(each: Trashed, now: float, keep: float) -> str:
-    """An entry whose agent is back, or whose work directory is, is not old but half restored."""
+    """Return why an entry can be removed; "" if it is recent or its restore is unfinished."""
     if "p" in each.parts:
         return "its removal was interrupted"
     if each.living:
@@ -119,7 +119,7 @@ find . -maxdepth 1 -name '*.json' -mmin +60
 
 def _void_claims(host: Host, mine: list[Agent]) -> Iterator[Leftover]:
     if any(agent.evidence.record is None for agent in mine):
-        return  # one of the names may be that of the agent whose record cannot be read
+        return  # one of the names may belong to the agent whose record cannot be read
     names = {agent.name for agent in mine}
     done = host.run(["sh", "-c", CLAIMS, "mngr", host.home], timeout=60)
     for file in sorted(done.stdout.decode().split()):
@@ -151,7 +151,7 @@ def _temporary_files(host: Host) -> Iterator[Leftover]:
     done = host.run(["sh", "-c", TEMPORARY, "mngr", host.home], timeout=60)
     for file in sorted(set(os.fsdecode(done.stdout).splitlines())):
         path = os.path.join(host.home, file.removeprefix("./"))
-        # An empty folder may have been filled since: rmdir would say so.
+        # A folder that was empty may have been filled meanwhile; then rmdir fails.
         words = ["rm", "-rf"] if os.path.basename(path).startswith(".") else ["rmdir"]
         yield Leftover(
             kind="file", what=path, why="left by an interrupted write",

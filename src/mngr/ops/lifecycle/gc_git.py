@@ -1,8 +1,8 @@
-"""Mirrors, pins and branches of agents that were removed for good.
+"""Collect mirrors, pins and branches of agents that were removed permanently.
 
 Pins are refs/mngr/<kind>/<agent id> in a mirror, made after the agent's record and removed after
-its trash: one whose agent is neither there nor in the trash keeps nothing. A branch goes only if
-mngr noted down that it made it, no agent has it, and another branch has all its commits.
+its trash, so a pin whose agent is neither listed nor in the trash is unused. A branch is removed
+only if mngr recorded creating it, no agent has it, and another branch has all its commits.
 """
 
 from __future__ import annotations
@@ -74,17 +74,18 @@ def _mirrors(world: World, host: Host) -> Iterator[Leftover]:
 
 
 def _remove_unused(world: World, host: Host, line: str) -> None:
-    """Only what is still unused, looked at anew."""
+    """Remove a pin or mirror if it is still unused now."""
     kind, mirror, *ref = line.split(" ")
     path = os.path.join(host.home, mirror)
-    # The two locks under which a mirror is made, by `create` for a host and by `--from URL`.
+    # The two locks under which mirrors are created, by `create` for a host and by `--from URL`.
     with Lock(world.home, "mirror", f"{host.ref.id} {path}"), Lock(world.home, "mirror", path):
         if line not in _unused(host):
             raise Refused(f"{path} is in use again")
         if kind == "pin":
             Bare(run=host.run, path=path).git("update-ref", "-d", *ref)
         else:
-            # Aside under a name of interrupted writes: if this is interrupted, gc removes it.
+            # Rename it to a name of interrupted writes, so that gc removes it if this is
+            # interrupted.
             aside = os.path.join(host.home, ".put.mirror")
             trash.script(host, 'rm -rf -- "$2"; mv -- "$1" "$2" && rm -rf -- "$2"', path, aside)
 
@@ -124,7 +125,7 @@ def _branches(world: World, host: Host) -> Iterator[Leftover]:
 
 
 def _merged_into(host: Host, made: MadeBranch, ledger: Sequence[MadeBranch]) -> str | None:
-    """A branch that has all its commits and will stay; None where the branch is gone."""
+    """Return a branch that has all its commits and is kept; None if the branch does not exist."""
     repo = Bare(run=host.run, path=made.repository)
     if host.run(["test", "-d", made.repository], timeout=30).code:
         return ""  # perhaps on a disk that is not mounted
@@ -135,7 +136,7 @@ def _merged_into(host: Host, made: MadeBranch, ledger: Sequence[MadeBranch]) -> 
     listed = repo.ask("for-each-ref", form, f"--contains={ref}", "refs/heads/") or ""
     rows = [line.partition("\0") for line in listed.splitlines()]
     if any(name == made.branch and path for name, _, path in rows):
-        return ""  # checked out: an agent or a person works on it
+        return ""  # checked out, so it is in use
     going = {each.branch for each in ledger if each.repository == made.repository}
     return next((name for name, _, _ in rows if name not in going), "")
 

@@ -1,6 +1,6 @@
-"""Launch an agent: its files, its session, and proof that it started.
+"""Launch an agent: write its files, start its session, and wait for proof that it started.
 
-The launcher is a file, never typed text: a terminal cuts long lines, silently.
+The launcher is a file, never typed text: a terminal truncates long lines without an error.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ exec "$@"
 
 
 def launcher(home: str, record: AgentRecord, launch: Launch) -> str:
-    """The script for one launch."""
-    # exec in a subshell: whatever it is called, it is a program and not a word of the shell.
+    """Return the launcher script for one launch."""
+    # `exec` in a subshell runs a program even if its name is also a shell builtin or keyword.
     words = f"({sandboxing.wrapped(home, record.id, join(launch.argv))})"
     program = launch.argv[0]
     return LAUNCHER.format(
@@ -141,9 +141,9 @@ def _daemons(record: AgentRecord, launch: Launch) -> str:
 
 
 def env_file(env: Mapping[str, str]) -> bytes:
-    """Shell assignments; any bytes but NUL pass through single quotes unharmed."""
+    """Return shell assignments; single quotes pass any bytes but NUL unchanged."""
     lines = [f"export {key}={_always_quoted(value)}" for key, value in sorted(env.items())]
-    # tmux's own variables would let a stray `tmux kill-server` inside reach every agent.
+    # With tmux's own variables, a stray `tmux kill-server` in an agent would end all agents.
     text = "unset TMUX TMUX_PANE TERM_PROGRAM TERM_PROGRAM_VERSION\n" + "\n".join(lines) + "\n"
     return os.fsencode(text)
 
@@ -153,7 +153,7 @@ def _always_quoted(value: str) -> str:
 
 
 def agent_environment(host: Host, record: AgentRecord) -> dict[str, str]:
-    """What mngr itself tells an agent."""
+    """Return the variables that mngr sets for an agent."""
     return {
         **host.environment,
         "MNGR_AGENT_NAME": record.name,
@@ -168,7 +168,7 @@ def agent_environment(host: Host, record: AgentRecord) -> dict[str, str]:
 def launch_files(
     world: World, host: Host, record: AgentRecord, launch: Launch, env: Mapping[str, str]
 ) -> Files:
-    """Everything a launch needs on the host; the environment is readable to its owner only."""
+    """Return all files of a launch; the environment is readable only by its owner."""
     folder = agent_dir(host.home, record.id)
     conf = tmux.conf(host.home, record.width, record.height, record.history)
     files: dict[str, tuple[bytes, int]] = {
@@ -196,9 +196,9 @@ def launch_files(
 
 
 def launch(host: Host, record: AgentRecord, event_type: str, grace: float = 1.0) -> None:
-    """Start the session; return once the launcher has reported, or say why it did not.
+    """Start the session; return once the launcher has reported, or raise with the reason.
 
-    What an earlier launch left running is ended first, with KILL after `grace` seconds.
+    Processes left by an earlier launch are ended first, with KILL after `grace` seconds.
     """
     folder = agent_dir(host.home, record.id)
     event = events.event(event_type, agent_id=record.id, agent_name=record.name)
@@ -235,11 +235,11 @@ def _install(host: Host) -> str:
 
 
 def _recorder(host: Host, record: AgentRecord) -> str:
-    """For a host on this machine: the recorder is ours, and keeps the log as well."""
+    """Return the recorder's command for a host on this machine; it writes the log as well."""
     cast = os.path.join(agent_dir(host.home, record.id), "record.cast")
     size = [str(record.width), str(record.height)]
     recorder = join([sys.executable, "-m", "mngr.hosts.recorder", cast, *size])
-    # tmux expands % and # in the words.
+    # tmux expands % and # in these words.
     words = recorder.replace("#", "##").replace("%", "%%")
     return f"{words} | {{ {keeper(host.home, record.id)}; }}"
 
@@ -255,7 +255,7 @@ def context(host: Host, record: AgentRecord) -> LaunchContext:
 
 
 def launched_now(record: AgentRecord) -> AgentRecord:
-    """The record of the next launch: a new id, no stop intent, our process at work."""
+    """Return the record of the next launch: new id, no stop intent, this process as creator."""
     from mngr.hosts.processes import this_process
 
     return record.replace(

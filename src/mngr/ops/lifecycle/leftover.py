@@ -25,7 +25,7 @@ class Leftover(Struct):
 
 
 def remover(host: Host, *words: str) -> Callable[[], None]:
-    """Runs a command that removes something, and fails if it does."""
+    """Return a function that runs a command to remove something and raises if it fails."""
 
     def remove() -> None:
         done = host.run(words, timeout=60)

@@ -1,8 +1,8 @@
-"""Names: unique per host, claimed by exclusive create.
+"""Agent names: unique per host, claimed by exclusive create.
 
-A claim holds while the agent it points to has that name, or while its claimer is at work. So a
-claim never needs to be released: destroying or renaming the agent makes it void, and whoever
-comes next supersedes it with a higher revision.
+A claim is valid while its agent has that name, or while its claimer is at work. So a claim never
+has to be released: destroying or renaming the agent makes it void, and the next claimer supersedes
+it with a higher revision.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def claim(host: Host, name: str, agent_id: str) -> None:
 
 
 def release(host: Host, name: str, agent_id: str) -> None:
-    """Void our claim now: in a long-lived process it would hold as long as the process."""
+    """Void this process's claim, which would otherwise last as long as the process."""
     void(host, name, agent_id, *versioned.current(host, name_stem(host.home, name)))
 
 
 def void(host: Host, name: str, agent_id: str, rev: int, content: bytes) -> None:
-    """The same if the newest claim has been read; a newer one belongs to another agent."""
+    """Void a claim that is the newest one read; a newer claim belongs to another agent."""
     holder = _parsed(rev, content)
     if holder is not None and holder.agent_id == agent_id:
         host.swap(name_stem(host.home, name), rev, _claim_by(""))
@@ -86,7 +86,7 @@ def _parsed(rev: int, content: bytes) -> NameClaim | None:
     try:
         return NameClaim.from_json(decode(content)) if rev else None
     except BadRecord:
-        return None  # never ours: supersede it
+        return None  # not written by mngr: supersede it
 
 
 def _holds(host: Host, name: str, holder: NameClaim) -> bool:
@@ -95,7 +95,7 @@ def _holds(host: Host, name: str, holder: NameClaim) -> bool:
     evidence = next(iter(host.read([holder.agent_id]).agents), None)
     if evidence is not None and evidence.record is not None:
         return evidence.record.name == name or _at_work(holder)
-    # One that was only not caught, for it kept changing, may well have the name.
+    # A record that could not be read because it kept changing may have this name.
     return (evidence is not None and evidence.problem == CHANGING) or _at_work(holder)
 
 

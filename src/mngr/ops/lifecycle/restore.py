@@ -1,4 +1,4 @@
-"""Restore: the reverse of destroy, step by step, each repeatable after a crash."""
+"""Restore: the reverse of destroy, in steps that can be repeated after a crash."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Returned(Struct):
-    """An agent that is back, and what is not as it was."""
+    """A restored agent, and remarks about what differs from before."""
 
     agent: Agent
     work_dir: bool
@@ -55,13 +55,13 @@ class Buried(Struct):
 
     @property
     def path(self) -> str:
-        """Where git will find the work directory, every link on the way followed."""
+        """Return the path at which git will find the work directory, with all links resolved."""
         base = os.path.basename(self.record.work_dir)
         return os.path.join(self.seen.worktrees, base) if self.seen.moved else self.seen.path
 
 
 def restore(world: World, each: Trashed, new_name: str = "") -> Returned:
-    """Bring it back, stopped, exactly as it was."""
+    """Restore a destroyed agent, stopped, exactly as it was."""
     host, agent_id = each.host, each.note.id
     name = new_name or each.note.name
     with trash.lock(world, host):
@@ -85,7 +85,7 @@ def _restore(world: World, host: Host, buried: Buried, name: str) -> tuple[str, 
         trash.script(host, MOVE_BACK, trash.work_path(host, record.id), record.work_dir)
     branch, remarks = _tell_git(world, host, buried)
     step("work_restored")
-    # Before the record moves, so that what is listed is never half destroyed.
+    # This comes before the record moves, so that a listed agent is never half destroyed.
     edited = record.replace(removal=None, name=name)
     if edited != record and not host.swap(buried.stem, buried.rev, encode(edited)):
         raise Stale(f"{record.name} changed while it was being restored", "try again")
@@ -99,7 +99,7 @@ def _restore(world: World, host: Host, buried: Buried, name: str) -> tuple[str, 
     return branch, remarks
 
 
-# A directory that exists would not be replaced: mv would move into it.
+# mv would move it into an existing directory instead of replacing that directory.
 MOVE_BACK = r"""
 [ ! -e "$2" ] && [ ! -h "$2" ] || { echo "$2 exists" >&2; exit 1; }
 mkdir -p "${2%/*}" && mv -- "$1" "$2"
@@ -113,7 +113,7 @@ rm -f "$1/trash.json"; rmdir "$1" 2>/dev/null || :
 
 
 def _read(host: Host, agent_id: str, name: str) -> Buried:
-    """Anew: what was listed may have been restored or purged since."""
+    """Read the entry again: it may have been restored or purged since it was listed."""
     stems = (os.path.join(trash_dir(host.home, agent_id), "agent", "agent"),)
     for stem in (*stems, record_stem(host.home, agent_id)):
         rev, content = versioned.current(host, stem)
@@ -132,7 +132,7 @@ def _read(host: Host, agent_id: str, name: str) -> Buried:
 
 
 def _refuse(host: Host, buried: Buried) -> None:
-    """Whatever could not be completed is refused before anything is touched."""
+    """Raise if the restore cannot be completed, before anything is changed."""
     record, seen = buried.record, buried.seen
     state_dir = agent_dir(host.home, record.id)
     if seen.buried and host.run(["test", "-e", state_dir], timeout=30).code == 0:
@@ -153,13 +153,13 @@ def _refuse(host: Host, buried: Buried) -> None:
 
 
 def _same(host: Host, folder: str) -> bool:
-    """Whether that is another spelling of our own directory of work directories."""
+    """Return whether the path is another spelling of mngr's directory of work directories."""
     check = '[ "$(cd -P -- "$1" && pwd -P)" = "$(cd -P -- "$2/worktrees" && pwd -P)" ]'
     return host.run(["sh", "-c", check, "mngr", folder, host.home], timeout=30).code == 0
 
 
 def _tell_git(world: World, host: Host, buried: Buried) -> tuple[str, list[str]]:
-    """The branch HEAD is on, and remarks. Nothing is changed in a repository that is not its."""
+    """Repair the worktree in its own repository; return the branch HEAD is on, and remarks."""
     note, seen = buried.note, buried.seen
     name = note.worktree or os.path.basename(seen.admin)
     if not seen.moved and not identity.movable(buried.record, seen):
@@ -177,7 +177,7 @@ def _tell_git(world: World, host: Host, buried: Buried) -> tuple[str, list[str]]
 def _recreate_branch(repo: Bare, note: TrashNote) -> None:
     branch, tip = note.made_branch or note.branch, note.made_tip or note.tip
     if note.dropped_branch and branch and tip:
-        # Fails where the branch is there again: then that one stays.
+        # This fails if the branch exists again; then the existing branch is kept.
         zero = "0" * len(tip)
         done = repo.attempt("update-ref", "-m", "mngr restore", f"refs/heads/{branch}", tip, zero)
         if done.code == 0:
@@ -185,7 +185,7 @@ def _recreate_branch(repo: Bare, note: TrashNote) -> None:
 
 
 def _reattach(repo: Bare, now: Repository, buried: Buried, name: str) -> tuple[str, list[str]]:
-    """Back onto its branch, unless that would hide a commit or the branch is in use."""
+    """Attach HEAD to its branch, unless that would hide a commit or the branch is in use."""
     note, standing = buried.note, now.worktrees.get(buried.path)
     if standing is None:
         return "", [f"git does not know {buried.path} as a worktree of {note.repository}"]

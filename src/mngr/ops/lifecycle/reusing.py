@@ -1,4 +1,4 @@
-"""`create --reuse`: an agent that is there already, if it is what was asked for."""
+"""`create --reuse`: use an existing agent if it matches the request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def refuse_different(host: Host, agent: Agent, request: CreateRequest) -> None:
-    """What was asked for has to be what is there; what was not said is not compared."""
+    """Raise if the agent differs from the request; options that were not given are not compared."""
     found = list(_differences(host, agent.record, request))
     if found:
         raise Taken(
@@ -47,7 +47,7 @@ def _differences(host: Host, record: AgentRecord, request: CreateRequest) -> Ite
 
 
 def reuse(world: World, agent: Agent, text: str) -> tuple[Agent, Receipt | None]:
-    """The agent, started if it had ended, and what became of the message."""
+    """Return the agent, started if it had ended, and the receipt of the message."""
     if agent.state not in ALIVE:
         agent = running.start(world, agent)
     return agent, message.send(world, agent, text) if text else None

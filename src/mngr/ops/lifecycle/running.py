@@ -34,7 +34,7 @@ def note_event(host: Host, record: AgentRecord, type: str, **fields: str) -> Non
 
 
 def stop(world: World, agent: Agent) -> Agent:
-    """Stopping what has finished records nothing."""
+    """Stop an agent; record nothing if it has already finished."""
     agent = refreshed(world, agent)
     unrecorded = stop_many(world, [agent])
     stopped = refreshed(world, agent)
@@ -43,7 +43,7 @@ def stop(world: World, agent: Agent) -> Agent:
 
 
 def check_stopped(agent: Agent, unrecorded: Mapping[str, str]) -> None:
-    """Raise unless it has ended and its record says so."""
+    """Raise unless the agent has ended and its record says so."""
     told = f"{agent.state} ({agent.verdict.reason})"
     if agent.state in ALIVE:
         raise MngrError(f"{agent.name} is still {told}")
@@ -56,9 +56,9 @@ def check_stopped(agent: Agent, unrecorded: Mapping[str, str]) -> None:
 
 
 def stop_many(world: World, chosen: Sequence[Agent], *, force: bool = False) -> dict[str, str]:
-    """All of them in one visit per host; how it went is for the next reading to tell.
+    """Stop the agents with one round trip per host; read them again to see the result.
 
-    Returned is, by agent id, why a stop could not be recorded.
+    Return, by agent id, why a stop could not be recorded.
     """
     unrecorded: dict[str, str] = {}
     alive = [agent for agent in chosen if agent.state in ALIVE]
@@ -74,7 +74,7 @@ def stop_many(world: World, chosen: Sequence[Agent], *, force: bool = False) -> 
 
 
 def _end_remains(world: World, chosen: Sequence[Agent]) -> None:
-    """An agent that has ended, or says so, may have a terminal that lives: an extra window, say."""
+    """End the remaining terminals of agents that have ended, for example an extra window."""
     left = [
         a for a in chosen if a.state in ENDED and any(not pane.dead for pane in a.evidence.panes)
     ]
@@ -91,9 +91,9 @@ def _with_stop_intent(record: AgentRecord) -> AgentRecord:
 
 
 def start(world: World, agent: Agent, *, fresh: bool = False) -> Agent:
-    """A new launch of the same agent; nothing happens to one that runs.
+    """Launch the agent again; do nothing if it is running.
 
-    A `fresh` reading is not made again: if the record has changed since, the swap says so.
+    A `fresh` reading is not repeated: if the record has changed since, the swap fails.
     """
     if not fresh or agent.state is State.UNREACHABLE or agent.host_stopped:
         agent = _awake(world, agent)
@@ -112,13 +112,13 @@ def start(world: World, agent: Agent, *, fresh: bool = False) -> Agent:
         agent.evidence,
     )
     if record.launches == old.launches:
-        return refreshed(world, agent)  # somebody else started it at the same moment
+        return refreshed(world, agent)  # another process started it at the same time
     step("launch_recorded")
     context = launch.context(agent.host, record)
     prepared = kind.resume(context.replace(evidence=agent.evidence))
     files = dict(launch.launch_files(world, agent.host, record, prepared, {}))
     env = os.path.join(agent_dir(agent.host.home, agent.id), "env")
-    files.pop(env)  # exactly what it was created with
+    files.pop(env)  # keep the environment it was created with
     agent.host.put(files)
     grace = world.config.seconds("stop.grace")
     launch.launch(agent.host, record, "agent_started", grace)
@@ -127,7 +127,7 @@ def start(world: World, agent: Agent, *, fresh: bool = False) -> Agent:
 
 
 def _awake(world: World, agent: Agent) -> Agent:
-    """The agent as it is now, on a host that is started first where it is stopped."""
+    """Return the agent as it is now; start its host first if that is stopped."""
     try:
         return refreshed(world, agent)
     except Unreachable:
@@ -143,7 +143,7 @@ def restart(world: World, agent: Agent) -> Agent:
 
 
 def archive(world: World, agent: Agent) -> Agent:
-    """Stop it and put it aside; `start` brings it back."""
+    """Stop the agent and hide it from lists; `start` reverses this."""
     stop(world, agent)
     record = change(
         agent.host, agent.id, lambda now: now.replace(archived=now.archived or time.time())
@@ -153,7 +153,7 @@ def archive(world: World, agent: Agent) -> Agent:
 
 
 def rename(world: World, agent: Agent, new_name: str) -> Agent:
-    """One record changes; work directory and branch keep their names."""
+    """Rename the agent in its record; its work directory and branch keep their names."""
     check_name(new_name)
     old_name = agent.record.name
     if new_name == old_name:
@@ -173,7 +173,7 @@ def rename(world: World, agent: Agent, new_name: str) -> Agent:
 
 
 def label(world: World, agent: Agent, set: Mapping[str, str], remove: Sequence[str] = ()) -> Agent:
-    """Concurrent calls keep each other's labels."""
+    """Set and remove labels; concurrent calls keep each other's labels."""
 
     def edit(record: AgentRecord) -> AgentRecord:
         kept = {key: value for key, value in record.labels.items() if key not in remove}
@@ -184,7 +184,7 @@ def label(world: World, agent: Agent, set: Mapping[str, str], remove: Sequence[s
 
 
 def parse_labels(pairs: Sequence[str]) -> dict[str, str]:
-    """`K=V` words; a key is short and plain, a value one printable line."""
+    """Parse `K=V` words; a key is short and plain, a value one printable line."""
     found = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")

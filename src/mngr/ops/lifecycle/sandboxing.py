@@ -1,7 +1,7 @@
 """Put an agent into a sandbox: the script `sandboxes/<id>` on its host runs a command inside.
 
-It is a file beside the agents' own directories, out of their reach: an agent may write its own
-record, and could take its sandbox off with that.
+The script is outside the agent's own directory, because an agent can write its own record and could
+remove its sandbox that way.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def check_mode(mode: str) -> str:
 
 
 def enclose(host: Host, record: AgentRecord, argv: Sequence[str]) -> None:
-    """Write the script; everything in it is read before the agent could change anything."""
+    """Write the script from data that is read before the agent can change anything."""
     done = host.run(["sh", "-c", LOOK, "mngr", record.work_dir, argv[0]], timeout=60)
     if done.code == 69:
         raise MissingProgram(
@@ -78,13 +78,13 @@ def enclose(host: Host, record: AgentRecord, argv: Sequence[str]) -> None:
 def _sandbox(host: Host, record: AgentRecord, lines: Sequence[str]) -> Sandbox:
     folder = agent_dir(host.home, record.id)
     home, search, git_dir, common, program, *objects = lines
-    # Programs in the user's home, but never all of it.
+    # Programs in the user's home, but never the whole home.
     programs = [os.path.dirname(program), *(p for p in search.split(":") if is_within(p, home))]
     readable = [*objects, *bubblewrap.outermost(p for p in programs if not is_within(home, p))]
     writable = [record.work_dir, folder]
     if common and not is_within(common, record.work_dir):
         readable.append(common)
-        if git_dir != common:  # a worktree: what a commit writes, and neither hooks nor settings
+        if git_dir != common:  # a worktree: the paths a commit writes, without hooks and settings
             parts = ("objects", "refs", "logs")
             writable += [git_dir, *(os.path.join(common, part) for part in parts)]
     return Sandbox(
@@ -100,5 +100,5 @@ def _sandbox(host: Host, record: AgentRecord, lines: Sequence[str]) -> Sandbox:
 
 
 def wrapped(home: str, agent_id: str, words: str) -> str:
-    """Shell text that runs these quoted words, inside the agent's sandbox where it has one."""
+    """Return shell text that runs the quoted words, inside the agent's sandbox if it has one."""
     return f'box={quote(path(home, agent_id))}; set -- {words}; {WRAP}; exec "$@"'

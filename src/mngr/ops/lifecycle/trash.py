@@ -1,4 +1,4 @@
-"""What is in the trash, and removing it for good."""
+"""List the trash, and remove entries permanently."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Trashed(Struct):
-    """One destroyed agent that can come back."""
+    """A destroyed agent that can be restored."""
 
     host: Host
     note: TrashNote
@@ -39,7 +39,7 @@ class Trashed(Struct):
 
 
 def lock(world: World, host: Host) -> Lock:
-    """Only one command of this controller at a time moves things into or out of the trash."""
+    """Lock the trash, so that one command of this controller at a time moves entries."""
     return Lock(world.home, "trash", host.ref.id)
 
 
@@ -52,7 +52,7 @@ def work_path(host: Host, agent_id: str) -> str:
 
 
 def parse_note(agent_id: str, text: str) -> TrashNote | None:
-    """The note of this agent; anything else is none."""
+    """Return the note of this agent; None if the text is anything else."""
     try:
         note = TrashNote.from_json(decode(os.fsencode(text)))
     except BadRecord:
@@ -92,7 +92,7 @@ ATTEMPTS = 5
 
 
 def trashed(world: World) -> list[Trashed]:
-    """What can be restored, newest first; also what an interrupted destroy left half-way."""
+    """Return what can be restored, newest first, including interrupted destroys."""
     found: list[Trashed] = []
     errors: list[MngrError] = []
     hosts = world.hosts()
@@ -108,7 +108,7 @@ def trashed(world: World) -> list[Trashed]:
 
 
 def on(host: Host) -> list[Trashed]:
-    """All of one host's trash; without a name where the note is missing or cannot be read."""
+    """Return all entries of one host; the name is empty if the note is missing or unreadable."""
     for _ in range(ATTEMPTS):
         entries, _, worktrees = script(host, LIST, host.home).partition("worktrees\n")
         lines = entries.splitlines()
@@ -124,7 +124,7 @@ def _entry(host: Host, line: str, places: set[str]) -> Trashed | None:
     if not AGENT_ID.fullmatch(agent_id):
         return None
     note = parse_note(agent_id, text) or TrashNote(id=agent_id, name="", time=0.0, work_dir="")
-    if folder != agent_id:  # a purge of it was interrupted: it cannot be restored any more
+    if folder != agent_id:  # an interrupted purge: it can no longer be restored
         note, parts = note.replace(name="", time=0.0), f"{parts}p"
     return Trashed(
         host=host, note=note, time=max(note.time, 0.0 if "p" in parts else float(time)),
@@ -133,13 +133,13 @@ def _entry(host: Host, line: str, places: set[str]) -> Trashed | None:
 
 
 def _base(note: TrashNote) -> str:
-    """The last part of its work directory's path, if that is where mngr makes them."""
+    """Return the last part of its work directory's path, if mngr creates directories there."""
     folder, base = os.path.split(note.work_dir)
     return base if is_work_dir(folder, note.id, note.work_dir) else ""
 
 
 def find_trashed(world: World, name: str) -> Trashed:
-    """The newest destroyed agent of that name or id."""
+    """Return the most recently destroyed agent with that name or id."""
     pool = trashed(world)
     for each in pool:
         if name in (each.note.id, each.note.name):
@@ -186,7 +186,7 @@ rm -f trash.json "$1/sandboxes/$2" "$1/logs/$2" "$1/logs/$2.1" && cd .. && rmdir
 
 
 def purge(world: World, each: Trashed) -> None:
-    """Remove for good what was destroyed; there is no undo after this."""
+    """Remove an entry permanently."""
     host, note = each.host, each.note
     with lock(world, host):
         meant = "interrupted" if "p" in each.parts else each.parts
@@ -206,12 +206,12 @@ def purge(world: World, each: Trashed) -> None:
 
 
 def _forget(world: World, host: Host, note: TrashNote) -> None:
-    """Everything that git knows of it, but the branch: that is noted down as made by mngr."""
+    """Remove git's data about it except the branch, which is recorded as created by mngr."""
     if note.repository and host.run(["test", "-d", note.repository], timeout=30).code == 0:
         repo = Bare(run=host.run, path=note.repository)
         with Lock(world.home, "repo", note.repository):
-            # The directory is aside, so git finds none to delete. Where the worktree was never
-            # repaired, git believes it to be in its old place, which is empty.
+            # The directory has been renamed, so git finds none to delete. If the worktree was never
+            # repaired, git looks in its old path, which is empty.
             before = os.path.join(host.home, "worktrees", _base(note))
             for path in (work_path(host, note.id), before):
                 if host.run(["test", "-e", path], timeout=30).code:

@@ -1,7 +1,7 @@
-"""Limits on time, tokens and cost: what they are, and changing them while an agent runs.
+"""Limits on time, tokens and cost, and how to change them while an agent runs.
 
-They are kept in the record. A watcher on the agent's host (`watcher.py`) enforces them; so does,
-should that be gone, any process that looks at agents for a while.
+They are kept in the record. A watcher on the agent's host (`watcher.py`) enforces them; if it has
+died, any process that reads agents repeatedly does so instead.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def require_meter(world: World, type: str, limits: Limits) -> None:
 def set_limits(
     world: World, agent: Agent, changes: Mapping[str, float | None]
 ) -> tuple[Limits, Limits]:
-    """What held before and what holds now; a running agent's watcher knows it within a second."""
+    """Return the old and the new limits; a running agent's watcher applies them within a second."""
     old = Limits.of(agent.record)
     require_meter(world, agent.record.type, old.updated(changes))
     record = change(agent.host, agent.id, lambda now: now.updated(changes))
@@ -59,7 +59,7 @@ def set_limits(
 
 
 def _launched(world: World, agent: Agent) -> Agent:
-    """A launch that is under way was written without the new limits: they need its process."""
+    """Wait for a launch in progress: its files were written without the new limits."""
     deadline = time.monotonic() + LAUNCHING
     while True:
         now = refreshed(world, agent)
@@ -69,7 +69,7 @@ def _launched(world: World, agent: Agent) -> Agent:
 
 
 def _watch(world: World, agent: Agent) -> None:
-    """A new watcher; an older one sees that it has been replaced, and leaves."""
+    """Start a new watcher; an older one notices that it has been replaced, and exits."""
     host, started = agent.host, agent.evidence.this_started
     host.put(watcher.files(world, host, agent.record))
     if started is not None and Limits.of(agent.record):
@@ -81,7 +81,7 @@ def _watch(world: World, agent: Agent) -> None:
 
 
 class Keeper:
-    """For processes that look at agents again and again: steps in where a watcher does not."""
+    """Enforces limits in processes that read agents repeatedly, if a watcher does not."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -89,7 +89,7 @@ class Keeper:
         self._over: dict[str, str] = {}
 
     def look(self, agents: Iterable[Agent]) -> None:
-        """Cheap where no agent has limits, and between two looks."""
+        """Check the agents; cheap if none has limits, or if the last check was recent."""
         if time.monotonic() < self._next:
             return
         alive = (State.RUNNING, State.WAITING)
@@ -116,14 +116,14 @@ class Keeper:
         try:
             used = conversation.tokens(self._world, metered)
         except MngrError:
-            used = {}  # its host is silent: then it cannot be stopped either
+            used = {}  # its host does not answer, so it cannot be stopped either
         prices = Prices(self._world.config)
         found = {agent.id: _cause(agent, used.get(agent.id, {}), prices) for agent in agents}
         return {id: cause for id, cause in found.items() if cause}
 
 
 def _cause(agent: Agent, used: Mapping[str, Tokens], prices: Prices) -> str:
-    """Why it has to end, in the watcher's words, or nothing."""
+    """Return why the agent must end, in the watcher's words, or ""."""
     limits, started = Limits.of(agent.record), agent.evidence.this_started
     if limits.timeout and started and agent.now - started.time > limits.timeout + 1:
         return f"timed out after {limits.timeout:g} s"
@@ -137,7 +137,7 @@ def _cause(agent: Agent, used: Mapping[str, Tokens], prices: Prices) -> str:
 
 
 def end(world: World, agent: Agent, cause: str) -> None:
-    """As the watcher would: its launcher reports the cause, and all its work stays."""
+    """End an agent as the watcher would: its launcher reports the cause, its work is kept."""
     host, started = agent.host, agent.evidence.this_started
     if started is None:
         return

@@ -1,6 +1,6 @@
-"""What models cost: a table by prefix of the model's name, which the settings can change.
+"""Prices of models: a table by prefix of the model's name, which the settings can change.
 
-Prices are dollars for a million tokens. Of the prefixes that fit, the longest wins.
+Prices are in dollars per million tokens. The longest matching prefix applies.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ TABLE: dict[str, tuple[float, float, float, float]] = {
 
 
 class Price(Struct):
-    """Dollars for a million tokens of each kind."""
+    """Dollars per million tokens of each kind."""
 
     input: float
     output: float
@@ -91,7 +91,7 @@ class Price(Struct):
 
 
 class Prices:
-    """The table with what the settings say laid over it."""
+    """The price table, overridden by the settings."""
 
     def __init__(self, config: Config) -> None:
         self.known: dict[str, Price] = {
@@ -102,7 +102,7 @@ class Prices:
                 self._set(prefix, given)
 
     def _set(self, prefix: str, given: Mapping[str, Json]) -> None:
-        """A price of a new model needs input and output; what is cached then costs as input."""
+        """Set a price; a new model requires input and output, and cache then costs as input."""
         numbers = {kind: float(n) for kind, n in given.items() if isinstance(n, (int, float))}
         if prefix in self.known:
             self.known[prefix] = self.known[prefix].replace(**numbers)
@@ -118,7 +118,7 @@ class Prices:
         return None
 
     def cost(self, used: Mapping[str, Tokens]) -> tuple[float, list[str]]:
-        """Dollars for all models that have a price, and the names of the others."""
+        """Return the cost in dollars of all models with a price, and the names of the others."""
         total, unpriced = 0.0, []
         for model, tokens in used.items():
             price = self.find(model)
@@ -129,18 +129,18 @@ class Prices:
         return total, unpriced
 
     def highest(self, model: str) -> Price:
-        """For a model without a price, where an amount must not be exceeded: its vendor's."""
+        """Return the vendor's highest price, for a model without a price under a cost limit."""
         mine = [row for name, row in self.known.items() if vendor(name) == vendor(plain(model))]
         rows = mine or list(self.known.values())
         return Price(**{kind: max(getattr(row, kind) for row in rows) for kind in KINDS})
 
     def guarded(self, used: Mapping[str, Tokens]) -> float:
-        """As `cost`, with the highest price of its vendor for what has none."""
+        """Return the cost, with the highest price of the vendor for models without a price."""
         prices = ((self.find(model) or self.highest(model), used[model]) for model in used)
         return sum(price.of(tokens) for price, tokens in prices)
 
     def lines(self) -> str:
-        """For the watcher on the host: PREFIX and four prices per line."""
+        """Return lines for the watcher on the host: PREFIX and four prices each."""
         rows = (
             " ".join([prefix, *(f"{getattr(price, kind):.9g}" for kind in KINDS)])
             for prefix, price in self.known.items()
@@ -150,7 +150,7 @@ class Prices:
 
 
 def vendor(name: str) -> str:
-    """The letters a model's name begins with tell who sells it; the watcher has the same rule."""
+    """Return the letters a model's name begins with, as its vendor; the watcher does the same."""
     from itertools import takewhile
 
     letters = "".join(takewhile(str.isalpha, name))
@@ -158,5 +158,5 @@ def vendor(name: str) -> str:
 
 
 def plain(model: str) -> str:
-    """The name without the places that sell it: `us.anthropic.claude-…`, `openrouter/…`."""
+    """Return the name without reseller prefixes: `us.anthropic.claude-…`, `openrouter/…`."""
     return model.rpartition("/")[2].rpartition("anthropic.")[2]

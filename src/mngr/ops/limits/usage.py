@@ -1,4 +1,4 @@
-"""What agents have used: tokens by model, and what that costs."""
+"""The usage of agents: tokens by model, and their cost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Usage(Struct):
-    """Of one agent or of several together."""
+    """The usage of one or more agents."""
 
     models: dict[str, Tokens]
     cost: float
@@ -33,7 +33,7 @@ class Usage(Struct):
         return sum(self.models.values(), Tokens())
 
     def described(self, *, partly: bool = False) -> dict[str, Json]:
-        """`cost` is null if not known in full; with `partly`, `unpriced` says what is left out."""
+        """Return JSON; `cost` is null unless fully known, or with `partly` lists `unpriced`."""
         tokens, known = self.tokens, partly or not self.unpriced
         row: dict[str, Json] = {"tokens": tokens.total}
         row |= {kind: getattr(tokens, kind) for kind in KINDS}
@@ -42,7 +42,7 @@ class Usage(Struct):
 
 
 def of(world: World, agents: Sequence[Agent]) -> dict[str, Usage]:
-    """By agent id, in one visit per host; only of agents whose type can tell."""
+    """Return usage by agent id, one round trip per host, for types that report it."""
     prices = Prices(world.config)
     telling = [agent for agent in agents if conversation.kept(world, agent)]
     used = conversation.tokens(world, telling)
@@ -56,7 +56,7 @@ def _usage(prices: Prices, models: dict[str, Tokens]) -> Usage:
 
 
 def together(each: Iterable[Usage]) -> Usage:
-    """The sum; what has no price in any of them is named."""
+    """Return the sum, with the names of all models without a price."""
     models: dict[str, Tokens] = {}
     cost = guarded = 0.0
     unpriced: set[str] = set()
@@ -71,7 +71,7 @@ def together(each: Iterable[Usage]) -> Usage:
 
 
 def of_reachable(world: World, agents: Sequence[Agent]) -> dict[str, Usage]:
-    """As `of`, without the agents of hosts that do not answer now: those are named elsewhere."""
+    """Return usage by agent id without hosts that do not answer, which are reported elsewhere."""
     found: dict[str, Usage] = {}
     for ref in {agent.host.ref.id: agent.host.ref for agent in agents}.values():
         try:

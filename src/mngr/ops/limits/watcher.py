@@ -1,7 +1,7 @@
 """The watcher that keeps an agent within its limits, on the agent's own host, in POSIX sh.
 
-The launcher starts it, or `limit` does where there was no limit before. It reads the limits anew
-each second, which costs one fork, and meters the conversation only when that has changed.
+The launcher starts it, or `limit` does if there was no limit before. It reads the limits again each
+second, which costs one fork, and meters the conversation only when that has changed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Limits(Struct):
-    """Seconds, dollars and tokens; None is no limit."""
+    """Seconds, dollars and tokens; None means no limit."""
 
     timeout: float | None = None
     max_cost: float | None = None
@@ -50,7 +50,7 @@ class Limits(Struct):
         return ", ".join(said) or "no limits"
 
     def lines(self) -> str:
-        """What the watcher reads: whole seconds, and how they are called."""
+        """Return the lines that the watcher reads: limits in whole seconds, and their names."""
         lines = []
         if self.timeout is not None:
             import math
@@ -182,7 +182,7 @@ fi"""
 
 
 def files(world: World, host: Host, record: AgentRecord) -> Files:
-    """The script and what it reads; without limits there is nothing to put."""
+    """Return the script and the files it reads; nothing if there are no limits."""
     from mngr.ops.limits.prices import Prices
 
     folder = agent_dir(host.home, record.id)
@@ -199,7 +199,7 @@ def files(world: World, host: Host, record: AgentRecord) -> Files:
 def _kind(world: World, record: AgentRecord) -> AgentType:
     try:
         return world.agent_type(record.type)
-    except MngrError:  # a type whose plugin is gone still has agents
+    except MngrError:  # an agent whose type is from a removed plugin
         return world.agent_type("command")
 
 

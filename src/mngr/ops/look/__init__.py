@@ -1,1 +1,1 @@
-"""Read agents and what they print: list, capture, events, wait, doctor."""
+"""Read agents and their output: list, capture, events, wait, doctor."""

@@ -1,4 +1,4 @@
-"""The screen of an agent, live or as it was saved when it stopped."""
+"""Return the screen of an agent, live or as saved when it stopped."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def capture(agent: Agent, *, window: str = "", full: bool = False, ansi: bool = 
 
 
 def _let_end(agent: Agent) -> None:
-    """tmux has read a program's last lines only once the pane is dead, a moment after `exit`."""
+    """Wait until the pane is dead: only then has tmux read the program's last lines."""
     deadline, evidence = time.monotonic() + ENDING, agent.evidence
     while evidence.this_exit and evidence.pane and not evidence.pane.dead:
         if time.monotonic() > deadline:
@@ -47,7 +47,7 @@ def _let_end(agent: Agent) -> None:
 
 
 def _trimmed(screen: bytes) -> str:
-    """The empty rows below the last line are not content."""
+    """Return the screen without the empty rows below the last line."""
     text = screen.decode("utf-8", "replace").rstrip()
     return f"{text}\n" if text else ""
 

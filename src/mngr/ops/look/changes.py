@@ -1,7 +1,7 @@
-"""The commits of each agent and the lines they changed, cheap enough for every `list`.
+"""Count the commits of each agent and the lines they changed, cheaply enough for every `list`.
 
-The tip of a worktree is read from git's own files, without a process. What lies between a base and
-a tip never changes, so it is asked of git once and kept in `cache/changes.json`.
+The tip of a worktree is read from git's own files, without a process. The difference between a base
+and a tip never changes, so git computes it once and it is kept in `cache/changes.json`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Changes(Struct):
 
 
 def changes(home: str, agents: Sequence[Agent]) -> list[Changes | None]:
-    """One per agent, in order; None where the work is not a worktree of this machine."""
+    """Return the changes per agent, in order; None if its work is not a local worktree."""
     look = _Refs()
     spans = [_span(look, agent) for agent in agents]
     wanted = {span for span in spans if span and span[0] != span[1]}
@@ -69,13 +69,13 @@ def _span(look: _Refs, agent: Agent) -> Span | None:
 
 
 class _Refs:
-    """Reads refs of repositories. An agent can write there: nothing found is trusted or awaited."""
+    """Reads refs of repositories. Agents can write there, so no file is trusted or waited for."""
 
     def __init__(self) -> None:
         self._packed: dict[str, dict[str, str]] = {}
 
     def tip(self, record: AgentRecord) -> str:
-        """The commit that an agent's worktree is at, or nothing."""
+        """Return the commit that an agent's worktree is at, or ""."""
         common = record.repository
         name = os.path.basename(record.work_dir)
         head = _text(os.path.join(common, "worktrees", name, "HEAD"))
@@ -113,7 +113,7 @@ def _asked(spans: Iterable[tuple[str, Span]]) -> dict[Span, Changes]:
         try:
             counted = progress.distances(transport.here(source), base, tips)
         except MngrError:
-            continue  # a commit that is gone; `list` goes on without a number
+            continue  # the commit no longer exists; `list` shows no number
         for tip, numbers in counted.items():
             found[base, tip] = Changes(commits=numbers[0], added=numbers[1], removed=numbers[2])
     return found
@@ -124,7 +124,7 @@ def _path(home: str) -> str:
 
 
 def _known(home: str) -> dict[Span, Changes]:
-    """What the cache holds; one that cannot be read counts as empty."""
+    """Return the cached changes; an unreadable cache counts as empty."""
     try:
         with open(_path(home), encoding="utf-8") as file:
             rows = json.load(file)

@@ -1,4 +1,4 @@
-"""What a host lacks, and the line to type there."""
+"""Find out what a host lacks, and the command that installs it."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _agents(world: World, host: Host) -> Iterator[Finding]:
 
 
 def of(world: World, name: str) -> list[Finding]:
-    """Of the host that an address names, also of one that was never used."""
+    """Check the host that an address names, even if it was never used."""
     from mngr.model.address import parse_address
 
     address = parse_address(f"@{name.removeprefix('@')}")

@@ -1,4 +1,4 @@
-"""Columns of `list` that cost a look at more than the records: only for who asks for them."""
+"""Columns of `list` that require more than the records; computed only on request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BATCH = 16
 
 
 def columns(world: World, agents: Sequence[Agent], names: Collection[str]) -> list[dict[str, Json]]:
-    """One row per agent, in order; null where there is nothing to look at."""
+    """Return one row per agent, in order; null if a value is not available."""
     rows: list[dict[str, Json]] = [dict.fromkeys(names) for _ in agents]
     parts = [_work(agents, names), _used(world, agents, names), _idle(agents)]
     parts.append(_changes(world, agents) if "changes" in names else ())
@@ -58,7 +58,7 @@ def _work(agents: Sequence[Agent], names: Collection[str]) -> Sequence[dict[str,
 
 
 def _batches(agents: Sequence[Agent]) -> list[list[Agent]]:
-    """Those of one host and source together, as git_look wants them."""
+    """Group agents by host and source, as git_look requires."""
     groups: dict[tuple[str, str, str], list[Agent]] = {}
     for agent in agents:
         record = agent.evidence.record
@@ -82,7 +82,7 @@ def _rows(batch: Sequence[Agent], names: Sequence[str]) -> dict[str, dict[str, J
         source = record.source if near else ""
         found = progress.look(host.run, host.home, source, names, asked, upstream)
     except MngrError:
-        return {}  # a silent host is named elsewhere
+        return {}  # a host that does not answer is reported elsewhere
     if upstream:
         found = [_behind(each, one, upstream) for each, one in zip(batch, found, strict=True)]
     return {
@@ -92,15 +92,15 @@ def _rows(batch: Sequence[Agent], names: Sequence[str]) -> dict[str, dict[str, J
 
 
 def _upstream(record: AgentRecord) -> str:
-    """The commit that the repository on this machine is at."""
+    """Return the current commit of the repository on this machine."""
     try:
         return transport.here(record.source).ask("rev-parse", "-q", "--verify", "HEAD") or ""
     except MngrError:
-        return ""  # the repository is gone, or another machine's
+        return ""  # the repository does not exist, or is on another machine
 
 
 def _behind(agent: Agent, looked: Looked, upstream: str) -> Looked:
-    """The agent's host may lack our newest commits: then those since its base are counted here."""
+    """Count commits since its base on this machine if the agent's host lacks the newest ones."""
     if looked.behind is not None:
         return looked
     record = agent.record

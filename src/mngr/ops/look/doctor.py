@@ -1,4 +1,4 @@
-"""Check what mngr stands on, and say exactly what to do about what is wrong."""
+"""Check what mngr requires, and report how to fix what is wrong."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _plugins(world: World) -> Iterator[Finding]:
 
 
 def _programs(world: World) -> Iterator[Finding]:
-    """Which coding agents could be used here; not having one is no fault of the machine."""
+    """Report which coding agents are installed; a missing one is not a problem."""
     kinds = types.with_program(world)
     if not kinds:
         return
@@ -154,7 +154,7 @@ def _agents(world: World) -> Iterator[Finding]:
 
 
 def _sessions(world: World) -> Iterator[Finding]:
-    """Sessions on our server that no record knows: only ever the work of other hands."""
+    """Report sessions on mngr's tmux server without a record; mngr itself leaves none."""
     known = {agent.id for agent in agents(world)}
     for host in world.hosts():
         try:
@@ -180,7 +180,7 @@ def _leftovers(world: World) -> Iterator[Finding]:
 
 
 def _lingering() -> Iterator[Finding]:
-    """systemd may end every process of a user at logout, tmux servers included."""
+    """Report whether systemd ends all processes of a user at logout, including tmux."""
     user = os.environ.get("USER", "")
     if not user or os.getuid() == 0 or not os.environ.get("SSH_CONNECTION"):
         return

@@ -21,7 +21,7 @@ PIECE = 16 << 20
 
 
 def read(agent: Agent, offset: int = 0, name: str = "events.jsonl") -> bytes:
-    """The file from `offset` on; nothing while there is no regular file of that name."""
+    """Return the file from `offset` on; b"" if there is no regular file with that name."""
     path = os.path.join(agent_dir(agent.host.home, agent.id), name)
     words = [path, str(offset + 1), str(PIECE)]
     return agent.host.run(["sh", "-c", agent_files.SHOW, "mngr", *words], timeout=60).stdout
@@ -32,7 +32,7 @@ def past(agent: Agent) -> list[dict[str, Json]]:
 
 
 def follow(agent: Agent, interval: float = 0.2) -> Iterator[dict[str, Json]]:
-    """Endless: what is there, then what comes; a half-written line waits for its end."""
+    """Yield past events, then new ones, endlessly; an incomplete line waits for its end."""
     offset = 0
     while True:
         data = read(agent, offset)

@@ -1,4 +1,4 @@
-"""What a headless agent prints, as it prints it."""
+"""Stream the output of a headless agent."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ INTERVAL = 0.05
 
 
 def stream(world: World, agent: Agent) -> Iterator[tuple[Stream, bytes]]:
-    """Until it has ended and everything it wrote was handed over."""
+    """Yield the output until the agent has ended and everything it wrote was returned."""
     offsets: dict[Stream, int] = {"stdout": 0, "stderr": 0}
     while True:
-        # The state before the files: what was written before the end is then always read.
+        # Read the state before the files, so that everything written before the end is read.
         alive = refreshed(world, agent).state in ALIVE
         quiet = True
         for name, offset in offsets.items():

@@ -1,4 +1,4 @@
-"""Programs from the package manager of this machine: the line to type, and typing it."""
+"""Install programs with the package manager of this machine, or return the command for it."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ LONG = 900.0
 
 
 def here() -> str:
-    """The package manager of this machine, or ""."""
+    """Return the package manager of this machine, or ""."""
     from shutil import which
 
     return next((tool for tool in INSTALL if which(tool)), "")
 
 
 def line(package: str) -> str:
-    """What a person types to install it; "" where the package manager is unknown."""
+    """Return the command that installs a package; "" if the package manager is unknown."""
     tool = here()
     if not tool:
         return ""
@@ -48,7 +48,7 @@ def line(package: str) -> str:
 
 
 def installing(package: str) -> Callable[[], None] | None:
-    """What installs it without a question; None where that takes a password or is unknown."""
+    """Return a function that installs a package; None if it requires a password or is unknown."""
     words = _permitted(here())
     return None if words is None else lambda: _install([*words, package])
 

@@ -1,4 +1,4 @@
-"""What is there, and in which state."""
+"""Read agents and their states, and resolve names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Agent(Struct):
-    """One agent as it stands: its record, the evidence and the verdict on it."""
+    """One agent: its record, the evidence and the verdict."""
 
     host: Host
     evidence: Evidence
@@ -46,7 +46,7 @@ class Agent(Struct):
 
     @property
     def record(self) -> AgentRecord:
-        """Only a readable record can be acted upon."""
+        """Return the record; raise if it cannot be read."""
         if self.evidence.record is None:
             raise MngrError(
                 f"{self.id} has an unreadable record ({self.evidence.problem})",
@@ -61,7 +61,7 @@ class Agent(Struct):
 def agents(
     world: World, ids: Sequence[str] | None = None, hosts: Sequence[Host] | None = None
 ) -> list[Agent]:
-    """Every agent everywhere, oldest first; those of a silent host as they were last known."""
+    """Return all agents, oldest first; those of a host that does not answer as last known."""
     found = []
     for host, reading in world.readings(ids, hosts):
         mine = [_judged(world, host, reading, evidence) for evidence in reading.agents]
@@ -75,9 +75,9 @@ def agents(
 
 
 def candidates(world: World, words: Sequence[str], *, look: bool = True) -> list[Agent]:
-    """Agents enough to tell what each of `words` means: on this machine alone, few are read.
+    """Return enough agents to resolve `words`; with only the local host, few records are read.
 
-    Without `look` it may stay open how they fare, for those who only need their records.
+    Without `look` their states may be missing, for callers that use only the records.
     """
     hosts = asked(world, words)
     if (quick := _quick(hosts)) is not None:
@@ -87,12 +87,12 @@ def candidates(world: World, words: Sequence[str], *, look: bool = True) -> list
             resolve(world, words, found)
             return found
         except (NotFound, UsageError):
-            pass  # all of them tell what is wrong with a word, and what would be near
+            pass  # the full list is needed for the error and the nearest name
     return agents(world, hosts=hosts)
 
 
 def asked(world: World, words: Sequence[str]) -> Sequence[Host]:
-    """The hosts that the addresses name; all, where an agent may be anywhere."""
+    """Return the hosts that the addresses name; all hosts if an agent may be anywhere."""
     everywhere, found = world.hosts(), []
     for word in words:
         if AGENT_ID.fullmatch(word) or not (address := parse_address(word)).host:
@@ -102,7 +102,7 @@ def asked(world: World, words: Sequence[str]) -> Sequence[Host]:
 
 
 def _quick(hosts: Sequence[Host]) -> LocalHost | None:
-    """A host that looks up single agents without a visit, if there is no other."""
+    """Return the local host if it is the only one: it reads single agents cheaply."""
     return hosts[0] if len(hosts) == 1 and hasattr(hosts[0], "claimed") else None  # type: ignore[return-value]
 
 
@@ -116,7 +116,7 @@ def _recorded(host: LocalHost, ids: Sequence[str]) -> list[Agent]:
 
 
 def _claimed(host: LocalHost, word: str) -> str:
-    """Whom a name belongs to, by its claim: that is what makes it unique on a host."""
+    """Return the id of the agent that claimed a name on this host."""
     if AGENT_ID.fullmatch(word):
         return word
     name = parse_address(word).name
@@ -156,7 +156,7 @@ def _signals(world: World, record: AgentRecord, evidence: Evidence) -> Signals:
     try:
         return world.agent_type(record.type).signals(evidence)
     except MngrError:
-        return Signals()  # a type whose plugin is gone still has agents
+        return Signals()  # an agent whose type is from a removed plugin
     except Exception as error:  # a plugin's type can raise anything
         world.note(record.type, error)
         return Signals()
@@ -169,7 +169,7 @@ def _dialog(host: Host, evidence: Evidence, signals: Signals) -> Signals:
 
 
 def describe(agent: Agent) -> dict[str, Json]:
-    """The shape scripts rely on."""
+    """Return the agent as JSON, in the format that scripts rely on."""
     record, verdict, evidence = agent.evidence.record, agent.verdict, agent.evidence
     started, exit, pane = evidence.this_started, evidence.this_exit, evidence.pane
     ref = agent.host.ref
@@ -210,7 +210,7 @@ def describe(agent: Agent) -> dict[str, Json]:
 
 
 def _labels(record: AgentRecord | None) -> dict[str, Json]:
-    """With the project among them, where scripts of other tools look for it."""
+    """Return the labels, with `project` among them for scripts of other tools."""
     if record is None:
         return {}
     return {**({"project": record.project} if record.project else {}), **record.labels}
@@ -225,7 +225,7 @@ def _host_state(agent: Agent) -> str:
 def resolve(
     world: World, targets: Sequence[str], pool: Sequence[Agent] | None = None
 ) -> list[Agent]:
-    """Exactly one agent per target, in the order given, each once."""
+    """Return exactly one agent per target, in the given order, without duplicates."""
     everything = candidates(world, targets) if pool is None else pool
     chosen: dict[str, Agent] = {}
     called = by_word(everything)
@@ -236,7 +236,7 @@ def resolve(
 
 
 def by_word(pool: Iterable[Agent]) -> dict[str, list[Agent]]:
-    """Agents by name and by id: looking for each of many words among all takes too long."""
+    """Index agents by name and by id; scanning all agents per word would be too slow."""
     called: dict[str, list[Agent]] = {}
     for agent in pool:
         for word in {agent.id, agent.name}:
@@ -245,7 +245,7 @@ def by_word(pool: Iterable[Agent]) -> dict[str, list[Agent]]:
 
 
 def one(pool: Iterable[Agent], target: str) -> Agent:
-    """The agent a target means, or NotFound with the nearest name, or Ambiguous with all."""
+    """Return the agent a target names; raise NotFound with the nearest name, or Ambiguous."""
     everything = list(pool)
     if AGENT_ID.fullmatch(target):
         matches = [agent for agent in everything if agent.id == target]
@@ -271,13 +271,13 @@ def _meant(agent: Agent, address: Address) -> bool:
 
 
 def _is_at(ref: HostRef, address: Address) -> bool:
-    dotted = f"{address.host}.{address.provider}"  # box.example.com has no provider in it
+    dotted = f"{address.host}.{address.provider}"  # box.example.com names no provider
     named = address.host in ("", ref.name, ref.id) and address.provider in ("", ref.provider)
     return named or dotted == ref.name
 
 
 def refreshed(world: World, agent: Agent) -> Agent:
-    """The same agent, read again."""
+    """Read the agent again."""
     reading = agent.host.read([agent.id])
     for evidence in reading.agents:
         return _judged(world, agent.host, reading, evidence)
@@ -290,5 +290,5 @@ def refreshed(world: World, agent: Agent) -> Agent:
 
 
 def relative(agent: Agent, path: str) -> str:
-    """A path in the agent's work directory."""
+    """Return a path in the agent's work directory."""
     return os.path.join(agent.record.work_dir, path)

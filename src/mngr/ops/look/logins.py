@@ -20,7 +20,7 @@ MOST = 3
 
 
 def remarks(world: World, agent: Agent) -> Iterator[str]:
-    """What to know about the login of an agent that was just launched."""
+    """Yield remarks about the login of an agent that was just launched."""
     record = agent.record
     if not record.login:
         return
@@ -51,7 +51,7 @@ def _listed(names: list[str]) -> str:
 
 
 def described(name: str, login: Login, now: float) -> tuple[str, str, str]:
-    """Status, detail and remedy, as `doctor` shows them."""
+    """Return status, detail and remedy, as `doctor` shows them."""
     if login.kind == "none":
         return "absent", f"no login for {name} was found", login.advice
     if login.kind == "key":

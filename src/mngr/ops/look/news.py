@@ -1,4 +1,4 @@
-"""Wait for news of agents: this machine is looked at often, another one says when it has some."""
+"""Wait for changes of agents: poll this machine often; other hosts report their changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ echo "$now"
 
 
 class Rest:
-    """Which hosts are worth another look: this machine after each `tick`, others as they say."""
+    """Decides which hosts to read again: this machine after each `tick`, others on report."""
 
     def __init__(self, hosts: Sequence[Host], ids: Sequence[str] | None, tick: float) -> None:
         self._here = [host for host in hosts if transport.is_here(host)]
@@ -49,11 +49,11 @@ class Rest:
         self._watched = False
 
     def wait(self, longest: float | None = None) -> list[Host]:
-        """Returns when there may be something new on the hosts it names."""
+        """Wait until there may be a change; return the hosts that may have one."""
         if not self._watched:
             self._watched = True
             for host in self._away:
-                # A daemon: it ends with the command, and what it asked for ends soon after.
+                # A daemon thread ends with the command, and its remote call ends soon after.
                 threading.Thread(target=self._watch, args=(host,), daemon=True).start()
         patience = self._tick if self._here else SILENCE
         self._news.wait(patience if longest is None else min(patience, longest))

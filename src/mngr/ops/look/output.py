@@ -1,7 +1,7 @@
-"""What an agent's program printed, from the first byte: tmux pipes it to a file on its host.
+"""Keep the output of an agent's program from the first byte: tmux pipes it to a file.
 
-The file is in `logs/` and not in the agent's own folder: an agent in a sandbox can write there, and
-could have put a link in its place. It is removed when the agent is purged from the trash.
+The file is in `logs/` and not in the agent's own folder: an agent in a sandbox can write to its
+folder and could replace the file by a link. It is removed when the agent is purged.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ def path(home: str, agent_id: str) -> str:
 
 
 def keeper(home: str, agent_id: str) -> str:
-    """The command that tmux pipes a terminal's output into; it expands % and # there."""
+    """Return the command that receives a terminal's output; tmux expands % and # in it."""
     script = KEEP.format(log=quote(path(home, agent_id)), largest=LARGEST)
     return script.replace("#", "##").replace("%", "%%")
 
 
 def past(agent: Agent) -> bytes:
-    """All that is kept, of both files."""
-    if agent.record.headless:  # its terminal shows these files, and may end before it has shown all
+    """Return all kept output, from both files."""
+    if agent.record.headless:  # its terminal may end before it has shown all of these files
         return event_log.read(agent, name="stdout") + event_log.read(agent, name="stderr")
     return _read(agent, 0, older=True)[1]
 
 
 def follow(world: World, agent: Agent) -> Iterator[bytes]:
-    """All that is kept, then what comes, until the agent has ended."""
+    """Yield all kept output, then new output until the agent has ended."""
     if agent.record.headless:
         from mngr.ops.look import foreground
 
@@ -73,7 +73,7 @@ def follow(world: World, agent: Agent) -> Iterator[bytes]:
     known, data = _read(agent, 0, older=True)
     yield data
     while True:
-        # The state before the file: what was printed before the end is then always read.
+        # Read the state before the file, so that everything printed before the end is read.
         alive = bool(data) or refreshed(world, agent).state in ALIVE
         known, data = _read(agent, known)
         if data:
@@ -85,7 +85,7 @@ def follow(world: World, agent: Agent) -> Iterator[bytes]:
 
 
 def _read(agent: Agent, known: int, older: bool = False) -> tuple[int, bytes]:
-    """The size of the log now, and what was added; with `older` also the file before it."""
+    """Return the size of the log and what was added; with `older` also the older file."""
     words = [path(agent.host.home, agent.id), str(known), "older" if older else ""]
     done = agent.host.run(["sh", "-c", SHOW, "mngr", *words], timeout=60)
     size, _, data = done.stdout.partition(b"\n")

@@ -1,4 +1,4 @@
-"""What other hosts last said, in `cache/hosts/<id>.json`: agents of a silent host are not gone."""
+"""The last reading of each remote host, in `cache/hosts/<id>.json`, for when it is unreachable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Known(Struct):
-    """One agent as it was last seen."""
+    """One agent as last read."""
 
     id: str
     rev: int
@@ -33,14 +33,14 @@ class Known(Struct):
 
 
 class Memory(Struct):
-    """One host as it last answered, which was when its file was last touched."""
+    """The last answer of one host; the time of the answer is the file's modification time."""
 
     host: Json
     agents: tuple[Known, ...] = ()
 
 
 class AbsentHost:
-    """Stands for a host whose provider cannot be asked: every attempt to use it fails."""
+    """A host whose provider cannot be asked; every attempt to use it fails."""
 
     capabilities = Capabilities()
     environment: dict[str, str] = {}
@@ -57,7 +57,7 @@ class AbsentHost:
     run = put = swap = _fail
 
     def read(self, ids: Sequence[str] | None = None) -> HostReading:
-        """No second footnote for each host: that its provider failed is one already."""
+        """Return an empty reading without a problem: the provider's failure is reported already."""
         error = f"host {self.ref.name} cannot be reached: {self._error}"
         return HostReading(host=self.ref, now=0.0, agents=(), error=error)
 
@@ -66,7 +66,7 @@ class AbsentHost:
 
 
 def hosts(home: str, provider: str, error: str) -> list[Host]:
-    """Those a provider had when it last answered."""
+    """Return the hosts a provider had when it last answered."""
     refs = [HostRef.from_json(memory.host) for memory in _memories(home)]
     return [AbsentHost(ref, error) for ref in refs if ref.provider == provider]
 
@@ -86,7 +86,7 @@ def _memories(home: str) -> list[Memory]:
 
 
 def names(home: str) -> list[str]:
-    """Of agents on other hosts, as they last said: for completion."""
+    """Return the remembered names of agents on other hosts, for completion."""
     return [
         str(known.record["name"])
         for memory in _memories(home)
@@ -102,7 +102,7 @@ def completed(
     found: list[Agent],
     ids: Sequence[str] | None,
 ) -> list[Agent]:
-    """The agents found, which are remembered; of a host that did not answer those remembered."""
+    """Remember and return the agents found; for an unanswering host, the remembered ones."""
     path = _path(world, host)
     memory = _load(path)
     if reading.error and not found:
@@ -116,17 +116,17 @@ def completed(
 
 
 def meant(world: World, word: str) -> Agent | None:
-    """The one agent of another host that a word can mean, as it was last seen there.
+    """Return the one remembered agent of another host that a word can mean.
 
-    None where nothing is known of it, or where several hosts have to be asked. Whoever acts on it
-    makes sure on the host that its record has not changed since.
+    None if nothing is remembered, or if several hosts have to be asked. Callers must check on the
+    host that the record has not changed since.
     """
     from mngr.model.address import AGENT_ID, parse_address
     from mngr.ops.look.listing import asked, one
 
     hosts = asked(world, [word])
     others = [host for host in hosts if not hasattr(host, "claimed")]
-    if not AGENT_ID.fullmatch(word):  # an id means the same everywhere
+    if not AGENT_ID.fullmatch(word):  # an id means the same agent everywhere
         here = [each.claimed(parse_address(word).name) for each in hosts if each not in others]  # type: ignore[attr-defined]
         if len(others) != 1 or any(here):
             return None
@@ -157,7 +157,7 @@ def _recalled(host: Host, known: Known, reading: HostReading, since: float) -> A
     reason = f"{reading.error} (last known {known.state} at {iso(since)[:19]}Z)"
     state = State.STOPPED if reading.stopped else State.UNREACHABLE
     if reading.stopped and known.state in (State.DONE, State.FAILED):
-        state = State(known.state)  # a host that stops later changes nothing about that
+        state = State(known.state)  # a host that is stopped later does not change this
     return Agent(
         host=host,
         evidence=Evidence(id=known.id, rev=known.rev, record=record, problem=problem),
@@ -180,7 +180,7 @@ def _remember(
 
 
 def _known(agent: Agent, before: Known | None) -> Known:
-    """As before where neither revision nor state is new: a record never changes within one."""
+    """Return the old entry if revision and state are unchanged: then the record is, too."""
     rev, state, record = agent.evidence.rev, str(agent.state), agent.evidence.record
     if before and (before.rev, before.state) == (rev, state) and before.record and record:
         return before
@@ -193,7 +193,7 @@ def _path(world: World, host: Host) -> str:
 
 
 def _touched(path: str, *, now: bool = False) -> float:
-    """When the host last answered, or 0.0; with `now`, it has just done so again."""
+    """Return when the host last answered, or 0.0; with `now`, set that to the current time."""
     try:
         if now:
             os.utime(path)
@@ -211,7 +211,7 @@ def _load(path: str) -> Memory | None:
 
 
 def _write(path: str, memory: Memory) -> None:
-    """By rename; a cache that cannot be written is no reason to fail."""
+    """Write the file by rename; a failure is ignored, because this is only a cache."""
     temporary = f"{path}.{os.urandom(6).hex()}"
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)

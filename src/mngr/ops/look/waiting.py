@@ -1,4 +1,4 @@
-"""Wait for states, and observe them change."""
+"""Wait for states of agents, and observe changes."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def wait(
     any_one: bool = False,
     timeout: float | None = None,
 ) -> list[Agent]:
-    """The agents that reached one of `states`; a vanished one counts as gone, not as waited for.
+    """Return the agents that reached one of `states`; an agent that disappeared is not returned.
 
-    With them come those that have ended in another state, which only a new start could change. An
-    agent on a host that does not answer has not vanished: the wait goes on.
+    Agents that have ended in another state are returned too, since only a new start could change
+    it. For an agent on a host that does not answer, the wait continues.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     wanted = [agent.id for agent in targets]
@@ -80,7 +80,7 @@ def _stuck(
 
 
 class Looks:
-    """Looks at some hosts again and again: only at those that may have something new."""
+    """Reads some hosts repeatedly, each only if it may have a change."""
 
     def __init__(self, hosts: Sequence[Host], ids: Sequence[str] | None, tick: float) -> None:
         unique = list({host.ref.id: host for host in hosts}.values())
@@ -102,7 +102,7 @@ class Looks:
 def observe(
     world: World, *, interval: float = 0.25, discovery_only: bool = False
 ) -> Iterator[dict[str, Json]]:
-    """Endless: first how many there are, then one event per agent found, changed or gone."""
+    """Yield the number of agents, then endlessly one event per agent found, changed or gone."""
     known: dict[str, Agent] | None = None
     keeper = Keeper(world)
     looks = Looks(world.hosts(), None, interval)

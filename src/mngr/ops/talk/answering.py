@@ -1,4 +1,4 @@
-"""Permission questions: which are open, and answering one, on evidence."""
+"""Find open permission questions, and answer them with proof that the answer was accepted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AGAIN = 8.0
 
 
 def question(agent: Agent) -> str | None:
-    """What it asks permission for; None where it asks nothing."""
+    """Return the open permission question; None if there is none."""
     word, _, asked = agent.verdict.reason.partition(": ")
     return asked if agent.state is State.WAITING and word == PERMISSION else None
 
@@ -44,7 +44,7 @@ def require_question(agent: Agent) -> str:
 
 
 def answer(world: World, agent: Agent, allow: bool, *, timeout: float = 30.0) -> Agent:
-    """Type the answer; returns when the agent has provably gone on from the question."""
+    """Type the answer; return when there is evidence that the agent accepted it."""
     with Lock(world.home, "message", agent.id):
         asking = refreshed(world, agent)
         require_question(asking)
@@ -75,7 +75,7 @@ def _type(agent: Agent, keys: tuple[str, ...]) -> None:
 
 
 def _gone_on(world: World, asking: Agent, keys: tuple[str, ...], timeout: float) -> Agent:
-    """Another state, or another question."""
+    """Wait for another state or another question."""
     now = time.monotonic()
     deadline, again = now + timeout, now + AGAIN
     asked = (asking.verdict.reason, asking.verdict.since)

@@ -1,4 +1,4 @@
-"""What agents and people have said to each other: one visit per host, however many agents."""
+"""Read conversations of any number of agents, one round trip per host."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ done; look "$@"; } | tar -cf - -T - 2>/dev/null | head -c TOTAL
 
 
 def files(world: World, agents: Sequence[Agent]) -> dict[str, dict[str, bytes]]:
-    """By agent id: its conversation files, by path in its state directory."""
+    """Return, by agent id, the conversation files by path in the state directory."""
     found: dict[str, dict[str, bytes]] = {agent.id: {} for agent in agents}
     for host in {agent.host.ref.id: agent.host for agent in agents}.values():
         mine = [agent for agent in agents if agent.host.ref == host.ref and agent.evidence.record]
@@ -66,7 +66,7 @@ def files(world: World, agents: Sequence[Agent]) -> dict[str, dict[str, bytes]]:
 def kind_of(world: World, agent: Agent) -> AgentType:
     try:
         return world.agent_type(agent.record.type)
-    except MngrError:  # a type whose plugin is gone still has agents
+    except MngrError:  # an agent whose type is from a removed plugin
         return world.agent_type("command")
 
 
@@ -86,12 +86,12 @@ def _fetch(host: Host, pairs: str, found: dict[str, dict[str, bytes]]) -> None:
                 if member.isfile() and agent_id in found and member.size <= LIMIT:
                     content = archive.extractfile(member)
                     found[agent_id][path] = content.read() if content else b""
-    except tarfile.TarError:  # more than TOTAL: what came whole is good
+    except tarfile.TarError:  # more than TOTAL; the complete files are used
         return
 
 
 def kept(world: World, agent: Agent) -> bool:
-    """Whether its program keeps a conversation that mngr can read."""
+    """Return whether its program keeps a conversation that mngr can read."""
     return agent.evidence.record is not None and bool(kind_of(world, agent).conversation)
 
 
@@ -100,7 +100,7 @@ def transcript(world: World, agent: Agent) -> list[Turn]:
 
 
 def tokens(world: World, agents: Sequence[Agent]) -> dict[str, dict[str, Tokens]]:
-    """By agent id and model."""
+    """Return the tokens by agent id and model."""
     told: Mapping[str, Mapping[str, bytes]] = files(world, agents)
     return {agent.id: _used(world, agent, told[agent.id]) for agent in agents}
 

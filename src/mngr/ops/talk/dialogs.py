@@ -1,6 +1,6 @@
-"""What a program asks before it has begun: to log in, to trust a folder, to take an update.
+"""Recognise dialogs that a program shows before it begins: login, trust, update.
 
-No hook of its runs before that is answered, so its screen is all there is to go by.
+The program's hooks do not run before that, so the screen is the only evidence.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ LIMIT = 200
 
 
 def seen(host: Host, evidence: Evidence, signals: Signals) -> Signals:
-    """WAITING with what is on the screen, where the program has stopped there; else as it was."""
+    """Return WAITING with the screen's text if the program shows a dialog, else `signals`."""
     pane = evidence.pane
     if pane is None or pane.dead or not _stands(evidence.now, signals.since, pane.activity):
         return signals
     words = _screen(host, pane.pane_id)
     if not words:
-        return signals  # it has not drawn anything: the machine is slow
+        return signals  # nothing is drawn yet: the machine is slow
     return Signals(waiting=DIALOG, detail=words, since=max(signals.since, pane.activity))
 
 
@@ -52,11 +52,11 @@ def _screen(host: Host, pane: str) -> str:
     try:
         done = host.run(tmux.capture(host.socket, pane, full=False, ansi=False), timeout=30)
     except MngrError:
-        return ""  # it has gone since it was listed
+        return ""  # it has disappeared since it was listed
     return plain(done.stdout.decode("utf-8", "replace")) if not done.code else ""
 
 
 def plain(screen: str) -> str:
-    """The words of a screen on one line."""
+    """Return the words of a screen on one line."""
     kept = "".join(each if each.isprintable() else " " for each in FRAME.sub(" ", screen))
     return one_line(kept, LIMIT)

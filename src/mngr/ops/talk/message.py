@@ -1,4 +1,4 @@
-"""Deliver a message; success is said only on evidence."""
+"""Deliver a message; report success only with evidence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ meanwhile does so at once; OpenCode takes 12 s of CPU time, a minute where other
 
 
 def normalise(text: str) -> str:
-    """CRLF -> LF, no final newline; control characters would act as keys, so they are refused."""
+    """Return the text with LF and no final newline; raise on control characters (keys)."""
     text = text.replace("\r\n", "\n").removesuffix("\n")
     for position, character in enumerate(text):
         if character not in "\t\n" and unicodedata.category(character) in ("Cc", "Cs"):
@@ -51,7 +51,7 @@ def normalise(text: str) -> str:
 
 
 def send(world: World, agent: Agent, text: str, *, timeout: float = 0.0) -> Receipt:
-    """Type it into a live agent, one message at a time, and look whether it was taken.
+    """Type a message into a live agent, one at a time, and check whether it was accepted.
 
     A busy program has until `timeout` to read it.
     """
@@ -69,7 +69,7 @@ def send(world: World, agent: Agent, text: str, *, timeout: float = 0.0) -> Rece
             _type(agent, pane, kind.typed(text))
             receipt = kind.evidence(delivery)
         except (Unreachable, TimedOut) as lost:
-            # Typing it again could double it, so that is for a person to decide.
+            # Typing it again could deliver it twice, so the user has to decide.
             doubt = f"{lost.message}: whether {agent.name} got the message is not known"
             raise Unreachable(doubt, f"look with `mngr capture {agent.name}`") from None
         deadline = time.monotonic() + timeout
@@ -82,7 +82,7 @@ def send(world: World, agent: Agent, text: str, *, timeout: float = 0.0) -> Rece
 
 
 def _ready(world: World, agent: Agent) -> Agent:
-    """The agent as it stands once it can be typed to; never while it asks something else."""
+    """Return the agent once it accepts input; raise if it asks something else."""
     kind = world.agent_type(agent.record.type)
     deadline = time.monotonic() + READY
     while True:
@@ -93,7 +93,7 @@ def _ready(world: World, agent: Agent) -> Agent:
                 f"start it with `mngr start {agent.name}`",
             )
         if agent.verdict.reason.startswith("permission"):
-            # The text would be taken for the answer.
+            # The text would be taken as the answer.
             raise Refused(
                 f"{agent.name} waits for permission ({agent.verdict.reason}): nothing was sent",
                 f"see `mngr answer {agent.name}`",
@@ -122,7 +122,7 @@ def _refuse_dialog(agent: Agent) -> None:
 
 
 def _refuse_long_lines(agent: Agent, pane: Pane, text: str) -> None:
-    """A terminal in canonical mode cuts longer lines and reports success."""
+    """Raise if a line is too long: a terminal in canonical mode truncates it silently."""
     longest = max(len(line.encode()) for line in text.split("\n"))
     if longest <= 1023:
         return
@@ -181,7 +181,7 @@ def _press(agent: Agent, pane: Pane, keys: tuple[str, ...]) -> None:
 
 
 def _delivery(world: World, agent: Agent, pane: Pane, text: str) -> Delivery:
-    """What is known before anything is typed, and ways to look what has become of it."""
+    """Return what is known before typing, with functions that check the delivery."""
     from mngr.ops.talk import conversation
 
     visible = agent.host.capabilities.same_kernel

@@ -1,4 +1,4 @@
-"""Send a message and wait for what is answered to it."""
+"""Send a message and wait for the reply."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ QUIET = 2.0
 
 
 class Reply(Struct):
-    """What became of a message, and what was said to it."""
+    """The receipt of a message, and the reply."""
 
     receipt: Receipt
     text: str = ""
 
 
 def ask(world: World, agent: Agent, text: str, *, timeout: float = 0.0) -> Reply:
-    """The assistant's text after the message, once the turn has ended; `timeout` 0 is none."""
+    """Return the reply to the message once the turn has ended; `timeout` 0 means no timeout."""
     transcripts.require(world, agent)
     before = refreshed(world, agent)
     told = len(conversation.transcript(world, agent))
@@ -52,8 +52,8 @@ def _answer(world: World, before: Agent, told: int, text: str, deadline: float |
             quiet_since = time.monotonic()
         else:
             turns = conversation.transcript(world, agent)
-            turns = turns[told:] if len(turns) >= told else turns  # it was made shorter
-            if _same_pause(refreshed(world, agent), agent):  # so it was while we read
+            turns = turns[told:] if len(turns) >= told else turns  # the conversation was shortened
+            if _same_pause(refreshed(world, agent), agent):  # unchanged during the reading
                 _refuse_stuck(before, agent)
                 found = answer_in(turns, text)
                 if found:
@@ -78,7 +78,7 @@ def _refuse_ended(agent: Agent) -> None:
 
 
 def _refuse_stuck(before: Agent, agent: Agent) -> None:
-    """It waits, and not because its turn has ended. What it waited for before is past."""
+    """Raise if the agent waits for another reason than the end of its turn."""
     if _same_pause(before, agent) or agent.verdict.reason.startswith("end_of_turn"):
         return
     question = agent.verdict.reason.startswith("permission")
@@ -87,7 +87,7 @@ def _refuse_stuck(before: Agent, agent: Agent) -> None:
 
 
 def answer_in(turns: Sequence[Turn], text: str) -> str:
-    """What the assistant said after the last message with this text; empty where it has not."""
+    """Return the assistant's text after the last message with this text, or ""."""
     asked = [n for n, turn in enumerate(turns) if turn.type == "user_message" and _is(turn, text)]
     if not asked:
         return ""
@@ -96,5 +96,5 @@ def answer_in(turns: Sequence[Turn], text: str) -> str:
 
 
 def _is(turn: Turn, text: str) -> bool:
-    """Programs trim and wrap what is typed to them."""
+    """Return whether a turn contains the text; programs trim and wrap what is typed."""
     return " ".join(text.split()) in " ".join(turn.text.split())

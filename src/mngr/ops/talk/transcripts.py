@@ -1,4 +1,4 @@
-"""A conversation as records: the same shape whatever program it was held with."""
+"""A conversation as records, in the same format for every program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROLES = {
 
 
 def past(world: World, agent: Agent) -> list[dict[str, Json]]:
-    """Everything said so far, oldest first."""
+    """Return the whole conversation, oldest first."""
     require(world, agent)
     return _records(agent, conversation.transcript(world, agent))
 
@@ -47,7 +47,7 @@ def _records(agent: Agent, turns: Sequence[Turn]) -> list[dict[str, Json]]:
     for number, turn in enumerate(turns, start=1):
         name = turn.id or f"{agent.id}-{number}"
         seen[name] = seen.get(name, 0) + 1
-        # One answer of a model may be several entries of its program's file.
+        # One answer of a model may be several entries in its program's file.
         unique = name if seen[name] == 1 else f"{name}-{seen[name]}"
         found.append(_record(agent, turn, unique))
     return found
@@ -69,10 +69,10 @@ def _record(agent: Agent, turn: Turn, event_id: str) -> dict[str, Json]:
 
 
 def follow(world: World, agent: Agent) -> Iterator[dict[str, Json]]:
-    """What is there, then what comes, until the agent has ended.
+    """Yield past entries, then new ones until the agent has ended.
 
-    The last entry may still be growing: it is handed over once it has stayed the same for a
-    look, and again, under the same id, should it change after that.
+    The last entry may still grow: it is returned once it is unchanged between two readings, and
+    again, with the same id, if it changes after that.
     """
     told: dict[str, dict[str, Json]] = {}
     before: list[dict[str, Json]] = []

@@ -1,1 +1,1 @@
-"""Work directories: where they come from, copying, pulling, pushing, running commands there."""
+"""Work directories: create, copy, pull, push, and run commands in them."""

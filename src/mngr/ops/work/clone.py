@@ -1,7 +1,8 @@
-"""Another agent with the same work; and, to move one, the same on another host.
+"""Clone an agent with its work, or migrate it to another host.
 
-A clone's record says whose it is and what work it was made with, before anything else of it
-exists. So a repeated `migrate` knows a finished copy, and never destroys work that is not in it.
+The record of a clone names its original and the work it was made with, before anything else of it
+exists. So a repeated `migrate` recognises a finished copy, and never destroys work that is not in
+it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ PLACE = re.compile(r"HOME|USER|LOGNAME|SHELL|PATH|LANG|TZ|TMPDIR|LC_.*")
 
 
 class Migrated(Struct):
-    """The agent at its new place, and remarks on the way there."""
+    """The migrated agent, and remarks."""
 
     agent: Agent
     remarks: tuple[str, ...] = ()
@@ -44,7 +45,7 @@ class Migrated(Struct):
 def request(
     world: World, agent: Agent, address: str = "", changes: Mapping[str, object] | None = None
 ) -> CreateRequest:
-    """What creates a copy of an agent; `changes` replace fields, labels and env add up."""
+    """Return the request that copies an agent; `changes` replace fields, merge labels and env."""
     record, given = agent.record, dict(changes or {})
     provider = str(given.get("provider") or "")
     address = _address(world, agent, address, provider)
@@ -84,19 +85,19 @@ def request(
 
 
 def _transfer(record: AgentRecord, host: Host) -> str:
-    """As the original's, unless that works only where its repository is."""
+    """Return the original's transfer, unless that works only on the repository's host."""
     if record.transfer == "git-worktree" and not host.capabilities.shares_files:
         return "git-mirror"
     return record.transfer
 
 
 def _branch(record: AgentRecord) -> str:
-    """A branch of its own: the agent's is checked out where the agent works."""
+    """Return a new branch, since the agent's own is checked out."""
     return ":mngr/*" if record.transfer.startswith("git-") else ""
 
 
 def _address(world: World, agent: Agent, address: str, provider: str) -> str:
-    """Where not said otherwise: beside the original, under its name and a number."""
+    """Return the address; by default the original's host, with its name and a number."""
     from mngr.model.address import parse_address
 
     asked = parse_address(address)
@@ -114,7 +115,7 @@ def _free_name(world: World, agent: Agent) -> str:
 
 
 def _environment(agent: Agent, *, everything: bool) -> dict[str, str]:
-    """What it was started with, but for what mngr sets anew."""
+    """Return the variables it was started with, except those that mngr sets again."""
     told = event_log.read(agent, name="env")
     if not told:
         raise MngrError(f"the environment of {agent.name} cannot be read")
@@ -130,7 +131,7 @@ def _environment(agent: Agent, *, everything: bool) -> dict[str, str]:
 
 
 def _without_login(env: Mapping[str, str], declared: Sequence[str]) -> dict[str, str]:
-    """What its type took from the user's environment is theirs to hand to another host."""
+    """Drop the variables of the type's login: only the user may pass them to another host."""
     begins = tuple(key.removesuffix("*") for key in declared if key.endswith("*"))
     return {
         key: value
@@ -152,7 +153,7 @@ cd "$1" || exit 1
 
 
 def work_of(host: Host, record: AgentRecord) -> str:
-    """A text that is the same for the same work: commit and files, or a digest of a plain copy."""
+    """Return a text that identifies the work: commit and files, or a digest of a plain copy."""
     try:
         at = standing(host, record)
     except MngrError:
@@ -172,7 +173,7 @@ def _verify(host: Host, copy: AgentRecord, agent: Agent, work: str) -> None:
 
 
 def migrate(world: World, agent: Agent, host: Host, *, pass_login: bool = False) -> Migrated:
-    """Stop, clone, prove, destroy. Each step is skipped where an earlier try has done it."""
+    """Stop, clone, verify, destroy; skip the steps that an earlier attempt has done."""
     copy = copied(world, agent, host)
     if agent.record.removal is None:
         was_alive = agent.state in ALIVE
@@ -204,7 +205,7 @@ def _moved(world: World, agent: Agent, host: Host, was_alive: bool, pass_login: 
 
 
 def copied(world: World, agent: Agent, host: Host) -> Agent | None:
-    """The finished copy that an interrupted migration left on a host."""
+    """Return the finished copy that an interrupted migration left on a host."""
     for each in agents(world):
         record = each.evidence.record
         if record is None or each.host.ref != host.ref or record.name != agent.name:
@@ -229,7 +230,7 @@ def _refuse_changed(agent: Agent, copy: Agent) -> None:
 
 
 def arrived(world: World, name: str, host: Host) -> Agent | None:
-    """A clone of that name on the host whose original is gone: the migration is complete."""
+    """Return a clone with that name whose original is gone: the migration is complete."""
     pool = agents(world)
     living = {each.id for each in pool}
     for each in pool:

@@ -1,4 +1,4 @@
-"""Whole directories from here to a host, or from one host to another."""
+"""Copy whole directories from this machine to a host, or between hosts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNPACK = ["sh", "-c", 'mkdir -p "$1" && tar -x $2 -pf - -C "$1"', "mngr"]
 
 
 def copy_tree(host: Host, origin: Source, work_dir: str, progress: Progress | None = None) -> None:
-    """Every file, mode and link; `progress` is called with the number of files so far."""
+    """Copy every file, mode and link; call `progress` with the number of files so far."""
     owner, watched = origin.folder_host, "-v" if progress else ""
     errors = bytearray()
     sink = _counting(progress, errors) if progress else None
@@ -44,7 +44,7 @@ def copy_tree(host: Host, origin: Source, work_dir: str, progress: Progress | No
 
 
 def _counting(progress: Progress, errors: bytearray) -> Sink:
-    """cp and tar name each file on a line of its own."""
+    """Return a sink that counts files: cp and tar print each file on its own line."""
     count = 0
 
     def sink(fd: int, data: bytes) -> None:

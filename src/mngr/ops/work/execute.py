@@ -36,7 +36,7 @@ shift 3
 
 
 class ExecResult(Struct):
-    """How it ended on one agent."""
+    """The result of a command on one agent."""
 
     agent: str
     exit_code: int
@@ -54,7 +54,7 @@ class ExecResult(Struct):
 
 
 def exec_argv(host: Host, record: AgentRecord, argv: Sequence[str], cwd: str = "") -> list[str]:
-    """What runs `argv` on the agent's host; `cwd` is relative to the work directory."""
+    """Return the command that runs `argv` on the agent's host; `cwd` is relative."""
     env = os.path.join(agent_dir(host.home, record.id), "env")
     folder = os.path.join(record.work_dir, cwd)
     box = sandboxing.path(host.home, record.id)
@@ -86,7 +86,7 @@ def stream(
     cwd: str = "",
     timeout: float,
 ) -> int:
-    """As `execute`, but `sink(1 or 2, bytes)` gets the output as it comes; the exit code."""
+    """Run a command, pass its output to `sink(1 or 2, bytes)`, and return the exit code."""
     if agent.state is State.UNREACHABLE:
         raise Unreachable(f"{agent.name}: {agent.verdict.reason}", "see `mngr list`")
     words = exec_argv(agent.host, agent.record, argv, cwd)
@@ -101,9 +101,9 @@ def stream_unseen(
     cwd: str = "",
     timeout: float,
 ) -> int:
-    """As `stream`, in one visit, for an agent that was only remembered.
+    """Run a command in one round trip, for an agent that was only remembered.
 
-    Nothing runs, and Stale is raised, if it has changed since: it may be renamed or gone.
+    Raise Stale and run nothing if the agent has changed since: it may be renamed or gone.
     """
     nonce = os.urandom(8).hex()
     refusal, held = f"{nonce}\n".encode(), b""

@@ -1,8 +1,8 @@
-"""Files between an agent's work directory and this machine, in both directions.
+"""Copy files between an agent's work directory and this machine.
 
-They travel as a tar into a staging directory, are compared with what is there, and are then
-renamed into place one by one: an interrupted transfer leaves no half file. Agents decide what
-lies in their directories, so nothing is written through a link, and nothing outside the target.
+They are sent as a tar into a staging directory, compared with the existing files, and then renamed
+into place one by one, so an interrupted transfer leaves no partial file. Agents control what is in
+their directories, so nothing is written through a link or outside the target.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ else tar -cf - "./$name"; fi
 
 
 class Copied(Struct):
-    """What a copy of files did, or would do."""
+    """The result of copying files, or of a dry run."""
 
     target: str
     files: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Copied(Struct):
 
 
 def inside(path: str, what: str) -> str:
-    """A path below the work directory, without leaving it."""
+    """Return a path below the work directory; raise if it leaves it."""
     clean = os.path.normpath(path or ".")
     if os.path.isabs(clean) or clean == ".." or clean.startswith("../"):
         raise UsageError(f"{what}: {path!r} is not inside the work directory")
@@ -108,7 +108,7 @@ def _rename_only(folder: str, name: str) -> None:
 
 
 class Stage:
-    """A private directory on this disk; those of killed processes are swept on the way in."""
+    """A private local directory; directories of killed processes are removed on entry."""
 
     def __init__(self, home: str) -> None:
         self._all = os.path.join(home, "staging")
@@ -170,7 +170,7 @@ def push(
     host, record = agent.host, agent.record
     whole = os.path.isdir(local) and not os.path.islink(local)
     folder, name = (local, ".") if whole else os.path.split(os.path.abspath(local))
-    # The work directory's own .git is not to be overwritten with another.
+    # The work directory's own .git must not be overwritten.
     spared = ["--exclude=./.git"] if path == "." else []
     pack = ["tar", "-cf", "-", *spared, "-C", folder, name if whole else f"./{name}"]
     kind = "tree" if whole else "file"

@@ -1,8 +1,9 @@
-"""Prove what a work directory is before anything moves it or tells git about it.
+"""Verify what a work directory is before it is moved or git's data is changed.
 
-A record can be edited, a directory replaced, and a `.git` file can be gone or name any other
-repository. So a directory is moved only from where mngr makes such directories, and git is
-changed only in the recorded repository, and only if that repository lists the directory.
+A record can be edited, a directory replaced, and a `.git` file can be missing or name any other
+repository. So a directory is moved only from the place where mngr creates such directories, and
+git's data is changed only in the recorded repository, and only if that repository lists the
+directory.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ FIELDS = 9
 
 
 class Seen(Struct):
-    """What is there of one agent."""
+    """The data found on the host for one agent."""
 
     worktrees: str
     """Where the directory of all work directories really is."""
@@ -95,7 +96,7 @@ class Seen(Struct):
 
 
 def look(host: Host, read: Sequence[tuple[AgentRecord, int]]) -> dict[str, Seen]:
-    """One visit for all of them; each record with its revision."""
+    """Read all agents in one round trip, each record with its revision."""
     records = [record for record, _ in read]
     words = [word for each, rev in read for word in (each.id, each.name, each.work_dir, str(rev))]
     done = host.run(["sh", "-c", LOOK, "mngr", host.home, *words], timeout=60 + len(records))
@@ -115,7 +116,7 @@ def look(host: Host, read: Sequence[tuple[AgentRecord, int]]) -> dict[str, Seen]
 
 
 def movable(record: AgentRecord, seen: Seen) -> bool:
-    """Whether the work directory lies where mngr makes such directories for this agent."""
+    """Return whether the work directory is where mngr creates it for this agent."""
     return seen.kind == "directory" and is_work_dir(seen.worktrees, record.id, seen.path)
 
 
@@ -127,7 +128,7 @@ class Worktree(Struct):
 
 
 class Repository(Struct):
-    """What a repository says about its worktrees and branches."""
+    """The worktrees and branches of a repository."""
 
     path: str
     """The git common directory."""
@@ -138,7 +139,7 @@ class Repository(Struct):
     heads: dict[str, str] = {}
 
     def worktree(self, record: AgentRecord, seen: Seen) -> tuple[str, Worktree | None]:
-        """What git calls it, nothing unless the two name each other; and what git lists there."""
+        """Return git's entry if it and the directory name each other, and git's listing."""
         path = seen.path if movable(record, seen) else "" if seen.kind else seen.moved
         folder, name = os.path.split(seen.admin)
         listed = self.worktrees.get(path) or self.worktrees.get(_before(record, seen))
@@ -146,25 +147,25 @@ class Repository(Struct):
         return name if mine else "", listed
 
     def elsewhere(self, branch: str, record: AgentRecord, seen: Seen) -> bool:
-        """Whether another worktree has the branch checked out."""
+        """Return whether another worktree has the branch checked out."""
         mine = (seen.path, seen.moved, _before(record, seen))
         return any(path not in mine for path in self.holders.get(branch, ()))
 
 
 def _before(record: AgentRecord, seen: Seen) -> str:
-    """Where git believes the worktree to be that was moved and not yet repaired."""
+    """Return the path that git has for a worktree that was moved but not yet repaired."""
     return os.path.join(seen.worktrees, os.path.basename(record.work_dir)) if seen.moved else ""
 
 
 def repository(host: Host, records: Sequence[AgentRecord]) -> Repository:
-    """Of the recorded repository, never of one that the work directories name."""
+    """Read the recorded repository, never one that a work directory names."""
     repo = recorded(host, records[0])
     branches = {record.branch for record in records if record.made_branch}
     return described(repo, branches) if repo else Repository(path="")
 
 
 def described(repo: Bare, branches: set[str]) -> Repository:
-    """Its worktrees and at least those branches: git is asked once where all are checked out."""
+    """Return its worktrees and those branches; one git call if all are checked out."""
     listed = repo.ask("worktree", "list", "--porcelain", "-z")
     if listed is None:
         return Repository(path="")
@@ -181,7 +182,7 @@ def described(repo: Bare, branches: set[str]) -> Repository:
 
 
 def recorded(host: Host, record: AgentRecord) -> Bare | None:
-    """The repository the work directory was made in; old records name only a directory of it."""
+    """Return the repository of the work directory; old records name only a directory of it."""
     path = record.repository
     if not path and record.source and host.capabilities.shares_files:
         asked = Repo(run=host.run, path=record.source)

@@ -1,7 +1,7 @@
-"""One bare mirror per repository and host; agents are clones that borrow its objects.
+"""Maintain one bare mirror per repository and host; agents are clones that share its objects.
 
-A hundred agents cost one upload: the mirror is asked first whether it has the commit. What a
-clone borrows is pinned in the mirror before it is made, and the mirror never prunes.
+A hundred agents cost one upload: mngr first checks whether the mirror has the commit. The objects
+of a clone are pinned in the mirror before it is created, and the mirror never prunes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ done
 
 
 class Borrowed(Struct):
-    """A clone to be made: of which repository, at which commit, for whom."""
+    """A clone to create: its repository, commit and agent."""
 
     source: Repo
     """The repository, on this machine."""
@@ -58,7 +58,7 @@ class Borrowed(Struct):
 
 
 def mirror_path(home: str, identity: str) -> str:
-    """Told apart by a checksum, told by people through the name."""
+    """Return a path made of a readable name and a checksum."""
     parts = [part for part in identity.rstrip("/").split("/") if part != ".git"]
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", parts[-1] if parts else "")[:60].strip(".-")
     digest = zlib.crc32(os.fsencode(identity))
@@ -66,18 +66,18 @@ def mirror_path(home: str, identity: str) -> str:
 
 
 def place(host: Host, identity: str) -> str:
-    """Where a host's mirror of a repository is; our mirror of a URL is that mirror itself."""
+    """Return the path of a host's mirror; the mirror of a URL is itself."""
     if transport.is_here(host) and identity.startswith(os.path.join(host.home, "mirrors", "")):
         return identity
     return mirror_path(host.home, identity)
 
 
 def make(host: Host, controller_home: str, plan: Borrowed) -> list[str]:
-    """Mirror, pin, clone, check out; remarks about what could not be brought along.
+    """Create mirror, pin and clone, and check out; return remarks about what is missing.
 
-    One visit, where the mirror has the commit and no file is to be there before the check-out.
+    This is one round trip if the mirror has the commit and no file must exist before the check-out.
     """
-    # What is checked out may be another agent's work, with attributes of its choice.
+    # The files may be another agent's work, with attributes of its choice.
     work = Repo(run=transport.cleaned(host), path=plan.work_dir)
     words = exchange.checking_out(work, plan.commit, plan.branch)
     info = _info(plan)
@@ -112,12 +112,12 @@ def provide(
     *,
     upstream: str = "",
 ) -> str:
-    """The mirror that has the commit, and keeps it by `pin`; uploads only what it lacks."""
+    """Return the mirror that has the commit, kept by `pin`; upload only missing objects."""
     path = place(host, identity)
     mirror = Bare(run=host.run, path=path)
     if mirror.attempt("update-ref", pin, commit).code == 0:
-        return path  # it was there: update-ref refuses an object that is missing
-    # Uploads of the same commit would race for the same line: the second finds it done.
+        return path  # it had the commit: update-ref refuses a missing object
+    # Two uploads of the same commit would compete for bandwidth; the second finds it done.
     with Lock(controller_home, "mirror", f"{host.ref.id} {path}"):
         if mirror.attempt("update-ref", pin, commit).code:
             exchange.make_mirror(host.run, path, host.home, commit)
@@ -129,7 +129,7 @@ def provide(
 def update(
     host: Host, source: Repo, mirror: Repo, commit: str, pin: str, upstream: str = ""
 ) -> None:
-    """Push the commit, its branch and the tags; the commit's arrival is what counts."""
+    """Push the commit, its branch and the tags; only the commit is required to arrive."""
     refspecs = [f"+{commit}:{pin}", "+refs/tags/*:refs/tags/*"]
     if upstream:
         refspecs.append(f"+refs/heads/{upstream}:refs/heads/{upstream}")
@@ -140,13 +140,13 @@ def update(
 
 
 def unpin(host: Host, agent_id: str) -> None:
-    """Nothing of this agent's is left that could borrow."""
+    """Remove the agent's pin, when no clone of the agent exists any more."""
     host.run(["sh", "-c", UNPIN, "mngr", host.home, agent_id], timeout=60)
 
 
 def _info(plan: Borrowed) -> dict[str, tuple[bytes, int]]:
-    """Ignored files of the source are ignored in the clone, however that was said."""
-    folder = plan.identity  # of a repository on this machine, its common directory
+    """Return the exclude rules of the source, so that the clone ignores the same files."""
+    folder = plan.identity  # for a local repository, its common directory
     if not os.path.isdir(folder):
         folder = plan.source.ask("rev-parse", "--path-format=absolute", "--git-common-dir") or ""
     files = {}
@@ -155,14 +155,14 @@ def _info(plan: Borrowed) -> dict[str, tuple[bytes, int]]:
             with open(os.path.join(folder, "info", name), "rb") as file:
                 content = file.read()
         except OSError:
-            continue  # most have none
+            continue  # usually there is none
         if any(line.strip() and not line.startswith(b"#") for line in content.splitlines()):
             files[os.path.join(plan.work_dir, ".git", "info", name)] = (content, 0o644)
     return files
 
 
 def submodules(host: Host, controller_home: str, plan: Borrowed) -> list[str]:
-    """Those checked out in the source come along, each through a mirror of its own."""
+    """Clone the submodules that are checked out in the source, each through its own mirror."""
     links = exchange.gitlinks(plan.source, plan.commit) if _has_modules(plan) else {}
     remarks = []
     for path, commit in links.items():
@@ -184,7 +184,7 @@ def submodules(host: Host, controller_home: str, plan: Borrowed) -> list[str]:
 
 
 def _has_modules(plan: Borrowed) -> bool:
-    """Listing a tree of ten thousand files to find no submodule would cost every create."""
+    """Return whether there is a .gitmodules; listing the tree would slow down every create."""
     return (
         plan.modules
         and plan.source.attempt("cat-file", "-e", f"{plan.commit}:.gitmodules").code == 0
@@ -192,7 +192,7 @@ def _has_modules(plan: Borrowed) -> bool:
 
 
 def at_risk(work: Stranger, source: str, base: str) -> tuple[list[str], list[str]]:
-    """Changed files, and commits that neither the mirror nor any ref of the source keeps."""
+    """Return changed files, and commits that neither the mirror nor a source ref has."""
     files = [str(change) for change in git.changes(work)]
     commits = _unkept(work, base, source)
     if base and work.attempt("cat-file", "-e", f"{base}:.gitmodules").code == 0:

@@ -1,6 +1,6 @@
-"""Put staged files into their places: first compare everything, then rename one by one.
+"""Move staged files into place: compare everything first, then rename one by one.
 
-Twice the same thing: in Python for this machine, and in sh for any host.
+This is implemented in Python for this machine and in sh for any host.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Compared(Struct):
-    """Staged files, by what placing them would do."""
+    """Staged files, grouped by the effect of placing them."""
 
     new: list[str]
     same: list[str]
@@ -31,7 +31,7 @@ class Compared(Struct):
 
 
 def compare(stage: str, root: str) -> Compared:
-    """Relative paths of all that is staged; a link is a file that is never followed."""
+    """Return the relative paths of all staged files; a link is a file and never followed."""
     found = Compared(new=[], same=[], differing=[], blocked=[])
     if os.path.lexists(root) and not os.path.isdir(root):
         found.blocked.append(root)
@@ -53,7 +53,7 @@ def compare(stage: str, root: str) -> Compared:
 
 
 def _bars(path: str) -> bool:
-    """Whether a directory cannot be there: something else is, if only a link to one."""
+    """Return whether something other than a directory is at the path, even a link to one."""
     return os.path.lexists(path) and (os.path.islink(path) or not os.path.isdir(path))
 
 
@@ -67,7 +67,7 @@ def _verdict(staged: str, target: str) -> str:
         return "differing"
     if stat.S_ISLNK(mine.st_mode):
         return "same" if os.readlink(staged) == os.readlink(target) else "differing"
-    # Beyond the executable bit a mode is mostly the umask of whoever checked the file out.
+    # Modes other than the executable bit depend on the umask at checkout.
     executable = (mine.st_mode & 0o100) == (theirs.st_mode & 0o100)
     return "same" if executable and filecmp.cmp(staged, target, shallow=False) else "differing"
 
@@ -91,7 +91,7 @@ def _rename(staged: str, target: str) -> None:
     os.makedirs(os.path.dirname(target), exist_ok=True)
     try:
         os.rename(staged, target)
-    except OSError:  # another disk: its own copy beside the target first
+    except OSError:  # another disk: copy the file next to the target first
         beside = f"{os.path.dirname(target)}/.{os.urandom(6).hex()}.mngr"
         try:
             shutil.copy2(staged, beside, follow_symlinks=False)
@@ -175,7 +175,7 @@ say E
 
 
 def parse(answer: bytes) -> Compared:
-    """What the script above found."""
+    """Parse the output of the script."""
     found = Compared(new=[], same=[], differing=[], blocked=[], complete=False)
     lists = {"N": found.new, "S": found.same, "D": found.differing, "B": found.blocked}
     for record in os.fsdecode(answer).split("\0"):

@@ -1,7 +1,7 @@
-"""Commits of an agent, brought home to the repository its work came from.
+"""Fetch commits of an agent into the repository its work came from.
 
-Nothing is checked out and no HEAD moves. What another hand may do at the same time is left to
-git's own ref locks: a ref moves from the value we saw, or not at all.
+Nothing is checked out and no HEAD moves. Concurrent changes are handled by git's ref locks: a ref
+moves only from the value that was read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FETCHED = "refs/mngr/fetched/"
 
 
 class Pulled(Struct):
-    """What a pull did, or would do."""
+    """The result of a pull, or of a dry run."""
 
     branch: str
     tip: str
@@ -49,7 +49,7 @@ class Pulled(Struct):
 
 
 class Home(Struct):
-    """A repository on this machine, and its common directory, which tells it from others."""
+    """A repository on this machine, identified by its common directory."""
 
     repo: Repo
     folder: str
@@ -67,7 +67,7 @@ class Ends(Struct):
 
     @property
     def shared(self) -> bool:
-        """A worktree: both ends are one repository."""
+        """Return whether both ends are one repository, as with a worktree."""
         return self.agent.host.capabilities.shares_files and self.folder == self.standing.common_dir
 
     @property
@@ -89,7 +89,7 @@ def ends(world: World, agent: Agent, home: Home | None = None) -> Ends:
 
 
 def home_repository(world: World, agent: Agent) -> Home:
-    """Where an agent's commits come home to: its source, or for a URL our mirror of that."""
+    """Return the target of an agent's commits: its source, or the mirror of a URL."""
     source = agent.record.source
     if os.path.isdir(source):
         repo = transport.here(source)
@@ -110,7 +110,7 @@ def home_repository(world: World, agent: Agent) -> Home:
 
 
 def user_repository(world: World, agent: Agent, cwd: str) -> Home:
-    """As `home_repository`; for a URL the clone that the user stands in, if it is one of it."""
+    """Return the target of a pull; for a URL, the user's current clone if it is of that URL."""
     if os.path.isdir(agent.record.source):
         return home_repository(world, agent)
     repo, base = transport.here(cwd), agent.record.base_commit
@@ -134,7 +134,7 @@ def pull(
     force: bool = False,
     dry_run: bool = False,
 ) -> Pulled:
-    """Bring the agent's branch into the repository, under its own name or another."""
+    """Fetch the agent's branch into the repository, under its own name or another."""
     between = ends(world, agent, home)
     name = branch or agent.record.branch or f"mngr/{agent.name}"
     if branch and not git.valid_branch(home.repo, name):
@@ -152,7 +152,7 @@ def pull(
 
 
 def _offered(between: Ends) -> tuple[str, str]:
-    """The agent's own branch and its tip; HEAD where it has no such branch."""
+    """Return the agent's own branch and its tip, or HEAD if it has no such branch."""
     branch, standing = between.agent.record.branch, between.standing
     if branch and branch == standing.branch:
         return f"refs/heads/{branch}", standing.head
@@ -164,7 +164,7 @@ def _fetched(
     world: World, between: Ends, pulled: Pulled, ref: str, old: str, force: bool
 ) -> Pulled:
     target = f"refs/heads/{pulled.branch}"
-    # One call that fetches and moves: git refuses diverged work and a branch in use by itself.
+    # One git call fetches and moves the ref; git itself refuses diverged or checked-out branches.
     into = transport.through_door(world.home, between.home)
     done = exchange.fetch_theirs(into, between.way, [f"{ref}:{target}"])
     step("fetched")
@@ -210,7 +210,7 @@ def _refusal(between: Ends, pulled: Pulled, old: str, complaint: str) -> MngrErr
 
 
 def _replace(world: World, between: Ends, pulled: Pulled, ref: str) -> str:
-    """Move a diverged branch, once its old tip is kept under a number of its own."""
+    """Move a diverged branch after keeping its old tip under a numbered ref."""
     home, target = between.home, f"refs/heads/{pulled.branch}"
     fetch_ref(world, between.agent, home, ref, FETCHED + between.agent.id)
     with Lock(world.home, "repo", between.folder):
@@ -226,7 +226,7 @@ def _replace(world: World, between: Ends, pulled: Pulled, ref: str) -> str:
 
 
 def _keep(home: Repo, branch: str, tip: str) -> str:
-    """The number comes first: with it last, `a` would bar a branch called `a/1`."""
+    """Keep the tip under NUMBER/BRANCH; with BRANCH/NUMBER, `a` would block a branch `a/1`."""
     listed = home.line("for-each-ref", "--format=%(refname)", "refs/mngr/replaced/").split("\n")
     numbers = [int(each.split("/")[3]) for each in listed if each]
     ref = f"refs/mngr/replaced/{max(numbers, default=0) + 1}/{branch}"
@@ -253,7 +253,7 @@ def _foreseen(between: Ends, pulled: Pulled, old: str, force: bool) -> Pulled:
 
 
 def _annotated(between: Ends, pulled: Pulled) -> Pulled:
-    """What did not come along is said, never passed over."""
+    """Add remarks about everything that was not included."""
     standing, elsewhere = between.standing, ""
     if standing.head != pulled.tip and not exchange.is_ancestor(
         between.work, standing.head, pulled.tip
@@ -264,7 +264,7 @@ def _annotated(between: Ends, pulled: Pulled) -> Pulled:
 
 
 def fetch_ref(world: World, agent: Agent, repo: Repo, remote: str, local: str) -> None:
-    """One ref of the agent's repository, whatever was there before."""
+    """Fetch one ref of the agent's repository, replacing the local ref."""
     way = transport.to_agent(agent.host, transport.theirs(agent.host, agent.record))
     into = transport.through_door(world.home, repo)
     done = exchange.fetch_theirs(into, way, [f"+{remote}:{local}"])
@@ -273,7 +273,7 @@ def fetch_ref(world: World, agent: Agent, repo: Repo, remote: str, local: str) -
 
 
 def bring(world: World, agent: Agent, home: Home, commit: str, ref: str) -> None:
-    """Exactly that commit of an agent, kept here under `ref`; no branch of anybody moves."""
+    """Fetch exactly that commit and keep it under `ref`; no branch moves."""
     between = ends(world, agent, home)
     if between.shared:
         home.repo.git("update-ref", ref, commit)
@@ -282,7 +282,7 @@ def bring(world: World, agent: Agent, home: Home, commit: str, ref: str) -> None
 
 
 def fetch_tip(world: World, agent: Agent, repo: Repo) -> str:
-    """The agent's HEAD, whose objects this repository now has and keeps."""
+    """Fetch and return the agent's HEAD; its objects are kept in this repository."""
     folder = repo.line("rev-parse", "--path-format=absolute", "--git-common-dir")
     between = ends(world, agent, Home(repo=repo, folder=folder))
     if between.shared:

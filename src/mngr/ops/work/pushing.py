@@ -1,4 +1,4 @@
-"""Commits from this machine to an agent: only ever added, by fast-forward."""
+"""Send commits from this machine to an agent, by fast-forward only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Pushed(Struct):
-    """What a push did, or would do."""
+    """The result of a push, or of a dry run."""
 
     branch: str
     tip: str
@@ -31,7 +31,7 @@ class Pushed(Struct):
 def push(
     world: World, agent: Agent, home: Home, *, rev: str = "HEAD", dry_run: bool = False
 ) -> Pushed:
-    """Bring a commit into the branch the agent has checked out, by fast-forward only."""
+    """Fast-forward the branch that the agent has checked out to a commit."""
     between = pulling.ends(world, agent, home)
     commit = git.commit_of(home.repo, rev)
     if commit is None:
@@ -53,7 +53,7 @@ def push(
 
 
 def deliver(world: World, agent: Agent, home: Home, commit: str) -> None:
-    """The commit's objects, for the agent to check out; its branch and files stay as they are."""
+    """Send the commit's objects to the agent; its branch and files are unchanged."""
     between = pulling.ends(world, agent, home)
     if not between.shared and not exchange.has_commit(between.work, commit):
         _send(world, between, commit)
@@ -64,7 +64,7 @@ def _ahead(between: Ends, commit: str) -> int:
 
 
 def _refuse_diverged(between: Ends, commit: str) -> None:
-    """Only a repository that knows the agent's HEAD can hold something that came after it."""
+    """Raise unless the repository has the agent's HEAD and the commit descends from it."""
     head, name = between.standing.head, between.agent.name
     home = between.home
     if exchange.has_commit(home, head) and exchange.is_ancestor(home, head, commit):
@@ -76,7 +76,7 @@ def _refuse_diverged(between: Ends, commit: str) -> None:
 
 
 def _send(world: World, between: Ends, commit: str) -> None:
-    """Through the mirror if it has one, so that telling a hundred agents costs one upload."""
+    """Send a commit, through the mirror if there is one, so many agents cost one upload."""
     agent, host = between.agent, between.agent.host
     if agent.record.transfer == "git-mirror":
         pin = f"refs/mngr/pushed/{agent.id}/{commit}"
@@ -90,7 +90,7 @@ def _send(world: World, between: Ends, commit: str) -> None:
 
 
 def _lender(between: Ends) -> str:
-    """The mirror a clone borrows from."""
+    """Return the mirror whose objects a clone shares."""
     config = os.path.join(between.work.path, ".git", "config")
     return between.work.ask("config", "--file", config, "remote.origin.url") or ""
 

@@ -1,4 +1,4 @@
-"""Work that would be lost with a work directory."""
+"""Find work that would be lost with a work directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def summary(lines: list[str], most: int = 5) -> str:
 
 
 def uncommitted(lines: Sequence[str]) -> str:
-    """`uncommitted changes (1 untracked file: notes.txt)`, from lines as `git status` has them."""
+    """Return `uncommitted changes (1 untracked file: notes.txt)` from `git status` lines."""
     paths: dict[str, list[str]] = {}
     for line in lines:
         paths.setdefault(_kind(line), []).append(line[3:] if _kind(line) != "changed" else line)
@@ -32,7 +32,7 @@ def uncommitted(lines: Sequence[str]) -> str:
 
 
 def _kind(line: str) -> str:
-    """What happened to the file; of a copy there are paths only."""
+    """Return the kind of change of a file; for a copy there are only paths."""
     code = line[:2]
     if line[2:3] != " " or code.strip(" MADRCUT?"):
         return "changed"
@@ -42,7 +42,7 @@ def _kind(line: str) -> str:
 
 
 class Risk(Struct):
-    """Work that destroying an agent for good would lose."""
+    """Work that would be lost if an agent were removed permanently."""
 
     files: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
@@ -71,9 +71,9 @@ def at_risk(
     base: str = "",
     copied: str = "",
 ) -> Risk:
-    """Files that differ from HEAD, untracked files, and commits no surviving ref reaches.
+    """Return changed and untracked files, and commits that no remaining ref reaches.
 
-    Of a copy: what changed since `copied` was made, see `mark_copied`.
+    For a copy, return what changed since `copied` was made; see `mark_copied`.
     """
     if transfer == "rsync" and copied:
         changed = _changed(host, work_dir, copied)
@@ -81,7 +81,7 @@ def at_risk(
     try:
         return _judged(host, work_dir, transfer, losing_branch, source, base)
     except Refused as refused:
-        # Not looked at for good reason; it may hold anything.
+        # The directory could not be inspected, so it may contain anything.
         return Risk(whole=f"a work directory that cannot be checked: {refused.message}")
 
 
@@ -94,10 +94,10 @@ def _judged(
         files, lost = mirror.at_risk(repo, source, base)
         return Risk(files=tuple(files), commits=tuple(lost))
     if transfer != "git-worktree" or checkout is None:
-        # A copy, or a worktree whose repository is gone: there is nothing to compare it with.
+        # A copy, or a worktree whose repository is gone, cannot be compared with anything.
         return _whole(host, work_dir)
     losing = f"refs/heads/{losing_branch}" if losing_branch else ""
-    tips = [] if checkout.branch not in ("", losing_branch) else ["HEAD"]  # else a branch keeps it
+    tips = [] if checkout.branch not in ("", losing_branch) else ["HEAD"]  # a branch keeps HEAD
     if losing and checkout.branch != losing_branch and git.branch_exists(repo, losing_branch):
         tips.append(losing)
     found = [git.unreachable_commits(repo, tip, without=losing) for tip in tips]
@@ -123,22 +123,22 @@ CHANGED = '[ -f "$2" ] && cd "$1" && find . ! -name . -cnewer "$2"'
 
 
 def mark_copied(host: Host, work_dir: str, copied: str) -> None:
-    """Note that all files of a copy are now as mngr made them."""
+    """Record that all files of a copy are now as mngr created them."""
     host.run(["sh", "-c", MARK, "mngr", work_dir, copied], timeout=60)
 
 
 def _changed(host: Host, work_dir: str, copied: str) -> list[str] | None:
-    """Paths that were changed or added; None where that cannot be told."""
+    """Return paths that were changed or added; None if that is unknown."""
     done = host.run(["sh", "-c", CHANGED, "mngr", work_dir, copied], timeout=120)
     if done.code:
         return None
     found = sorted(done.stdout.decode("utf-8", "replace").splitlines())
-    folders = {path.rpartition("/")[0] for path in found}  # what is in them says enough
+    folders = {path.rpartition("/")[0] for path in found}  # their files are listed already
     return [path.removeprefix("./") for path in found if path not in folders]
 
 
 def _whole(host: Host, work_dir: str) -> Risk:
-    """All files count, in one line."""
+    """Return a risk that covers all files, in one line."""
     done = host.run(
         ["sh", "-c", 'find "$1" -type f | head -n 1000 | wc -l', "mngr", work_dir], timeout=120
     )

@@ -1,4 +1,4 @@
-"""What `create --from` names: a directory, a repository's address, an agent or a snapshot."""
+"""Resolve `create --from`: a directory, a repository's URL, an agent or a snapshot."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Source(Struct):
-    """Where work comes from."""
+    """The source of an agent's work."""
 
     path: str
     """What the record names: where `pull` brings the work back to."""
@@ -47,7 +47,7 @@ class Source(Struct):
 
 
 def resolve(world: World, host: Host, text: str) -> Source:
-    """A directory if there is one of that name; then by its looks."""
+    """Return the source; a directory with that name takes precedence."""
     if os.path.isdir(text):
         path = os.path.abspath(text)
         return from_url(world, path) if _is_bare(path) else directory(host, path)
@@ -75,7 +75,7 @@ def _agent(world: World, text: str) -> Agent:
 
 
 def directory(host: Host, path: str) -> Source:
-    """A place on this machine."""
+    """Return a directory of this machine as a source."""
     repo = Repo(run=transport.source_run(host), path=path)
     checkout = git.checkout(repo)
     if checkout is None:
@@ -89,7 +89,7 @@ def directory(host: Host, path: str) -> Source:
 
 
 def is_other(host: Host, text: str, source: str) -> bool:
-    """Whether `--from` names another place than a record does; here is what it is without it."""
+    """Return whether `--from` names another source than the record; default: the current one."""
     if ":" in text and not os.path.isdir(text):
         return text != source
     if not os.path.isdir(text) or os.path.realpath(text) == os.path.realpath(os.curdir):
@@ -107,7 +107,7 @@ def _is_bare(path: str) -> bool:
 
 
 def from_url(world: World, url: str) -> Source:
-    """A mirror on this machine, brought up to date: the credentials are here, not on the host."""
+    """Return an updated mirror on this machine, because the credentials are here."""
     asked = time.time()
     branch, commit = exchange.remote_head(spawn.run, url)
     if not commit:
@@ -116,7 +116,7 @@ def from_url(world: World, url: str) -> Source:
     repo = Bare(run=spawn.run, path=path)
     with Lock(world.home, "mirror", path):
         exchange.make_mirror(spawn.run, path, world.home, commit)
-        if _fetched(path) < asked:  # else somebody did while we waited for our turn
+        if _fetched(path) < asked:  # else another process fetched during the wait for the lock
             _refresh(repo, url)
     top = Checkout(top=url, common_dir=path, head=commit, branch=branch)
     return Source(path=url, repo=repo, checkout=top, bare=True)
@@ -137,7 +137,7 @@ def _fetched(path: str) -> float:
 
 
 def from_agent(world: World, agent: Agent) -> Source:
-    """Its commits, and its uncommitted work; of a plain copy, its files."""
+    """Return its commits and uncommitted work; for a plain copy, its files."""
     from mngr.ops.work import pulling
 
     record = agent.record
@@ -157,7 +157,7 @@ def from_agent(world: World, agent: Agent) -> Source:
 
 
 def _from_snapshot(world: World, found: Snapshot) -> Source:
-    """As it was when it was taken: its parent is HEAD again, the rest is uncommitted again."""
+    """Return the state of a snapshot: its parent as HEAD, the rest as uncommitted changes."""
     from mngr.ops.look import listing
     from mngr.ops.work import pulling
 

@@ -1,4 +1,4 @@
-"""How this machine's git, and its pipes, reach a host: everything follows from `host.argv`."""
+"""Connect this machine's git and pipes to a host, by means of `host.argv`."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ DEADLINE = 6 * 3600.0
 
 
 def is_here(host: Host) -> bool:
-    """Whether commands for that host simply run on this machine."""
+    """Return whether commands for that host run on this machine."""
     return host.argv(["x"]) == ["x"]
 
 
 def pause(host: Host, usual: float) -> float:
-    """Seconds between two looks at one agent: a look at another machine is a visit there."""
+    """Return the seconds between two readings of an agent; longer for a remote host."""
     return usual if is_here(host) else max(usual, 0.5)
 
 
 def require_answer(host: Host) -> None:
-    """After a failure: raises Unreachable if it was the host's, for codes do not tell."""
+    """Raise Unreachable if a failure was the host's: exit codes do not show it."""
     if is_here(host):
         return
     try:
@@ -47,17 +47,17 @@ def require_answer(host: Host) -> None:
 
 
 def here(path: str) -> Repo:
-    """A repository on this machine."""
+    """Return a repository on this machine."""
     return Repo(run=spawn.run, path=path)
 
 
 def theirs(host: Host, record: AgentRecord) -> Stranger:
-    """An agent's work directory."""
+    """Return an agent's work directory."""
     return stranger(host, record.work_dir, record.transfer, record.source)
 
 
 def cleaned(host: Host) -> Run:
-    """Runs commands on a host without what the user's environment holds beyond the basics."""
+    """Return a function that runs commands on a host with only the basic environment."""
     clean = ["sh", "-c", CLEAN + 'clean "$@"', "mngr"]
 
     def run(argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
@@ -71,18 +71,18 @@ def stranger(host: Host, path: str, transfer: str, source: str) -> Stranger:
 
 
 def through_door(home: str, repo: Repo) -> Stranger:
-    """A repository on this machine, without what is configured in it; worktrees share that."""
+    """Return a local repository without its own configuration."""
     kind = "bare" if isinstance(repo, Bare) else "none"
     return Stranger(run=spawn.run, path=repo.path, home=home, kind=kind)
 
 
 def source_run(host: Host) -> Run:
-    """What runs git in a directory of this machine: the host itself where paths mean the same."""
+    """Return a function that runs git in a local directory, on the host if paths are shared."""
     return host.run if host.capabilities.shares_files else spawn.run
 
 
 def to_mirror(host: Host, path: str) -> Way:
-    """How git on this machine reaches a bare repository of ours on that host."""
+    """Return how git on this machine reaches a mirror on that host."""
     if is_here(host):
         return Way(url=path)
     quiet = ["-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null"]
@@ -91,23 +91,23 @@ def to_mirror(host: Host, path: str) -> Way:
 
 
 def to_agent(host: Host, work: Stranger) -> Way:
-    """How git on this machine reaches an agent's repository, through its door."""
+    """Return how git on this machine reaches an agent's repository, through its door."""
     command = join(host.argv(work.argv(SERVE, SERVICE)))
     url = work.path if is_here(host) else BY_VARIABLE
     return Way(url=url, command=command, run=_attentive(host))
 
 
 def ext_word(word: str) -> str:
-    """One word of an ext:: address, where a space ends a word and % begins a sign."""
+    """Escape one word of an ext:: address, in which spaces and % are special."""
     return word.replace("%", "%%").replace(" ", "% ").replace(SERVICE, "%s")
 
 
 def pipe(
     first: Sequence[str], second: Sequence[str], host: Host, sink: Sink | None = None
 ) -> Completed:
-    """`first | second`, both on this machine; it fails when either does.
+    """Run `first | second` on this machine; fail if either does.
 
-    Ends early where `host`, which one of them reaches, does not answer any more.
+    End early if `host`, which one of them connects to, no longer answers.
     """
     script = (
         f"exec 3>&1\nfailed=$({{ {{ {join(first)} || echo 1 >&4; }} |"
@@ -117,7 +117,7 @@ def pipe(
 
 
 def _attentive(host: Host) -> Run | None:
-    """Runs git on this machine, and ends it where `host`, which it reaches, does not answer."""
+    """Return a function that runs git locally and ends it if `host` no longer answers."""
     if host.capabilities.shares_files:
         return None
 
@@ -128,7 +128,7 @@ def _attentive(host: Host) -> Run | None:
 
 
 def _asking(host: Host) -> Callable[[], bool]:
-    """Asks the host now and then whether it is there; raises if it is not, else is never true."""
+    """Return a check that asks the host from time to time and raises if it does not answer."""
     asked = time.monotonic()
 
     def silent() -> bool:

@@ -1,4 +1,4 @@
-"""Uncommitted work, carried exactly: what is staged stays staged, every byte and mode arrives."""
+"""Copy uncommitted work exactly, including the index, every byte and mode."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ cd "$1" && xargs -0 sh -c '
 def carry_changes(host: Host, source: Repo, work_dir: str, *, same_host: bool = True) -> None:
     """Make the new tree and index differ from HEAD exactly as the old ones do.
 
-    Files travel as they are, not as a patch: a patch would pass the filters and line endings of
-    both sides. The index does travel as a patch, which git applies to the blobs themselves.
+    Files are copied as they are, because a patch would pass the filters and line endings of both
+    sides. The index is sent as a patch, which git applies to the blobs themselves.
     """
     target = Repo(run=transport.cleaned(host), path=work_dir)
     top = source.line("rev-parse", "--show-toplevel")
@@ -51,7 +51,7 @@ def carry_changes(host: Host, source: Repo, work_dir: str, *, same_host: bool = 
 
 
 def _differing(source: Repo) -> tuple[bytes, bytes]:
-    """Names that the work tree lacks and names it has otherwise, each with a NUL behind it."""
+    """Return names that the work tree lacks and names that differ, each ending in NUL."""
     words = ("--name-status", "-z", "--no-renames", "--ignore-submodules=all", "HEAD")
     parts = iter(source.git("diff-index", *words).split(b"\0"))
     gone, changed = b"", b""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Arrived(Struct):
-    """What lies in the directory now."""
+    """The files now in the directory."""
 
     is_directory: bool
     """Whether a directory was packed, rather than one file."""
@@ -60,7 +60,7 @@ def _member(
 
 
 def _refuse_link(root: str, parts: list[str], name: str) -> None:
-    """A link that came before must not lead what comes behind it elsewhere."""
+    """Raise if a link that was unpacked earlier would redirect this path."""
     folder = root
     for part in parts[:-1]:
         folder = os.path.join(folder, part)
@@ -70,7 +70,7 @@ def _refuse_link(root: str, parts: list[str], name: str) -> None:
 
 
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> None:
-    """A hard link becomes a file of its own; setuid and its kin stay behind."""
+    """Write a member; a hard link becomes a separate file, setuid and similar bits are dropped."""
     content = archive.extractfile(member)
     if content is None:
         raise Refused(f"an unsafe link arrived: {member.name!r}")

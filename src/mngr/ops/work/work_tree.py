@@ -1,7 +1,7 @@
-"""A work tree as it stands, as a git tree.
+"""Save the current state of a work tree as a git tree.
 
-Made with an index of our own, a copy of the agent's: stat data is reused, so only what changed is
-read, and the agent's index, files and times stay as they are.
+It uses a private copy of the agent's index: stat data is reused, so only changed files are read,
+and the agent's index, files and times are not changed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORCED = "--literal-pathspecs add -f --pathspec-from-file=- --pathspec-file-nul"
 
 
 class Standing(Struct):
-    """Where a work directory stands in its repository."""
+    """The position of a work directory in its repository."""
 
     repo: Stranger
     common_dir: str
@@ -43,13 +43,13 @@ class Standing(Struct):
 
 
 def standing(host: Host, record: AgentRecord) -> Standing:
-    """An agent's work directory, if it is the top of a git work tree; else an error says why."""
+    """Return the position of a work directory; raise unless it is the top of a git work tree."""
     return read_standing(host, record, own_index.standing(transport.theirs(host, record)))
 
 
 def read_standing(host: Host, record: AgentRecord, answer: str) -> Standing:
     lines = answer.split("\n")
-    # A prefix means that some directory above is a repository, which knows nothing of this one.
+    # A prefix means that a parent directory is a repository, which does not contain this one.
     if len(lines) < 3 or lines[0]:
         raise _no_repository(host, record)
     commits = [line for line in lines[3:] if len(line) in (40, 64) and "/" not in line]
@@ -73,7 +73,7 @@ def _no_repository(host: Host, record: AgentRecord) -> MngrError:
 
 
 class PrivateIndex:
-    """`with PrivateIndex(host, record, standing) as repo:` git there sees a copy of the index."""
+    """`with PrivateIndex(host, record, standing) as repo:` lets git use a copy of the index."""
 
     def __init__(self, host: Host, record: AgentRecord, at: Standing) -> None:
         self._host, self._at, self._repo = host, at, _indexed(host, record)
@@ -93,25 +93,25 @@ class PrivateIndex:
     ) -> None:
         from threading import Thread
 
-        Thread(target=self._remove).start()  # nobody needs to wait for that
+        Thread(target=self._remove).start()  # no caller has to wait for this
 
     def _remove(self) -> None:
         try:
             path = self._repo.index
             self._host.run(["rm", "-f", path, f"{path}.lock"], timeout=60)
         except MngrError:
-            pass  # the host fell silent: `gc` will find it
+            pass  # the host does not answer; `gc` removes it later
 
 
 def _indexed(host: Host, record: AgentRecord) -> Stranger:
-    # Where `gc` looks for what interrupted writes leave behind.
+    # `gc` removes leftovers of interrupted writes from this folder.
     folder = agent_dir(host.home, record.id)
     path = os.path.join(folder, f".index.{os.urandom(6).hex()}")
     return transport.theirs(host, record).replace(index=path, timeout=LONG)
 
 
 def take(host: Host, record: AgentRecord, *for_each_ref: str) -> tuple[Standing, Taken]:
-    """As `standing` and `whole_tree`, with what is left out, in one round trip."""
+    """Return `standing` and `whole_tree`, with what is left out, in one round trip."""
     work = transport.theirs(host, record).replace(timeout=LONG)
     taken = _understood(lambda: own_index.take_afresh(work, *for_each_ref))
     at = read_standing(host, record, taken.standing)
@@ -120,7 +120,7 @@ def take(host: Host, record: AgentRecord, *for_each_ref: str) -> tuple[Standing,
 
 
 def whole_tree(at: Standing, index: Stranger, extra: bytes = b"") -> str:
-    """Everything that is not ignored, and `extra` even so; what git cannot hold is refused."""
+    """Return a tree of all files not ignored, and `extra`; raise if git cannot store one."""
     if extra:
         index.git(*FORCED, input=extra)
     taken = _understood(lambda: own_index.take(index))
@@ -156,7 +156,7 @@ def _nested(path: str) -> Refused:
 
 
 def _refuse_unsaved(repo: Stranger, path: str) -> None:
-    """A submodule is saved by its commit alone, so it must have nothing beyond that."""
+    """Raise if a submodule has changes: only its commit is saved."""
     modules = os.path.join(repo.path, ".gitmodules")
     listed = repo.ask("config", "-f", modules, "-z", "--get-regexp", r"\.path$") or ""
     if path not in [entry.partition("\n")[2] for entry in listed.split("\0")]:
@@ -169,7 +169,7 @@ def _refuse_unsaved(repo: Stranger, path: str) -> None:
 
 
 def _outermost(paths: list[str]) -> list[str]:
-    """A directory of nothing else counts once: git also lists an ignored repository in it."""
+    """Return each directory once, without nested entries such as ignored repositories in it."""
     found: list[str] = []
     for path in paths:
         if not (found and found[-1].endswith("/") and path.startswith(found[-1])):

@@ -1,4 +1,4 @@
-"""Work directories: where an agent's files come from, and how they get there."""
+"""Plan and create work directories."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TRANSFERS = {
 
 
 class Plan(Struct):
-    """What will be made, decided before anything is."""
+    """A plan of what will be created."""
 
     transfer: str
     source: str
@@ -69,7 +69,7 @@ def plan(
     agent_id: str = "",
     origin: Source | None = None,
 ) -> Plan:
-    """Look at the source and choose; refuses what would surprise or lose something."""
+    """Inspect the source and return a plan; raise if it would surprise the user or lose work."""
     if origin is None:
         if not os.path.isdir(source):
             raise UsageError(f"--from {source!r} is not a directory")
@@ -131,7 +131,7 @@ def _refuse_elsewhere(host: Host, origin: Source) -> None:
 
 
 def _refuse_huge_copy(host: Host, source: str) -> None:
-    """Copying a home or the root is never what was meant."""
+    """Raise if the source is a home directory or the root."""
     real = os.path.realpath(source)
     homes = {os.path.realpath(os.path.expanduser("~")), "/"}
     inside = os.path.realpath(host.home)
@@ -143,7 +143,7 @@ def _refuse_huge_copy(host: Host, source: str) -> None:
 
 
 def _refuse_linked(origin: Source) -> None:
-    """A copied `.git` file would still name the one place where its HEAD is kept."""
+    """Raise for a linked worktree: a copied `.git` file would still name the original's HEAD."""
     if origin.repo.run(["test", "-f", os.path.join(origin.folder, ".git")], timeout=30).code == 0:
         raise UsageError(
             f"a copy of {origin.folder}, a linked worktree, would share its HEAD",
@@ -192,7 +192,7 @@ def _plan_branch(
 
 
 def parse_branch(text: str, name: str) -> tuple[str, str, bool]:
-    """`[BASE][:NEW]` -> base, new branch, and whether NEW was spelled out. `*` is the name."""
+    """Parse `[BASE][:NEW]` into base, new branch, and whether NEW was given. `*` is the name."""
     base, colon, new = text.partition(":")
     if text and not colon:
         return base, "", True
@@ -214,7 +214,7 @@ def make(
     plan: Plan,
     progress: Callable[[int], None] | None = None,
 ) -> Plan:
-    """Create what was planned; the plan comes back with the branch that was really made."""
+    """Create what was planned; return the plan with the branch that was created."""
     if plan.transfer == "rsync":
         copying.copy_tree(host, plan.origin, plan.work_dir, progress)
     if plan.transfer not in ("git-worktree", "git-mirror"):
@@ -232,18 +232,18 @@ def make(
 
 
 def _make_worktree(host: Host, controller_home: str, plan: Plan) -> Plan:
-    # An agent's commit brings attributes of its choice, which name filters of the user's.
+    # An agent's commit contains attributes of its choice, which can name the user's filters.
     stranger = plan.origin.carried or plan.origin.overlay
     run = transport.cleaned(host) if stranger else host.run
     repo = plan.origin.repo.replace(run=run)
-    # Ref and worktree updates race between processes; launches need not wait for each other.
+    # Ref and worktree updates race between processes, so they are locked; launches are not.
     with Lock(controller_home, "repo", plan.repository):
         branch = _made_branch(repo, plan) if plan.made_branch else plan.branch
         if not plan.made_branch and (holder := git.worktree_of_branch(repo, branch)):
             raise Taken(f"the branch {branch!r} is checked out in {holder}")
         try:
             git.add_worktree(repo, plan.work_dir, branch)
-        except MngrError:  # a full disk, say: git removes the worktree
+        except MngrError:  # for example a full disk: git removes the worktree
             if plan.made_branch:
                 git.drop_branch(repo, branch, plan.base_commit)
             raise
@@ -269,7 +269,7 @@ def _borrowed(plan: Plan, branch: str) -> mirror.Borrowed:
 
 
 def _make_clone(host: Host, controller_home: str, plan: Plan) -> Plan:
-    """No ref of the source changes, so nothing is locked; its branches only lend their names."""
+    """Create a clone. No ref of the source changes, so nothing is locked."""
     repo = plan.origin.repo.replace(run=spawn.run)
     branch = _free_branch(repo, plan) if plan.made_branch else plan.branch
     remarks = mirror.make(host, controller_home, _borrowed(plan, branch))
@@ -277,7 +277,7 @@ def _make_clone(host: Host, controller_home: str, plan: Plan) -> Plan:
 
 
 def _made_branch(repo: Repo, plan: Plan) -> str:
-    """Most names are free: to look first would cost two more processes."""
+    """Create the branch and return it; checking first would cost two more processes."""
     if git.make_branch(repo, plan.branch, plan.base_commit):
         return plan.branch
     branch = _free_branch(repo, plan)
@@ -286,7 +286,7 @@ def _made_branch(repo: Repo, plan: Plan) -> str:
 
 
 def _free_branch(repo: Repo, plan: Plan) -> str:
-    """A destroyed agent's branch may still be there: then a suffix, unless it was spelled out."""
+    """Return a free branch name: with a suffix if it exists, unless it was given explicitly."""
     _refuse_shadowed(repo, plan.branch)
     if not git.branch_exists(repo, plan.branch):
         return plan.branch
@@ -302,7 +302,7 @@ def _free_branch(repo: Repo, plan: Plan) -> str:
 
 
 def _refuse_shadowed(repo: Repo, branch: str) -> None:
-    """git cannot hold both `mngr` and `mngr/x`."""
+    """Raise if git cannot create the branch, such as `mngr/x` where `mngr` exists."""
     parts = branch.split("/")
     for end in range(1, len(parts)):
         prefix = "/".join(parts[:end])
