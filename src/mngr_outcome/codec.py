@@ -42,11 +42,13 @@ def from_json(kind: type[T], value: Json, what: str = "") -> T:
     if not isinstance(value, dict):
         raise BadRecord(f"{what or kind.__name__} is not an object")
     readers = _readers(kind)
-    known: dict[str, object] = {}
-    for key, each in _fields(kind).items():
-        if key in value:
-            known[each.name] = readers[key](value[key])
-        elif each.default is MISSING and each.default_factory is MISSING:
+    known = {}
+    for key, each in value.items():
+        if key in readers:
+            name, read = readers[key]
+            known[name] = read(each)
+    for key, missing in _fields(kind).items() if len(known) < len(readers) else ():
+        if key not in value and _is_required(missing):
             raise BadRecord(f"{key!r} is missing")
     return kind(**known)
 
@@ -82,7 +84,7 @@ def _no_constant(name: str) -> Json:
 
 
 _known_fields: dict[type, dict[str, Field[object]]] = {}
-_known_readers: dict[type, dict[str, Reader]] = {}
+_known_readers: dict[type, dict[str, tuple[str, Reader]]] = {}
 
 
 def _fields(kind: type) -> dict[str, Field[object]]:
@@ -93,12 +95,16 @@ def _fields(kind: type) -> dict[str, Field[object]]:
     return _known_fields[kind]
 
 
-def _readers(kind: type) -> dict[str, Reader]:
-    """By key."""
+def _is_required(each: Field[object]) -> bool:
+    return each.default is MISSING and each.default_factory is MISSING
+
+
+def _readers(kind: type) -> dict[str, tuple[str, Reader]]:
+    """By key, the name of the field and what reads its value."""
     if kind not in _known_readers:
-        hints, found = typing.get_type_hints(kind), _fields(kind)
-        readers = {key: _reader(hints[each.name], repr(key)) for key, each in found.items()}
-        _known_readers[kind] = readers
+        hints, known = typing.get_type_hints(kind), _fields(kind).items()
+        found = {key: (each.name, _reader(hints[each.name], repr(key))) for key, each in known}
+        _known_readers[kind] = found
     return _known_readers[kind]
 
 
@@ -112,7 +118,7 @@ def _reader(kind: object, what: str) -> Reader:
     assert isinstance(kind, type), kind
     if is_dataclass(kind):
         return lambda value: from_json(kind, value, what)
-    return lambda value: _scalar(kind, value, what)
+    return _enum_reader(kind, what) if issubclass(kind, StrEnum) else _scalar_reader(kind, what)
 
 
 def _tuple_reader(kinds: tuple[object, ...], what: str) -> Reader:
@@ -130,13 +136,22 @@ def _tuple_reader(kinds: tuple[object, ...], what: str) -> Reader:
     return read
 
 
-def _scalar(kind: type, value: Json, what: str) -> object:
-    if issubclass(kind, StrEnum):
-        if value not in [*kind]:
-            raise BadRecord(f"{what} is {str(value)[:60]!r}, not {' or '.join(kind)}")
-        return kind(str(value))
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
+def _enum_reader(kind: type[StrEnum], what: str) -> Reader:
+    def read(value: Json) -> object:
+        try:
+            return kind(str(value))
+        except ValueError:
+            raise BadRecord(f"{what} is {str(value)[:60]!r}, not {' or '.join(kind)}") from None
+
+    return read
+
+
+def _scalar_reader(kind: type, what: str) -> Reader:
+    def read(value: Json) -> object:
+        if type(value) is kind:
+            return value
+        if kind is float and type(value) is int:
+            return float(value)
         raise BadRecord(f"{what} is {type(value).__name__}, not {kind.__name__}")
-    return value
+
+    return read
