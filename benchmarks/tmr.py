@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.measure import Row
 from mngr.model.struct import Json
+from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch.conductor import Conductor
-from mngr_tmr.journal.codec import to_json
 from mngr_tmr.journal.fold import apply, fold
 from mngr_tmr.journal.journal import Journal, read
 from mngr_tmr.journal.model import Run

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.measure import Row
-from mngr_tmr.journal.codec import to_json
+from mngr_outcome.codec import to_json
 from mngr_tmr.journal.model import Ended, Outcome
 from mngr_view.writing import Report
 from tests.support.browser import Browser, program

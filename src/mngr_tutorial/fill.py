@@ -12,6 +12,7 @@ from mngr.cli.app.output import clean, confirm, one, rows, say, warn
 from mngr.errors import BadRecord, MngrError
 from mngr_e2e.blocks import Block
 from mngr_e2e.matchers import plural
+from mngr_outcome.codec import to_json
 from mngr_outcome.outcome import Confusing
 from mngr_tutorial import asking, confusing, jobs, prompts, proposals, trials
 from mngr_tutorial.jobs import Errand, Job
@@ -155,8 +156,8 @@ def _report(
     blocks = project.blocks()
     table = [_row(each, blocks) for each in judged]
     if args.format == "json":
-        told = [spot.to_json() for spot in spots]
-        one(args, {"proposals": [dict(row) for row in table], "confusing": [*told]}, "")
+        told = to_json(spots)
+        one(args, {"proposals": [dict(row) for row in table], "confusing": told}, "")
     else:
         rows(args, table, FIELDS[:3], "proposals", empty="Nothing was proposed", fields=FIELDS)
     if not args.yes_if_passing and not can_ask(args) and judged:

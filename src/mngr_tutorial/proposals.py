@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from mngr.errors import BadRecord
 from mngr_e2e import blocks
 from mngr_e2e.artifacts import dedented
 from mngr_e2e.blocks import Block
+from mngr_outcome import codec
 from mngr_outcome.outcome import DROPPED, Confusing, cleaned
 
 FILE = "proposals.json"
@@ -21,11 +21,11 @@ COMMENT = 300
 
 @dataclass(frozen=True)
 class Proposal:
-    block: str
+    block: str = ""
     """The comment that it is for, as it stands in the tutorial."""
-    comment: str
+    comment: str = ""
     """Its own, or nothing when the commands belong directly below the block's."""
-    commands: str
+    commands: str = ""
     setup: str = ""
 
     @property
@@ -48,72 +48,56 @@ class Proposals:
         )
 
 
+@dataclass(frozen=True)
+class _Spot(Confusing):
+    """Agents leave some of it out."""
+
+    command: str = ""
+    tried: str = ""
+    happened: str = ""
+
+
+@dataclass(frozen=True)
+class _Told:
+    """The file."""
+
+    proposals: tuple[Proposal, ...] = ()
+    confusing: tuple[_Spot, ...] = ()
+
+
 def parse(data: bytes, asked: list[Block]) -> Proposals:
     """The agent's file, or a BadRecord that says what is wrong with it."""
-    given = _loaded(data)
-    if type(given.get("schema")) is not int or given["schema"] != 1:
-        raise BadRecord("the schema of the proposals is not 1")
-    found = tuple(_proposal(each, asked) for each in _items(given, "proposals"))
+    told = codec.from_json(_Told, codec.loaded(data, LIMIT, "the proposals are"))
+    if max(len(told.proposals), len(told.confusing)) > MOST:
+        raise BadRecord(f"there are more than {MOST} proposals or confusing spots")
+    found = tuple(_proposal(each, asked) for each in told.proposals)
     direct = [each.block for each in found if not each.comment]
     if len(set(direct)) < len(direct):
         raise BadRecord("two proposals are to stand directly below the same comment")
     if len({each.text for each in found}) < len(found):
         raise BadRecord("the same proposal is made twice")
-    return Proposals(found, tuple(_confusing(each) for each in _items(given, "confusing")))
+    return Proposals(found, tuple(_confusing(each) for each in told.confusing))
 
 
-def _loaded(data: bytes) -> dict[str, object]:
-    if len(data) > LIMIT:
-        raise BadRecord(f"the proposals are larger than {LIMIT} bytes")
-    try:
-        value: object = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise BadRecord(f"the proposals are not JSON: {str(error)[:200]}") from None
-    return _object(value, "the file of proposals")
-
-
-def _object(value: object, what: str) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise BadRecord(f"{what} is not an object")
-    return value
-
-
-def _items(given: dict[str, object], key: str) -> list[object]:
-    value = given.get(key, [])
-    if not isinstance(value, list):
-        raise BadRecord(f"{key!r} is not a list")
-    if len(value) > MOST:
-        raise BadRecord(f"{key!r} has more than {MOST} entries")
-    return value
-
-
-def _text(given: dict[str, object], key: str) -> str:
-    value = given.get(key, "")
-    if not isinstance(value, str):
-        raise BadRecord(f"{key!r} is {type(value).__name__}, not a text")
-    return value
-
-
-def _proposal(value: object, asked: list[Block]) -> Proposal:
-    given = _object(value, "a proposal")
-    block = dedented(_text(given, "block"))
+def _proposal(told: Proposal, asked: list[Block]) -> Proposal:
+    block = dedented(told.block)
     if block not in {each.text for each in asked}:
         raise BadRecord(f"a proposal is for a comment that was not asked about: {block[:80]!r}")
-    setup = _shell(given, "setup") if _text(given, "setup").strip() else ""
-    return _sound(Proposal(block, _comment(given), _shell(given, "commands"), setup))
+    setup = _shell(told.setup, "setup") if told.setup.strip() else ""
+    return _sound(Proposal(block, _comment(told), _shell(told.commands, "commands"), setup))
 
 
-def _comment(given: dict[str, object]) -> str:
-    text = _text(given, "comment").strip()
+def _comment(told: Proposal) -> str:
+    text = told.comment.strip()
     if "\n" in text or text != text.translate(DROPPED) or len(text) > COMMENT:
         raise BadRecord(f"a comment is not one plain line of at most {COMMENT} characters")
     words = text.lstrip("#!").strip()
     return f"# {words}" if words else ""
 
 
-def _shell(given: dict[str, object], key: str) -> str:
+def _shell(text: str, key: str) -> str:
     """Shell text is refused rather than changed: what is run must be what is shown."""
-    text = _text(given, key).strip("\n")
+    text = text.strip("\n")
     if len(text) > LONGEST or text.count("\n") >= MOST_LINES:
         raise BadRecord(f"{key!r} is longer than {MOST_LINES} lines or {LONGEST} characters")
     if text != text.translate(DROPPED):
@@ -130,9 +114,6 @@ def _sound(proposal: Proposal) -> Proposal:
     return proposal
 
 
-def _confusing(value: object) -> Confusing:
-    given = _object(value, "an entry of 'confusing'")
-    command, tried, happened = (
-        cleaned(_text(given, key), LONGEST) for key in ("command", "tried", "happened")
-    )
-    return Confusing(command=command, tried=tried, happened=happened)
+def _confusing(told: _Spot) -> Confusing:
+    texts = (told.command, told.tried, told.happened)
+    return Confusing(*(cleaned(each, LONGEST) for each in texts))

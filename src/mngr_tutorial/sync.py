@@ -9,6 +9,7 @@ from mngr.api import Mngr
 from mngr.cli.app.output import clean, one, rows, say, warn
 from mngr.errors import BadRecord, MngrError, UsageError
 from mngr_e2e.blocks import Block
+from mngr_outcome.codec import to_json
 from mngr_outcome.outcome import BYTES_LIMIT, FILE, Outcome, parse_outcome
 from mngr_tutorial import jobs, prompts
 from mngr_tutorial.checking import Report, check
@@ -118,10 +119,10 @@ def _report(
 ) -> int:
     table: list[Row] = [_row(each) for each in found]
     if args.format == "json":
-        spots = [spot.to_json() for spot in outcome.confusing] if outcome else []
+        spots = to_json(outcome.confusing if outcome else ())
         told = {"agent": job.name, "branch": job.agent.record.branch, "head": head}
         found_rows = [dict(row) for row in table]
-        one(args, {**told, "blocks": [*found_rows], "confusing": [*spots]}, "")
+        one(args, {**told, "blocks": [*found_rows], "confusing": spots}, "")
     else:
         rows(args, table, FIELDS, "blocks", fields=FIELDS)
     good = sum(each.good for each in found)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mngr.model.struct import Json
 from mngr_e2e.artifacts import slug
+from mngr_tmr.journal.events import as_table, loaded, number_of, tables_in, tables_of, text_of
 from mngr_view.markup import decoded
 
 READ_LIMIT = 4 << 20
@@ -61,16 +62,16 @@ def recorded(folder: Path, node_id: str) -> tuple[list[Recorded], int]:
 
 
 def _recorded(folder: Path, name: str) -> Recorded:
-    told = _object(_json(folder / "result.json"))
-    commands = [each for each in map(_object, _list(told.get("commands"))) if each.get("text")]
+    told = as_table(loaded(content(folder / "result.json")))
+    commands = [each for each in tables_of(told, "commands") if each.get("text")]
     return Recorded(
         name=name,
-        outcome=_text(told.get("outcome")),
-        seconds=_number(told.get("seconds")),
+        outcome=text_of(told, "outcome"),
+        seconds=number_of(told, "seconds"),
         noop=told.get("noop") is True,
-        block=_text(told.get("block")),
+        block=text_of(told, "block"),
         commands=tuple(
-            Command(_text(each.get("text")), _code(each), _number(each.get("seconds")))
+            Command(text_of(each, "text"), _code(each), number_of(each, "seconds"))
             for each in commands[:200]
         ),
         transcript=decoded(content(folder / "transcript.txt")),
@@ -84,25 +85,23 @@ def _casts(folder: Path) -> Sequence[Path]:
 
 
 def conversation(folder: Path) -> list[Spoken]:
-    turns = [_object(each) for each in _list(_json(folder / "conversation.json"))]
     return [
         Spoken(
-            who=_text(turn.get("type")),
-            text=_text(turn.get("text")),
-            time=_text(turn.get("time")),
-            tools=tuple(_tool(each) for each in _list(turn.get("tools"))[:50]),
+            who=text_of(turn, "type"),
+            text=text_of(turn, "text"),
+            time=text_of(turn, "time"),
+            tools=tuple(_tool(each) for each in tables_of(turn, "tools")[:50]),
         )
-        for turn in turns
+        for turn in tables_in(loaded(content(folder / "conversation.json")))
     ]
 
 
-def _tool(value: Json) -> tuple[str, str]:
-    told = _object(value)
+def _tool(told: dict[str, Json]) -> tuple[str, str]:
     given = told.get("input")
     if isinstance(given, dict):
         lines = [f"{key}: {_shown(each)}" for key, each in given.items()]
-        return _text(told.get("name")), "\n".join(lines)
-    return _text(told.get("name")), _shown(given)
+        return text_of(told, "name"), "\n".join(lines)
+    return text_of(told, "name"), _shown(given)
 
 
 def _shown(value: Json) -> str:
@@ -123,14 +122,6 @@ def content(path: Path) -> bytes:
     return data if len(data) <= READ_LIMIT else b""
 
 
-def _json(path: Path) -> Json:
-    try:
-        value: Json = json.loads(content(path) or b"null")
-    except (ValueError, RecursionError):
-        return None
-    return value
-
-
 def _names(folder: Path) -> list[str]:
     try:
         return [each.name for each in os.scandir(folder) if not each.is_symlink()]
@@ -140,23 +131,6 @@ def _names(folder: Path) -> list[str]:
 
 def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
-
-
-def _object(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _number(value: Json) -> float:
-    known = isinstance(value, (int, float)) and -1e12 < value < 1e12
-    return float(value) if known and isinstance(value, (int, float)) else 0.0
 
 
 def _code(told: dict[str, Json]) -> int | None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mngr.model.struct import Json
-from mngr_tmr.journal.codec import from_json
+from mngr_outcome.codec import from_json
+from mngr_tmr.journal.events import list_of, table_of, time_of
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import NAME, is_at_work, parsed
 from mngr_tmr.journal.model import Event, Proof, Run
@@ -67,27 +67,21 @@ class Reading:
             return
 
     def _note(self, event: Event) -> None:
-        time = event.get("time")
-        self.last = float(time) if isinstance(time, (int, float)) else self.last
+        self.last = time_of(event) or self.last
         if event["type"] == "gated":
             tree = str(event.get("key")).partition(" ")[0]
             self.gates.setdefault(tree, []).append(_gate(event))
 
 
 def _gate(event: Event) -> Gate:
-    proofs = tuple(from_json(Proof, each) for each in _list(event.get("proofs")))
-    failing = tuple(str(each) for each in _list(event.get("failing")))
+    proofs = tuple(from_json(Proof, each) for each in list_of(event, "proofs"))
+    failing = tuple(str(each) for each in list_of(event, "failing"))
     return Gate(event.get("passed") is True, failing, proofs)
-
-
-def _list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
 
 
 def _tasks(event: Event) -> set[str]:
     named = {str(event["task"])} if isinstance(event.get("task"), str) else set()
     for key in ("pick", "eviction"):
-        about = event.get(key)
-        if isinstance(about, dict):
-            named |= {str(each) for each in (about.get("task"), *_list(about.get("tasks"))) if each}
+        about = table_of(event, key)
+        named |= {str(each) for each in (about.get("task"), *list_of(about, "tasks")) if each}
     return named

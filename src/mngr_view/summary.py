@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr_tmr.integrate import ranking
 from mngr_tmr.journal.model import Run, Task
-from mngr_tmr.run import forecasting, publishing
+from mngr_tmr.run import costs, forecasting, publishing
 from mngr_view.layout import page
 from mngr_view.markup import Child, Html, el, join, link, listed, shortened
 from mngr_view.sections import (
@@ -26,8 +26,6 @@ from mngr_view.words import (
     moment,
     place,
     reason_of,
-    seconds_on,
-    spent_on,
     used,
 )
 
@@ -93,13 +91,12 @@ def _anchor(ending: str) -> str:
 
 def _spending(run: Run) -> Html:
     tries = [each for task in run.tasks.values() for each in task.tries]
-    ended = [each.ended for each in tries if each.ended]
     said = [
         f"{counted(len(run.tests), 'test')} collected",
         f"{len(run.tasks):,} given to agents",
         counted(len(tries), "agent"),
         *used(run, run.spent),
-        f"{lasting(sum(each.seconds for each in ended))} of agent time",
+        f"{lasting(costs.worked(costs.ends(run.tasks.values())))} of agent time",
     ]
     if run.ended:
         said.append(f"{lasting(run.ended - run.started)} total")
@@ -108,8 +105,8 @@ def _spending(run: Run) -> Html:
         each = ", ".join(f"{name} {lasting(host.seconds)}" for name, host in hosts)
         total = lasting(sum(host.seconds for host in run.hosts.values()))
         said.append(f"{total} of {counted(len(hosts), 'host')} ({each})")
-        costs = [host.cost for host in run.hosts.values() if host.cost is not None]
-        said += [f"${sum(costs):.2f} for hosts"] if costs else []
+        paid = costs.of_hosts(run)
+        said += [] if paid is None else [f"${paid:.2f} for hosts"]
     forecast = [before for _, before, _ in forecasting.compared(run)]
     told = el("p", f"Forecast: {', '.join(forecast)}", class_="meta") if forecast else ""
     return join((el("p", join(said, " · ")), told))
@@ -187,7 +184,8 @@ def _row(view: View, task: Task, ending: str) -> Html:
     baseline = view.run.baseline.get(task.node_id)
     was = baseline.standing if baseline else ""
     why = shortened(reason_of(task), 160)
-    spent, seconds = spent_on(task), seconds_on(task)
+    ended = costs.ends([task])
+    spent, seconds = costs.spent(ended), costs.worked(ended)
     find = f"{task.node_id} {ending} {was} {why}".lower()
     return el(
         "tr",

@@ -99,17 +99,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def spent_on(task: Task) -> Spending:
-    total = Spending()
-    for each in task.tries:
-        total = total + each.ended.spent if each.ended else total
-    return total
-
-
-def seconds_on(task: Task) -> float:
-    return sum(each.ended.seconds for each in task.tries if each.ended)
-
-
 def reason_of(task: Task) -> str:
     """Return the reason for the result of a task."""
     if task.passes_with:

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mngr.model.struct import Json
+from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch import life
 from mngr_tmr.dispatch.judging import Sighting
 from mngr_tmr.dispatch.roles import Fix, Order
 from mngr_tmr.dispatch.throttle import over_budget
 from mngr_tmr.integrate import ranking
-from mngr_tmr.journal.codec import to_json
 from mngr_tmr.journal.journal import read
 from mngr_tmr.journal.model import Eviction, Pick, Ruling, Task, TestRun, Try, Verdict
 from mngr_tmr.run import rounds, selecting

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mngr.model.struct import Json
+from mngr_outcome.codec import from_json, to_json
 from mngr_tmr.dispatch.conductor import Conductor
 from mngr_tmr.dispatch.judging import Sighting
 from mngr_tmr.dispatch.roles import Order
 from mngr_tmr.integrate.ranking import counts
-from mngr_tmr.journal.codec import from_json, to_json
 from mngr_tmr.journal.fold import apply, fold
 from mngr_tmr.journal.journal import Journal, read
 from mngr_tmr.journal.model import Outcome, Ruling, Run, TestRun, Try, Verdict

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from mngr.model.struct import Json
+from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch.orders import obey
-from mngr_tmr.journal.codec import to_json
 from mngr_tmr.journal.fold import fold
 from mngr_tmr.journal.journal import Journal, read
 from mngr_tmr.journal.model import Ended, Outcome

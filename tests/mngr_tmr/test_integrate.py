@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from mngr.errors import MngrError
+from mngr_outcome.codec import to_json
 from mngr_tmr.integrate import messages, ranking
 from mngr_tmr.integrate.resolving import Resolver
-from mngr_tmr.journal.codec import to_json
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.model import Eviction, Run, Task
 from mngr_tmr.run.options import Options

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.model.struct import Json
+from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch.effects import (
     Collect,
     Effect,
@@ -34,7 +35,6 @@ from mngr_tmr.dispatch.happenings import (
 )
 from mngr_tmr.dispatch.judging import Sighting
 from mngr_tmr.dispatch.life import NUDGE, Stage, advance, standing
-from mngr_tmr.journal.codec import to_json
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.model import Ended, Outcome, Ruling, Run, Verdict
 from mngr_tmr.run.options import Options

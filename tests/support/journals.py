@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mngr_e2e.artifacts import slug
-from mngr_tmr.journal.codec import to_json
+from mngr_outcome.codec import to_json
 from mngr_tmr.journal.journal import Journal
 from mngr_tmr.journal.model import (
     Ended,

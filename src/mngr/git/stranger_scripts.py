@@ -1,4 +1,4 @@
-"""What git_door needs done on the agent's own host, in POSIX sh.
+"""What stranger.py needs done on the agent's own host, in POSIX sh.
 
 `locate` finds the git directory, `enter` makes the door, `theirs` runs git through it.
 """

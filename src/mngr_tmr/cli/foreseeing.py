@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mngr.model.struct import Json
-from mngr_tmr.journal.codec import to_json
+from mngr_outcome.codec import to_json
 from mngr_tmr.journal.model import Run, Task
 from mngr_tmr.run import forecasting
 from mngr_tmr.run.forecasting import counted

@@ -17,10 +17,10 @@ from mngr.api import Mngr, Repo, local_repository, repository
 from mngr.cli.app.output import confirm, one, say
 from mngr.errors import MngrError, NotFound, Refused, UsageError
 from mngr.model.struct import Json
+from mngr_outcome.codec import to_json
 from mngr_tmr.cli import foreseeing, removing, steering
 from mngr_tmr.cli.progress import Progress
 from mngr_tmr.dispatch import orders
-from mngr_tmr.journal.codec import to_json
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import Journal, is_at_work
 from mngr_tmr.journal.model import Run

@@ -10,6 +10,7 @@ from dataclasses import replace
 from enum import Enum, auto
 
 from mngr.model.struct import Json
+from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch import alerting, judging
 from mngr_tmr.dispatch.effects import (
     Collect,
@@ -34,7 +35,6 @@ from mngr_tmr.dispatch.happenings import (
     Verified,
 )
 from mngr_tmr.dispatch.retrying import needs_verdict, wants_retry
-from mngr_tmr.journal.codec import to_json
 from mngr_tmr.journal.model import Ended, Outcome, Run, Task, Try
 
 CANCELLED = Ended(Outcome.CANCELLED, "the run was cancelled")

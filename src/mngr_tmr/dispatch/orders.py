@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from mngr.errors import BadRecord
 from mngr.model.struct import Json
 from mngr_tmr.dispatch.roles import Inbox, Note
 from mngr_tmr.journal.model import Run
@@ -31,6 +32,6 @@ def _fits(run: Run, order: Mapping[str, Json]) -> bool:
         return True
     try:
         retuned(run.options, order.get("options"))
-    except ValueError:
+    except BadRecord:
         return False
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mngr_tmr.dispatch import judging
 from mngr_tmr.dispatch.roles import Clock, Note
 from mngr_tmr.journal.model import Run
+from mngr_tmr.run.costs import for_hosts
 
 RAMP = 30.0
 """Seconds without an overload after which one more slot is tried."""
@@ -84,9 +85,5 @@ def over_budget(run: Run, now: float) -> str:
 
 def host_cost(run: Run, now: float) -> float:
     """Dollars for the hosts of a run so far, by the time of their agents; 0 without a price."""
-    rate = run.forecast.host_rate if run.forecast else None
-    if not rate:
-        return 0.0
     tries = [each for task in run.tasks.values() for each in task.tries if each.launched]
-    seconds = sum((each.ended_at or now) - each.launched for each in tries)
-    return rate * seconds / max(1, run.options.agents_per_host)
+    return for_hosts(run, sum((each.ended_at or now) - each.launched for each in tries))

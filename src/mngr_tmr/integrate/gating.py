@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from mngr.api import Repo
 from mngr.errors import MngrError
 from mngr.model.struct import Json
-from mngr_tmr.journal.codec import to_json
+from mngr_outcome.codec import to_json
 from mngr_tmr.journal.model import Proof, Run
 from mngr_tmr.verify import patches
 from mngr_tmr.verify.bench import Bench, Checked

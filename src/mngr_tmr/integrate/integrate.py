@@ -15,10 +15,10 @@ from functools import partial
 from pathlib import Path
 
 from mngr.api import Repo
+from mngr_outcome.codec import to_json
 from mngr_tmr.integrate import messages, ranking
 from mngr_tmr.integrate.gating import Gate, Note
 from mngr_tmr.integrate.ranking import Repair
-from mngr_tmr.journal.codec import to_json
 from mngr_tmr.journal.model import Eviction, Pick, Run, Task, Verdict
 from mngr_tmr.verify import patches
 from mngr_tmr.verify.bench import Bench

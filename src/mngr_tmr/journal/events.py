@@ -1,14 +1,35 @@
-"""Fields of an event, with a default where a journal has none or something else."""
+"""Fields of a JSON object, with a default where it has none or something else.
+
+For events of older journals, and for what tests and agents wrote.
+"""
 
 from __future__ import annotations
+
+import json
 
 from mngr.model.struct import Json
 from mngr_tmr.journal.model import Event
 
 
+def loaded(data: bytes) -> Json:
+    """Return the value, or None if the data is not JSON."""
+    try:
+        value: Json = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def as_table(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def tables_in(value: Json) -> list[dict[str, Json]]:
+    return [as_table(each) for each in value] if isinstance(value, list) else []
+
+
 def time_of(event: Event) -> float:
-    time = event.get("time")
-    return float(time) if isinstance(time, (int, float)) else 0.0
+    return number_of(event, "time")
 
 
 def text_of(event: Event, key: str) -> str:
@@ -18,7 +39,7 @@ def text_of(event: Event, key: str) -> str:
 
 def number_of(event: Event, key: str) -> float:
     value = event.get(key)
-    return float(value) if isinstance(value, (int, float)) else 0.0
+    return float(value) if isinstance(value, (int, float)) and -1e12 < value < 1e12 else 0.0
 
 
 def list_of(event: Event, key: str) -> list[Json]:
@@ -27,5 +48,8 @@ def list_of(event: Event, key: str) -> list[Json]:
 
 
 def table_of(event: Event, key: str) -> dict[str, Json]:
-    value = event.get(key)
-    return value if isinstance(value, dict) else {}
+    return as_table(event.get(key))
+
+
+def tables_of(event: Event, key: str) -> list[dict[str, Json]]:
+    return tables_in(event.get(key))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from mngr.model.struct import Json
+from mngr_outcome.codec import from_json
 from mngr_tmr.journal import fold_branch
-from mngr_tmr.journal.codec import from_json
-from mngr_tmr.journal.events import list_of, number_of, table_of, text_of, time_of
+from mngr_tmr.journal.events import list_of, number_of, table_of, tables_of, text_of, time_of
 from mngr_tmr.journal.model import (
     ANSWERS,
     Baseline,
@@ -73,8 +73,7 @@ def _weighed(run: Run, event: Event) -> None:
 
 def _selected(run: Run, event: Event) -> None:
     run.selected = True
-    for each in list_of(event, "tasks"):
-        told = each if isinstance(each, dict) else {}
+    for told in tables_of(event, "tasks"):
         task = Task(
             id=text_of(told, "task"),
             node_id=text_of(told, "node_id"),
@@ -98,15 +97,14 @@ def _named(run: Run) -> None:
 
 
 def _suspected(run: Run, event: Event) -> None:
-    for cluster, lines in table_of(event, "suspects").items():
-        found = lines if isinstance(lines, list) else []
-        run.suspects[cluster] = tuple(from_json(Suspect, each) for each in found)
+    found = table_of(event, "suspects")
+    for cluster in found:
+        run.suspects[cluster] = tuple(from_json(Suspect, each) for each in list_of(found, cluster))
 
 
 def _grouped(run: Run, event: Event) -> None:
     """Who waits for whom from now on; where a fix is known, with that as their base."""
-    for each in list_of(event, "tasks"):
-        told = each if isinstance(each, dict) else {}
+    for told in tables_of(event, "tasks"):
         task = run.tasks.get(text_of(told, "task"))
         if task is not None:
             task.canary, task.cluster = text_of(told, "canary"), text_of(told, "cluster")
@@ -119,8 +117,7 @@ def _round(run: Run, event: Event) -> None:
     """Tests that still fail at the tip, or whose work was evicted, are given to agents again."""
     run.round, run.tip = int(number_of(event, "round")), text_of(event, "tip")
     run.integrated = False
-    for each in list_of(event, "tasks"):
-        told = each if isinstance(each, dict) else {}
+    for told in tables_of(event, "tasks"):
         task = run.tasks.get(text_of(told, "task"))
         if task is not None:
             task.round, task.earlier, task.base = run.round, len(task.tries), run.tip
@@ -136,8 +133,7 @@ def _tried(run: Run, event: Event) -> None:
     """At the tip of the branch: which tests pass there, and since which commit."""
     passing = table_of(event, "passing")
     for task in run.tasks.values():
-        commit = passing.get(task.id)
-        task.passes_with = commit if isinstance(commit, str) else ""
+        task.passes_with = text_of(passing, task.id)
 
 
 def _waiting(run: Run, event: Event) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mngr_tmr.journal.codec import from_json
+from mngr_outcome.codec import from_json
 from mngr_tmr.journal.events import list_of, text_of
 from mngr_tmr.journal.model import Event, Eviction, Pick, Run
 

@@ -18,6 +18,7 @@ from typing import IO
 from mngr.errors import Refused
 from mngr.model.events import iso
 from mngr.model.struct import Json
+from mngr_tmr.journal.events import as_table, loaded
 from mngr_tmr.journal.model import Event
 
 NAME = "journal.jsonl"
@@ -38,11 +39,8 @@ def read(folder: Path) -> Iterator[Event]:
 def parsed(line: bytes) -> Event | None:
     if not line.endswith(b"\n"):
         return None
-    try:
-        event = json.loads(line)
-    except ValueError:
-        return None
-    return event if isinstance(event, dict) and isinstance(event.get("type"), str) else None
+    event = as_table(loaded(line))
+    return event if isinstance(event.get("type"), str) else None
 
 
 class Journal:

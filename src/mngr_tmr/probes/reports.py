@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from mngr.model.struct import Json
+from mngr_tmr.journal.events import as_table, loaded, number_of, table_of, text_of
 from mngr_tmr.journal.model import Test, TestRun
 from mngr_tmr.run.signatures import signature
 
@@ -48,22 +48,24 @@ def parse(data: bytes, nonce: str) -> Probed:
         if entry.get("nonce") != nonce:
             continue
         if "collected" in entry:
-            node_id = _text(entry, "collected")
-            probed.tests[node_id] = Test(node_id, _text(entry, "file"), _text(entry, "doc"))
+            node_id = text_of(entry, "collected")
+            probed.tests[node_id] = Test(node_id, text_of(entry, "file"), text_of(entry, "doc"))
         elif "selected" in entry:
-            probed.selected[_text(entry, "selected")] = None
+            probed.selected[text_of(entry, "selected")] = None
         elif "error" in entry:
-            probed.errors.append(f"{_text(entry, 'error')}: {_last_line(_text(entry, 'message'))}")
+            probed.errors.append(
+                f"{text_of(entry, 'error')}: {_last_line(text_of(entry, 'message'))}"
+            )
         elif "test" in entry:
             _note(probed, entry)
         elif "touched" in entry:
-            probed.touched[_text(entry, "touched")] = _files(entry)
+            probed.touched[text_of(entry, "touched")] = _files(entry)
         elif "mutant" in entry:
             number, outcomes = entry.get("mutant"), entry.get("outcomes")
             if type(number) is int and isinstance(outcomes, dict):
                 probed.mutants[number] = {node: str(each) for node, each in outcomes.items()}
         elif "ran" in entry:
-            _join(probed.lines.setdefault(_text(entry, "ran"), {}), entry)
+            _join(probed.lines.setdefault(text_of(entry, "ran"), {}), entry)
         elif "finished" in entry:
             code = entry.get("finished")
             probed.finished = code if isinstance(code, int) else None
@@ -131,27 +133,15 @@ def _files(entry: Mapping[str, Json]) -> tuple[str, ...] | None:
 
 def _join(files: dict[str, str], entry: Mapping[str, Json]) -> None:
     """What ran in the test's own process and what ran in others comes apart."""
-    lines = entry.get("lines")
-    for path, text in lines.items() if isinstance(lines, dict) else ():
+    for path, text in table_of(entry, "lines").items():
         if isinstance(text, str):
             files[path] = f"{files[path]},{text}" if path in files else text
 
 
 def _entries(data: bytes) -> Iterator[Mapping[str, Json]]:
     for line in data.split(b"\n"):
-        if not line or len(line) > LINE_LIMIT:
-            continue
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(entry, dict):
-            yield entry
-
-
-def _text(entry: Mapping[str, Json], key: str) -> str:
-    value = entry.get(key)
-    return value if isinstance(value, str) else ""
+        if line and len(line) <= LINE_LIMIT:
+            yield as_table(loaded(line))
 
 
 def _last_line(text: str) -> str:
@@ -161,20 +151,19 @@ def _last_line(text: str) -> str:
 
 def _note(probed: Probed, entry: Mapping[str, Json]) -> None:
     """A test is what the worst of its set-up, call and teardown is."""
-    node_id, stage, outcome = (_text(entry, key) for key in ("test", "stage", "outcome"))
+    node_id, stage, outcome = (text_of(entry, key) for key in ("test", "stage", "outcome"))
     if entry.get("part") is not True:
         probed.stages.setdefault(node_id, []).append((stage, outcome))
     probed.failed |= outcome == "failed"
     outcome = "failed" if outcome == "rerun" else outcome
     if outcome not in ORDER:
         return
-    seconds = entry.get("seconds")
-    spent = float(seconds) if isinstance(seconds, (int, float)) else 0.0
+    spent = number_of(entry, "seconds")
     before = probed.runs.get(node_id, TestRun("passed"))
     if ORDER[outcome] <= ORDER[before.outcome] and node_id in probed.runs:
         probed.runs[node_id] = replace(before, seconds=before.seconds + spent)
         return
-    exception, message, frame = (_text(entry, key) for key in ("exception", "message", "frame"))
+    exception, message, frame = (text_of(entry, key) for key in ("exception", "message", "frame"))
     failed = outcome == "failed"
     probed.runs[node_id] = TestRun(
         outcome=outcome,

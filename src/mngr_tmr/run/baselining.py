@@ -7,8 +7,8 @@ from pathlib import Path
 
 from mngr.errors import MngrError
 from mngr.model.struct import Json
+from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch.roles import Note
-from mngr_tmr.journal.codec import to_json
 from mngr_tmr.journal.model import Run, TestRun
 from mngr_tmr.run import coverage
 from mngr_tmr.verify.bench import Bench, Check

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mngr_tmr.journal.model import Ended, Run, Task
 
 
 @dataclass(frozen=True)
@@ -63,3 +68,32 @@ class HostTime:
     agents: int
     cost: float | None = None
     """Dollars; None if its price is not known."""
+
+
+# sums
+
+
+def ends(tasks: Iterable[Task]) -> list[Ended]:
+    """Return how the agents of these tasks ended, without those at work."""
+    return [each.ended for task in tasks for each in task.tries if each.ended]
+
+
+def spent(ended: Iterable[Ended]) -> Spending:
+    return sum((each.spent for each in ended), Spending())
+
+
+def worked(ended: Iterable[Ended]) -> float:
+    """Return the seconds of agent time."""
+    return sum(each.seconds for each in ended)
+
+
+def for_hosts(run: Run, seconds: float) -> float:
+    """Return the dollars for hosts during so much agent time; 0 without a price."""
+    rate = run.forecast.host_rate if run.forecast else None
+    return (rate or 0.0) * seconds / max(1, run.options.agents_per_host)
+
+
+def of_hosts(run: Run) -> float | None:
+    """Return the dollars for hosts that have ended; None if no price is known."""
+    known = [host.cost for host in run.hosts.values() if host.cost is not None]
+    return sum(known) if known else None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mngr_tmr.journal.model import Ended, Run
-from mngr_tmr.run import runs
-from mngr_tmr.run.costs import Forecast, Spending
+from mngr_tmr.run import costs, runs
+from mngr_tmr.run.costs import Forecast
 
 FEWEST, MOST = 20_000, 50_000
 """Tokens that an agent needs for its context alone, where nothing better is known."""
@@ -19,14 +19,14 @@ def forecast(run: Run, home: str, *, counted: bool, host_rate: float | None = No
         fewest, most = agents * FEWEST, agents * MOST
         return Forecast(agents, fewest, most, counted=counted, host_rate=host_rate)
     share = agents / len(known)
-    spent = sum((each.spent for each in known), Spending())
+    spent = costs.spent(known)
     tokens = round(spent.tokens * share)
     return Forecast(
         agents=agents,
         fewest=tokens,
         most=tokens,
         cost=None if spent.cost is None else round(spent.cost * share, 4),
-        minutes=round(sum(each.seconds for each in known) * share / 60, 2),
+        minutes=round(costs.worked(known) * share / 60, 2),
         known=len(known),
         counted=counted,
         host_rate=host_rate,
@@ -39,7 +39,7 @@ def _earlier(run: Run, home: str) -> list[Ended]:
     for name in runs.names(home)[-6:]:
         other = runs.load(runs.root(home) / name)
         if other.name != run.name and other.options.agent_type == run.options.agent_type:
-            found += [t.ended for task in other.tasks.values() for t in task.tries if t.ended]
+            found += costs.ends(other.tasks.values())
     return found
 
 
@@ -92,9 +92,7 @@ def _hosts(run: Run) -> list[str]:
 
 def _for_hosts(run: Run, made: Forecast) -> float | None:
     """Dollars for the hosts that agents work on for so long."""
-    if made.minutes is None or made.host_rate is None:
-        return None
-    return made.minutes * 60 * made.host_rate / max(1, run.options.agents_per_host)
+    return None if made.minutes is None else costs.for_hosts(run, made.minutes * 60)
 
 
 def counted(number: int, noun: str) -> str:
@@ -136,8 +134,7 @@ def _worked(minutes: float | None) -> str:
 
 def minutes(run: Run) -> float:
     """Of all agents that ended, together."""
-    tries = [each.ended for task in run.tasks.values() for each in task.tries]
-    return sum(each.seconds for each in tries if each) / 60
+    return costs.worked(costs.ends(run.tasks.values())) / 60
 
 
 def compared(run: Run) -> list[tuple[str, str, str]]:
@@ -155,10 +152,9 @@ def compared(run: Run) -> list[tuple[str, str, str]]:
     figures = zip(_figures(made), _figures(spent), strict=True)
     agents = ("agents", _agents(made.agents), _agents(run.tries))
     rows = [agents, *((what, before, after) for (what, before), (_, after) in figures)]
-    costs = [host.cost for host in run.hosts.values() if host.cost is not None]
     if made.host_rate:
         before = f"{_money(_for_hosts(run, made))} for hosts"
-        rows.append(("hosts", before, f"${sum(costs):.2f} for hosts"))
+        rows.append(("hosts", before, f"${costs.of_hosts(run) or 0.0:.2f} for hosts"))
     return rows
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mngr.errors import BadRecord
 from mngr.model.struct import Json
-from mngr_tmr.journal.codec import from_json, to_json
+from mngr_outcome.codec import from_json, to_json
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,9 @@ class Options:
 
 
 def retuned(options: Options, changes: Json) -> Options:
-    """Return the options with changes, also of single limits. Raise ValueError if invalid."""
+    """Return the options with changes, also of single limits. Raise BadRecord if invalid."""
     if not isinstance(changes, dict):
-        raise ValueError("not an object")
+        raise BadRecord("the options are not an object")
     told = to_json(options)
     assert isinstance(told, dict)
     for name, value in changes.items():

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mngr.api import Mngr, Repo
 from mngr.model.struct import Json
+from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch import life, orders
 from mngr_tmr.dispatch.conductor import Conductor
 from mngr_tmr.dispatch.fleet import RealFleet
@@ -24,7 +25,6 @@ from mngr_tmr.dispatch.trying import RealTrials
 from mngr_tmr.integrate import branches, messages
 from mngr_tmr.integrate.integrate import Integration
 from mngr_tmr.integrate.resolving import Resolver
-from mngr_tmr.journal.codec import to_json
 from mngr_tmr.journal.fold import apply, fold
 from mngr_tmr.journal.journal import Journal, read
 from mngr_tmr.journal.model import Run, TestRun

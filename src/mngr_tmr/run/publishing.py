@@ -10,8 +10,8 @@ from mngr.api import Repo, local_repository
 from mngr.cli.app.output import clean, warn
 from mngr.errors import MissingProgram, MngrError
 from mngr.model.struct import Json
+from mngr_outcome.codec import to_json
 from mngr_tmr.integrate import messages, ranking
-from mngr_tmr.journal.codec import to_json
 from mngr_tmr.journal.model import Run, Task
 from mngr_tmr.run import forecasting
 

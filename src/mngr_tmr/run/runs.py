@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mngr.errors import NotFound, nearest
 from mngr.model.struct import Json
+from mngr_tmr.journal.events import as_table, loaded, time_of
 from mngr_tmr.journal.fold import fold
 from mngr_tmr.journal.journal import NAME, read
 from mngr_tmr.journal.model import Run
@@ -32,9 +33,7 @@ def names(home: str) -> list[str]:
 
 
 def _begun(folder: Path) -> float:
-    event = next(iter(read(folder)), {})
-    time = event.get("time")
-    return float(time) if isinstance(time, (int, float)) else 0.0
+    return time_of(next(iter(read(folder)), {}))
 
 
 def find(home: str, name: str) -> Path:
@@ -92,7 +91,7 @@ class ControlFolder:
 
 def _order(path: Path) -> dict[str, Json] | None:
     try:
-        order = json.loads(path.read_bytes()[: 1 << 16])
-    except (OSError, ValueError):
+        order = as_table(loaded(path.read_bytes()[: 1 << 16]))
+    except OSError:
         return None
-    return order if isinstance(order, dict) and isinstance(order.get("action"), str) else None
+    return order if isinstance(order.get("action"), str) else None

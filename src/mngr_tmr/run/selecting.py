@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mngr.model.struct import Json
-from mngr_tmr.journal.codec import to_json
+from mngr_outcome.codec import to_json
 from mngr_tmr.journal.model import Baseline, Run, Suspect, Task, TestRun
 from mngr_tmr.run import clustering
 from mngr_tmr.run.clustering import Failure, Lines
