@@ -38,7 +38,6 @@ def evidence(
         dead_time=0.0,
         tty="/dev/pts/1",
         activity=0.0,
-        in_mode=False,
         window="agent",
         title=title,
     )

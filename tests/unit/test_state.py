@@ -40,7 +40,6 @@ def pane(
         dead_time=dead_time,
         tty="/dev/pts/1",
         activity=950.0,
-        in_mode=False,
         window=window,
     )
 

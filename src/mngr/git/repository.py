@@ -234,13 +234,6 @@ def unreachable_commits(repo: Repo, commit: str, *, without: str = "") -> list[s
     return log.decode("utf-8", "replace").splitlines()
 
 
-def delete_refs(repo: Repo, prefix: str) -> None:
-    """Delete every ref below a prefix; it is not an error if there is none."""
-    listed = repo.attempt("for-each-ref", "--format=delete %(refname)", prefix)
-    if listed.stdout:
-        repo.attempt("update-ref", "--stdin", input=listed.stdout)
-
-
 def commit_tree(repo: Repo, tree: str, parent: str, message: str) -> str:
     """Create a commit in mngr's own name, which the configuration of every door sets."""
     parents = ["-p", parent] if parent else []

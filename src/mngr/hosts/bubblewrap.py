@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 OFFLINE, OPEN, GATEWAY = "offline", "open", "gateway"
 MODES = (OFFLINE, OPEN)
-BROKEN = 97
-"""What the script exits with when a wall does not hold, or cannot be built."""
 
 SYSTEM = (
     *("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/etc", "/opt", "/sys"),
@@ -33,7 +31,7 @@ WALLS = (
 PLACES = "/proc/self/ns/pid /proc/self/ns/net"
 
 # Words: a forbidden file, the home, the numbers outside, the mode; then the command. File
-# descriptor 9, where it is asked to, hears that all holds.
+# descriptor 9, where it is asked to, hears that all holds; otherwise the exit code is 97.
 INSIDE = r"""
 leaks() { printf 'mngr: the sandbox does not hold: %s\n' "$1" >&2; exit 97; }
 [ ! -e "$1" ] || leaks "$1 is in reach"

@@ -61,8 +61,7 @@ def command(socket: str, *args: str) -> list[str]:
 
 PANE_FIELDS = (
     "session_name pane_id pane_pid pane_dead pane_dead_time pane_dead_status pane_tty "
-    "window_activity pane_in_mode "
-    "=200:pane_title window_name"
+    "window_activity =200:pane_title window_name"
 ).split()
 
 
@@ -80,7 +79,7 @@ def parse_panes(text: str) -> dict[str, list[Pane]]:
     for row in text.split("\n"):  # a title may contain characters that Python treats as line ends
         parts = row.split("\t", len(PANE_FIELDS) - 1)
         if len(parts) == len(PANE_FIELDS):
-            session, pane_id, pid, dead, dead_time, code, tty, activity, in_mode, *names = parts
+            session, pane_id, pid, dead, dead_time, code, tty, activity, title, window = parts
             pane = Pane(
                 session=session,
                 pane_id=pane_id,
@@ -90,9 +89,8 @@ def parse_panes(text: str) -> dict[str, list[Pane]]:
                 code=int(code) if code else None,
                 tty=tty,
                 activity=float(activity or 0),
-                in_mode=in_mode not in ("", "0"),
-                title=names[0],
-                window=names[1],
+                title=title,
+                window=window,
             )
             panes.setdefault(session, []).append(pane)
     return panes

@@ -51,7 +51,6 @@ class Pane(Struct):
     """What its process exited with; tmux may know it a moment after the pane is dead."""
     tty: str
     activity: float
-    in_mode: bool
     window: str
     title: str = ""
     """What the program calls its terminal; some tell there what they are at."""

@@ -150,8 +150,8 @@ def _run_alone(
     run = execute.stream if seen else execute.stream_unseen
     try:
         return run(agent, argv, sink, cwd=args.cwd, timeout=_timeout(args))
-    except TimedOut as error:
-        raise _late(args, error) from None
+    except TimedOut:
+        raise _late(args) from None
     finally:
         for fd, data in kept:
             _write(fd, data)
@@ -163,7 +163,7 @@ def _write(fd: int, data: bytes) -> None:
     out.flush()
 
 
-def _late(args: argparse.Namespace, error: TimedOut) -> TimedOut:
+def _late(args: argparse.Namespace) -> TimedOut:
     return TimedOut(f"the command did not finish within {_timeout(args):g} s and was killed")
 
 
@@ -180,8 +180,8 @@ def _run_all(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[s
         lines = Lines(agent.name, live)
         try:
             code = execute.stream(agent, argv, lines.take, cwd=args.cwd, timeout=_timeout(args))
-        except TimedOut as error:
-            lines.take(2, f"mngr: {_late(args, error)}\n".encode())
+        except TimedOut:
+            lines.take(2, f"mngr: {_late(args)}\n".encode())
             code = TimedOut.exit_code
         lines.end()
         out, err = lines.kept

@@ -35,7 +35,7 @@ class Bridge:
         self.hosting = Hosting(home)
         self._path = path
         self._active: set[asyncio.Task[None]] = set()
-        self._rest = asyncio.Event()
+        self._used = True
 
     async def serve(self) -> None:
         door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -48,14 +48,9 @@ class Bridge:
         accepting = loop.create_task(self._accept(door))
         guarding = loop.create_task(self.hosting.guard())
         linger = float(os.environ.get("MNGR_MODAL_LINGER", LINGER))
-        while not self._rest.is_set():
+        while self._active or self._used:
             self._used = False
-            try:
-                async with asyncio.timeout(linger):
-                    await self._rest.wait()
-            except TimeoutError:
-                if not self._active and not self._used:
-                    break
+            await asyncio.sleep(linger)
         _unlink(self._path)
         if not os.stat(f"{self._path}.log").st_size:
             _unlink(f"{self._path}.log")
@@ -89,9 +84,6 @@ class Bridge:
 
     async def _asked(self, message: bytes) -> dict[str, Json]:
         asked = json.loads(message)
-        if asked["op"] == "quit":
-            self._rest.set()
-            return {}
         try:
             return {"answer": await self.hosting.perform(asked.pop("op"), asked)}
         except MngrError as error:

@@ -39,7 +39,7 @@ def place(home: str) -> str:
     return f"/tmp/mngr-{os.getuid()}/modal-{crc32(mark):08x}{crc32(mark[::-1]):08x}"
 
 
-def reach(home: str, start: bool = True) -> _socket.socket | None:
+def reach(home: str) -> _socket.socket:
     """Return a connection to the bridge, which is started if there is none."""
     path = place(home)
     folder = os.path.dirname(path)
@@ -47,7 +47,7 @@ def reach(home: str, start: bool = True) -> _socket.socket | None:
     if os.stat(folder).st_uid != os.getuid():
         raise OSError(f"{folder} belongs to another user")
     found = _connected(path)
-    if found is not None or not start:
+    if found is not None:
         return found
     from fcntl import LOCK_EX, flock
     from time import monotonic, sleep
@@ -138,7 +138,7 @@ def raw() -> object:
     return before
 
 
-def words(home: str, handle: str, tty: bool, argv: Sequence[str]) -> bytes:
+def words(handle: str, tty: bool, argv: Sequence[str]) -> bytes:
     """Return the request; its fields are separated by NUL."""
     rows, columns = size() if tty else (0, 0)
     term = os.environ.get("TERM", "") if tty else ""
@@ -151,8 +151,7 @@ def main(argv: Sequence[str]) -> int:
     tty = kind == "tty"
     try:
         door = reach(home)
-        assert door is not None
-        send(door, words(home, handle, tty, command), (0, 1, 2))
+        send(door, words(handle, tty, command), (0, 1, 2))
     except OSError as error:
         os.write(2, f"modal: {error}\n".encode())
         return LOST

@@ -190,7 +190,6 @@ class ModalProvider(Engine):
             raise MngrError(why)
         try:
             door = enter.reach(self.controller)
-            assert door is not None
             door.settimeout(seconds)
             enter.send(door, json.dumps({"op": op, **words}).encode())
             told = _line(door)
@@ -201,13 +200,6 @@ class ModalProvider(Engine):
         if "error" in told:
             raise _error(told)
         return told.get("answer")
-
-    def quit(self) -> None:
-        """End the bridge if it is running."""
-        door = enter.reach(self.controller, start=False)
-        if door is not None:
-            enter.send(door, b'{"op": "quit"}')
-            _line(door)
 
 
 def _line(door: object) -> dict[str, Json]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from mngr.errors import Ambiguous, MngrError, NotFound, Unreachable, UsageError, nearest
 from mngr.hosts import processes
 from mngr.model.address import AGENT_ID, parse_address
@@ -287,8 +285,3 @@ def refreshed(world: World, agent: Agent) -> Agent:
     raise NotFound(
         f"{agent.name} is gone", "it was destroyed in the meantime; see `mngr restore --list`"
     )
-
-
-def relative(agent: Agent, path: str) -> str:
-    """Return a path in the agent's work directory."""
-    return os.path.join(agent.record.work_dir, path)

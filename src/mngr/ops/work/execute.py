@@ -6,7 +6,7 @@ import os
 
 from mngr.errors import Stale, Unreachable
 from mngr.hosts import agent_files, tmux_scripts
-from mngr.model.quoting import join, quote
+from mngr.model.quoting import quote
 from mngr.model.records import AgentRecord, agent_dir, record_stem
 from mngr.model.state import State
 from mngr.model.struct import Json, Struct
@@ -124,7 +124,3 @@ def stream_unseen(
     if held == refusal:
         raise Stale(f"{agent.name} has changed since it was last seen")
     return code
-
-
-def shown(argv: Sequence[str]) -> str:
-    return join(argv)
