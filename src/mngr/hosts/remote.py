@@ -12,7 +12,7 @@ import os
 import time
 
 from mngr.errors import MngrError, TimedOut, Unreachable
-from mngr.hosts import spawn
+from mngr.hosts import spawn, tmux
 from mngr.hosts.base import QUIET, Completed
 from mngr.hosts.shell import ShellHost
 
@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mngr.hosts.ledger import HostNote
     from mngr.hosts.spawn import Sink
 
 SEALED = r"""
@@ -94,7 +95,19 @@ class Seal:
 
 
 class RemoteHost(ShellHost):
-    """Subclasses say how to get there: `argv`."""
+    """Subclasses say how to get there, `argv`, and what the host said of itself, `greeted`."""
+
+    def greeted(self) -> HostNote:
+        raise NotImplementedError
+
+    @property
+    def home(self) -> str:  # type: ignore[override]
+        return self.greeted().home
+
+    @property
+    def socket(self) -> str:  # type: ignore[override]
+        note = self.greeted()
+        return tmux.socket_path(note.home, note.user)
 
     def run(
         self,

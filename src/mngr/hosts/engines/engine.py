@@ -75,15 +75,6 @@ class EngineHost(RemoteHost):
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
         return self._engine.argv(self._note.handle, argv, tty=tty)
 
-    @property
-    def home(self) -> str:  # type: ignore[override]
-        return self.greeted().home
-
-    @property
-    def socket(self) -> str:  # type: ignore[override]
-        note = self.greeted()
-        return tmux.socket_path(note.home, note.user)
-
     def greeted(self) -> HostNote:
         """The note, with what the host said of itself when it was first asked."""
         if not self._note.home:
