@@ -12,7 +12,7 @@ import os
 import time
 
 from mngr.errors import MngrError, TimedOut, Unreachable
-from mngr.hosts import spawn
+from mngr.hosts import spawn, tmux
 from mngr.hosts.base import QUIET, Completed
 from mngr.hosts.shell import ShellHost
 
@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mngr.hosts.ledger import HostNote
     from mngr.hosts.spawn import Sink
 
 SEALED = r"""
@@ -94,7 +95,20 @@ class Seal:
 
 
 class RemoteHost(ShellHost):
-    """A host that runs commands remotely; subclasses implement `argv`."""
+    """A host that runs commands remotely; subclasses implement `argv` and `greeted`."""
+
+    def greeted(self) -> HostNote:
+        """Return what is known of the host: its home and our user there."""
+        raise AssertionError("every RemoteHost defines greeted")
+
+    @property
+    def home(self) -> str:  # type: ignore[override]
+        return self.greeted().home
+
+    @property
+    def socket(self) -> str:  # type: ignore[override]
+        note = self.greeted()
+        return tmux.socket_path(note.home, note.user)
 
     def run(
         self,

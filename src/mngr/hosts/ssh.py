@@ -6,7 +6,7 @@ import os
 import time
 
 from mngr.errors import MngrError, NotFound, Refused, Unreachable
-from mngr.hosts import ledger, spawn, tmux
+from mngr.hosts import ledger, spawn
 from mngr.hosts.base import Capabilities, HostRef
 from mngr.hosts.ledger import HostNote
 from mngr.hosts.remote import RemoteHost
@@ -144,7 +144,7 @@ class SshHost(RemoteHost):
         if self._note or ledger.read(self._controller, "ssh", self.ref.name):
             return
         try:
-            self._hello()
+            self.greeted()
         except UnknownKey:
             if ask is None:
                 raise
@@ -152,7 +152,7 @@ class SshHost(RemoteHost):
             if not ask(f"{fingerprints(self.ref.name, line)} Trust it?"):
                 raise Refused(f"the key of host {self.ref.name} is not trusted") from None
             self.trusts(line)
-            self._hello()
+            self.greeted()
 
     def distrusts(self, line: str) -> bool:
         """Return whether another key of the same host is pinned."""
@@ -191,16 +191,7 @@ class SshHost(RemoteHost):
         lost.hint = f"try: ssh {name}"
         return lost
 
-    @property
-    def home(self) -> str:  # type: ignore[override]
-        return self._hello().home
-
-    @property
-    def socket(self) -> str:  # type: ignore[override]
-        note = self._hello()
-        return tmux.socket_path(note.home, note.user)
-
-    def _hello(self) -> HostNote:
+    def greeted(self) -> HostNote:
         if self._note is None:
             self._note = ledger.read(self._controller, "ssh", self.ref.name) or self._greet()
         return self._note

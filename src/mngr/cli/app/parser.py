@@ -268,6 +268,14 @@ def repeats(action: argparse.Action) -> bool:
     return isinstance(action, gathering) or action.nargs in ("+", "*")
 
 
+def count(text: str, least: int = 0) -> int:
+    """Return a number on the command line that is not below `least`."""
+    if not text.isdecimal() or int(text[:9]) < least:
+        above = f" above {least - 1}" if least else ""
+        raise UsageError(f"expected a number{above}, not {text[:40]!r}")
+    return int(text[:9])
+
+
 def cut(argv: Iterable[str]) -> tuple[list[str], list[str]]:
     """Split a command line at the first `--`."""
     words = list(argv)

@@ -51,12 +51,8 @@ def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
     parser.rest_name = "ARGS"
     add = parser.add_argument
-    add(
-        "address",
-        nargs="?",
-        metavar="ADDRESS",
-        help="name of the agent: NAME or NAME@HOST.PROVIDER",
-    )
+    help = "name of the agent: NAME or NAME@HOST.PROVIDER"
+    add("address", nargs="?", metavar="ADDRESS", help=help)
     kind = add(
         "type_word",
         nargs="?",

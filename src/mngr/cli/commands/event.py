@@ -9,6 +9,7 @@ from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.following import for_ever
 from mngr.cli.app.output import cell, local_time, rows
+from mngr.cli.app.parser import count
 from mngr.errors import UsageError
 from mngr.query import Fields, compile_filter
 
@@ -43,8 +44,8 @@ def configure(parser: Parser) -> None:
     )
     add = parser.add_argument
     add("-f", "--follow", action="store_true", help="print new events until interrupted")
-    add("--tail", type=_count, metavar="N", help="print only the last N")
-    add("--head", type=_count, metavar="N", help="print only the first N")
+    add("--tail", type=count, metavar="N", help="print only the last N")
+    add("--head", type=count, metavar="N", help="print only the first N")
     add(
         "--include",
         action="append",
@@ -61,12 +62,6 @@ def configure(parser: Parser) -> None:
         ("print events of the launcher", "mngr event foo launcher"),
     ]
     parser.see_also = ["mngr-observe", "mngr-wait"]
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise UsageError(f"expected a number, not {text!r}")
-    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mngr.cli.app.output import rows, warn
+from mngr.cli.app.parser import count
 from mngr.cli.app.templates import parse_template
 from mngr.errors import UsageError, nearest
 from mngr.query import Fields, compile_filter, mentioned, parse_fields, parse_sort, select
@@ -79,18 +80,10 @@ STATES = {
 
 def add_filters(parser: Parser) -> None:
     add = parser.add_argument
-    add(
-        "--include",
-        action="append",
-        metavar="EXPR",
-        help="list only agents that match this filter; repeatable",
-    )
-    add(
-        "--exclude",
-        action="append",
-        metavar="EXPR",
-        help="skip agents that match this filter; repeatable",
-    )
+    help = "list only agents that match this filter; repeatable"
+    add("--include", action="append", metavar="EXPR", help=help)
+    help = "skip agents that match this filter; repeatable"
+    add("--exclude", action="append", metavar="EXPR", help=help)
     for flag, states in STATES.items():
         help = "agents that are alive: CREATING, RUNNING or WAITING"
         if flag != "active":
@@ -119,14 +112,8 @@ def add_filters(parser: Parser) -> None:
     )
     for action in (order, columns):
         parser.completes(action, "field")
-    add("--limit", type=_count, metavar="N", help="list at most N agents")
+    add("--limit", type=lambda text: count(text, 1), metavar="N", help="list at most N agents")
     add("--ids", action="store_true", help="print only ids, one per line")
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"expected a number above 0, not {text!r}")
-    return int(text)
 
 
 def chosen(args: argparse.Namespace, table: Sequence[Row], fields: Fields = FIELDS) -> list[Row]:

@@ -9,6 +9,7 @@ import sys
 from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import clean, one
+from mngr.cli.app.parser import count
 from mngr.errors import UsageError
 
 TYPE_CHECKING = False
@@ -36,7 +37,7 @@ def configure(parser: Parser) -> None:
     targets.add_target(parser)
     add = parser.add_argument
     add("-f", "--follow", action="store_true", help="print new output until the agent has ended")
-    add("-n", "--tail", type=_count, metavar="N", help="print only the last N lines")
+    add("-n", "--tail", type=count, metavar="N", help="print only the last N lines")
     add("--raw", action="store_true", help="keep escape sequences")
     parser.examples = [
         ("print the output", "mngr logs tests"),
@@ -45,12 +46,6 @@ def configure(parser: Parser) -> None:
         ("keep the colours", "mngr logs tests --raw"),
     ]
     parser.see_also = ["mngr-capture", "mngr-transcript", "mngr-event", "mngr-show"]
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise UsageError(f"expected a number, not {text!r}")
-    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:

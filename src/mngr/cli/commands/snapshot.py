@@ -5,6 +5,7 @@ from __future__ import annotations
 from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import one, print_result, rows, say, warn
+from mngr.cli.app.parser import count
 from mngr.errors import MngrError, NotFound, UsageError
 
 TYPE_CHECKING = False
@@ -55,7 +56,12 @@ def configure(parser: Parser) -> None:
     targets.add_target(parser, help, nargs="*", metavar=word, kind="snapshot")
     targets.add_stdin(parser)
     add("--name", default="", help="`create`: name of the snapshot")
-    add("--limit", type=_count, metavar="N", help="`list`: show only the newest N")
+    add(
+        "--limit",
+        type=lambda text: count(text, 1),
+        metavar="N",
+        help="`list`: show only the newest N",
+    )
     help = "`destroy`: delete all snapshots of the agent"
     add("--all-snapshots", action="store_true", help=help)
     parser.add_dry_run()
@@ -68,12 +74,6 @@ def configure(parser: Parser) -> None:
         ("delete one", "mngr snapshot destroy foo 3"),
     ]
     parser.see_also = ["mngr-diff", "mngr-clone", "mngr-restore"]
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"expected a number above 0, not {text[:40]!r}")
-    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from mngr.api import Mngr, transcripts
 from mngr.cli.app import targets
 from mngr.cli.app.following import for_ever
 from mngr.cli.app.output import bold, cell, clean, local_time, rows
+from mngr.cli.app.parser import count
 from mngr.errors import UsageError
 
 TYPE_CHECKING = False
@@ -47,8 +48,8 @@ def configure(parser: Parser) -> None:
         help="print only entries of this role; repeatable",
     )
     parser.completes(role, tuple(transcripts.ROLES))
-    add("--tail", type=_count, metavar="N", help="print only the last N entries")
-    add("--head", type=_count, metavar="N", help="print only the first N entries")
+    add("--tail", type=count, metavar="N", help="print only the last N entries")
+    add("--head", type=count, metavar="N", help="print only the first N entries")
     add("-f", "--follow", action="store_true", help="print new entries until the agent has ended")
     parser.examples = [
         ("print the conversation", "mngr transcript foo"),
@@ -57,12 +58,6 @@ def configure(parser: Parser) -> None:
         ("list the tools it used", "mngr transcript foo --format jsonl | jq -r '.tools[]?.name'"),
     ]
     parser.see_also = ["mngr-message", "mngr-usage", "mngr-event", "mngr-capture"]
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise UsageError(f"expected a number, not {text[:40]!r}")
-    return int(text[:9])
 
 
 def run(args: argparse.Namespace) -> int:

@@ -55,12 +55,8 @@ def configure(parser: Parser) -> None:
     add("--by", type=_label, metavar="label:K", help="group by the values of a label")
     add("--wait", action="store_true", help="wait until the condition of --until holds")
     add("--until", metavar="EXPR", help="condition for --wait, such as `cost > 5`")
-    add(
-        "--timeout",
-        type=parse_duration,
-        metavar="TIME",
-        help="maximum time to wait; then exit with 124",
-    )
+    help = "maximum time to wait; then exit with 124"
+    add("--timeout", type=parse_duration, metavar="TIME", help=help)
     parser.examples = [
         ("show the usage so far", "mngr usage"),
         ("group by ticket", "mngr usage --by label:ticket"),

@@ -41,12 +41,8 @@ def configure(parser: Parser) -> None:
     parser.completes(state, "state")
     add("--any", action="store_true", help="wait for the first agent")
     add("--all", action="store_true", help="wait for all agents (default)")
-    add(
-        "--timeout",
-        type=parse_duration,
-        metavar="TIME",
-        help="maximum time to wait; then exit with 124",
-    )
+    help = "maximum time to wait; then exit with 124"
+    add("--timeout", type=parse_duration, metavar="TIME", help=help)
     parser.examples = [
         ("wait until it ends or asks for input", "mngr wait foo"),
         ("wait at most ten minutes", "mngr wait foo DONE --timeout 10m"),

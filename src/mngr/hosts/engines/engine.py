@@ -75,15 +75,6 @@ class EngineHost(RemoteHost):
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
         return self._engine.argv(self._note.handle, argv, tty=tty)
 
-    @property
-    def home(self) -> str:  # type: ignore[override]
-        return self.greeted().home
-
-    @property
-    def socket(self) -> str:  # type: ignore[override]
-        note = self.greeted()
-        return tmux.socket_path(note.home, note.user)
-
     def greeted(self) -> HostNote:
         """Return the note, completed with the host's data on first contact."""
         if not self._note.home:

@@ -28,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mngr.agents.base import Receipt
+    from mngr.agents.base import Launch, Receipt
     from mngr.hosts.base import Host
     from mngr.ops.work.workdir import Plan
     from mngr.ops.world import World
@@ -226,25 +226,37 @@ def _create_claimed(
     step("recorded")
     try:
         record, remarks = _make_work_dir(world, host, record, plan, request)
-        if request.verify is not None:
-            request.verify(host, record)
-        if record.sandbox:
-            sandboxing.enclose(host, record, prepared.argv)
-        folder = agent_dir(host.home, agent_id)
-        scripts = {os.path.join(folder, k): (v, 0o700) for k, v in request.scripts.items()}
-        host.put({**scripts, **launch.launch_files(world, host, record, prepared, env)})
-        step("files")
-        _provision(host, record, request)
-        if record.transfer == "rsync":
-            risk.mark_copied(host, record.work_dir, os.path.join(folder, "copied"))
-        launch.launch(host, record, "agent_created")
-        step("launched")
+        _launch(world, host, record, request, prepared, env)
     except (MngrError, OSError, KeyboardInterrupt):
         from mngr.ops.lifecycle import destroy
 
         destroy.discard(world, host, record)
         raise
     return record, prepared.took_prompt, remarks
+
+
+def _launch(
+    world: World,
+    host: Host,
+    record: AgentRecord,
+    request: CreateRequest,
+    prepared: Launch,
+    env: dict[str, str],
+) -> None:
+    """Fill the agent's folder and its work directory, then run the program."""
+    if request.verify is not None:
+        request.verify(host, record)
+    if record.sandbox:
+        sandboxing.enclose(host, record, prepared.argv)
+    folder = agent_dir(host.home, record.id)
+    scripts = {os.path.join(folder, k): (v, 0o700) for k, v in request.scripts.items()}
+    host.put({**scripts, **launch.launch_files(world, host, record, prepared, env)})
+    step("files")
+    _provision(host, record, request)
+    if record.transfer == "rsync":
+        risk.mark_copied(host, record.work_dir, os.path.join(folder, "copied"))
+    launch.launch(host, record, "agent_created")
+    step("launched")
 
 
 def preview(world: World, request: CreateRequest) -> tuple[str, Host, Plan | None]:
