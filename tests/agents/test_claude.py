@@ -176,7 +176,7 @@ def test_its_states_are_told_on_a_host_that_has_only_a_shell(tmp_path: Path) -> 
         with stage(cli, "claude") as claude:
             claude.server.on("ask:", say="May I?", run="touch asked").then(say="Thanks.")
             claude.create("fox", "ask: for something", "--permission-mode", "default")
-            assert claude.reaches("fox", "WAITING", "permission").endswith("Bash: touch asked")
+            claude.reaches("fox", "WAITING", "permission", about="Bash: touch asked")
             cli("answer", "fox", "--allow", timeout=PATIENCE).ok()
             claude.answered("fox", "ask:")
             assert (cli.work_dir("fox") / "asked").exists()

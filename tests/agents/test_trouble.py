@@ -120,7 +120,7 @@ def test_a_permission_is_asked_and_answered_both_ways(real: Stage) -> None:
     if real.program == "opencode":
         ask_in_opencode(real)
     real.create("fox", "allow: make a file", *ASKING[real.program])
-    assert "touch allowed" in real.reaches("fox", "WAITING", "permission")
+    real.reaches("fox", "WAITING", "permission", about="touch allowed")
     real.say("fox", "this is not an answer").fails(1, "waits for permission")
     assert "touch allowed" in cli("answer", "fox").ok().out
     cli("answer", "fox", "--allow", timeout=PATIENCE).ok()
@@ -128,7 +128,7 @@ def test_a_permission_is_asked_and_answered_both_ways(real: Stage) -> None:
     assert (cli.work_dir("fox") / "allowed").exists()
 
     real.say("fox", "deny: make another").ok()
-    assert "touch denied" in real.reaches("fox", "WAITING", "permission")
+    real.reaches("fox", "WAITING", "permission", about="touch denied")
     cli("answer", "fox", "--deny", timeout=PATIENCE).ok()
     real.until(
         "fox",

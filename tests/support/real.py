@@ -63,16 +63,19 @@ class Stage:
         agent = self.cli.agent(name)
         return agent["state"], agent["state_reason"]
 
-    def reaches(self, name: str, state: str, reason: str = "") -> str:
-        """Wait for a state whose reason begins like this; returns the reason."""
+    def reaches(self, name: str, state: str, reason: str = "", about: str = "") -> str:
+        """Wait for a state whose reason begins like this and holds `about`; returns the reason.
+
+        Claude writes the call it asks about into its transcript a moment after it asks.
+        """
         seen: list[tuple[str, str]] = []
 
         def there() -> bool:
             seen[:] = [self.state(name)]
             assert state in ENDED or seen[0][0] not in ENDED, f"it is {seen[0]}"
-            return seen[0][0] == state and seen[0][1].startswith(reason)
+            return seen[0][0] == state and seen[0][1].startswith(reason) and about in seen[0][1]
 
-        self.until(name, there, f"{name} is {state} ({reason})")
+        self.until(name, there, f"{name} is {state} ({reason} {about})")
         return seen[0][1]
 
     def until(self, name: str, condition: Callable[[], object], what: str) -> None:
