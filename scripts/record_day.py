@@ -45,13 +45,15 @@ PROMPT = "write the release notes"
 ASKING = '{"permissions": {"defaultMode": "default"}}'
 """The scripted model cannot judge whether a command is safe, as Claude's automatic mode wants."""
 
+# Claude writes down what it asks about a moment after it asks.
+ASKED = "until mngr answer notes | grep -q 'make notes'; do :; done"
 # Each scene begins on an empty screen. What is waited for is not shown: a day has time.
 SCENES: list[list[tuple[str, str]]] = [
     [
         ("# three agents, each on a branch of its own", ""),
         ("mngr create fix mechanic -m 'fix tests/test_shop.py::test_total'", ""),
         ("mngr create suite -- python3 -m pytest -q", "mngr wait suite --timeout 2m"),
-        (f"mngr create notes claude -m '{PROMPT}'", "mngr wait fix notes --timeout 2m"),
+        (f"mngr create notes claude -m '{PROMPT}'", f"mngr wait fix notes --timeout 2m; {ASKED}"),
     ],
     [
         ("# what became of them?", ""),
