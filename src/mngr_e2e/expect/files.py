@@ -6,9 +6,9 @@ import stat
 from pathlib import Path
 from typing import Self
 
-from mngr_e2e import matchers
-from mngr_e2e.expectations import Expectation
-from mngr_e2e.matchers import Check
+from mngr_e2e.expect import matchers
+from mngr_e2e.expect.expectations import Expectation
+from mngr_e2e.expect.matchers import Check
 
 __tracebackhide__ = True  # pytest then shows the line of the test, not ours
 

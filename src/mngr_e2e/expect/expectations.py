@@ -7,10 +7,10 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
-from mngr_e2e import json_matchers, matchers
-from mngr_e2e.failures import fail
-from mngr_e2e.matchers import Check, Json, JsonLike, shown
-from mngr_e2e.results import PATIENCE, CommandResult
+from mngr_e2e.commands.results import PATIENCE, CommandResult
+from mngr_e2e.expect import json_matchers, matchers
+from mngr_e2e.expect.failures import fail
+from mngr_e2e.expect.matchers import Check, Json, JsonLike, shown
 
 if TYPE_CHECKING:
     import re

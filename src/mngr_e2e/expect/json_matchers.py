@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from mngr_e2e.matchers import Check, Json, JsonLike, brief, diff, plural, pretty, shown
+from mngr_e2e.expect.matchers import Check, Json, JsonLike, brief, diff, plural, pretty, shown
 
 
 def is_json(text: str) -> Check:

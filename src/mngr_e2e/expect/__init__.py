@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar, cast, overload
 
-from mngr_e2e.expectations import (
+from mngr_e2e.commands.results import PATIENCE, CommandResult
+from mngr_e2e.expect.expectations import (
     INTERVAL,
     JsonExpectation,
     ResultExpectation,
     TextExpectation,
 )
-from mngr_e2e.failures import ExpectationFailed, origin, soft
-from mngr_e2e.file_expectations import FileExpectation, decoded
-from mngr_e2e.matchers import Json, shown
-from mngr_e2e.results import PATIENCE, CommandResult
+from mngr_e2e.expect.failures import ExpectationFailed, origin, soft
+from mngr_e2e.expect.files import FileExpectation, decoded
+from mngr_e2e.expect.matchers import Json, shown
 
 __all__ = ["ExpectationFailed", "Json", "expect", "expect_file", "soft"]
 __tracebackhide__ = True  # pytest then shows the line of the test, not ours

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import NamedTuple
 from urllib.parse import quote
 
-from mngr_e2e.shellwords import EXPANSION, Word, words
+from mngr_e2e.redaction.shellwords import EXPANSION, Word, words
 
 SHORTEST_SECRET = 6
 SHORTEST_WORD = 2

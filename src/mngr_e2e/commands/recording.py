@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from mngr_e2e import tree
 from mngr_e2e.artifacts import write_whole
+from mngr_e2e.commands import tree
 from mngr_e2e.redaction import Redactor
 
 HEADER_TIMEOUT = 30.0

@@ -10,8 +10,8 @@ import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from mngr_e2e.matchers import plural
-from mngr_e2e.results import CommandResult
+from mngr_e2e.commands.results import CommandResult
+from mngr_e2e.expect.matchers import plural
 from mngr_e2e.session import E2eSession
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ __tracebackhide__ = True  # pytest then shows the line of the test, not ours
 
 STREAM_LIMIT = 4_000
 TRANSCRIPT_LIMIT = 8_000
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class ExpectationFailed(AssertionError):

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mngr_e2e import tree
-from mngr_e2e.results import Chunk
+from mngr_e2e.commands import tree
+from mngr_e2e.commands.results import Chunk
 
 READ = 1 << 20
 PIPE = 1 << 20  # the largest an ordinary user may ask for; 64 KiB makes 50 MB twice as slow

@@ -7,7 +7,7 @@ import os
 import time
 from pathlib import Path
 
-from mngr_e2e import recording, tree
+from mngr_e2e.commands import recording, tree
 from mngr_e2e.redaction import Redactor
 
 HANG_UP = 1.0

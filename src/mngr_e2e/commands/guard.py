@@ -13,10 +13,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mngr_e2e import aftermath, outlive, tree
+from mngr_e2e.commands import aftermath, outlive, tree
 from mngr_e2e.redaction import Redactor
 
-SOURCE = str(Path(__file__).parents[1])
+SOURCE = str(Path(__file__).parents[2])
 
 
 class Guard:

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from mngr_e2e import recording, tree
-from mngr_e2e.process import STDERR, STDOUT, Process, Start
-from mngr_e2e.results import PATIENCE, Chunk
+from mngr_e2e.commands import recording, tree
+from mngr_e2e.commands.process import STDERR, STDOUT, Process, Start
+from mngr_e2e.commands.results import PATIENCE, Chunk
 
 FOREVER = 365 * 86400.0
 

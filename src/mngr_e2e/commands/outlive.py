@@ -16,7 +16,7 @@ def main(source: str, run: str, home: str) -> None:
         lines.append(line)
     older, *notes = lines or [""]
     sys.path.insert(0, source)
-    from mngr_e2e import aftermath
+    from mngr_e2e.commands import aftermath
 
     aftermath.settle(run, home, frozenset(older.split()), notes)
 
