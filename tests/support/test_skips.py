@@ -25,7 +25,7 @@ def test_fails_as_expected():
 
 
 def run_suite(folder: Path, ci: str, workers: int) -> subprocess.CompletedProcess[str]:
-    rule = Path(__file__).parents[1] / "support" / "skips.py"
+    rule = Path(__file__).with_name("skips.py")
     (folder / "conftest.py").write_bytes(rule.read_bytes())
     for name, text in SUITE.items():
         (folder / name).write_text(text)

@@ -17,7 +17,7 @@ from mngr.errors import MngrError, Refused, Taken, UsageError
 from mngr.git import repository as git
 from mngr.git.repository import Repo
 from mngr.hosts.local import LocalHost
-from mngr.ops.work import workdir
+from mngr.ops.work import risk, workdir
 from tests.support.properties import examples
 
 NAMES = ("a", "b b", "c'c", "d\nd", "-e", "é", "dir/f", "dir/g", "$(h)")
@@ -223,23 +223,21 @@ def test_changes_lists_odd_names_and_both_sides_of_a_rename(base: Path) -> None:
 def test_risk_names_changed_untracked_and_orphaned_work(base: Path) -> None:
     made = make(base)
     work, host = Path(made.work_dir), LocalHost(str(base / "home"))
-    assert not workdir.at_risk(host, made.work_dir, "git-worktree", source=made.source)
+    assert not risk.at_risk(host, made.work_dir, "git-worktree", source=made.source)
     (work / "new").write_text("x")
-    assert "new" in str(workdir.at_risk(host, made.work_dir, "git-worktree", source=made.source))
+    assert "new" in str(risk.at_risk(host, made.work_dir, "git-worktree", source=made.source))
     run_git(work, "add", "-A")
     run_git(work, "commit", "-qm", "precious")
-    assert not workdir.at_risk(host, made.work_dir, "git-worktree", source=made.source), (
+    assert not risk.at_risk(host, made.work_dir, "git-worktree", source=made.source), (
         "its branch keeps it"
     )
-    losing = workdir.at_risk(
+    losing = risk.at_risk(
         host, made.work_dir, "git-worktree", source=made.source, losing_branch="mngr/n"
     )
     assert "precious" in str(losing)
     run_git(work, "checkout", "-q", "--detach")
     run_git(work, "commit", "-q", "--allow-empty", "-m", "detached")
-    assert "detached" in str(
-        workdir.at_risk(host, made.work_dir, "git-worktree", source=made.source)
-    )
+    assert "detached" in str(risk.at_risk(host, made.work_dir, "git-worktree", source=made.source))
 
 
 def test_a_missing_git_is_named(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:

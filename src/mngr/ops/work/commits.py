@@ -1,33 +1,29 @@
-"""Fetch commits of an agent into the repository its work came from.
+"""Pull an agent's commits into the repository its work came from, and push commits to an agent.
 
-Nothing is checked out and no HEAD moves. Concurrent changes are handled by git's ref locks: a ref
-moves only from the value that was read.
+A pull checks nothing out and moves no HEAD; a push is a fast-forward. Concurrent changes are
+handled by git's ref locks: a ref moves only from the value that was read.
 """
 
 from __future__ import annotations
 
 import os
 
-from mngr.errors import MngrError, NotFound, Refused, UsageError
+from mngr.errors import MngrError, Refused, UsageError
 from mngr.git import exchange
 from mngr.git import repository as git
-from mngr.git.exchange import Bare
-from mngr.git.repository import Repo
-from mngr.hosts import spawn
 from mngr.locks import Lock
 from mngr.model.struct import Struct
 from mngr.ops.steps import step
 from mngr.ops.work import mirror, transport
+from mngr.ops.work.ends import FETCHED, ends, fetch_ref
+from mngr.ops.work.risk import summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.git.exchange import Way
-    from mngr.git.repository import Checkout
-    from mngr.git.stranger import Stranger
+    from mngr.git.repository import Repo
     from mngr.ops.look.listing import Agent
+    from mngr.ops.work.ends import Ends, Home
     from mngr.ops.world import World
-
-FETCHED = "refs/mngr/fetched/"
 
 
 class Pulled(Struct):
@@ -46,83 +42,6 @@ class Pulled(Struct):
     """Changed files in the work directory, which no pull of commits brings."""
     elsewhere: str = ""
     """Where the agent's HEAD stands, if its branch lacks that."""
-
-
-class Home(Struct):
-    """A repository on this machine, identified by its common directory."""
-
-    repo: Repo
-    folder: str
-
-
-class Ends(Struct):
-    """Both ends of a transfer."""
-
-    agent: Agent
-    work: Stranger
-    standing: Checkout
-    home: Repo
-    folder: str
-    """The common directory of `home`."""
-
-    @property
-    def shared(self) -> bool:
-        """Return whether both ends are one repository, as with a worktree."""
-        return self.agent.host.capabilities.shares_files and self.folder == self.standing.common_dir
-
-    @property
-    def way(self) -> Way:
-        return transport.to_agent(self.agent.host, self.work)
-
-
-def ends(world: World, agent: Agent, home: Home | None = None) -> Ends:
-    record = agent.record
-    work = transport.theirs(agent.host, record)
-    standing = git.checkout(work)
-    if standing is None or not standing.head:
-        why = "has no commits" if standing else "is not a git repository, or gone"
-        raise UsageError(
-            f"the work directory of {agent.name} {why}", "name a PATH in it to copy files"
-        )
-    home = home or home_repository(world, agent)
-    return Ends(agent=agent, work=work, standing=standing, home=home.repo, folder=home.folder)
-
-
-def home_repository(world: World, agent: Agent) -> Home:
-    """Return the target of an agent's commits: its source, or the mirror of a URL."""
-    source = agent.record.source
-    if os.path.isdir(source):
-        repo = transport.here(source)
-        checkout = git.checkout(repo)
-        if checkout is not None:
-            return Home(repo=repo, folder=checkout.common_dir)
-        bare = Bare(run=spawn.run, path=source)
-        if bare.ask("rev-parse", "--is-bare-repository") == "true":
-            return Home(repo=bare, folder=source)
-        raise UsageError(
-            f"{source}, where {agent.name} came from, is not a git repository",
-            "name a PATH in its work directory to copy files",
-        )
-    path = mirror.mirror_path(world.home, source)
-    if os.path.isdir(path):
-        return Home(repo=Bare(run=spawn.run, path=path), folder=path)
-    raise NotFound(f"the repository {source}, where {agent.name} came from, is not on this machine")
-
-
-def user_repository(world: World, agent: Agent, cwd: str) -> Home:
-    """Return the target of a pull; for a URL, the user's current clone if it is of that URL."""
-    if os.path.isdir(agent.record.source):
-        return home_repository(world, agent)
-    repo, base = transport.here(cwd), agent.record.base_commit
-    checkout = git.checkout(repo)
-    if checkout is None or not exchange.has_commit(repo, base):
-        raise UsageError(
-            f"{agent.name} came from {agent.record.source}", "run this command in a clone of it"
-        )
-    return Home(repo=repo, folder=checkout.common_dir)
-
-
-# pull
 
 
 def pull(
@@ -263,30 +182,94 @@ def _annotated(between: Ends, pulled: Pulled) -> Pulled:
     return pulled.replace(uncommitted=changed, elsewhere=elsewhere)
 
 
-def fetch_ref(world: World, agent: Agent, repo: Repo, remote: str, local: str) -> None:
-    """Fetch one ref of the agent's repository, replacing the local ref."""
-    way = transport.to_agent(agent.host, transport.theirs(agent.host, agent.record))
-    into = transport.through_door(world.home, repo)
-    done = exchange.fetch_theirs(into, way, [f"+{remote}:{local}"])
-    if done.code:
-        raise MngrError(f"{remote} of {agent.name} could not be fetched: {done.complaint}")
+# push
 
 
-def bring(world: World, agent: Agent, home: Home, commit: str, ref: str) -> None:
-    """Fetch exactly that commit and keep it under `ref`; no branch moves."""
+class Pushed(Struct):
+    """The result of a push, or of a dry run."""
+
+    branch: str
+    tip: str
+    commits: int
+    repository: str
+
+
+def push(
+    world: World, agent: Agent, home: Home, *, rev: str = "HEAD", dry_run: bool = False
+) -> Pushed:
+    """Fast-forward the branch that the agent has checked out to a commit."""
     between = ends(world, agent, home)
-    if between.shared:
-        home.repo.git("update-ref", ref, commit)
-    else:
-        fetch_ref(world, agent, home.repo, commit, ref)
+    commit = git.commit_of(home.repo, rev)
+    if commit is None:
+        raise UsageError(f"{rev!r} is not a commit in {home.repo.path}")
+    where, head = between.standing.branch, between.standing.head
+    pushed = Pushed(branch=where, tip=commit, commits=0, repository=between.folder)
+    if exchange.has_commit(between.work, commit) and exchange.is_ancestor(
+        between.work, commit, head
+    ):
+        return pushed.replace(tip=head)
+    _refuse_diverged(between, commit)
+    if dry_run:
+        return pushed.replace(commits=_ahead(between, commit))
+    if not between.shared:
+        _send(world, between, commit)
+    step("objects_sent")
+    _forward(between, commit)
+    return pushed.replace(commits=exchange.count(between.work, commit, head))
 
 
-def fetch_tip(world: World, agent: Agent, repo: Repo) -> str:
-    """Fetch and return the agent's HEAD; its objects are kept in this repository."""
-    folder = repo.line("rev-parse", "--path-format=absolute", "--git-common-dir")
-    between = ends(world, agent, Home(repo=repo, folder=folder))
-    if between.shared:
-        return between.standing.head
-    ref = FETCHED + agent.id
-    fetch_ref(world, agent, repo, "HEAD", ref)
-    return git.commit_of(repo, ref) or between.standing.head
+def deliver(world: World, agent: Agent, home: Home, commit: str) -> None:
+    """Send the commit's objects to the agent; its branch and files are unchanged."""
+    between = ends(world, agent, home)
+    if not between.shared and not exchange.has_commit(between.work, commit):
+        _send(world, between, commit)
+
+
+def _ahead(between: Ends, commit: str) -> int:
+    return exchange.count(between.home, commit, between.standing.head)
+
+
+def _refuse_diverged(between: Ends, commit: str) -> None:
+    """Raise unless the repository has the agent's HEAD and the commit descends from it."""
+    head, name = between.standing.head, between.agent.name
+    home = between.home
+    if exchange.has_commit(home, head) and exchange.is_ancestor(home, head, commit):
+        return
+    raise Refused(
+        f"{name} has commits that are not in {commit[:12]}",
+        f"merge them first (`mngr pull {name}`, then `git merge`), and push again",
+    )
+
+
+def _send(world: World, between: Ends, commit: str) -> None:
+    """Send a commit, through the mirror if there is one, so many agents cost one upload."""
+    agent, host = between.agent, between.agent.host
+    if agent.record.transfer == "git-mirror":
+        pin = f"refs/mngr/pushed/{agent.id}/{commit}"
+        place = mirror.place(host, between.folder)
+        if os.path.basename(place) == os.path.basename(_lender(between)):
+            mirror.provide(host, world.home, between.home, between.folder, commit, pin)
+            return
+    done = exchange.upload(between.home, between.way, [f"+{commit}:refs/mngr/pushed/{commit}"])
+    if not exchange.has_commit(between.work, commit):
+        raise MngrError(f"{commit[:12]} could not be sent to {agent.name}: {done.complaint}")
+
+
+def _lender(between: Ends) -> str:
+    """Return the mirror whose objects a clone shares."""
+    config = os.path.join(between.work.path, ".git", "config")
+    return between.work.ask("config", "--file", config, "remote.origin.url") or ""
+
+
+def _forward(between: Ends, commit: str) -> None:
+    done = exchange.fast_forward(between.work.replace(writes=True), commit)
+    if git.commit_of(between.work, "HEAD") == commit:
+        return
+    lines = done.stderr.decode("utf-8", "replace").splitlines()
+    blocking = [line.strip() for line in lines if line.startswith("\t")]
+    if blocking:
+        raise Refused(
+            f"{between.agent.name} has uncommitted changes in the way: {summary(blocking)}",
+            f"commit or remove them there, for instance with `mngr exec {between.agent.name}`",
+        )
+    raise MngrError(f"{between.agent.name} could not be fast-forwarded: {done.complaint}")

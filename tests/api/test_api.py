@@ -14,10 +14,10 @@ from mngr import api
 @pytest.mark.parametrize("name", api.__all__)
 def test_every_name_it_lists_is_there(name: str) -> None:
     found = getattr(api, name)
-    if name in api.NOUNS:
-        assert found is getattr(import_module(api.NOUNS[name]), name)
-    if name in api.ROOMS:
-        assert found is import_module(api.ROOMS[name])
+    if name in api.HOLDERS and name.islower():
+        assert found is import_module(f"{api.HOLDERS[name]}.{name}")
+    elif name in api.HOLDERS:
+        assert found is getattr(import_module(api.HOLDERS[name]), name)
 
 
 def test_what_is_imported_on_use_is_what_type_checkers_see() -> None:
@@ -29,9 +29,8 @@ def test_what_is_imported_on_use_is_what_type_checkers_see() -> None:
         if isinstance(each, ast.ImportFrom)
         for alias in each.names
     }
-    nouns = {name: f"{module}.{name}" for name, module in api.NOUNS.items()}
     typed_ours = {name: where for name, where in typed.items() if name}
-    assert typed_ours == {**nouns, **api.ROOMS}
+    assert typed_ours == {name: f"{holder}.{name}" for name, holder in api.HOLDERS.items()}
 
 
 def test_another_name_is_an_error_that_names_it() -> None:
