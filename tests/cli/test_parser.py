@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-import argparse
 from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.cli.app.parser import Pairs, Parser, cut, overlay, settings_in, split_command
+from mngr.cli.app.options import overlay
+from mngr.cli.app.parser import Parser, cut, settings_in, split_command
 from mngr.errors import UsageError
 
 
@@ -17,11 +17,10 @@ def parser() -> Parser:
     made.add_argument("target", nargs="+", metavar="TARGET")
     made.add_argument("--wind", choices=("north", "south"))
     made.add_argument("--height", type=int)
-    made.add_argument("--string", action=argparse.BooleanOptionalAction, default=True)
+    made.add_argument("--string", action="switch", default=True)
     made.add_argument("--include-dirty", "--no-ensure-clean", action="store_true")
-    made.add_argument("--label", action=Pairs)
+    made.add_argument("--label", action="pairs")
     made.add_argument("--bow", action="append")
-    made.add_argument("--red", action="append_const", const="red", dest="colours")
     return made
 
 
@@ -47,7 +46,6 @@ def test_common_options_are_on_every_command(parser: Parser) -> None:
 def test_repeatable_options_are_empty_when_not_given(parser: Parser) -> None:
     args = parser.parse(["a"])
     assert args.bow == []
-    assert args.colours == []
     assert args.label == {}
     assert args.rest == []
 
@@ -141,14 +139,13 @@ def test_coerced_values_are_what_the_options_would_hold(parser: Parser) -> None:
             "no_ensure_clean": True,
             "label": {"a": "x", "n": 5},
             "bow": ["r", "g"],
-            "red": True,
             "format": "json",
             "quiet": None,
         },
         "line 1",
     )
     argv = "t --wind north --height 7 --no-string --include-dirty --label a=x --label n=5"
-    argv += " --bow r --bow g --red --format json"
+    argv += " --bow r --bow g --format json"
     assert {**vars(parser.parse(["t"])), **values} == vars(parser.parse(argv.split()))
 
 
@@ -203,7 +200,7 @@ def test_no_command_line_raises_anything_but_a_usage_error(argv: list[str]) -> N
     parser = Parser("fly")
     parser.add_argument("target", nargs="*")
     parser.add_argument("--wind", choices=("north",))
-    parser.add_argument("--label", action=Pairs)
+    parser.add_argument("--label", action="pairs")
     parser.add_argument("--bow", action="append")
     with suppress(UsageError):
         parser.parse(argv)
@@ -233,7 +230,7 @@ def test_no_value_makes_coercion_raise_anything_but_a_usage_error(
 ) -> None:
     parser = Parser("fly")
     parser.add_argument("--wind", type=int)
-    parser.add_argument("--label", action=Pairs)
+    parser.add_argument("--label", action="pairs")
     parser.add_argument("--bow", action="append")
     with suppress(UsageError):
         parser.layer(parser.coerce(values, "here"))  # type: ignore[arg-type]

@@ -6,7 +6,6 @@ import string
 import subprocess
 import sys
 import tempfile
-from argparse import Action
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mngr.cli.app.main import make_parser
+from mngr.cli.app.options import Option
 from mngr.cli.app.parser import Parser
 from mngr.errors import MngrError, UsageError
 from mngr.model.struct import Json
@@ -740,13 +740,13 @@ SAMPLES: tuple[Json, ...] = (True, False, 3, "json", "5s", "a=b", "label:x", "x"
 @pytest.mark.parametrize("command", load_registry(None).names("command"))
 def test_every_option_of_every_command_can_have_a_default(command: str) -> None:
     parser = make_parser(load_registry(None), command)
-    for action in parser.options:
+    for action in parser.every_option():
         if action.dest not in ("help", "setting"):
             option = next(each for each in action.option_strings if each.startswith("--"))
             assert _takes_effect(parser, action, option[2:].replace("-", "_")), option
 
 
-def _takes_effect(parser: Parser, action: Action, key: str) -> bool:
+def _takes_effect(parser: Parser, action: Option, key: str) -> bool:
     values: list[Json] = [*map(str, action.choices or ()), *SAMPLES]
     plain = _value(parser, action, {})
     for value in values:
@@ -758,6 +758,6 @@ def _takes_effect(parser: Parser, action: Action, key: str) -> bool:
     return False
 
 
-def _value(parser: Parser, action: Action, base: dict[str, object]) -> object:
+def _value(parser: Parser, action: Option, base: dict[str, object]) -> object:
     parser.base = base
     return getattr(parser.parse(["--help"]), action.dest)  # which wants no words

@@ -1,4 +1,4 @@
-"""The stages before any agent: which tests there are, how they go, and which of them are weak."""
+"""The stages before any agent: collect the tests, run them, and find weak ones."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from mngr_tmr.verify.bench import Bench, Check
 
 class Baselining:
     def __init__(self, run: Run, bench: Bench, folder: Path, note: Note, timeout: float) -> None:
-        """`timeout` is that of each check, in seconds."""
+        """`timeout` is the time limit of each check, in seconds."""
         self._run, self._bench, self._folder = run, bench, folder
         self._note, self._timeout = note, timeout
         self.touched: dict[str, tuple[str, ...] | None] = {}
-        """The files that each test needed, where that was measured just now."""
+        """The files that each test used, as measured by this process."""
         self._lines: dict[str, Mapping[str, str]] = {}
 
     def collect(self) -> None:
@@ -37,7 +37,7 @@ class Baselining:
         self._note("collected", {"tests": tests, "errors": [*checked.errors]})
 
     def measure(self) -> None:
-        """Run all tests as often as asked for, the first time with the lines that each runs."""
+        """Run all tests `repeats` times, the first time with coverage."""
         while self._run.rounds < max(1, self._run.options.repeats):
             first = self._run.rounds == 0
             results = self._round(traced=first)
@@ -47,7 +47,7 @@ class Baselining:
             self._note("baseline", {"results": {**results, **missing}})
 
     def _round(self, *, traced: bool) -> dict[str, Json]:
-        """Each test once. What comes after one that ends pytest itself is run without it."""
+        """Run each test once. If a test ends pytest, run those after it in another session."""
         results: dict[str, Json] = {}
         left = [*self._run.tests]
         while left:
@@ -65,7 +65,7 @@ class Baselining:
         return results
 
     def weigh(self) -> None:
-        """Run passing tests with commands that do nothing: what still passes proves nothing."""
+        """Run passing tests with commands that do nothing; a test that still passes is weak."""
         if self._run.weighed or self._run.options.only not in ("weak", "needy"):
             return
         passing = [n for n, each in self._run.baseline.items() if each.standing == "passed"]

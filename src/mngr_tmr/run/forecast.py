@@ -1,23 +1,28 @@
-"""What a run will probably use, said before it does, and set beside what it used."""
+"""The forecast of a run, shown before its first agent and beside what the run then used."""
 
 from __future__ import annotations
 
-from mngr_tmr.journal.model import Ended, Run
+from mngr.model.struct import Json
+from mngr_outcome.codec import to_json
+from mngr_tmr.journal.model import Ended, Run, Task
 from mngr_tmr.run import costs, runs
 from mngr_tmr.run.costs import Forecast
+from mngr_tmr.run.words import counted
 
 FEWEST, MOST = 20_000, 50_000
-"""Tokens that an agent needs for its context alone, where nothing better is known."""
+"""Tokens per agent, if there are no earlier agents of its type."""
 NOT_KNOWN = "not known"
+SHOWN = 20
+"""Maximum number of tests in the text of a dry run; JSON has them all."""
 
 
-def forecast(run: Run, home: str, *, counted: bool, host_rate: float | None = None) -> Forecast:
-    """By the mean of earlier agents of this type, else by a rule of thumb."""
+def forecast(run: Run, home: str, *, metered: bool, host_rate: float | None = None) -> Forecast:
+    """Return the forecast, by the mean of earlier agents of this type or a rule of thumb."""
     agents = sum(1 for task in run.tasks.values() if not task.canary)
     known = _earlier(run, home)
     if not known:
         fewest, most = agents * FEWEST, agents * MOST
-        return Forecast(agents, fewest, most, counted=counted, host_rate=host_rate)
+        return Forecast(agents, fewest, most, counted=metered, host_rate=host_rate)
     share = agents / len(known)
     spent = costs.spent(known)
     tokens = round(spent.tokens * share)
@@ -28,13 +33,13 @@ def forecast(run: Run, home: str, *, counted: bool, host_rate: float | None = No
         cost=None if spent.cost is None else round(spent.cost * share, 4),
         minutes=round(costs.worked(known) * share / 60, 2),
         known=len(known),
-        counted=counted,
+        counted=metered,
         host_rate=host_rate,
     )
 
 
 def _earlier(run: Run, home: str) -> list[Ended]:
-    """The agents of the same type in the last runs."""
+    """Return how the agents of the same type ended in the latest runs."""
     found = []
     for name in runs.names(home)[-6:]:
         other = runs.load(runs.root(home) / name)
@@ -47,7 +52,7 @@ def _earlier(run: Run, home: str) -> list[Ended]:
 
 
 def told(run: Run) -> str:
-    """Counts, tokens, money and time; and what leaves this machine."""
+    """Return the forecast as text: counts, tokens, cost, time, and what agents are given."""
     agents = len(run.tasks)
     fixes = sum(1 for task in run.tasks.values() if task.want == "fix")
     options = run.options
@@ -58,59 +63,50 @@ def told(run: Run) -> str:
         *_clusters(run),
         _expected(run.forecast or Forecast(agents)),
         *_hosts(run),
-        f"At most {options.max_agents} agents at once, each up to {minutes}.",
-        f"Type: {options.agent_type}, on {options.provider or 'this machine'}.",
+        f"At most {counted(options.max_agents, 'agent')} at a time, each for up to {minutes}.",
+        f"Agent type: {options.agent_type}, on {options.provider or 'this machine'}.",
         "Each agent gets a clone of the repository, a prompt, and the variables of its type.",
     ]
     return "\n".join(lines)
 
 
 def _clusters(run: Run) -> list[str]:
-    """Where many tests wait for one: how many causes there probably are."""
-    waiting = sum(1 for task in run.tasks.values() if task.canary)
-    if not waiting:
+    """Return the number of probable causes, if tests wait for a canary."""
+    if not any(task.canary for task in run.tasks.values()):
         return []
     failing = [task for task in run.tasks.values() if task.signature]
     shared = len({task.cluster for task in failing if task.cluster})
     alone = sum(1 for task in failing if not task.cluster)
     causes = counted(shared, "cluster")
     causes += f" and {alone} outside clusters" if alone else ""
-    agents = _agents(shared + alone)
+    agents = counted(shared + alone, "agent")
     return [f"{len(failing)} failing tests in {causes}: probably {agents}, not {len(failing)}."]
 
 
 def _hosts(run: Run) -> list[str]:
-    """What hosts cost, if they have a price."""
     made = run.forecast
     if made is None or not made.host_rate:
         return []
-    hourly = f"Each host costs ${made.host_rate * 3600:.2f} per hour"
-    return [
-        f"{hourly}; about {_money(_for_hosts(run, made))} in all." if made.minutes else hourly + "."
-    ]
+    total = f"; about {_money(_for_hosts(run, made))} in all" if made.minutes else ""
+    return [f"Each host costs ${made.host_rate * 3600:.2f} per hour{total}."]
 
 
 def _for_hosts(run: Run, made: Forecast) -> float | None:
-    """Dollars for the hosts that agents work on for so long."""
     return None if made.minutes is None else costs.for_hosts(run, made.minutes * 60)
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 test`, `2 tests`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _expected(made: Forecast) -> str:
     about = [each[1] for each in _figures(made) if not each[1].endswith(NOT_KNOWN)]
     if made.known:
-        return f"By the last {made.known} agents of this type: about {', '.join(about)}."
+        earlier = counted(made.known, "agent")
+        return f"Based on the last {earlier} of this type: about {', '.join(about)}."
     if made.counted:
         return f"About {about[0]}, a rough estimate: there are no earlier agents of this type."
     return "Agents of this type do not report their usage."
 
 
 def _figures(made: Forecast) -> list[tuple[str, str]]:
-    """Without the agents, which are known."""
+    """Return tokens, cost and time, each with its name."""
     time = ("time", _worked(made.minutes))
     if not made.counted:
         return [time]
@@ -129,37 +125,68 @@ def _worked(minutes: float | None) -> str:
     return f"{told} of agent time"
 
 
+# a dry run
+
+
+def dry_run(run: Run) -> str:
+    """Return the agents that would start, the tests that would wait, the forecast, the branch."""
+    first, waiting = _parted(run)
+    if not first:
+        return f"Would start no agent: of {counted(len(run.tests), 'test')}, none is selected."
+    lines = [f"Would start {counted(len(first), 'agent')} of type {run.options.agent_type}:"]
+    lines += [f"  {task.want}  {task.node_id}" for task in first[:SHOWN]]
+    lines += [f"  and {len(first) - SHOWN} more"] if len(first) > SHOWN else []
+    if waiting:
+        tests = f"{counted(len(waiting), 'test')} of the same clusters"
+        lines.append(f"{tests} would wait for these, and get an agent only if they still fail.")
+    return "\n".join([*lines, told(run), f"Branch: tmr/{run.name}"])
+
+
+def dry_run_row(run: Run) -> dict[str, Json]:
+    first, waiting = _parted(run)
+    return {
+        "run": run.name,
+        "repository": run.repository,
+        "branch": f"tmr/{run.name}",
+        "options": to_json(run.options),
+        "tests": len(run.tests),
+        "launches": [_task(run, task) for task in first],
+        "waiting": [_task(run, task) for task in waiting],
+        "forecast": to_json(run.forecast),
+    }
+
+
+def _parted(run: Run) -> tuple[list[Task], list[Task]]:
+    """Return the tasks that would get an agent at once, and those that wait for a canary."""
+    tasks = list(run.tasks.values())
+    return [each for each in tasks if not each.canary], [each for each in tasks if each.canary]
+
+
+def _task(run: Run, task: Task) -> dict[str, Json]:
+    known = run.baseline.get(task.node_id)
+    standing, why = known.standing if known else "", task.signature
+    return {"test": task.node_id, "want": task.want, "standing": standing, "failure": why}
+
+
 # afterwards
 
 
-def minutes(run: Run) -> float:
-    """Of all agents that ended, together."""
-    return costs.worked(costs.ends(run.tasks.values())) / 60
-
-
 def compared(run: Run) -> list[tuple[str, str, str]]:
-    """What, as it was forecast, and as it came; nothing where nothing was forecast."""
+    """Return (name, forecast, actual) of each figure; nothing without a forecast."""
     made = run.forecast
     if made is None:
         return []
-    spent = Forecast(
-        fewest=run.spent.tokens,
-        most=run.spent.tokens,
-        cost=run.spent.cost,
-        minutes=minutes(run),
-        counted=made.counted,
-    )
+    tokens, minutes = run.spent.tokens, costs.minutes(run)
+    spent = Forecast(0, tokens, tokens, run.spent.cost, minutes, counted=made.counted)
     figures = zip(_figures(made), _figures(spent), strict=True)
-    agents = ("agents", _agents(made.agents), _agents(run.tries))
-    rows = [agents, *((what, before, after) for (what, before), (_, after) in figures)]
+    rows = [
+        ("agents", counted(made.agents, "agent"), counted(run.tries, "agent")),
+        *((what, before, after) for (what, before), (_, after) in figures),
+    ]
     if made.host_rate:
         before = f"{_money(_for_hosts(run, made))} for hosts"
         rows.append(("hosts", before, f"${costs.of_hosts(run) or 0.0:.2f} for hosts"))
     return rows
-
-
-def _agents(number: int) -> str:
-    return counted(number, "agent")
 
 
 def in_words(run: Run) -> list[str]:

@@ -1,14 +1,14 @@
-"""The testing agents of a run, through mngr's public API."""
+"""Launch, look at, remind, collect and stop the agents of a run."""
 
 from __future__ import annotations
 
-import io
+import json
 import os
-import tarfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from mngr.api import Agent, CreateRequest, Mngr, Repo
 from mngr.errors import BadRecord, MngrError, Taken, Unreachable
@@ -16,28 +16,15 @@ from mngr.model.state import ALIVE, State
 from mngr_outcome.outcome import Outcome as Published
 from mngr_outcome.outcome import cleaned, parse_outcome
 from mngr_outcome.publish import scripts
+from mngr_tmr.dispatch.artifacts import ARTIFACTS, unpack
 from mngr_tmr.dispatch.judging import Sighting
-from mngr_tmr.dispatch.roles import Order
-from mngr_tmr.dispatch.stopping import Stopper
 from mngr_tmr.journal.model import Ended, Outcome, Run, Task, Try
 from mngr_tmr.run.costs import Spending
 from mngr_tmr.run.pool import Pool
 
 METER = 10.0
-"""Seconds between two looks at what the agents have spent."""
+"""Seconds between two readings of the agents' usage."""
 SETTLE = 10.0
-FILE_LIMIT, TOTAL_LIMIT, COUNT_LIMIT = 4 << 20, 64 << 20, 5000
-
-# Only plain files, none too large, not too many: an agent decides what lies there. A name of two
-# lines would be two names to tar.
-ARTIFACTS = r"""
-[ -d .mngr-e2e ] && [ ! -L .mngr-e2e ] || exit 0
-find .mngr-e2e -type f -size -FILEk ! -path '*
-*' | head -n COUNT > "$1" || exit 0
-tar -cf - -T "$1" 2>/dev/null | head -c TOTAL
-rm -f "$1"
-""".replace("FILE", str(FILE_LIMIT >> 10)).replace("COUNT", str(COUNT_LIMIT))
-ARTIFACTS = ARTIFACTS.replace("TOTAL", str(TOTAL_LIMIT))
 
 
 class RealFleet:
@@ -47,41 +34,41 @@ class RealFleet:
         run: Run,
         folder: Path,
         repo: Repo,
-        prompt: Callable[[Order], str],
-        pool: Pool | None = None,
+        prompt: Callable[[Task, Try], str],
+        pool: Pool,
     ) -> None:
-        self._pool = pool or Pool(api, run)
         self._api, self._run, self._folder, self._repo = api, run, folder, repo
-        self._prompt = prompt
+        self._prompt, self._pool = prompt, pool
         self._seen: dict[str, Agent] = {}
-        """By id, as the last look found them."""
+        """By id, from the last look."""
         self._missing: dict[str, float] = {}
-        """By id, since when a look does not find them."""
+        """By id: when a look first did not find the agent."""
         self._spent: dict[str, Spending] = {}
         self._metered = 0.0
         self._collected: dict[str, Agent] = {}
-        """By name, as they were when they were collected; they are still to be stopped."""
+        """By name, collected and not stopped yet."""
         self._stopper = Stopper(api)
 
     # launch
 
-    def launch(self, order: Order) -> str:
-        """`--reuse` would start an ended agent again; a replay must leave it as it is."""
+    def launch(self, task: Task, each: Try) -> str:
+        """Create the agent of a try, or adopt it if it exists, and return its id."""
+        name = each.agent_name
         try:
-            return self._api.create(self._request(order)).agent.id
+            return self._api.create(self._request(task, each)).agent.id
         except MngrError as error:
             if isinstance(error, Unreachable):
-                self._pool.lose(order.agent_name)
-            existing = self._settled(order.agent_name)
-            # Made by an earlier process (what that left half-made, create clears itself), or
-            # just now, before something else went wrong: not to be forgotten while it works.
+                self._pool.lose(name)
+            existing = self._settled(name)
+            # Created by an earlier process, or just now before something else failed. `--reuse`
+            # is not used, because it would start an agent that has ended again.
             if existing is None or not (isinstance(error, Taken) or existing.state in ALIVE):
-                self._pool.leave(order.agent_name)
+                self._pool.leave(name)
                 raise
             return existing.id
 
     def _settled(self, name: str) -> Agent | None:
-        """Of a killed process we may find an agent whose terminal is there and that is not yet."""
+        """Return the agent, once it has started if the process that created it was killed."""
         deadline = time.monotonic() + SETTLE
         while True:
             agent = self._find(name)
@@ -91,7 +78,7 @@ class RealFleet:
             time.sleep(0.1)
 
     def _of(self, each: Try) -> Agent | None:
-        """Without a look at all the others, where its id is known."""
+        """Return the agent of a try; without listing all agents if its id is known."""
         if not each.agent_id:
             return self._find(each.agent_name)
         seen = self._seen.get(each.agent_id)
@@ -100,29 +87,27 @@ class RealFleet:
     def _find(self, name: str) -> Agent | None:
         return next((each for each in self._api.list() if each.name == name), None)
 
-    def _request(self, order: Order) -> CreateRequest:
+    def _request(self, task: Task, each: Try) -> CreateRequest:
         options = self._run.options
         limits = options.agent_budget
-        minutes = limits.minutes
-        timeout = min(options.agent_timeout, minutes * 60 if minutes else options.agent_timeout)
         return CreateRequest(
-            address=self._pool.address(order.agent_name),
+            address=self._pool.address(each.agent_name),
             provider=options.provider,
             type=options.agent_type,
             args=options.agent_args,
-            message=self._prompt(order),
+            message=self._prompt(task, each),
             source=self._run.repository,
             transfer="git-mirror",
-            branch=f"{order.base}:mngr/{order.agent_name}",
+            branch=f"{each.base}:mngr/{each.agent_name}",
             committed_only=True,
             scripts=scripts(),
-            labels={"tmr": self._run.name, "task": order.task, "role": "tester"},
+            labels={"tmr": self._run.name, "task": task.id, "role": "tester"},
             env={
                 **dict(options.agent_env),
-                "MNGR_TMR_TASK": order.task,
-                "MNGR_TMR_TRY": str(order.number),
+                "MNGR_TMR_TASK": task.id,
+                "MNGR_TMR_TRY": str(each.number),
             },
-            timeout=timeout,
+            timeout=options.agent_timeout,
             max_cost=limits.cost,
             max_tokens=limits.tokens,
         )
@@ -130,7 +115,7 @@ class RealFleet:
     # look
 
     def look(self, tries: Sequence[Try] | None = None) -> Mapping[str, Sighting]:
-        """One reading of each host; what was spent is asked for less often."""
+        """Read each host once. Usage is read less often."""
         ids = None if tries is None else [each.agent_id for each in tries]
         mine = [each for each in self._api.list(ids) if self._is_mine(each)]
         self._seen = {each.id: each for each in mine}
@@ -138,7 +123,7 @@ class RealFleet:
         return self._silent(tries or ()) | {each.name: self._sighting(each) for each in mine}
 
     def _silent(self, tries: Sequence[Try]) -> dict[str, Sighting]:
-        """An agent that is not in a reading is gone here; elsewhere its host may just be silent."""
+        """Report missing agents as UNREACHABLE if their host may just not answer."""
         if self._run.options.provider in ("", "local"):
             return {}
         missing = [each for each in tries if each.agent_id not in self._seen]
@@ -171,7 +156,7 @@ class RealFleet:
         try:
             used = self._api.usage(agents)
         except MngrError:
-            return {}  # a silent host is noticed by what it does not say
+            return {}  # a host that does not answer is noticed by `look`
         return {
             id: Spending(
                 each.tokens.total,
@@ -189,7 +174,7 @@ class RealFleet:
     # collect
 
     def collect(self, task: Task, each: Try, outcome: Outcome, reason: str) -> Ended:
-        """Commits first, then artifacts: `stop` comes afterwards, never the other way round."""
+        """Fetch commits, then artifacts and usage. The agent is stopped afterwards."""
         agent = self._of(each)
         if agent is None:
             return Ended(outcome, reason)
@@ -206,11 +191,8 @@ class RealFleet:
             return ended
         try:
             self._stopper.stop(agent)
-        except Exception as error:  # its work is here all the same
-            message = (
-                error.message if isinstance(error, MngrError) else " ".join(str(error).split())
-            )
-            told = f"{ended.reason}; it could not be stopped: {message}"
+        except Exception as error:  # its work has been collected
+            told = f"{ended.reason}; the agent could not be stopped: {' '.join(str(error).split())}"
             ended = replace(ended, reason=told.strip("; "))
         if agent.host_stopped or agent.state is State.UNREACHABLE:
             self._pool.lose(each.agent_name)
@@ -226,7 +208,7 @@ class RealFleet:
         try:
             self._api.bring(agent, head, ref, cwd=self._run.repository)
         except MngrError as error:
-            told = f"{ended.reason}; its commit {head[:12]} could not be brought: {error.message}"
+            told = f"{ended.reason}; its commit {head[:12]} could not be fetched: {error.message}"
             return replace(ended, outcome=Outcome.NO_RESULT, reason=told.strip("; "))
         return replace(ended, head=head, ref=ref)
 
@@ -238,7 +220,7 @@ class RealFleet:
         return done.stdout.decode("utf-8", "replace").strip() if done.exit_code == 0 else ""
 
     def _artifacts(self, agent: Agent, task: Task, each: Try) -> str:
-        """What the agent's own runs of the tests left, and its conversation."""
+        """Fetch what the agent's test runs left, and its conversation; return the folder."""
         name = f"artifacts/{task.id}/{each.number}"
         folder = self._folder / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -253,14 +235,12 @@ class RealFleet:
             (folder / "missing.txt").write_text(cleaned(str(error)) + "\n")
             return name
         if turns:
-            import json
-
             (folder / "conversation.json").write_text(json.dumps(turns))
         return name
 
 
 def _may_have_artifacts(agent: Agent) -> bool:
-    """Where its paths are ours, a look saves two programs."""
+    """Look first if the host shares our files: it saves two programs."""
     shared = agent.host.capabilities.shares_files
     return not shared or os.path.isdir(os.path.join(agent.record.work_dir, ".mngr-e2e"))
 
@@ -273,7 +253,7 @@ def _published(agent: Agent) -> Published | None:
 
 
 def _said(published: Published | None, outcome: Outcome, reason: str) -> Ended:
-    """What the agent claims; nothing of it is believed yet."""
+    """Return what the agent claims; it has not been verified."""
     if published is None:
         return Ended(outcome, cleaned(reason, 2000))
     claims = {"fix": Outcome.FIXED, "improve": Outcome.IMPROVED, "none": Outcome.UNCHANGED}
@@ -290,37 +270,39 @@ def _said(published: Published | None, outcome: Outcome, reason: str) -> Ended:
     )
 
 
-def unpack(data: bytes, folder: Path) -> int:
-    """Plain files with plain names below `folder`; a torn or hostile rest is left out."""
-    written = 0
-    room = TOTAL_LIMIT
-    try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-            for member in archive:
-                if written >= COUNT_LIMIT or not 0 <= member.size <= min(FILE_LIMIT, room):
-                    continue
-                if _is_plain(member) and _unpacked(archive, member, folder):
-                    written += 1
-                    room -= member.size
-    except (tarfile.TarError, EOFError, ValueError, OverflowError):
-        pass  # what came before it is kept
-    return written
+class Stopper:
+    """Stops agents that end at the same time together: alone, each costs as much as ten.
 
+    While one stop is in progress, further agents wait, and the next stop is for all of them.
+    """
 
-def _is_plain(member: tarfile.TarInfo) -> bool:
-    path = PurePosixPath(member.name)
-    if not member.isfile() or path.is_absolute() or ".." in path.parts:
-        return False
-    return 0 < len(path.parts) <= 12 and "\0" not in member.name
+    def __init__(self, api: Mngr) -> None:
+        self._api = api
+        self._lock = threading.Lock()
+        self._turn = threading.Lock()
+        self._waiting: list[Agent] = []
+        self._failed: dict[str, Exception] = {}
 
+    def stop(self, agent: Agent) -> None:
+        """Return when the agent is stopped."""
+        with self._lock:
+            self._waiting.append(agent)
+        with self._turn:
+            with self._lock:
+                chosen, self._waiting = self._waiting, []
+            if chosen:
+                self._stop(chosen)
+            failure = self._failed.pop(agent.id, None)
+        if failure is not None:
+            raise failure
 
-def _unpacked(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> bool:
-    """A name that this machine does not take is that one file's loss."""
-    target = folder.joinpath(*PurePosixPath(member.name).parts)
-    content = archive.extractfile(member)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content.read() if content else b"")
-    except (OSError, UnicodeEncodeError):
-        return False
-    return True
+    def _stop(self, chosen: list[Agent]) -> None:
+        """Stop them as a new reading shows them: some may have ended meanwhile."""
+        try:
+            self._api.stop_many(self._api.list([each.id for each in chosen]))
+        except Exception as error:  # raised again in the thread that waits
+            if len(chosen) == 1:
+                self._failed[chosen[0].id] = error
+                return
+            for each in chosen:  # so that one failure does not affect the others
+                self._stop([each])
