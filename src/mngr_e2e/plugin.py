@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr_e2e import artifacts, coverage, settings, switches
+from mngr_e2e import artifacts, blocks, coverage, settings, switches
 from mngr_e2e.artifacts import TestRecord
 from mngr_e2e.commands.guard import Guard
 from mngr_e2e.commands.tree import MARK
@@ -101,12 +101,12 @@ def _open(
 
 def _record(request: pytest.FixtureRequest) -> TestRecord:
     qualname = str(getattr(request.function, "__qualname__", request.node.name))
-    block = artifacts.cited(request.function.__doc__)
+    cited = blocks.in_docstring(request.function.__doc__ or "")
     return TestRecord(
         request.node.nodeid,
         artifacts.source_sha256(request.path, qualname),
         started=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        blocks=[block] if block else [],
+        blocks=[block.text for block in cited],
         noop=switches.is_on(switches.NOOP),
     )
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mngr_e2e import artifacts
 from mngr_e2e.artifacts import CommandRecord, ResultFile, TestRecord
+from mngr_e2e.blocks import dedented
 from mngr_e2e.commands import recording, tree
 from mngr_e2e.commands.background import Background, Idle, Recorder
 from mngr_e2e.commands.process import STDERR, STDOUT, Process, Start
@@ -50,7 +50,7 @@ class E2eSession:
 
     def write_tutorial_block(self, block: str) -> None:
         """Cite the block of the tutorial that this test is about, word for word."""
-        text = self.redactor(artifacts.dedented(block))
+        text = self.redactor(dedented(block))
         if text not in self.record_of_test.blocks:
             self.record_of_test.blocks.append(text)
         self.save()
