@@ -14,7 +14,7 @@ from mngr.cli.app.parser import Parser
 from mngr.cli.commands.create_options import count
 from mngr.errors import UsageError
 from mngr.model.durations import parse_duration
-from mngr_e2e.matchers import plural
+from mngr_e2e.expect.matchers import plural
 from mngr_tutorial import installing, scaffolding
 from mngr_tutorial.checking import Report, check
 from mngr_tutorial.manual import DESCRIPTION, EXAMPLES, NOTES, SCREENS
@@ -87,10 +87,9 @@ def _line(text: str) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
+    given = [option.dest for option in args.parser.given(args)]
     for option, verbs in ONLY.items():
-        given = getattr(args, option) != args.parser.get_default(option)
-        # A default of the user's own settings is no mistake.
-        if given and args.verb not in verbs and option not in args.parser.base:
+        if option in given and args.verb not in verbs:
             name = f"--{option.replace('_', '-')}"
             raise UsageError(f"{name} is an option of `mngr tutorial {' or '.join(verbs)}`")
     return _VERBS[args.verb](args, find_project(Path(os.getcwd()), args.tests))

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 from mngr.cli.app.output import confirm, one, rows, say
-from mngr.cli.app.parser import Pairs, Parser
+from mngr.cli.app.parser import Parser
 from mngr.errors import PartialFailure, Refused
 from mngr.plugins.registry import Registry
 
@@ -30,8 +30,10 @@ def configure(parser: Parser) -> None:
     parser.completes(parser.add_argument("target", nargs="+", help="whom to fly for"), "agent")
     parser.add_argument("--wind", choices=("north", "north-east", "south"), help="from where")
     parser.add_argument("--height", type=int, default=10, help="in metres (default %(default)s)")
-    parser.add_argument("--string", action=argparse.BooleanOptionalAction, help="hold it")
-    parser.add_argument("-l", "--label", action=Pairs, metavar="K=V", help="what is written on it")
+    parser.add_argument("--string", action="switch", help="hold it")
+    parser.add_argument(
+        "-l", "--label", action="pairs", metavar="K=V", help="what is written on it"
+    )
     parser.add_argument("--bow", action="append", help="a bow of this colour")
     parser.completes(parser.add_argument("-t", "--template", action="append"), "template")
     parser.completes(parser.add_argument("--type"), "type")

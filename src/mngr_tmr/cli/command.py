@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Callable
 
-from mngr.cli.app.parser import Pairs, Parser
+from mngr.cli.app.parser import Parser
 from mngr.cli.commands.create_options import count
 from mngr.errors import UsageError, nearest
 from mngr.model.durations import parse_duration
@@ -103,7 +103,7 @@ def _agents(parser: Parser) -> None:
     help = "agents per host, if the provider creates hosts (default %(default)s)"
     add("--agents-per-host", type=count, default=4, metavar="N", help=help)
     help = "argument for creating the hosts, such as image=NAME; repeatable"
-    add("-b", "--build-arg", action=Pairs, default={}, metavar="K=V", help=help)
+    add("-b", "--build-arg", action="pairs", default={}, metavar="K=V", help=help)
     help = "argument for starting the hosts, passed on as is; repeatable"
     add("-s", "--start-arg", action="append", default=[], metavar="ARG", help=help)
     # Those that `retune` takes have no default here: it must see which of them were given.

@@ -2,7 +2,7 @@
 
 Prints one candidate a line, `value<TAB>description`, and returns FILES when the shell should
 complete file names itself. It answers while someone waits between two keys, so it imports
-argparse only once a command is known.
+the parser only once a command is known.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable, Sequence
 
+    from mngr.cli.app.options import Option
     from mngr.cli.app.parser import Parser
     from mngr.plugins.registry import Registry
     from mngr.settings.layers import Config
@@ -88,7 +88,7 @@ def _parser(registry: Registry, word: str) -> Parser:
 def _in_command(
     parser: Parser, before: list[str], current: str, registry: Registry, config: Config
 ) -> dict[str, str] | None:
-    def values(actions: Iterable[argparse.Action], typed: str = current) -> dict[str, str] | None:
+    def values(actions: Iterable[Option], typed: str = current) -> dict[str, str] | None:
         return _values(parser, actions, registry, config, [*before, typed])
 
     if "--" in before:
@@ -106,8 +106,9 @@ def _in_command(
 
 def _options(parser: Parser) -> dict[str, str]:
     from mngr.cli.app.manual import option_help
+    from mngr.cli.app.options import HIDDEN
 
-    shown = [action for action in parser.options if action.help != "==SUPPRESS=="]
+    shown = [action for action in parser.every_option() if action.help != HIDDEN]
     return {
         option: option_help(action)
         for action in shown
@@ -116,26 +117,22 @@ def _options(parser: Parser) -> dict[str, str]:
     }
 
 
-def _taking_value(parser: Parser, word: str) -> list[argparse.Action]:
+def _taking_value(parser: Parser, word: str) -> list[Option]:
     """Return the option whose value follows `word`, if there is one."""
     if not word.startswith("-") or "=" in word:
         return []
     short = f"-{word[-1]}"  # the last of `-qS` is what wants a value
-    names = (word,) if word.startswith("--") else (word, short)
-    return [
-        action
-        for action in parser.options
-        if action.nargs not in (0, "?") and any(name in action.option_strings for name in names)
-    ]
+    option = parser.by_name.get(word if word.startswith("--") else short)
+    return [option] if option and not option.is_flag and option.nargs != "?" else []
 
 
-def _words_at(parser: Parser, before: list[str]) -> list[argparse.Action]:
+def _words_at(parser: Parser, before: list[str]) -> list[Option]:
     """Return the arguments that may follow these words, including all after a repeatable one."""
     given = 0
     for at, word in enumerate(before):
         is_option = word.startswith("-") and word != "-"
         taking = _taking_value(parser, before[at - 1]) if at else []
-        if not is_option and (not taking or (parser.named and parser.named[1] in taking)):
+        if not is_option and (not taking or (parser.alike and parser.alike[1] in taking)):
             given += 1
     for at, action in enumerate(parser.positionals):
         if action.nargs in ("*", "+"):
@@ -147,14 +144,14 @@ def _words_at(parser: Parser, before: list[str]) -> list[argparse.Action]:
 
 def _values(
     parser: Parser,
-    actions: Iterable[argparse.Action],
+    actions: Iterable[Option],
     registry: Registry,
     config: Config,
     words: list[str],
 ) -> dict[str, str] | None:
     found: dict[str, str] = {}
     for action in actions:
-        kind = parser.completions.get(action, tuple(map(str, action.choices or ())))
+        kind = action.completion or tuple(action.choices or ())
         if kind == "file":
             return None
         if action.dest == "format" and not kind:

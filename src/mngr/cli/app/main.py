@@ -9,11 +9,10 @@ from mngr import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Sequence
     from types import ModuleType
 
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.plugins.registry import Command, Registry
     from mngr.settings.layers import Config
 
@@ -52,22 +51,7 @@ def _version() -> int:
     return 0
 
 
-def _import_argparse() -> None:
-    """Import argparse without `gettext`, which takes a tenth of the start-up time."""
-    if "argparse" in sys.modules or "gettext" in sys.modules:
-        return
-    stand_in = type(sys)("gettext")
-    plural = {"ngettext": lambda one, many, count: one if count == 1 else many}
-    vars(stand_in).update(gettext=str, **plural)
-    sys.modules["gettext"] = stand_in
-    try:
-        import argparse  # noqa: F401
-    finally:
-        del sys.modules["gettext"]
-
-
 def _run(words: list[str]) -> int:
-    _import_argparse()
     from mngr.cli.app.parser import settings_in, split_command
     from mngr.plugins.registry import load_registry
 

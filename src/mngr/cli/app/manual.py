@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 
+from mngr.cli.app.options import HIDDEN
 from mngr.cli.app.rendering import Block, Page, Section, as_roff, as_text, text_width
 from mngr.errors import MngrError
 
@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from mngr.cli.app.options import Option
     from mngr.cli.app.parser import Parser
     from mngr.plugins.registry import Command, Registry
 
@@ -123,16 +124,14 @@ def synopsis(parser: Parser) -> str:
     return " ".join([parser.prog, "[OPTIONS]", *words, *rest])
 
 
-def _usage(action: argparse.Action) -> str:
+def _usage(action: Option) -> str:
     word = _metavar(action)
     shapes = {"?": f"[{word}]", "*": f"[{word}...]", "+": f"{word}..."}
     return shapes.get(str(action.nargs), word)
 
 
-def _metavar(action: argparse.Action) -> str:
-    if isinstance(action.metavar, str):
-        return action.metavar
-    return action.dest.upper().replace("_", "-")
+def _metavar(action: Option) -> str:
+    return action.metavar or action.dest.upper().replace("_", "-")
 
 
 def _description(parser: Parser) -> Iterator[Block]:
@@ -145,45 +144,43 @@ def _description(parser: Parser) -> Iterator[Block]:
 
 def _arguments(parser: Parser) -> Iterator[Block]:
     for action in parser.positionals:
-        if action.help != argparse.SUPPRESS:
+        if action.help != HIDDEN:
             yield Block(kind="entry", term=_metavar(action), text=option_help(action))
 
 
 def _options(parser: Parser) -> Iterator[Block]:
     """Yield the option groups of the command, then the common options."""
-    groups = [group for group in parser._action_groups if group is not parser.common]
-    for group in [*groups, parser.common]:
-        actions = [a for a in group._group_actions if a.help != argparse.SUPPRESS]
-        own = group is parser._optionals
-        if actions and not own:
-            yield Block(kind="heading", text=group.title or "")
+    for group in [*parser.groups, parser.common]:
+        actions = [a for a in group.options if a.help != HIDDEN]
+        if actions and group.title:
+            yield Block(kind="heading", text=group.title)
         for action in actions:
             yield Block(kind="entry", term=option_term(action), text=option_help(action))
 
 
-def option_term(action: argparse.Action, short: bool = False) -> str:
+def option_term(action: Option, short: bool = False) -> str:
     """Return the option as a manual writes it; `short` leaves out further long names."""
-    options = [o for o in action.option_strings if not o.startswith("--no-")]
-    if isinstance(action, argparse.BooleanOptionalAction):
-        options = [o.replace("--", "--[no-]", 1) if o[:2] == "--" else o for o in options]
-    else:
-        options = list(action.option_strings)
+    options = action.option_strings
+    if action.action == "switch":
+        positive = [each for each in options if not each.startswith("--no-")]
+        options = [each.replace("--", "--[no-]", 1) for each in positive]
     if short:
         long = [each for each in options if each.startswith("--")]
         options = [each for each in options if each not in long[1:]]
-    value = "" if action.nargs == 0 else f" {_usage(action)}"
+    value = "" if action.is_flag else f" {_usage(action)}"
     return ", ".join(options) + value
 
 
-def option_help(action: argparse.Action) -> str:
-    # Python 3.11 adds this itself to --[no-] options, later versions do not.
-    text = (action.help or "").removesuffix(" (default: %(default)s)")
-    # argparse's own rule: `%` starts a field, `%%` is a percent sign.
-    words = {"choices": ", ".join(map(str, action.choices or ())), "prog": "mngr"}
-    text = text % {**vars(action), **words} if "%" in text else text
-    named = action.choices and not all(str(choice) in text for choice in action.choices)
-    choices = ", ".join(map(str, action.choices or ())) if named else ""
-    return f"{text} ({choices})" if choices else text
+def option_help(action: Option) -> str:
+    """Return the help of an option, with its choices unless the help names them.
+
+    As in argparse, `%(default)s` and `%(choices)s` are fields, and `%%` is a percent sign.
+    """
+    choices = ", ".join(action.choices or ())
+    text = action.help
+    text = text % {**vars(action), "choices": choices} if "%" in text else text
+    named = all(choice in text for choice in action.choices or ())
+    return text if named else f"{text} ({choices})"
 
 
 def _examples(examples: Sequence[tuple[str, str]]) -> Iterator[Block]:

@@ -15,10 +15,10 @@ from mngr.errors import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
+    from mngr.cli.app.parser import Namespace
     from mngr.model.struct import Json
 
     Row: TypeAlias = Mapping[str, Json]

@@ -1,81 +1,42 @@
-"""The parser of commands: a strict argparse with the errors and common options of mngr."""
+"""The parser of commands: options and words in any order, and the texts of the manual.
+
+It is used in place of argparse, which imports gettext and locale on every start and takes
+`a --flag b` for one word too many.
+"""
 
 from __future__ import annotations
 
-import argparse
-
+from mngr.cli.app.options import Group, Option, overlay
 from mngr.cli.app.templates import check_format
-from mngr.errors import UsageError, nearest
+from mngr.errors import UnknownSetting, UsageError, nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import NoReturn, TypeVar
+    import argparse
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import NoReturn
 
     from mngr.model.struct import Json
 
-    ActionT = TypeVar("ActionT", bound=argparse.Action)
-
-# argparse looks up a translation of every heading it prints. There is none, and the search
-# imports `locale` on each start.
-vars(argparse)["_"] = str
+    Namespace = argparse.Namespace  # the type of something with any attributes
+else:
+    from types import SimpleNamespace as Namespace
 
 VALUE_OPTIONS = ("--format", "--setting", "-S")
 FLAG_OPTIONS = tuple("--quiet -q --verbose -v --headless --dry-run --help -h --version".split())
 
 
-class _Strict(argparse.ArgumentParser):
-    """An ArgumentParser that raises a UsageError of one line."""
-
-    def __init__(self, command: str, prefix_chars: str = "-") -> None:
-        super().__init__(
-            prog=f"mngr {command}".rstrip(),
-            add_help=False,
-            allow_abbrev=False,
-            prefix_chars=prefix_chars,
-        )
-        self._formatter = argparse.HelpFormatter(self.prog, width=80)
-
-    def _get_formatter(self) -> argparse.HelpFormatter:
-        # add_argument asks for one each time, and a fresh one measures the terminal by way of
-        # shutil, which is slower to import than everything here together.
-        return self._formatter
-
-    def error(self, message: str) -> NoReturn:
-        message = message.removeprefix("argument ")
-        message = message.replace("the following arguments are required:", "missing")
-        raise UsageError(message, f"see `{self.prog} --help`")
-
-    def _get_value(self, action: argparse.Action, arg_string: str) -> object:
-        try:
-            value: object = super()._get_value(action, arg_string)
-        except UsageError as error:
-            raise UsageError(f"{label(action)}: {error.message}", error.hint) from None
-        return value
-
-    def _check_value(self, action: argparse.Action, value: object) -> None:
-        if action.choices is None or value in action.choices:
-            return
-        choices = tuple(str(choice) for choice in action.choices)
-        near = nearest(str(value), choices)
-        hint = f"did you mean {near!r}?" if near else f"choose from {', '.join(choices)}"
-        raise UsageError(f"{label(action)}: unknown value {str(value)!r}", hint)
-
-
-class Parser(_Strict):
-    """The options and arguments of a command, and the other texts of its manual.
-
-    Options and words may be mixed in any order. Words are parsed after the options, by a
-    parser of their own: argparse by itself takes `a --flag b` for one word too many.
-    """
+class Parser(Group):
+    """The options and words of a command, and the other texts of its manual."""
 
     def __init__(self, command: str, summary: str = "", aliases: Sequence[str] = ()) -> None:
-        self.words = _Strict(command, prefix_chars="\0")
-        self.completions: dict[argparse.Action, str | Sequence[str]] = {}
-        super().__init__(command)
+        self.positionals: list[Option] = []
+        super().__init__("", {}, self.positionals)
+        self.prog = f"mngr {command}".rstrip()
         self.command = command
         self.summary = summary
         self.aliases = tuple(aliases)
+        self.description = ""
         self.examples: list[tuple[str, str]] = []
         self.see_also: list[str] = []
         self.most_used: Sequence[str] = ()
@@ -84,196 +45,212 @@ class Parser(_Strict):
         """For each verb: its arguments, what it does, and its options."""
         self.notes = ""
         self.rest_name: str | None = None
-        self.named: tuple[argparse.Action, argparse.Action] | None = None
-        self.common = self.add_argument_group("Common options")
+        """What follows `--`; without it, words follow there."""
+        self.alike: tuple[Option, Option] | None = None
+        self.groups: list[Group] = [self]
+        self.common = Group("Common options", self.by_name, self.positionals)
         self.base: dict[str, object] = {}
-        _add_common(self)
+        _add_common(self.common)
+
+    def add_argument_group(self, title: str) -> Group:
+        """Open a group of options with a heading of its own."""
+        self.groups.append(Group(title, self.by_name, self.positionals))
+        return self.groups[-1]
 
     def add_dry_run(self) -> None:
         """Add --dry-run, for commands that change or remove something."""
-        self.common.add_argument(
-            "--dry-run", action="store_true", help="show what would be done, without doing it"
-        )
+        help = "show what would be done, without doing it"
+        self.common.add_argument("--dry-run", action="store_true", help=help)
 
     def add_yes(self) -> None:
         """Add --yes, for commands that ask questions."""
-        self.common.add_argument(
-            "-y", "--yes", action="store_true", help="answer yes to every question"
-        )
+        help = "answer yes to every question"
+        self.common.add_argument("-y", "--yes", action="store_true", help=help)
 
-    def completes(self, action: ActionT, kind: str | Sequence[str]) -> ActionT:
-        """Say what completes an argument: a list of words, one of the kinds in complete.py, or
+    def completes(self, option: Option, kind: str | Sequence[str]) -> Option:
+        """Set what completes an argument: a list of words, one of the kinds in complete.py, or
         `module:function`, which is called with the home and the command's words."""
-        self.completions[action] = kind
-        return action
+        option.completion = kind
+        return option
 
-    def names(self, word: argparse.Action, option: argparse.Action) -> None:
-        """Let a repeatable option say what the word says: its values go before the words there."""
-        self.named = (word, option)
+    def names(self, word: Option, option: Option) -> None:
+        """Insert the values of a repeatable option before the words at the place of `word`."""
+        self.alike = (word, option)
 
-    @property
-    def options(self) -> list[argparse.Action]:
-        return self._actions
+    def every_option(self) -> list[Option]:
+        """Return the options of all groups, the common ones last."""
+        return [each for group in [*self.groups, self.common] for each in group.options]
 
-    @property
-    def positionals(self) -> list[argparse.Action]:
-        return self.words._actions
-
-    def option(self, name: str) -> argparse.Action:
+    def option(self, name: str) -> Option:
         """Return the option that is written `name`."""
-        return self._option_string_actions[name]
+        return self.by_name[name]
 
-    def parse(self, argv: Sequence[str]) -> argparse.Namespace:
+    def parse(self, argv: Sequence[str]) -> Namespace:
         """Return the values in argv over those of `layer`. --help skips the checks of arguments."""
         own, rest = cut(argv)
-        own = list(self._joined(own))
-        args, words = self.parse_known_args(own, argparse.Namespace(**self._start()))
-        self._refuse_options(words)
-        args.rest = rest if self.rest_name else []
-        if not args.help:
+        values = self._start()
+        words = self._read_options(own, values)
+        values["rest"] = rest if self.rest_name else []
+        if not values["help"]:
             words += [] if self.rest_name else rest
-            self._parse_words(self._with_named(words, args), args)
-        return args
+            self._read_words(self._with_named(words, values), values)
+        return Namespace(**values)
 
-    def given(self, args: argparse.Namespace) -> list[argparse.Action]:
+    def given(self, args: Namespace) -> list[Option]:
         """Return the command's own options that the command line changed."""
         start = self._start()
-        own = [each for each in self._actions if each not in self.common._group_actions]
-        return [
-            each for each in own if getattr(args, each.dest) != start.get(each.dest, each.default)
-        ]
+        own = [each for group in self.groups for each in group.options]
+        return [each for each in own if getattr(args, each.dest) != start[each.dest]]
 
     def layer(self, values: dict[str, object]) -> None:
         """Set defaults below the command line: repeatable options add up, others replace."""
         self.base = overlay(self.base, values)
-        for action in self._actions:
-            action.required = action.required and action.dest not in self.base
 
-    def coerce(self, values: dict[str, Json], where: str) -> dict[str, object]:
-        """Return the values of the options as if given on the command line."""
-        from mngr.cli.app.coercion import coerce
+    def coerce(self, values: Mapping[str, Json], where: str) -> dict[str, object]:
+        """Return the values of the options as if given on the command line.
 
-        return coerce(self, values, where)
+        Keys are long options with `_`; null counts as not given; `where` is named in errors.
+        """
+        known = self._keys()
+        given: dict[str, object] = {}
+        for key, value in values.items():
+            if key not in known:
+                near = nearest(key, tuple(known))
+                hint = f"did you mean {near!r}?" if near else f"see `{self.prog} --help`"
+                raise UnknownSetting(f"{where}: {self.prog!r} has no option {key!r}", hint)
+            try:
+                if value is not None:
+                    known[key].give(given, value)
+            except UsageError as error:
+                raise UsageError(f"{where}: {key}: {error.message}", error.hint) from None
+        return given
 
-    def _joined(self, argv: Sequence[str]) -> Iterator[str]:
-        """Join options with their values, so that a value may start with a dash."""
-        words = iter(argv)
-        for word in words:
-            action = self._option_string_actions.get(word)
-            if action is None or action.nargs is not None:
-                yield word
-                continue
-            value = next(words, None)
-            if value is None or value[:1] != "-" or value == "-":
-                yield word
-                yield from () if value is None else (value,)
-            else:
-                yield f"{word}={value}" if word[:2] == "--" else f"{word}{value}"
-
-    def _add_action(self, action: ActionT) -> ActionT:
-        if action.option_strings:
-            return super()._add_action(action)
-        return self.words._add_action(action)
+    def _keys(self) -> dict[str, Option]:
+        found = {}
+        for name, option in self.by_name.items():
+            negative = option.action == "switch" and name.startswith("--no-")
+            if name[:2] == "--" and not negative and option.dest not in ("help", "setting"):
+                found[name[2:].replace("-", "_")] = option
+        return found
 
     def _start(self) -> dict[str, object]:
-        """Return the start values: empty lists for repeatable options, over those of `layer`."""
-        assert all(action.option_strings for action in self._actions), "a word in a group"
-        bare = [action for action in self._actions if repeats(action) and action.default is None]
-        start: dict[str, object] = {}
-        for action in bare:
-            start[action.dest] = {} if isinstance(action, Pairs) else []
-        return {**start, **self.base}
+        """Return the values before the command line is read."""
+        return {each.dest: each.start for each in self.every_option()} | self.base
 
-    def _refuse_options(self, words: list[str]) -> None:
-        for word in words:
-            if word[:1] == "-" and word != "-" and " " not in word and not _is_number(word):
-                raise UsageError(f"unknown option {word!r}", self._option_hint(word))
+    def _read_options(self, argv: list[str], values: dict[str, object]) -> list[str]:
+        """Read the options and return the words between them."""
+        left, words = argv[::-1], []
+        while left:
+            word = left.pop()
+            name, value = _split(word)
+            option = self.by_name.get(name)
+            if option is None:
+                words.append(self._as_word(word))
+            elif option.is_flag:
+                if value is not None and name[:2] == "--":
+                    raise UsageError(f"{name} takes no value", f"see `{self.prog} --help`")
+                left += [] if value is None else [f"-{value}"]
+                values[option.dest] = option.action != "switch" or name[:5] != "--no-"
+            elif value is None and option.nargs == "?" and (not left or self._is_option(left[-1])):
+                values[option.dest] = option.const
+            elif value is None and not left:
+                raise UsageError(f"{name}: expected one argument", f"see `{self.prog} --help`")
+            else:
+                self._put(option, values, left.pop() if value is None else value)
+        return words
+
+    def _is_option(self, word: str) -> bool:
+        known = _split(word)[0] in self.by_name
+        return known or (word[:1] == "-" and word != "-" and not _odd(word))
+
+    def _as_word(self, word: str) -> str:
+        """Return a word that is no known option, unless it looks like one."""
+        if self._is_option(word):
+            raise UsageError(f"unknown option {word!r}", self._option_hint(word))
+        return word
 
     def _option_hint(self, word: str) -> str:
-        near = nearest(word.partition("=")[0], tuple(self._option_string_actions))
+        near = nearest(word.partition("=")[0], tuple(self.by_name))
         if near:
             return f"did you mean {near!r}?"
         if self.rest_name:
             return f"what is not for mngr goes after `--`; see `{self.prog} --help`"
         return f"see `{self.prog} --help`"
 
-    def _with_named(self, words: list[str], args: argparse.Namespace) -> list[str]:
-        if self.named is None:
+    def _put(self, option: Option, values: dict[str, object], text: str) -> None:
+        try:
+            option.put(values, text)
+        except UsageError as error:
+            raise UsageError(f"{option.label}: {error.message}", error.hint) from None
+
+    def _with_named(self, words: list[str], values: dict[str, object]) -> list[str]:
+        if self.alike is None:
             return words
-        word, option = self.named
+        word, option = self.alike
         at = self.positionals.index(word)
         if at > len(words):
             return words
-        words = words[:at] + getattr(args, option.dest) + words[at:]
+        given = values[option.dest]
+        assert isinstance(given, list), "a repeatable option"
+        words = words[:at] + given + words[at:]
         if not words and word.nargs in (None, "+"):
             raise UsageError("name an agent", "see `mngr list`")
         return words
 
-    def _parse_words(self, words: list[str], args: argparse.Namespace) -> None:
-        _, extra = self.words.parse_known_args(words, args)
-        if extra:
-            raise UsageError(f"unexpected argument {extra[0]!r}", f"see `{self.prog} --help`")
+    def _read_words(self, words: list[str], values: dict[str, object]) -> None:
+        """Give each declared word as many words as it takes, and leave enough for later ones."""
+        missing = [each for each in self.every_option() if each.required and not values[each.dest]]
+        later = sum(each.nargs in (None, "+") for each in self.positionals)
+        for each in self.positionals:
+            needed = each.nargs in (None, "+")
+            later -= needed
+            most = len(words) if each.nargs in ("*", "+") else 1
+            taken = words[: max(min(most, len(words) - later), needed)]
+            words = words[len(taken) :]
+            if needed and not taken:
+                missing.append(each)
+            self._put_words(each, taken, values)
+        if missing:
+            names = ", ".join(each.label for each in missing)
+            raise UsageError(f"missing {names}", f"see `{self.prog} --help`")
+        if words:
+            raise UsageError(f"unexpected argument {words[0]!r}", f"see `{self.prog} --help`")
+
+    def _put_words(self, word: Option, taken: list[str], values: dict[str, object]) -> None:
+        many = word.nargs in ("*", "+")
+        values[word.dest] = [] if many and (taken or word.default is None) else word.default
+        for text in taken:
+            self._put(word, values, text)
 
 
-class Pairs(argparse.Action):
-    """`--label K=V`, repeatable: a dict. In settings and batches it may be an object as well."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[object] | None,
-        option_string: str | None = None,
-    ) -> None:
-        key, equals, value = str(values).partition("=")
-        if not key or not equals:
-            raise UsageError(f"{label(self)}: expected KEY=VALUE, not {str(values)!r}")
-        setattr(namespace, self.dest, {**getattr(namespace, self.dest, {}), key: value})
+def _split(word: str) -> tuple[str, str | None]:
+    """Return the name of an option and the value in the same word: `--x=v`, `-xv` or `-x=v`."""
+    if word[:2] == "--":
+        name, equals, value = word.partition("=")
+        return name, value if equals else None
+    return word[:2], word[2:].removeprefix("=") if len(word) > 2 else None
 
 
-def _add_common(parser: Parser) -> None:
-    add = parser.common.add_argument
-    add(
-        "--format",
-        type=check_format,
-        default="human",
-        metavar="FORMAT",
-        help="output format: human, json, jsonl, or a template ('{name}\\t{state}')",
-    )
+def _odd(word: str) -> bool:
+    """Whether a word with a dash is no option: a negative number, or several words."""
+    try:
+        float(word)
+    except ValueError:
+        return " " in word
+    return True
+
+
+def _add_common(group: Group) -> None:
+    add = group.add_argument
+    help = "output format: human, json, jsonl, or a template ('{name}\\t{state}')"
+    add("--format", type=check_format, default="human", metavar="FORMAT", help=help)
     add("-q", "--quiet", action="store_true", help="print only ids and errors")
     add("-v", "--verbose", action="store_true", help="print more details, and tracebacks of errors")
-    add(
-        "-S",
-        "--setting",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="override a setting for this command; repeatable",
-    )
+    help = "override a setting for this command; repeatable"
+    add("-S", "--setting", action="append", metavar="KEY=VALUE", help=help)
     add("--headless", action="store_true", help="never ask; fail where an answer is required")
     help = "show one screen of help; --help shows the whole manual"
     add("-h", "--help", action="store_true", help=help)
-
-
-def label(action: argparse.Action) -> str:
-    """Return the name of an argument for errors: its longest option, or its metavar."""
-    if action.option_strings:
-        return max(action.option_strings, key=len)
-    return str(action.metavar or action.dest)
-
-
-def repeats(action: argparse.Action) -> bool:
-    """Whether an option gathers values instead of keeping the last one."""
-    gathering = (Pairs, argparse._AppendAction, argparse._AppendConstAction)
-    return isinstance(action, gathering) or action.nargs in ("+", "*")
-
-
-def count(text: str, least: int = 0) -> int:
-    """Return a number on the command line that is not below `least`."""
-    if not text.isdecimal() or int(text[:9]) < least:
-        above = f" above {least - 1}" if least else ""
-        raise UsageError(f"expected a number{above}, not {text[:40]!r}")
-    return int(text[:9])
 
 
 def cut(argv: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -281,19 +258,6 @@ def cut(argv: Iterable[str]) -> tuple[list[str], list[str]]:
     words = list(argv)
     at = words.index("--") if "--" in words else len(words)
     return words[:at], words[at + 1 :]
-
-
-def overlay(below: dict[str, object], above: dict[str, object]) -> dict[str, object]:
-    """Merge two layers: lists add up, dicts merge by key, other values are replaced."""
-    merged = dict(below)
-    for name, value in above.items():
-        under = merged.get(name)
-        if isinstance(under, list) and isinstance(value, list):
-            value = under + value
-        elif isinstance(under, dict) and isinstance(value, dict):
-            value = {**under, **value}
-        merged[name] = value
-    return merged
 
 
 def split_command(argv: Sequence[str]) -> tuple[list[str], str, list[str]]:
@@ -338,11 +302,3 @@ def settings_in(argv: Sequence[str]) -> list[str]:
         elif word.startswith("-S"):
             found.append(word[2:])
     return found
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

@@ -9,8 +9,9 @@ from mngr.cli.app.output import warn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
+
+    from mngr.cli.app.parser import Namespace
 
 PAUSE = 0.1
 
@@ -36,7 +37,7 @@ class Copying:
         sys.stderr.flush()
 
 
-def waiting(args: argparse.Namespace) -> Callable[[str], None] | None:
+def waiting(args: Namespace) -> Callable[[str], None] | None:
     """Write each new reason why a host does not start, for a person at a terminal."""
     if args.quiet or sys.stderr is None or not sys.stderr.isatty():
         return None
@@ -50,7 +51,7 @@ def waiting(args: argparse.Namespace) -> Callable[[str], None] | None:
     return tell
 
 
-def copying(args: argparse.Namespace) -> Copying | None:
+def copying(args: Namespace) -> Copying | None:
     """Only for a person: on a terminal, and not while an editor has it."""
     terminal = sys.stderr is not None and sys.stderr.isatty()
     return None if args.quiet or args.edit_message or not terminal else Copying()

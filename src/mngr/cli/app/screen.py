@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS
-
 from mngr.cli.app.manual import SUMMARY, option_help, option_term, synopsis
+from mngr.cli.app.options import HIDDEN
 from mngr.cli.app.output import bold
 from mngr.cli.app.rendering import fill, text_width
 
@@ -59,12 +58,12 @@ def _verb_screen(parser: Parser, verb: str) -> str:
 
 def _options(parser: Parser, names: Sequence[str], verb: str = "") -> Lines:
     """Return ten options: the named ones or all of the command, then common ones."""
-    common = [each for each in parser.common._group_actions if each.dest != "help"]
+    common = [each for each in parser.common.options if each.dest != "help"]
     if verb:  # its own options include --dry-run and --yes where it uses them
         common = [each for each in common if each.dest not in ("dry_run", "yes")]
-    own = [each for each in parser.options if each not in parser.common._group_actions]
+    own = [each for group in parser.groups for each in group.options]
     first = [parser.option(name) for name in names] if names or verb else own
-    shown = [each for each in dict.fromkeys([*first, *common]) if each.help != SUPPRESS]
+    shown = [each for each in dict.fromkeys([*first, *common]) if each.help != HIDDEN]
     return [(option_term(each, short=True), option_help(each)) for each in shown[:MOST_OPTIONS]]
 
 

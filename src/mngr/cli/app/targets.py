@@ -12,13 +12,12 @@ from mngr.model.address import AGENT_ID, parse_address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable, Sequence
     from typing import TypeVar
 
     from mngr.api import Agent, Mngr
     from mngr.cli.app.output import Row
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
     T = TypeVar("T")
@@ -59,7 +58,7 @@ def add_stdin(parser: Parser) -> None:
 
 
 def agents(
-    args: argparse.Namespace,
+    args: Namespace,
     api: Mngr,
     words: Sequence[str] | None = None,
     *,
@@ -92,7 +91,7 @@ def agents(
     return list(found.values())
 
 
-def all_agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
+def all_agents(args: Namespace, api: Mngr) -> list[Agent]:
     """Return the named agents; raise before anything is done if one is unknown."""
     chosen = agents(args, api)
     if args.failures:
@@ -103,7 +102,7 @@ def all_agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
     return chosen
 
 
-def named(args: argparse.Namespace) -> list[str]:
+def named(args: Namespace) -> list[str]:
     """Return the names of agents from the command line and standard input."""
     given = list(getattr(args, "target", ()))
     words = [word for word in given if word != "-"]
@@ -155,7 +154,7 @@ def footnotes(api: Mngr) -> None:
 
 
 def each(
-    args: argparse.Namespace,
+    args: Namespace,
     agents: Sequence[Agent],
     action: Callable[[Agent], T],
     describe: Callable[[Agent, T], tuple[Row, str]],
@@ -190,7 +189,7 @@ def outlive_terminal() -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
-def _report(args: argparse.Namespace, row: Row, note: str) -> None:
+def _report(args: Namespace, row: Row, note: str) -> None:
     """The first line of the note is the result, the others are remarks."""
     if args.format == "json":
         return

@@ -11,10 +11,10 @@ from mngr.model.quoting import join
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from typing import NoReturn
 
     from mngr.api import Agent, Host
+    from mngr.cli.app.parser import Namespace
     from mngr.model.records import AgentRecord
 
 CONNECT_COMMAND = """\
@@ -90,7 +90,7 @@ def switch(host: Host, record: AgentRecord) -> bool:
     return True
 
 
-def connect_command(args: argparse.Namespace, record: AgentRecord) -> str:
+def connect_command(args: Namespace, record: AgentRecord) -> str:
     """The command to run instead of attaching, or "".
 
     A configured command that itself calls `mngr connect` for this agent gets the plain attachment;

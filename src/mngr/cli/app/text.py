@@ -9,13 +9,13 @@ from mngr.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
+    from mngr.cli.app.parser import Namespace
 
 LIMIT = 2 << 20
 """Larger than any valid message; an endless stdin must not fill the memory."""
 
 
-def given_text(args: argparse.Namespace) -> str | None:
+def given_text(args: Namespace) -> str | None:
     """Return the text of --message or --message-file, or None if neither is given."""
     if args.message is not None and args.message_file is not None:
         raise UsageError("--message and --message-file exclude each other")

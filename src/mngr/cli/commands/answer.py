@@ -10,10 +10,8 @@ from mngr.model.durations import parse_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
     from mngr.api import Agent
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
@@ -45,7 +43,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-message", "mngr-wait", "mngr-connect"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     allow = _choice(args)
     api = Mngr(args.config, args.registry)
     if args.all_pending:
@@ -70,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _choice(args: argparse.Namespace) -> bool | None:
+def _choice(args: Namespace) -> bool | None:
     given = [flag for flag in ("allow", "deny") if getattr(args, flag)]
     if args.choice is not None:
         if args.choice.lower() not in CHOICES:
@@ -94,7 +92,7 @@ def _row(agent: Agent, question: str) -> dict[str, Json]:
     }
 
 
-def _list(args: argparse.Namespace, api: Mngr) -> int:
+def _list(args: Namespace, api: Mngr) -> int:
     table = [_row(agent, question) for agent, question in api.pending()]
     targets.footnotes(api)
     rows(args, table, ["name", "question"], "agents", empty="No questions found")

@@ -8,11 +8,9 @@ from mngr.cli.commands.stop import note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
     from mngr.api import Agent
     from mngr.cli.app.output import Row
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 
 def configure(parser: Parser) -> None:
@@ -31,7 +29,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-stop", "mngr-start", "mngr-list"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
 
     def archive(agent: Agent) -> Agent:

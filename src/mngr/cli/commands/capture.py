@@ -10,9 +10,7 @@ from mngr.cli.app.output import one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Print the contents of an agent's terminal, without the empty rows at the end. For a stopped agent, \
@@ -35,7 +33,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-connect", "mngr-event"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     agent = targets.agents(args, api, [args.target])[0]
     screen = api.capture(agent, window=args.window, full=args.full, ansi=args.ansi)

@@ -19,10 +19,8 @@ from mngr.errors import MngrError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
     from mngr.api import Agent
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
@@ -57,11 +55,11 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-create", "mngr-migrate", "mngr-snapshot"]
 
 
-def defaults(args: argparse.Namespace) -> dict[str, Json]:
+def defaults(args: Namespace) -> dict[str, Json]:
     return templates(args, args.template)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     from mngr.api import clone
 
     if args.source != ".":
@@ -83,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     return whereabouts(args, made, connect=args.connect or bool(args.connect_command))
 
 
-def changes(args: argparse.Namespace) -> dict[str, object]:
+def changes(args: Namespace) -> dict[str, object]:
     """Return the fields of a request that the command line sets."""
     asked = create_options.request(args)
     unsaid = {"address", "source"}
@@ -99,7 +97,7 @@ def changes(args: argparse.Namespace) -> dict[str, object]:
     }
 
 
-def _preview(args: argparse.Namespace, api: Mngr, agent: Agent, request: CreateRequest) -> int:
+def _preview(args: Namespace, api: Mngr, agent: Agent, request: CreateRequest) -> int:
     name, host, plan = api.preview(request)
     row: dict[str, Json] = {
         "clone_of": agent.id,

@@ -23,10 +23,9 @@ from mngr.settings.schema import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterator
 
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
     from mngr.plugins.registry import Registry
 
@@ -91,7 +90,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-create"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     verb, words = _VERBS[args.verb]
     given = [word for word in (args.key, args.value) if word is not None]
     usage = f"write it like `{' '.join(('mngr config', args.verb, *words))}`"
@@ -107,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
         return error.exit_code  # broken settings were reported before we were called
 
 
-def _list(args: argparse.Namespace) -> int:
+def _list(args: Namespace) -> int:
     layers = args.config.layers
     if args.scope is not None:
         path = _path(args)
@@ -123,7 +122,7 @@ def _list(args: argparse.Namespace) -> int:
     return UsageError.exit_code if problems or args.config.faults else 0
 
 
-def _get(args: argparse.Namespace) -> int:
+def _get(args: Namespace) -> int:
     parts, value = split_key(args.key), args.config.get(args.key)
     if value is None:
         check_known(parts)
@@ -138,7 +137,7 @@ def _get(args: argparse.Namespace) -> int:
     return 0
 
 
-def _set(args: argparse.Namespace) -> int:
+def _set(args: Namespace) -> int:
     parts, path = split_key(args.key), _path(args)
     value = read_value(parts, args.value)
     check_one(parts, value)
@@ -151,7 +150,7 @@ def _set(args: argparse.Namespace) -> int:
     return _done(args, "set", path)
 
 
-def _unset(args: argparse.Namespace) -> int:
+def _unset(args: Namespace) -> int:
     parts, path = split_key(args.key), _path(args)
     if lookup(read_settings(path) or {}, parts) is None:
         origin = args.config.origin(args.key)
@@ -161,7 +160,7 @@ def _unset(args: argparse.Namespace) -> int:
     return _done(args, "unset", path)
 
 
-def _edit(args: argparse.Namespace) -> int:
+def _edit(args: Namespace) -> int:
     path = _path(args)
     if not args.dry_run:
         from mngr.cli.app.terminal import edit
@@ -179,13 +178,13 @@ def _edit(args: argparse.Namespace) -> int:
     return _done(args, "edit", path)
 
 
-def _show_path(args: argparse.Namespace) -> int:
+def _show_path(args: Namespace) -> int:
     path = _path(args)
     one(args, {"scope": _scope(args), "path": path, "exists": os.path.exists(path)}, path)
     return 0
 
 
-_VERBS: dict[str, tuple[Callable[[argparse.Namespace], int], tuple[str, ...]]] = {
+_VERBS: dict[str, tuple[Callable[[Namespace], int], tuple[str, ...]]] = {
     "list": (_list, ()),
     "get": (_get, ("KEY",)),
     "set": (_set, ("KEY", "VALUE")),
@@ -196,7 +195,7 @@ _VERBS: dict[str, tuple[Callable[[argparse.Namespace], int], tuple[str, ...]]] =
 _FIELDS = ["key", "value", "origin"]
 
 
-def _scope(args: argparse.Namespace) -> str:
+def _scope(args: Namespace) -> str:
     """The file that is meant: the project's where there is one, but for secrets, which stay out
     of a file that is committed; `unset` looks for the file that has the setting."""
     if args.scope:
@@ -216,7 +215,7 @@ def _sets(path: str, parts: tuple[str, ...]) -> bool:
         return False
 
 
-def _project(args: argparse.Namespace) -> str:
+def _project(args: Namespace) -> str:
     """Return the project's `.mngr` directory, even without settings, or "" outside a project."""
     if args.config.project:
         return str(args.config.project)
@@ -227,7 +226,7 @@ def _project(args: argparse.Namespace) -> str:
     return folder if os.path.isdir(folder) else ""
 
 
-def _path(args: argparse.Namespace) -> str:
+def _path(args: Namespace) -> str:
     config, scope = args.config, _scope(args)
     project = _project(args)
     if not project and scope != "user":
@@ -235,7 +234,7 @@ def _path(args: argparse.Namespace) -> str:
     return settings_files(config.home, project)[scope]
 
 
-def _done(args: argparse.Namespace, verb: str, path: str) -> int:
+def _done(args: Namespace, verb: str, path: str) -> int:
     row: dict[str, Json] = {"key": args.key, "scope": _scope(args), "path": path}
     what = f"{verb} {args.key} in {path}" if args.key else f"{verb} {path}"
     human = f"would {what}" if args.dry_run else what
@@ -284,7 +283,7 @@ def _try_options(registry: Registry, command: str, options: dict[str, Json], whe
 _SECRET = ("token", "key", "password", "passwd", "passphrase", "secret", "secrets", "credentials")
 
 
-def _masked(args: argparse.Namespace, name: str, value: Json) -> Json:
+def _masked(args: Namespace, name: str, value: Json) -> Json:
     return value if args.show_secrets else mask(name, value)
 
 

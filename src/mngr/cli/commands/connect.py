@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from mngr.api import Mngr
@@ -15,7 +14,7 @@ from mngr.model.state import ALIVE, State
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.api import Agent
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Show the terminal of an agent in yours. Detach with C-b d; the agent keeps running. Inside your \
@@ -42,7 +41,7 @@ def configure(parser: Parser) -> None:
     targets.add_target(parser, nargs="?")
     parser.add_argument(
         "--start",
-        action=argparse.BooleanOptionalAction,
+        action="switch",
         help="start the agent if it is not running (default: if STOPPED or LOST)",
     )
     parser.add_argument(
@@ -65,7 +64,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-create", "mngr-capture", "mngr-start"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     agent = _chosen(args, api)
     args.connect_command = command = terminal.connect_command(args, agent.record)
@@ -83,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     return terminal.connect(agent, command=command, read_only=args.read_only)
 
 
-def _wants_again(args: argparse.Namespace, api: Mngr, agent: Agent) -> bool:
+def _wants_again(args: Namespace, api: Mngr, agent: Agent) -> bool:
     """Show how the agent ended and, on a terminal, ask whether to start it again."""
     try:
         sys.stdout.write(clean(api.capture(agent)))
@@ -99,7 +98,7 @@ def _wants_again(args: argparse.Namespace, api: Mngr, agent: Agent) -> bool:
     return args.yes or (can_ask(args) and confirm(args, "Start it again?"))
 
 
-def _chosen(args: argparse.Namespace, api: Mngr) -> Agent:
+def _chosen(args: Namespace, api: Mngr) -> Agent:
     if args.target is not None:
         return targets.agents(args, api, [args.target])[0]
     if args.headless or not terminal.is_terminal():
@@ -148,7 +147,7 @@ def _by_answer(pool: list[Agent], answer: str) -> Agent:
     return begun[0] if len(begun) == 1 else listing.one(pool, answer)
 
 
-def _started(args: argparse.Namespace, api: Mngr, agent: Agent) -> Agent:
+def _started(args: Namespace, api: Mngr, agent: Agent) -> Agent:
     started = api.start(agent)
     if started.state not in ALIVE:
         say(args, f"{started.name} was started and is already {started.state}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from mngr.api import Mngr
@@ -17,7 +16,8 @@ from mngr.model.state import ALIVE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.api import Agent, Created, CreateRequest
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.options import Group
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
 NOT_FOUND = 127
@@ -113,19 +113,18 @@ def _many(parser: Parser) -> None:
     )
 
 
-def add_connect(group: argparse._ActionsContainer, help: str, default: bool | None = None) -> None:
-    connect = argparse.BooleanOptionalAction
-    group.add_argument("--connect", action=connect, default=default, help=help)
+def add_connect(group: Group, help: str, default: bool | None = None) -> None:
+    group.add_argument("--connect", action="switch", default=default, help=help)
     group.add_argument("--connect-command", metavar="CMD", help=terminal.CONNECT_COMMAND)
 
 
-def defaults(args: argparse.Namespace) -> dict[str, Json]:
+def defaults(args: Namespace) -> dict[str, Json]:
     """Return the options of the templates, which override the settings."""
     return templates(args, args.template)
 
 
-def templates(args: argparse.Namespace, names: list[str]) -> dict[str, Json]:
-    from mngr.cli.app.parser import overlay
+def templates(args: Namespace, names: list[str]) -> dict[str, Json]:
+    from mngr.cli.app.options import overlay
 
     known = args.config.table("create_templates")
     found: dict[str, object] = {}
@@ -148,7 +147,7 @@ def _listed(value: Json) -> Json:
     return value
 
 
-def _take_name(args: argparse.Namespace) -> None:
+def _take_name(args: Namespace) -> None:
     """--name beside the words: `--name foo claude`, `--name foo @box`."""
     if args.name is None or args.batch is not None:
         return
@@ -160,7 +159,7 @@ def _take_name(args: argparse.Namespace) -> None:
     args.address = args.name + word
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     _take_name(args)
     _refuse_contradictions(args)
     api = Mngr(args.config, args.registry)
@@ -177,7 +176,7 @@ def run(args: argparse.Namespace) -> int:
     return _create(args, api, request)
 
 
-def _made(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> Created:
+def _made(args: Namespace, api: Mngr, request: CreateRequest) -> Created:
     """Create the agent, with progress messages for large copies and new hosts."""
     from mngr.cli.app.progress import copying, waiting
 
@@ -191,7 +190,7 @@ def _made(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> Create
         progress.close()
 
 
-def _refuse_contradictions(args: argparse.Namespace) -> None:
+def _refuse_contradictions(args: Namespace) -> None:
     if args.address == "":
         raise UsageError("the name is empty", "leave it out to get a generated name")
     if args.batch is not None:
@@ -208,7 +207,7 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
         raise UsageError("--foreground prints the output of the agent", "leave out --format")
 
 
-def _preview(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
+def _preview(args: Namespace, api: Mngr, request: CreateRequest) -> int:
     name, host, plan = api.preview(request)
     row: dict[str, Json] = {"name": name, "agent_name": name, "host_name": host.ref.name}
     if plan is None:
@@ -228,7 +227,7 @@ def _preview(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int
     return 0
 
 
-def _create(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
+def _create(args: Namespace, api: Mngr, request: CreateRequest) -> int:
     editing = args.edit_message
     created = _created_while_editing(api, request) if editing else _made(args, api, request)
     agent = created.agent
@@ -254,7 +253,7 @@ def _create(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
     return whereabouts(args, agent, connect=wants_connection(args))
 
 
-def whereabouts(args: argparse.Namespace, agent: Agent, connect: bool) -> int:
+def whereabouts(args: Namespace, agent: Agent, connect: bool) -> int:
     """Print where a new agent works and the command to type next, or attach to it."""
     record = agent.record
     connect = connect and (bool(args.connect_command) or agent.state in ALIVE)
@@ -268,7 +267,7 @@ def whereabouts(args: argparse.Namespace, agent: Agent, connect: bool) -> int:
     return terminal.connect(agent, command=args.connect_command or "") if connect else 0
 
 
-def tell_remarks(args: argparse.Namespace, created: Created) -> None:
+def tell_remarks(args: Namespace, created: Created) -> None:
     for remark in created.remarks:
         say(args, f"Note: {remark}")
     receipt = created.receipt
@@ -296,7 +295,7 @@ def hint_for(agent: Agent) -> str:
     return f"look with `mngr capture {agent.name}`, remove it with `mngr destroy {agent.name}`"
 
 
-def wants_connection(args: argparse.Namespace) -> bool:
+def wants_connection(args: Namespace) -> bool:
     if args.connect is not None:
         return bool(args.connect)
     return bool(args.connect_command) or (terminal.is_terminal() and not args.headless)
@@ -321,7 +320,7 @@ def _created_while_editing(api: Mngr, request: CreateRequest) -> Created:
     return created.replace(agent=api.get(created.agent), receipt=receipt)
 
 
-def _foreground(args: argparse.Namespace, api: Mngr, request: CreateRequest) -> int:
+def _foreground(args: Namespace, api: Mngr, request: CreateRequest) -> int:
     try:
         created = _made(args, api, request)
     except MissingProgram as error:

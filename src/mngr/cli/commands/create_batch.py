@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
 import sys
 
+from mngr.cli.app.options import overlay
 from mngr.cli.app.output import clean, warn
-from mngr.cli.app.parser import overlay
+from mngr.cli.app.parser import Namespace
 from mngr.cli.commands import create_options
 from mngr.errors import MngrError, PartialFailure, UsageError, nearest
 from mngr.model.struct import Struct
@@ -40,7 +40,7 @@ class Line(Struct):
     error: str = ""
 
 
-def run_batch(args: argparse.Namespace, api: Mngr) -> int:
+def run_batch(args: Namespace, api: Mngr) -> int:
     lines = list(parse_lines(args, read_lines(args.batch), {a.name for a in api.list()}))
     if not lines:
         raise UsageError(f"--batch: {args.batch} has no lines to create agents from")
@@ -56,9 +56,7 @@ def run_batch(args: argparse.Namespace, api: Mngr) -> int:
     return 1 if failed == len(lines) else PartialFailure.exit_code
 
 
-def _results(
-    args: argparse.Namespace, api: Mngr, lines: Sequence[Line]
-) -> Iterator[dict[str, Json]]:
+def _results(args: Namespace, api: Mngr, lines: Sequence[Line]) -> Iterator[dict[str, Json]]:
     for line in lines:
         if line.error:
             yield _row(line, error=line.error)
@@ -129,7 +127,7 @@ def read_lines(path: str) -> list[str]:
     return data.decode("utf-8", "surrogateescape").split("\n")
 
 
-def parse_lines(args: argparse.Namespace, texts: Sequence[str], taken: set[str]) -> Iterator[Line]:
+def parse_lines(args: Namespace, texts: Sequence[str], taken: set[str]) -> Iterator[Line]:
     """Parse all lines. An invalid line does not stop the others."""
     for number, text in enumerate(texts, start=1):
         text = text.strip()
@@ -160,7 +158,7 @@ def _object(text: str) -> dict[str, Json]:
     return value
 
 
-def _namespace(args: argparse.Namespace, given: Mapping[str, Json]) -> argparse.Namespace:
+def _namespace(args: Namespace, given: Mapping[str, Json]) -> Namespace:
     """The line over its templates over the command line."""
     from mngr.cli.commands.create import templates
 
@@ -175,18 +173,18 @@ def _namespace(args: argparse.Namespace, given: Mapping[str, Json]) -> argparse.
         values = {**values, "message": None, "message_file": None}
     if "type" in own:
         values = {**values, "type_word": None}
-    merged = argparse.Namespace(**overlay(values, own))
+    merged = Namespace(**overlay(values, own))
     merged.address = _text(given, "name")
     merged.rest = _words(given, args.rest)
     return merged
 
 
-def _refuse_foreign(args: argparse.Namespace, options: Mapping[str, Json]) -> None:
+def _refuse_foreign(args: Namespace, options: Mapping[str, Json]) -> None:
     for key in options:
         if key in FOREIGN:
             raise UsageError(f"{key!r} is an option of the command line, not of a batch line")
         near = nearest(key, OTHERS)
-        if near and f"--{key.replace('_', '-')}" not in args.parser._option_string_actions:
+        if near and f"--{key.replace('_', '-')}" not in args.parser.by_name:
             raise UsageError(f"unknown key {key!r}", f"did you mean {near!r}?")
 
 

@@ -10,14 +10,15 @@ from mngr.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Mapping
+
+    from mngr.cli.app.parser import Namespace
 
 KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ENV_FILE_LIMIT = 1 << 20
 
 
-def environment(args: argparse.Namespace, below: Mapping[str, str]) -> dict[str, str]:
+def environment(args: Namespace, below: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of the type, then files, --pass-env and --env; later ones override."""
     found = {key: _value(key, value, "agent_types") for key, value in below.items()}
     for path in args.env_file:

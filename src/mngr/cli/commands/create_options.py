@@ -6,7 +6,6 @@ import os
 import re
 
 from mngr.api import CreateRequest, bubblewrap, create, sandboxing, workdir
-from mngr.cli.app.parser import Pairs, label
 from mngr.cli.commands.create_env import environment, sound
 from mngr.cli.commands.limit_values import add_limits
 from mngr.errors import UsageError
@@ -14,9 +13,8 @@ from mngr.model.records import Window
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.options import Group
+    from mngr.cli.app.parser import Namespace, Parser
 
 LARGEST = 10_000
 """Columns or rows; tmux itself gives up not far above."""
@@ -96,29 +94,29 @@ def _where(parser: Parser) -> None:
         help="copy uncommitted changes too",
     )
     add("--project", help="the project it belongs to (default: name of the directory)")
-    add("--label", action=Pairs, metavar="K=V", help="label of the agent; repeatable")
+    add("--label", action="pairs", metavar="K=V", help="label of the agent; repeatable")
 
 
-def add_host_options(group: argparse._ArgumentGroup | Parser) -> None:
+def add_host_options(group: Group) -> None:
     """Add the options for creating a host."""
     from mngr.model.durations import parse_duration
 
     add = group.add_argument
     help = "argument for creating the new host, such as image=NAME; repeatable"
-    add("-b", "--build-arg", action=Pairs, default={}, metavar="K=V", help=help)
+    add("-b", "--build-arg", action="pairs", default={}, metavar="K=V", help=help)
     help = "argument for starting the new host, passed on as is; repeatable"
     add("-s", "--start-arg", action="append", default=[], metavar="ARG", help=help)
     help = "stop the new host after this time, even if agents run on it"
     add("--max-age", type=parse_duration, metavar="TIME", help=help)
     help = "stop the new host after this time without output or messages"
     add("--idle-timeout", type=parse_duration, metavar="TIME", help=help)
-    add("--host-label", action=Pairs, metavar="K=V", help="a tag of the new host; repeatable")
+    add("--host-label", action="pairs", metavar="K=V", help="a tag of the new host; repeatable")
 
 
 def _environment(parser: Parser) -> None:
     group = parser.add_argument_group("Environment")
     add = group.add_argument
-    add("--env", action=Pairs, metavar="K=V", help="set an environment variable; repeatable")
+    add("--env", action="pairs", metavar="K=V", help="set an environment variable; repeatable")
     file = add(
         "--env-file", action="append", metavar="FILE", help="set the variables in FILE; repeatable"
     )
@@ -129,7 +127,7 @@ def _environment(parser: Parser) -> None:
         metavar="K",
         help="pass on a variable of your environment; repeatable",
     )
-    help = "copy the login of the coding agent, and variables with its API keys, to another host"
+    help = "copy the login of the coding agent, its API keys and secret settings, to another host"
     add("--pass-login", action="store_true", help=help)
     upload = add(
         *("--upload-file",),
@@ -167,7 +165,7 @@ def _how(parser: Parser) -> None:
     add = group.add_argument
     add(
         *("-w", "--extra-window"),
-        action=Pairs,
+        action="pairs",
         metavar="NAME=CMD",
         help="open another window with a shell command; repeatable",
     )
@@ -182,7 +180,7 @@ def _size(text: str) -> int:
     return int(text)
 
 
-def request(args: argparse.Namespace) -> CreateRequest:
+def request(args: Namespace) -> CreateRequest:
     """Return the request, after all checks that are possible before anything is created."""
     from mngr.api import running, types
 
@@ -226,22 +224,22 @@ def request(args: argparse.Namespace) -> CreateRequest:
     return asked
 
 
-def host_tags(args: argparse.Namespace) -> dict[str, str]:
+def host_tags(args: Namespace) -> dict[str, str]:
     from mngr.api import running
 
     return running.parse_labels([f"{key}={value}" for key, value in args.host_label.items()])
 
 
-def _require_new_host(args: argparse.Namespace, asked: CreateRequest) -> None:
+def _require_new_host(args: Namespace, asked: CreateRequest) -> None:
     """An option about a host that is not made would be ignored; settings are for when one is."""
     if not create.wants_new_host(asked):
         given = [each for each in args.parser.given(args) if each.dest in ABOUT_HOST]
         if given:
             hint = "use NAME@.PROVIDER, or --new-host with --provider"
-            raise UsageError(f"{label(given[0])} is for a new host, and none is made", hint)
+            raise UsageError(f"{given[0].label} is for a new host, and none is made", hint)
 
 
-def type_of(args: argparse.Namespace) -> str:
+def type_of(args: Namespace) -> str:
     """Return the type; `command` for a bare command line, "" to choose a type later."""
     word = getattr(args, "type_word", None)
     # What the settings or a template say gives way to the word; another --type beside it does not.
@@ -250,7 +248,7 @@ def type_of(args: argparse.Namespace) -> str:
     return str(word or args.type or ("command" if args.rest else ""))
 
 
-def message(args: argparse.Namespace) -> str:
+def message(args: Namespace) -> str:
     """Return the first message; raise UsageError if it cannot be typed."""
     from mngr.cli.app.text import given_text
 

@@ -11,12 +11,11 @@ from mngr.model.state import ALIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from mngr.api import Agent, Risk
     from mngr.cli.app.output import Row
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Stop agents and move their work directories and records to the trash. `mngr restore` brings them \
@@ -36,10 +35,9 @@ def configure(parser: Parser) -> None:
     add("-f", "--force", action="store_true", help="do not ask, even if work is at risk")
     help = "also remove the branch mngr made for it, with its commits"
     add("-b", "--remove-created-branch", action="store_true", help=help)
-    import argparse
 
     help = "run `mngr gc` afterwards (default: no)"
-    add("--gc", action=argparse.BooleanOptionalAction, default=False, help=help)
+    add("--gc", action="switch", default=False, help=help)
     parser.add_dry_run()
     parser.add_yes()
     parser.examples = [
@@ -54,7 +52,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-restore", "mngr-stop", "mngr-gc"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     chosen = targets.agents(args, api)
     agreed = _agreed(args, api, chosen)
@@ -78,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     return _collect(args, api) or code if args.gc else code
 
 
-def _agreed(args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent]) -> list[Agent]:
+def _agreed(args: Namespace, api: Mngr, chosen: Sequence[Agent]) -> list[Agent]:
     """Return the agents to destroy, after all questions are answered."""
     agreed = []
     for agent, risk in spread(chosen, lambda each: _risk(args, api, each)):
@@ -93,14 +91,14 @@ def _agreed(args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent]) -> lis
     return agreed
 
 
-def _risk(args: argparse.Namespace, api: Mngr, agent: Agent) -> Risk | None:
+def _risk(args: Namespace, api: Mngr, agent: Agent) -> Risk | None:
     _ = agent.record  # or an error that says why there is none
     if (args.force or args.yes) and not args.dry_run:
         return None
     return api.risk(agent, drop_branch=args.remove_created_branch)
 
 
-def _may_go(args: argparse.Namespace, agent: Agent, risk: Risk | None) -> bool:
+def _may_go(args: Namespace, agent: Agent, risk: Risk | None) -> bool:
     if args.dry_run:
         if risk:
             say(args, f"{agent.name} has {risk}.")
@@ -118,7 +116,7 @@ def _may_go(args: argparse.Namespace, agent: Agent, risk: Risk | None) -> bool:
     return not declined(args)
 
 
-def _collect(args: argparse.Namespace, api: Mngr) -> int:
+def _collect(args: Namespace, api: Mngr) -> int:
     from mngr.cli.commands.gc import collect
 
     return collect(args, api.leftovers())

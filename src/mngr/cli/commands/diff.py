@@ -12,10 +12,8 @@ from mngr.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
     from mngr.api import Agent, Difference
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
@@ -45,7 +43,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-merge", "mngr-snapshot", "mngr-pull"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     if args.commits and (args.stat or args.uncommitted):
         raise UsageError("--commits cannot be used with --stat or --uncommitted")
     api = Mngr(args.config, args.registry)
@@ -65,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _row(args: argparse.Namespace, agent: Agent, found: Difference) -> dict[str, Json]:
+def _row(args: Namespace, agent: Agent, found: Difference) -> dict[str, Json]:
     from mngr.api import compare
 
     row: dict[str, Json] = {
@@ -80,7 +78,7 @@ def _row(args: argparse.Namespace, agent: Agent, found: Difference) -> dict[str,
     return row
 
 
-def _commits(args: argparse.Namespace, agent: Agent) -> int:
+def _commits(args: Namespace, agent: Agent) -> int:
     from mngr.api import compare
 
     found = compare.commits(agent, args.rest)

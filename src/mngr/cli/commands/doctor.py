@@ -9,11 +9,10 @@ from mngr.errors import MngrError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from mngr.api import Finding
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 SETTINGS_OPTIONAL = True
 SHOWS_SETTINGS = True
@@ -46,7 +45,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-gc", "mngr-config"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     api.world.asks = asker(args)
     findings = _findings(args, api)
@@ -56,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     return int(any(finding.status == "problem" for finding in findings))
 
 
-def _show(args: argparse.Namespace, findings: Sequence[Finding]) -> None:
+def _show(args: Namespace, findings: Sequence[Finding]) -> None:
     """On a terminal what to do is below the table: there it is not cut, and can be copied."""
     narrow = args.format == "human" and terminal_width() > 0
     table = [finding.to_json() for finding in findings]
@@ -67,7 +66,7 @@ def _show(args: argparse.Namespace, findings: Sequence[Finding]) -> None:
                 print(clean(f"{each.check}: {each.remedy}"))
 
 
-def _findings(args: argparse.Namespace, api: Mngr) -> list[Finding]:
+def _findings(args: Namespace, api: Mngr) -> list[Finding]:
     own = [] if args.host else _completion()
     return [*_settings(args), *api.doctor(args.host), *own]
 
@@ -97,7 +96,7 @@ def _completion() -> list[Finding]:
     ]  # fmt: skip
 
 
-def _settings(args: argparse.Namespace) -> list[Finding]:
+def _settings(args: Namespace) -> list[Finding]:
     """Return a finding for each mistake in the settings."""
     from mngr.api import Finding
     from mngr.cli.commands.config import refusals
@@ -113,7 +112,7 @@ def _settings(args: argparse.Namespace) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _fixed(args: argparse.Namespace, findings: Sequence[Finding]) -> bool:
+def _fixed(args: Namespace, findings: Sequence[Finding]) -> bool:
     """Whether anything changed, so that it is worth looking again."""
     changed = False
     for finding in findings:

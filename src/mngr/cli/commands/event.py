@@ -8,18 +8,17 @@ import sys
 from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.following import for_ever
+from mngr.cli.app.options import count
 from mngr.cli.app.output import cell, local_time, rows
-from mngr.cli.app.parser import count
 from mngr.errors import UsageError
 from mngr.query import Fields, compile_filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable
     from typing import TypeAlias
 
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
     Event: TypeAlias = dict[str, Json]
@@ -64,7 +63,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-observe", "mngr-wait"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     if args.follow and args.head is not None:
         raise UsageError("--head and --follow exclude each other", "use one of them")
     api = Mngr(args.config, args.registry)
@@ -84,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _filter(args: argparse.Namespace) -> Callable[[Event], bool]:
+def _filter(args: Namespace) -> Callable[[Event], bool]:
     tests = [compile_filter(expression, FIELDS, "--include") for expression in args.include]
 
     def wanted(event: Event) -> bool:
@@ -94,7 +93,7 @@ def _filter(args: argparse.Namespace) -> Callable[[Event], bool]:
     return wanted
 
 
-def _print(args: argparse.Namespace, events: Iterable[Event]) -> None:
+def _print(args: Namespace, events: Iterable[Event]) -> None:
     human = args.format == "human" and sys.stdout.isatty()
     for event in events:
         if human:

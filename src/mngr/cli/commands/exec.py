@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from mngr.api import ExecResult, Mngr
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mngr.api import Agent
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
 HOUR = 3600.0
@@ -59,7 +58,7 @@ def configure(parser: Parser) -> None:
     add_on_error(parser)
     parser.add_argument(
         "--start",
-        action=argparse.BooleanOptionalAction,
+        action="switch",
         default=False,
         help="start agents that are not running first (default: no)",
     )
@@ -75,7 +74,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-capture", "mngr-message"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     argv = _command(args)
     api = Mngr(args.config, args.registry)
     if _is_plain(args) and (agent := api.last_seen(args.target[0])):
@@ -101,13 +100,13 @@ def run(args: argparse.Namespace) -> int:
     return _run_all(args, agents, argv)
 
 
-def _is_plain(args: argparse.Namespace) -> bool:
+def _is_plain(args: Namespace) -> bool:
     """One agent, whose state does not matter."""
     other = args.dry_run or args.start or args.interactive or args.tty or args.stdin
     return args.format == "human" and not other and len(args.target) == 1 and args.target != ["-"]
 
 
-def _interact(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
+def _interact(args: Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
     """Replace this process by the command, with our standard input or terminal."""
     from mngr.api import execute
     from mngr.cli.app import terminal
@@ -127,7 +126,7 @@ def _interact(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[
     return terminal.become(agent.host.argv(words, tty=args.tty))
 
 
-def _command(args: argparse.Namespace) -> list[str]:
+def _command(args: Namespace) -> list[str]:
     """Remove the command from the targets and return it."""
     if args.rest:
         return list(args.rest)
@@ -139,9 +138,7 @@ def _command(args: argparse.Namespace) -> list[str]:
     return ["sh", "-c", command]
 
 
-def _run_alone(
-    args: argparse.Namespace, agent: Agent, argv: Sequence[str], *, seen: bool = True
-) -> int:
+def _run_alone(args: Namespace, agent: Agent, argv: Sequence[str], *, seen: bool = True) -> int:
     """Run the command and return its exit code. Output before a timeout is printed too."""
     from mngr.api import execute
 
@@ -163,15 +160,15 @@ def _write(fd: int, data: bytes) -> None:
     out.flush()
 
 
-def _late(args: argparse.Namespace) -> TimedOut:
+def _late(args: Namespace) -> TimedOut:
     return TimedOut(f"the command did not finish within {_timeout(args):g} s and was killed")
 
 
-def _timeout(args: argparse.Namespace) -> float:
+def _timeout(args: Namespace) -> float:
     return HOUR if args.timeout is None else float(args.timeout)
 
 
-def _run_all(args: argparse.Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
+def _run_all(args: Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
     from mngr.api import execute
 
     live = args.stream and args.format == "human"
@@ -206,7 +203,7 @@ def _impossible(agent: Agent, error: MngrError) -> ExecResult:
     return ExecResult(agent=agent.name, exit_code=125, stdout=b"", stderr=text)
 
 
-def _report(args: argparse.Namespace, results: list[ExecResult], failed: list[str]) -> None:
+def _report(args: Namespace, results: list[ExecResult], failed: list[str]) -> None:
     if args.format == "human":
         return
     listed: list[Json] = [result.to_json() for result in results]

@@ -9,11 +9,10 @@ from mngr.errors import MngrError, NotFound, PartialFailure, UsageError, nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from mngr.api import Leftover
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
@@ -42,7 +41,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-destroy", "mngr-restore", "mngr-doctor"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     _check_provider(args)
     api = Mngr(args.config, args.registry)
     leftovers = api.leftovers(args.provider)
@@ -50,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     return collect(args, leftovers)
 
 
-def _check_provider(args: argparse.Namespace) -> None:
+def _check_provider(args: Namespace) -> None:
     known = args.registry.names("provider")
     if args.provider and args.provider not in known:
         near = nearest(args.provider, tuple(known))
@@ -58,7 +57,7 @@ def _check_provider(args: argparse.Namespace) -> None:
         raise UsageError(f"--provider: unknown provider {args.provider!r}", hint)
 
 
-def collect(args: argparse.Namespace, leftovers: Sequence[Leftover]) -> int:
+def collect(args: Namespace, leftovers: Sequence[Leftover]) -> int:
     """Remove each leftover and print a line for it; continue after a failure."""
     receipt: list[dict[str, Json]] = []
     failed = 0
@@ -86,7 +85,7 @@ def _removed(leftover: Leftover) -> str | None:
     return None
 
 
-def _print(args: argparse.Namespace, receipt: list[dict[str, Json]]) -> None:
+def _print(args: Namespace, receipt: list[dict[str, Json]]) -> None:
     if args.format != "human":
         fields = ["kind", "what", "why", "removed", "error"]
         rows(args, receipt, [], "leftovers", fields=fields)

@@ -7,9 +7,7 @@ from mngr.cli.app.output import bold, rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.plugins.registry import Registry
 
 SETTINGS_OPTIONAL = True

@@ -10,12 +10,11 @@ from mngr.errors import MngrError, PartialFailure, Refused, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
 
     from mngr.api import Host
     from mngr.cli.app.output import Column
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 `list` shows all hosts that mngr knows. `create` creates a host with the provider given with \
@@ -83,15 +82,15 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-provider", "mngr-create", "mngr-list"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     return _VERBS[args.verb](args, Mngr(args.config, args.registry))
 
 
-def _list(args: argparse.Namespace, api: Mngr) -> int:
+def _list(args: Namespace, api: Mngr) -> int:
     return list_hosts.show_all(args, api)
 
 
-def _create(args: argparse.Namespace, api: Mngr) -> int:
+def _create(args: Namespace, api: Mngr) -> int:
     from mngr.api import HostRequest
     from mngr.cli.app.progress import waiting
 
@@ -113,7 +112,7 @@ def _create(args: argparse.Namespace, api: Mngr) -> int:
     return 0
 
 
-def _each(args: argparse.Namespace, act: Callable[[Host], str], verb: str) -> int:
+def _each(args: Namespace, act: Callable[[Host], str], verb: str) -> int:
     """Call `act` for every named host and print the sentence it returns."""
     if not args.names:
         raise UsageError(f"no host to {verb} given", "see `mngr host list`")
@@ -131,7 +130,7 @@ def _each(args: argparse.Namespace, act: Callable[[Host], str], verb: str) -> in
     return PartialFailure.exit_code if failed else 0
 
 
-def _start(args: argparse.Namespace, api: Mngr) -> int:
+def _start(args: Namespace, api: Mngr) -> int:
     def start(host: Host) -> str:
         started = api.start_host(host.ref.id)
         also = f" with {', '.join(agent.name for agent in started)}" if started else ""
@@ -140,7 +139,7 @@ def _start(args: argparse.Namespace, api: Mngr) -> int:
     return _each(args, start, "start")
 
 
-def _stop(args: argparse.Namespace, api: Mngr) -> int:
+def _stop(args: Namespace, api: Mngr) -> int:
     def stop(host: Host) -> str:
         api.stop_host(host.ref.id)
         return f"Stopped host {host.ref.name}."
@@ -148,7 +147,7 @@ def _stop(args: argparse.Namespace, api: Mngr) -> int:
     return _each(args, stop, "stop")
 
 
-def _snapshot(args: argparse.Namespace, api: Mngr) -> int:
+def _snapshot(args: Namespace, api: Mngr) -> int:
     def keep(host: Host) -> str:
         image = api.snapshot_host(host.ref.id)
         return f"Kept host {host.ref.name} as the image {image}."
@@ -156,7 +155,7 @@ def _snapshot(args: argparse.Namespace, api: Mngr) -> int:
     return _each(args, keep, "snapshot")
 
 
-def _destroy(args: argparse.Namespace, api: Mngr) -> int:
+def _destroy(args: Namespace, api: Mngr) -> int:
     def destroy(host: Host) -> str:
         _ask(args, api, host)
         image = api.destroy_host(host.ref.id, force=True)
@@ -166,7 +165,7 @@ def _destroy(args: argparse.Namespace, api: Mngr) -> int:
     return _each(args, destroy, "destroy")
 
 
-def _ask(args: argparse.Namespace, api: Mngr, host: Host) -> None:
+def _ask(args: Namespace, api: Mngr, host: Host) -> None:
     names = [agent.name for agent in api.agents_of_host(host.ref.id)]
     if not names or args.force or not api.makes_hosts(host.ref.provider):
         return
@@ -177,7 +176,7 @@ def _ask(args: argparse.Namespace, api: Mngr, host: Host) -> None:
         raise Refused(f"host {host.ref.name} was kept")
 
 
-def _audit(args: argparse.Namespace, api: Mngr) -> int:
+def _audit(args: Namespace, api: Mngr) -> int:
     found = api.audit_hosts(args.provider)
     table = [each.to_json() for each in found]
     rows(args, table, COLUMNS, "hosts", empty="No hosts to account for")
@@ -185,10 +184,15 @@ def _audit(args: argparse.Namespace, api: Mngr) -> int:
         warn(problem)
     odd = [each for each in found if each.problem and (each.ours or args.force)]
     if args.end and not args.dry_run:
-        for each in odd:
-            api.settle_host(each)
-            say(args, f"Ended {each.name} of {each.provider} ({each.problem}).")
-        odd = []
+        found, odd = odd, []
+        for each in found:
+            try:
+                api.settle_host(each)
+            except MngrError as error:
+                warn(str(error))
+                odd.append(each)
+            else:
+                say(args, f"Ended {each.name} of {each.provider} ({each.problem}).")
     return 1 if odd or api.problems else 0
 
 

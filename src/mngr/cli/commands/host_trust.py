@@ -7,10 +7,8 @@ from mngr.errors import Refused, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
     from mngr.api import Mngr, SshHost
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 
 def add_options(parser: Parser) -> None:
@@ -20,7 +18,7 @@ def add_options(parser: Parser) -> None:
     add("--replace", action="store_true", help="`trust`: replace the trusted key")
 
 
-def run(args: argparse.Namespace, api: Mngr) -> int:
+def run(args: Namespace, api: Mngr) -> int:
     from mngr.api import ssh
 
     if len(args.names) != 1:
@@ -38,7 +36,7 @@ def run(args: argparse.Namespace, api: Mngr) -> int:
     return 0
 
 
-def forget(args: argparse.Namespace, api: Mngr) -> int:
+def forget(args: Namespace, api: Mngr) -> int:
     """Ask it no more; its agents run on, and are back when it is used again."""
     from mngr.api import ledger, remembered
 
@@ -59,7 +57,7 @@ def forget(args: argparse.Namespace, api: Mngr) -> int:
     return 0
 
 
-def _agree(args: argparse.Namespace, name: str, shown: str) -> None:
+def _agree(args: Namespace, name: str, shown: str) -> None:
     """Accept the key by the given fingerprint, by --force, or by asking the user."""
     if args.fingerprint:
         if args.fingerprint not in shown.replace(",", "").split():

@@ -18,6 +18,6 @@ run = stop.run
 def configure(parser: Parser) -> None:
     stop.configure(parser)
     parser.description = DESCRIPTION
-    parser.set_defaults(force=True)
+    parser.option("--force").default = True
     parser.examples = [("kill an agent's program", "mngr kill foo")]
     parser.see_also = ["mngr-stop", "mngr-start", "mngr-destroy"]

@@ -9,12 +9,11 @@ from mngr.errors import PartialFailure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from mngr.api import Agent
     from mngr.cli.app.output import Row
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
 
@@ -37,7 +36,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-list", "mngr-rename"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     labels = running.parse_labels([word for word in args.target if "=" in word])
     args.target = [word for word in args.target if "=" not in word]
     api = Mngr(args.config, args.registry)
@@ -66,7 +65,7 @@ def _shown(labels: dict[str, str]) -> str:
     return " ".join(f"{key}={value}" for key, value in labels.items()) or "no labels"
 
 
-def _print(args: argparse.Namespace, chosen: Sequence[Agent]) -> int:
+def _print(args: Namespace, chosen: Sequence[Agent]) -> int:
     if args.format != "human":
         rows(args, [_row(agent, agent.record.labels) for agent in chosen], [], "agents")
     else:

@@ -10,12 +10,11 @@ from mngr.errors import PartialFailure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from mngr.api import Agent, Limits
     from mngr.cli.app.output import Row
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
@@ -48,7 +47,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-create", "mngr-usage", "mngr-list"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     changes = {name: _value(getattr(args, name)) for name in NAMES if getattr(args, name)}
     api = Mngr(args.config, args.registry)
     chosen = targets.agents(args, api)
@@ -75,7 +74,7 @@ def _value(given: object) -> float | None:
     return None if given == NONE else given  # type: ignore[return-value]  # parsed as a number
 
 
-def _print(args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent]) -> int:
+def _print(args: Namespace, api: Mngr, chosen: Sequence[Agent]) -> int:
     table: list[dict[str, Json]] = [
         {"id": agent.id, "name": agent.name, **api.limits(agent).to_json()} for agent in chosen
     ]

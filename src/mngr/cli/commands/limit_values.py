@@ -9,14 +9,15 @@ from mngr.model.durations import parse_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
+
+    from mngr.cli.app.options import Group
 
 NONE = "none"
 _SCALES = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 
-def add_limits(group: argparse._ArgumentGroup, *, or_none: bool = False) -> None:
+def add_limits(group: Group, *, or_none: bool = False) -> None:
     """Add the limit options. With `or_none`, the value `none` removes a limit."""
     also = "; `none` lifts it" if or_none else ""
     kinds = (

@@ -14,12 +14,11 @@ from mngr.query import select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from mngr.api import Agent, Changes
     from mngr.cli.app.output import Column, Row
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
 COLUMNS: list[Column] = ["name", "state", "age", "agent", "changes", "reason"]
@@ -86,7 +85,7 @@ def _interval(text: str) -> float:
     return seconds
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     if args.schema:
         from mngr.cli.commands.list_schema import show_schema
 
@@ -102,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     return _show(args)
 
 
-def _show(args: argparse.Namespace) -> int:
+def _show(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     by_name = args.stdin or args.target
     found = targets.agents(args, api) if by_name else api.list()
@@ -119,7 +118,7 @@ def _show(args: argparse.Namespace) -> int:
     return PartialFailure.exit_code if failures else 0
 
 
-def _columns(args: argparse.Namespace, table: Sequence[Row]) -> list[Column]:
+def _columns(args: Namespace, table: Sequence[Row]) -> list[Column]:
     hosts = {select(row, "host.id") for row in table}
     columns = [each for each in COLUMNS if each != "changes" or not args.no_changes]
     return [*columns[:2], "host", *columns[2:]] if len(hosts) > 1 else columns
@@ -158,7 +157,7 @@ def program(agent: Agent) -> str:
     return join(record.argv)
 
 
-def _table(args: argparse.Namespace, api: Mngr, found: Sequence[Agent]) -> list[dict[str, Json]]:
+def _table(args: Namespace, api: Mngr, found: Sequence[Agent]) -> list[dict[str, Json]]:
     table = [agent.to_json() for agent in found]
     if names := requested(args):
         from mngr.api import columns

@@ -12,11 +12,11 @@ from mngr.query import Fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from mngr.api import Agent, Host, Lease
     from mngr.cli.app.output import Column, Row
+    from mngr.cli.app.parser import Namespace
     from mngr.model.struct import Json
 
 FIELDS = Fields(
@@ -26,7 +26,7 @@ COLUMNS: list[Column] = ["name", ("provider_name", "PROVIDER"), "state", "agents
 WHERE_ANY = [("tags", "TAGS"), ("cost", "COST"), ("time_left", "TIME LEFT"), ("reason", "REASON")]
 
 
-def show(args: argparse.Namespace) -> int:
+def show(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     table = chosen(args, _hosts(api), FIELDS)
     errors: list[Json] = [{"message": problem} for problem in dict.fromkeys(api.problems)]
@@ -34,7 +34,7 @@ def show(args: argparse.Namespace) -> int:
     return 0
 
 
-def show_all(args: argparse.Namespace, api: Mngr) -> int:
+def show_all(args: Namespace, api: Mngr) -> int:
     """For `mngr host list`, which takes no filters."""
     table = _hosts(api)
     rows(args, table, _columns(table), "hosts", empty="No hosts found")

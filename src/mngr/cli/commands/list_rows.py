@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from mngr.cli.app.options import count
 from mngr.cli.app.output import rows, warn
-from mngr.cli.app.parser import count
 from mngr.cli.app.templates import parse_template
 from mngr.errors import UsageError, nearest
 from mngr.query import Fields, compile_filter, mentioned, parse_fields, parse_sort, select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterator, Sequence
     from typing import TypeAlias
 
     from mngr.cli.app.output import Column, Row
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
     Test: TypeAlias = Callable[[Row], bool]
@@ -116,7 +115,7 @@ def add_filters(parser: Parser) -> None:
     add("--ids", action="store_true", help="print only ids, one per line")
 
 
-def chosen(args: argparse.Namespace, table: Sequence[Row], fields: Fields = FIELDS) -> list[Row]:
+def chosen(args: Namespace, table: Sequence[Row], fields: Fields = FIELDS) -> list[Row]:
     """Return the rows filtered, sorted and limited. The options are checked even without rows."""
     tests = list(_tests(args, fields))
     order = parse_sort(args.sort, fields) if args.sort is not None else None
@@ -126,7 +125,7 @@ def chosen(args: argparse.Namespace, table: Sequence[Row], fields: Fields = FIEL
     return found[: args.limit]
 
 
-def requested(args: argparse.Namespace) -> list[str]:
+def requested(args: Namespace) -> list[str]:
     """Return the expensive columns that an option or template names."""
     said = {name for each in (*args.include, *args.exclude) for name in mentioned(each)}
     columns = [*(args.fields or "").split(","), *(args.sort or "").split(",")]
@@ -136,7 +135,7 @@ def requested(args: argparse.Namespace) -> list[str]:
     return [name for name in ON_REQUEST if name in said]
 
 
-def _tests(args: argparse.Namespace, fields: Fields) -> Iterator[Test]:
+def _tests(args: Namespace, fields: Fields) -> Iterator[Test]:
     for expression in args.include:
         yield compile_filter(expression, fields, "--include")
     for expression in args.exclude:
@@ -151,7 +150,7 @@ def _negated(test: Test) -> Test:
     return lambda row: not test(row)
 
 
-def _agent_tests(args: argparse.Namespace) -> Iterator[Test]:
+def _agent_tests(args: Namespace) -> Iterator[Test]:
     states = [state for flag in STATES if getattr(args, flag) for state in STATES[flag]]
     if states or args.archived:
         yield lambda row: row["state"] in states or (args.archived and bool(row["archived"]))
@@ -170,13 +169,13 @@ def _agent_tests(args: argparse.Namespace) -> Iterator[Test]:
         yield _labelled(wanted, "labels")
 
 
-def _wants_archived(args: argparse.Namespace) -> bool:
+def _wants_archived(args: Namespace) -> bool:
     """Whether they are asked for: by the flag, by name, or by an expression about `archived`."""
     named = args.stdin or args.target
     return args.archived or named or any("archived" in mentioned(e) for e in args.include)
 
 
-def _require_providers(args: argparse.Namespace) -> None:
+def _require_providers(args: Namespace) -> None:
     known = args.registry.names("provider")
     for name in args.provider:
         if name not in known:
@@ -199,7 +198,7 @@ def _labelled(wanted: str, where: str) -> Test:
 
 
 def listed(
-    args: argparse.Namespace,
+    args: Namespace,
     table: Sequence[Row],
     columns: Sequence[Column],
     envelope: str,

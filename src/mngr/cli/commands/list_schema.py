@@ -7,8 +7,7 @@ from mngr.cli.commands.list_rows import FIELDS, ON_REQUEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
+    from mngr.cli.app.parser import Namespace
     from mngr.model.struct import Json
     from mngr.query.fields import Kind
 
@@ -16,7 +15,7 @@ NULLABLE = ("create_time", "start_time", "pid", "idle_seconds", "runtime_seconds
 TYPES = {"bool": "boolean", "int": "integer", "double": "number", "string": "string"}
 
 
-def show_schema(args: argparse.Namespace) -> int:
+def show_schema(args: Namespace) -> int:
     if args.format == "human":
         args.format = "json"
     one(args, schema(), "")

@@ -8,16 +8,15 @@ import sys
 
 from mngr.api import Mngr
 from mngr.cli.app import targets
+from mngr.cli.app.options import count
 from mngr.cli.app.output import clean, one
-from mngr.cli.app.parser import count
 from mngr.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
 
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Print the output of the agent's program since the agent was created, across restarts and after the \
@@ -48,7 +47,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-capture", "mngr-transcript", "mngr-event", "mngr-show"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     if args.follow and args.format != "human":
         raise UsageError("--follow prints the output of the agent", "leave out --format")
     api = Mngr(args.config, args.registry)

@@ -6,9 +6,7 @@ from mngr.cli.app.manual import command_page, overview_page, show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 SETTINGS_OPTIONAL = True
 

@@ -12,11 +12,10 @@ from mngr.errors import MngrError, PartialFailure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from mngr.api import Agent, Merged, Place
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
@@ -50,7 +49,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-diff", "mngr-pull"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     from mngr.api import merge
 
     api = Mngr(args.config, args.registry)
@@ -76,13 +75,13 @@ def run(args: argparse.Namespace) -> int:
     return _code(done, failures)
 
 
-def _merged(args: argparse.Namespace, api: Mngr, here: Place, agent: Agent) -> Merged:
-    from mngr.api import merge, workdir
+def _merged(args: Namespace, api: Mngr, here: Place, agent: Agent) -> Merged:
+    from mngr.api import merge, risk
 
     tip = merge.tip_of(api.world, agent, here)
     behind = merge.left_behind(agent)
     if behind:
-        warn(f"{agent.name} has uncommitted changes that are not merged: {workdir.summary(behind)}")
+        warn(f"{agent.name} has uncommitted changes that are not merged: {risk.summary(behind)}")
     if args.dry_run:
         count = merge.missing(here, tip)
         _told(args, agent.id, f"Would merge {_commits(count)} of {agent.name}.")
@@ -97,7 +96,7 @@ def _commits(count: int) -> str:
     return "1 commit" if count == 1 else f"{count} commits"
 
 
-def _tell(args: argparse.Namespace, result: Merged) -> None:
+def _tell(args: Namespace, result: Merged) -> None:
     if result.undone:
         warn(f"{result.name}: {result.undone}; the merge was undone")
     elif result.before == result.after:
@@ -107,7 +106,7 @@ def _tell(args: argparse.Namespace, result: Merged) -> None:
         _told(args, result.id, made)
 
 
-def _told(args: argparse.Namespace, agent_id: str, human: str) -> None:
+def _told(args: Namespace, agent_id: str, human: str) -> None:
     """Print each result at once; JSON follows at the end."""
     if args.format == "human":
         output.print_result(args, {"id": agent_id}, human)

@@ -13,11 +13,10 @@ from mngr.model.state import ALIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from mngr.api import Agent
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
@@ -63,7 +62,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-transcript", "mngr-answer", "mngr-capture", "mngr-wait"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     from mngr.api import message
 
     api = Mngr(args.config, args.registry)
@@ -95,7 +94,7 @@ def _refusal(error: MngrError) -> Reply:
     return Reply(receipt=Receipt(outcome=outcome, detail=str(error)))
 
 
-def _text(args: argparse.Namespace, agents: Sequence[Agent]) -> str:
+def _text(args: Namespace, agents: Sequence[Agent]) -> str:
     text = given_text(args)
     if args.message_file == "-" and _names_from_stdin(args):
         raise UsageError("standard input cannot contain both the names and the message")
@@ -113,7 +112,7 @@ def _text(args: argparse.Namespace, agents: Sequence[Agent]) -> str:
     return text
 
 
-def _explain_words(args: argparse.Namespace, agents: Sequence[Agent]) -> None:
+def _explain_words(args: Namespace, agents: Sequence[Agent]) -> None:
     """Explain `message fix hello`: the last words were meant to be the text."""
     known = [word for word in args.target if any(word in (a.name, a.id) for a in agents)]
     words = args.target[len(known) :]
@@ -124,11 +123,11 @@ def _explain_words(args: argparse.Namespace, agents: Sequence[Agent]) -> None:
         raise UsageError(f"there is no agent {words[0]!r}", f"to send this text: {right}")
 
 
-def _names_from_stdin(args: argparse.Namespace) -> bool:
+def _names_from_stdin(args: Namespace) -> bool:
     return args.stdin or "-" in args.target
 
 
-def _report(args: argparse.Namespace, found: list[tuple[Agent, Reply]]) -> None:
+def _report(args: Namespace, found: list[tuple[Agent, Reply]]) -> None:
     for error in args.failures:
         warn(str(error))
     if args.format != "human":
@@ -151,20 +150,20 @@ def _report(args: argparse.Namespace, found: list[tuple[Agent, Reply]]) -> None:
             print(f"{agent.name}:\n{clean(reply.text)}\n" if len(found) > 1 else clean(reply.text))
 
 
-def _row(args: argparse.Namespace, agent: Agent, reply: Reply) -> dict[str, Json]:
+def _row(args: Namespace, agent: Agent, reply: Reply) -> dict[str, Json]:
     receipt = reply.receipt
     row: dict[str, Json] = {"id": agent.id, "name": agent.name}
     row |= {"outcome": receipt.outcome, "detail": receipt.detail}
     return {**row, "reply": reply.text} if args.wait else row
 
 
-def _good(args: argparse.Namespace, receipt: Receipt) -> bool:
+def _good(args: Namespace, receipt: Receipt) -> bool:
     if args.timeout and receipt.outcome == "queued" and not args.wait:
         return False
     return receipt.ok or receipt.outcome == "dry-run"
 
 
-def _code(args: argparse.Namespace, receipts: list[Receipt]) -> int:
+def _code(args: Namespace, receipts: list[Receipt]) -> int:
     failed = [receipt for receipt in receipts if not _good(args, receipt)]
     late = [receipt for receipt in failed if receipt.outcome in ("queued", "late")]
     if late and len(late) == len(receipts) and not args.failures:

@@ -10,12 +10,10 @@ from mngr.model.address import parse_address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
     from mngr.api import Agent, Host
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
-LOGIN = "copy the login of the coding agent, and variables with its API keys, to the other host"
+LOGIN = "copy the login of the coding agent, its API keys and secret settings, to the other host"
 
 DESCRIPTION = """\
 Move an agent to another host. mngr stops the agent, clones it to the other host under the same \
@@ -40,7 +38,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-clone", "mngr-destroy", "mngr-restore"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     from mngr.api import clone
 
     api = Mngr(args.config, args.registry)
@@ -71,7 +69,7 @@ def _host(api: Mngr, text: str) -> Host:
     return api.world.host(address.host, address.provider)
 
 
-def _agent(args: argparse.Namespace, api: Mngr, host: Host) -> Agent:
+def _agent(args: Namespace, api: Mngr, host: Host) -> Agent:
     """Return the agent to move, not the copy that may exist already."""
     from mngr.api import listing
 
@@ -85,6 +83,6 @@ def _agent(args: argparse.Namespace, api: Mngr, host: Host) -> Agent:
     raise UsageError(f"{there.name} is on {host.ref.name} already", "name another host")
 
 
-def _tell(args: argparse.Namespace, agent: Agent, human: str) -> int:
+def _tell(args: Namespace, agent: Agent, human: str) -> int:
     print_result(args, agent.to_json(), human)
     return 0

@@ -11,9 +11,7 @@ from mngr.cli.app.output import rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
@@ -36,14 +34,14 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-event", "mngr-wait", "mngr-list"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     events = api.observe(discovery_only=args.discovery_only)
     for_ever(events, lambda event: _print(args, event))
     return 0
 
 
-def _print(args: argparse.Namespace, event: dict[str, Json]) -> None:
+def _print(args: Namespace, event: dict[str, Json]) -> None:
     if args.format in ("human", "json", "jsonl"):
         sys.stdout.write(f"{json.dumps(event)}\n")
     elif event["type"] != "observing":  # it has nothing that a template could name

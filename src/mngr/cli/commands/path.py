@@ -11,9 +11,7 @@ from mngr.model.address import AGENT_ID, parse_address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Print the path of an agent's work directory, or of `NAME:PATH` in it. For an agent on another host \
@@ -30,7 +28,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-show", "mngr-exec", "mngr-pull"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     word, inner = args.target, ""
     if not AGENT_ID.fullmatch(word) and (address := parse_address(word)).path is not None:

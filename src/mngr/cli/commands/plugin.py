@@ -12,9 +12,7 @@ from mngr.settings.layers import Config, new_project, settings_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
     from mngr.plugins.entry_points import EntryPoint
     from mngr.plugins.registry import Plugin
@@ -65,7 +63,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-config"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     if args.verb == "list":
         return _list(args)
     if not args.names:
@@ -90,7 +88,7 @@ def _without(names: list[str], chosen: list[EntryPoint]) -> list[str]:
     return [name for name in names if name not in gone]
 
 
-def _list(args: argparse.Namespace) -> int:
+def _list(args: Namespace) -> int:
     if args.names:
         raise UsageError(f"unexpected argument {args.names[0]!r}", "see `mngr plugin --help`")
     found = [_row(plugin) for plugin in _plugins(args)]
@@ -101,7 +99,7 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
-def _plugins(args: argparse.Namespace) -> list[Plugin]:
+def _plugins(args: Namespace) -> list[Plugin]:
     return [plugin for plugin in args.registry.plugins if plugin.point.name != BUILTIN]
 
 
@@ -127,7 +125,7 @@ def _spoken(registers: Json) -> str:
     )
 
 
-def _known(args: argparse.Namespace, name: str) -> EntryPoint:
+def _known(args: Namespace, name: str) -> EntryPoint:
     points = [plugin.point for plugin in _plugins(args)]
     for point in points:
         if name in (point.name, point.module):
@@ -136,7 +134,7 @@ def _known(args: argparse.Namespace, name: str) -> EntryPoint:
     raise NotFound(f"no plugin {name!r}", f"did you mean {near!r}?" if near else HINT)
 
 
-def _listed(args: argparse.Namespace) -> list[str]:
+def _listed(args: Namespace) -> list[str]:
     """Return the list in the chosen file, or the one of the layers below."""
     files = list(settings_files(args.config.home, args.config.project).values())
     above = files[SCOPES.index(args.scope) + 1 :]
@@ -147,14 +145,14 @@ def _listed(args: argparse.Namespace) -> list[str]:
     return [str(name) for name in value] if isinstance(value, list) else []
 
 
-def _path(args: argparse.Namespace) -> str:
+def _path(args: Namespace) -> str:
     project = args.config.project
     if not project and args.scope != "user":
         project = new_project(os.getcwd(), args.config.home, os.environ)
     return settings_files(args.config.home, project)[args.scope]
 
 
-def _report(args: argparse.Namespace, names: list[str]) -> int:
+def _report(args: Namespace, names: list[str]) -> int:
     """Print the resulting state; a later layer or a broken plugin may change it."""
     enable = args.verb == "enable"
     if args.dry_run:
@@ -179,5 +177,5 @@ def _report(args: argparse.Namespace, names: list[str]) -> int:
     return int(failed)
 
 
-def _say(args: argparse.Namespace, name: str, text: str, *, enabled: bool) -> None:
+def _say(args: Namespace, name: str, text: str, *, enabled: bool) -> None:
     print_result(args, {"name": name, "enabled": enabled, "done": not args.dry_run}, text)

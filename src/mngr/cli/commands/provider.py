@@ -7,10 +7,8 @@ from mngr.cli.app.output import rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
     from mngr.cli.app.output import Column
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 List the providers of hosts: whether each is usable on this machine, whether it creates new hosts, \
@@ -26,7 +24,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-host", "mngr-plugin"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     rows(args, [each.to_json() for each in api.providers()], COLUMNS, "providers")
     return 0

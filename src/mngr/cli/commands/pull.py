@@ -11,10 +11,8 @@ from mngr.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
     from mngr.api import Agent, Copied, Pulled
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
@@ -52,7 +50,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-push", "mngr-diff", "mngr-merge"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     words = [args.target, *(word for word in (args.path, args.local) if word is not None)]
     name, path, local = targets.with_path(words)
@@ -80,7 +78,7 @@ def destination(path: str, local: str | None) -> str:
     return goal
 
 
-def _report_commits(args: argparse.Namespace, agent: Agent, found: Pulled) -> int:
+def _report_commits(args: Namespace, agent: Agent, found: Pulled) -> int:
     row: dict[str, Json] = {
         "id": agent.id,
         "name": agent.name,
@@ -100,7 +98,7 @@ def _report_commits(args: argparse.Namespace, agent: Agent, found: Pulled) -> in
     return 0
 
 
-def _told(args: argparse.Namespace, agent: Agent, found: Pulled) -> str:
+def _told(args: Namespace, agent: Agent, found: Pulled) -> str:
     tip = found.tip[:12]
     if found.there:
         return f"{found.branch} is there already, at {tip}."
@@ -110,7 +108,7 @@ def _told(args: argparse.Namespace, agent: Agent, found: Pulled) -> str:
     return f"{done} {many} of {agent.name} into {found.branch}, now at {tip}{kept}."
 
 
-def report_files(args: argparse.Namespace, agent: Agent, found: Copied, done: str) -> int:
+def report_files(args: Namespace, agent: Agent, found: Copied, done: str) -> int:
     for name in found.skipped:
         warn(f"{name} is neither a file, a directory nor a link; skipped")
     row: dict[str, Json] = {

@@ -12,10 +12,8 @@ from mngr.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
     from mngr.api import Agent, Pushed
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
@@ -47,7 +45,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-pull", "mngr-merge"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     if args.local is not None and args.rev:
         raise UsageError("--rev applies to commits and cannot be used with LOCAL")
@@ -80,7 +78,7 @@ def destination(agent: Agent, local: str, path: str | None) -> str:
     return goal
 
 
-def _report(args: argparse.Namespace, agent: Agent, pushed: Pushed) -> int:
+def _report(args: Namespace, agent: Agent, pushed: Pushed) -> int:
     row: dict[str, Json] = {
         "id": agent.id,
         "name": agent.name,

@@ -8,11 +8,9 @@ from mngr.model.address import check_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
     from mngr.api import Agent
     from mngr.cli.app.output import Row
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 
 def configure(parser: Parser) -> None:
@@ -26,7 +24,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-label", "mngr-list"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     check_name(args.new)
     chosen = targets.agents(args, api, [args.old])

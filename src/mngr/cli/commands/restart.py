@@ -8,11 +8,9 @@ from mngr.cli.commands.start import login_notes, started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
     from mngr.api import Agent
     from mngr.cli.app.output import Row
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 
 def configure(parser: Parser) -> None:
@@ -29,7 +27,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-start", "mngr-stop"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
 
     def restart(agent: Agent) -> Agent:

@@ -13,12 +13,11 @@ from mngr.model.events import iso
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from mngr.api import Returned, Trashed
     from mngr.cli.app.output import Column, Row
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 COLUMNS: list[Column] = ["name", "id", "destroyed", "branch", "work_dir"]
 
@@ -52,7 +51,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-destroy", "mngr-start", "mngr-gc"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     if args.purge:
         return _purge(args, api)
@@ -62,10 +61,13 @@ def run(args: argparse.Namespace) -> int:
         return _list(args, api)
     if args.older_than is not None:
         raise UsageError("--older-than requires --list or --purge")
-    return _restore(args, api)
+    try:
+        return _restore(args, api)
+    finally:
+        footnotes(api)  # the agent may be on a host that did not answer
 
 
-def _matching(args: argparse.Namespace, api: Mngr) -> list[Trashed]:
+def _matching(args: Namespace, api: Mngr) -> list[Trashed]:
     found = api.trashed()
     footnotes(api)
     if args.name is not None:
@@ -75,7 +77,7 @@ def _matching(args: argparse.Namespace, api: Mngr) -> list[Trashed]:
     return list(found)
 
 
-def _list(args: argparse.Namespace, api: Mngr) -> int:
+def _list(args: Namespace, api: Mngr) -> int:
     table = [_row(each) for each in _matching(args, api)]
     fields = [str(column) for column in COLUMNS]
     rows(args, table, COLUMNS, "trash", empty="The trash is empty", fields=fields)
@@ -94,13 +96,10 @@ def _row(each: Trashed) -> Row:
     }
 
 
-def _restore(args: argparse.Namespace, api: Mngr) -> int:
+def _restore(args: Namespace, api: Mngr) -> int:
     from mngr.api import trash
 
-    try:
-        trashed = trash.find_trashed(api.world, args.name)
-    finally:
-        footnotes(api)  # it may be on a host that did not answer
+    trashed = trash.find_trashed(api.world, args.name)
     name = args.new_name or trashed.note.name
     if args.dry_run:
         print_result(args, _row(trashed), f"Would restore {name}.")
@@ -124,7 +123,7 @@ def _told(restored: Returned) -> str:
     return f"Restored {agent.name}{branch}; it is {agent.state}."
 
 
-def _purge(args: argparse.Namespace, api: Mngr) -> int:
+def _purge(args: Namespace, api: Mngr) -> int:
     if args.name is None and args.older_than is None:
         raise UsageError(
             "--purge requires a NAME or --older-than", "--older-than 0s deletes everything"
@@ -141,7 +140,7 @@ def _purge(args: argparse.Namespace, api: Mngr) -> int:
     return _purged(args, api, found)
 
 
-def _purged(args: argparse.Namespace, api: Mngr, found: Sequence[Trashed]) -> int:
+def _purged(args: Namespace, api: Mngr, found: Sequence[Trashed]) -> int:
     failed = 0
     for each in found:
         try:

@@ -16,11 +16,10 @@ from mngr.model.state import ENDED, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
     from mngr.api import Agent
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
     Row = dict[str, Json]
@@ -45,7 +44,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-list", "mngr-logs", "mngr-diff", "mngr-connect"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     agent = targets.agents(args, api, [args.target])[0]
     row = _row(api, agent)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli.app import targets
+from mngr.cli.app.options import count
 from mngr.cli.app.output import one, print_result, rows, say, warn
-from mngr.cli.app.parser import count
 from mngr.errors import MngrError, NotFound, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
     from mngr.api import Agent, Saved, Snapshot
     from mngr.cli.app.output import Column, Row
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 COLUMNS: list[Column] = ["agent", "number", "name", "time", "note", ("short", "COMMIT")]
 
@@ -76,14 +74,14 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-diff", "mngr-clone", "mngr-restore"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     for option, verb in (("name", "create"), ("limit", "list"), ("all_snapshots", "destroy")):
         if getattr(args, option) and args.verb != verb:
             raise UsageError(f"--{option.replace('_', '-')} is an option of `mngr snapshot {verb}`")
     return _VERBS[args.verb](args, Mngr(args.config, args.registry))
 
 
-def _create(args: argparse.Namespace, api: Mngr) -> int:
+def _create(args: Namespace, api: Mngr) -> int:
     from mngr.api import snapshot
 
     snapshot.check_name(args.name)
@@ -103,14 +101,14 @@ def _created(agent: Agent, saved: Saved) -> tuple[Row, str]:
     row: Row = {**made.to_json(), "ignored": [*left]}
     note = f"Snapshot {made.label} ({made.commit[:12]})"
     if left:
-        from mngr.api import workdir
+        from mngr.api import risk
 
         many = "1 ignored path" if len(left) == 1 else f"{len(left)} ignored paths"
-        note += f", without {many}: {workdir.summary(left, 3)}"
+        note += f", without {many}: {risk.summary(left, 3)}"
     return row, f"{note}."
 
 
-def _list(args: argparse.Namespace, api: Mngr) -> int:
+def _list(args: Namespace, api: Mngr) -> int:
     everything = not args.target and not args.stdin
     chosen = list(api.list()) if everything else targets.agents(args, api)
     readable = [agent for agent in chosen if agent.evidence.record is not None]
@@ -130,7 +128,7 @@ def _row(each: Snapshot) -> Row:
     return {**row, "time": f"{str(row['time'])[:19]}Z", "short": each.commit[:12]}
 
 
-def _words(args: argparse.Namespace, api: Mngr) -> tuple[Agent, list[str]]:
+def _words(args: Namespace, api: Mngr) -> tuple[Agent, list[str]]:
     """TARGET and what comes after it."""
     if args.stdin:
         raise UsageError(
@@ -141,7 +139,7 @@ def _words(args: argparse.Namespace, api: Mngr) -> tuple[Agent, list[str]]:
     return targets.agents(args, api, args.target[:1])[0], args.target[1:]
 
 
-def _restore(args: argparse.Namespace, api: Mngr) -> int:
+def _restore(args: Namespace, api: Mngr) -> int:
     from mngr.api import rewind, snapshot
 
     agent, names = _words(args, api)
@@ -164,7 +162,7 @@ def _restore(args: argparse.Namespace, api: Mngr) -> int:
     return 0
 
 
-def _destroy(args: argparse.Namespace, api: Mngr) -> int:
+def _destroy(args: Namespace, api: Mngr) -> int:
     from mngr.api import snapshot
 
     agent, names = _words(args, api)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-
 from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import warn
@@ -14,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.api import Agent
     from mngr.cli.app.output import Row
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Start agents with the command, environment and work directory they were created with; a coding \
@@ -29,7 +27,7 @@ def configure(parser: Parser) -> None:
     targets.add_targets(parser, "agents to start")
     parser.add_argument(
         "--connect",
-        action=argparse.BooleanOptionalAction,
+        action="switch",
         default=False,
         help="attach to the agent; one agent only (default: no)",
     )
@@ -42,7 +40,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-stop", "mngr-restart", "mngr-connect"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     chosen = targets.agents(args, api)
     if args.connect and len(chosen) != 1:
@@ -60,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     return code
 
 
-def _note(args: argparse.Namespace, before: Agent, after: Agent) -> str:
+def _note(args: Namespace, before: Agent, after: Agent) -> str:
     if before.state in ALIVE:
         return f"{after.name} is already {after.state}."
     return f"Would start {before.name}." if args.dry_run else started(after)
@@ -82,7 +80,7 @@ def login_notes(api: Mngr, agent: Agent, before: Agent) -> str:
     return "".join(f"\nNote: {remark}" for remark in logins.remarks(api.world, agent))
 
 
-def _connect(args: argparse.Namespace, api: Mngr, agent: Agent) -> int:
+def _connect(args: Namespace, api: Mngr, agent: Agent) -> int:
     agent = api.get(agent)
     if agent.state not in ALIVE:
         warn(f"{agent.name} has ended already: {agent.state} ({agent.verdict.reason})")

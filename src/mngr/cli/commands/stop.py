@@ -10,11 +10,9 @@ from mngr.model.state import ALIVE, DULL, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-
     from mngr.api import Agent
     from mngr.cli.app.output import Row
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Save the screen, ask every process of the agents to end, and kill those that are still running \
@@ -43,7 +41,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-start", "mngr-archive", "mngr-destroy"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     chosen = _chosen(args, api)
     targets.outlive_terminal()
@@ -65,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     return max(code, _hosts_too(args, api, chosen)) if args.stop_host else code
 
 
-def _hosts_too(args: argparse.Namespace, api: Mngr, chosen: list[Agent]) -> int:
+def _hosts_too(args: Namespace, api: Mngr, chosen: list[Agent]) -> int:
     """Stop the hosts of the agents, each once."""
     failed = 0
     for host in {agent.host.ref.id: agent.host for agent in chosen}.values():
@@ -81,7 +79,7 @@ def _hosts_too(args: argparse.Namespace, api: Mngr, chosen: list[Agent]) -> int:
     return failed
 
 
-def _chosen(args: argparse.Namespace, api: Mngr) -> list[Agent]:
+def _chosen(args: Namespace, api: Mngr) -> list[Agent]:
     if not args.all:
         return targets.agents(args, api)
     if args.target or args.session or args.stdin:
@@ -91,7 +89,7 @@ def _chosen(args: argparse.Namespace, api: Mngr) -> list[Agent]:
     return alive
 
 
-def note(args: argparse.Namespace, before: Agent, after: Agent) -> str:
+def note(args: Namespace, before: Agent, after: Agent) -> str:
     """Return the result for the user: the action, or the state that made it unnecessary."""
     verb = "archive" if args.command == "archive" or getattr(args, "archive", False) else "stop"
     if verb == "archive" and not before.record.archived:

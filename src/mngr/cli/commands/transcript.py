@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import sys
 
-from mngr.api import Mngr, transcripts
+from mngr.api import Mngr, conversation
 from mngr.cli.app import targets
 from mngr.cli.app.following import for_ever
+from mngr.cli.app.options import count
 from mngr.cli.app.output import bold, cell, clean, local_time, rows
-from mngr.cli.app.parser import count
 from mngr.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable
     from typing import TypeAlias
 
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
     Record: TypeAlias = dict[str, Json]
@@ -44,10 +43,10 @@ def configure(parser: Parser) -> None:
     role = add(
         "--role",
         action="append",
-        choices=tuple(transcripts.ROLES),
+        choices=tuple(conversation.ROLES),
         help="print only entries of this role; repeatable",
     )
-    parser.completes(role, tuple(transcripts.ROLES))
+    parser.completes(role, tuple(conversation.ROLES))
     add("--tail", type=count, metavar="N", help="print only the last N entries")
     add("--head", type=count, metavar="N", help="print only the first N entries")
     add("-f", "--follow", action="store_true", help="print new entries until the agent has ended")
@@ -60,7 +59,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-message", "mngr-usage", "mngr-event", "mngr-capture"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     if args.follow and args.head is not None:
         raise UsageError("--head and --follow exclude each other", "use one of them")
     api = Mngr(args.config, args.registry)
@@ -83,12 +82,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _filter(args: argparse.Namespace) -> Callable[[Record], bool]:
-    types = [transcripts.ROLES[role] for role in args.role or transcripts.ROLES]
+def _filter(args: Namespace) -> Callable[[Record], bool]:
+    types = [conversation.ROLES[role] for role in args.role or conversation.ROLES]
     return lambda record: record["type"] in types
 
 
-def _print(args: argparse.Namespace, records: Iterable[Record]) -> None:
+def _print(args: Namespace, records: Iterable[Record]) -> None:
     for record in records:
         if args.format == "human":
             sys.stdout.write(_told(record, args.verbose))
@@ -100,7 +99,7 @@ def _print(args: argparse.Namespace, records: Iterable[Record]) -> None:
 
 
 def _told(record: Record, whole: bool) -> str:
-    role = next((role for role, type in transcripts.ROLES.items() if type == record["type"]), "?")
+    role = next((role for role, type in conversation.ROLES.items() if type == record["type"]), "?")
     stamp = local_time(record["timestamp"])
     text = clean(str(record["text"])).strip("\n")
     lines = text.split("\n") if text.strip() else []

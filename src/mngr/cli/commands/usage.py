@@ -14,12 +14,11 @@ from mngr.query import Fields, compile_filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mngr.api import Agent, Usage
     from mngr.cli.app.output import Column
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
@@ -73,7 +72,7 @@ def _label(text: str) -> str:
     return key
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     if args.wait != (args.until is not None):
         raise UsageError("--wait and --until require each other")
     if args.timeout is not None and not args.wait:
@@ -84,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     return _report(args, api, chosen, used)
 
 
-def _look(args: argparse.Namespace, api: Mngr) -> tuple[list[Agent], dict[str, Usage]]:
+def _look(args: Namespace, api: Mngr) -> tuple[list[Agent], dict[str, Usage]]:
     args.failures = []
     if args.target or args.stdin:
         chosen = targets.agents(args, api)
@@ -100,7 +99,7 @@ def _look(args: argparse.Namespace, api: Mngr) -> tuple[list[Agent], dict[str, U
 
 
 def _wait(
-    args: argparse.Namespace, api: Mngr, test: Callable[[Mapping[str, Json]], bool]
+    args: Namespace, api: Mngr, test: Callable[[Mapping[str, Json]], bool]
 ) -> tuple[list[Agent], dict[str, Usage]]:
     chosen, used = _look(args, api)
     deadline = None if args.timeout is None else time.monotonic() + args.timeout
@@ -125,9 +124,7 @@ def _summed(each: Iterable[Usage]) -> dict[str, Json]:
     return {"agents": len(listed), **usage.together(listed).described(partly=True)}
 
 
-def _report(
-    args: argparse.Namespace, api: Mngr, chosen: Sequence[Agent], used: Mapping[str, Usage]
-) -> int:
+def _report(args: Namespace, api: Mngr, chosen: Sequence[Agent], used: Mapping[str, Usage]) -> int:
     table = _by_label(args.by, chosen, used) if args.by else _by_agent(chosen, used)
     total = _summed(used.values())
     first: list[Column] = [("label", args.by.upper()), "agents"] if args.by else ["name"]

@@ -10,11 +10,10 @@ from mngr.model.durations import parse_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from mngr.api import Agent
-    from mngr.cli.app.parser import Parser
+    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Wait until all named agents, or with --any the first of them, are in one of the given states. \
@@ -52,7 +51,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-observe", "mngr-list"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     if args.any and args.all:
         raise UsageError("--any and --all exclude each other", "use one of them")
     states = _split(args)
@@ -88,7 +87,7 @@ def _ended_elsewhere(found: Sequence[Agent], states: Sequence[State]) -> bool:
     return bool(others)
 
 
-def _agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
+def _agents(args: Namespace, api: Mngr) -> list[Agent]:
     """Return all agents, or raise at once for an unknown name or state."""
     try:
         return targets.all_agents(args, api)
@@ -100,7 +99,7 @@ def _agents(args: argparse.Namespace, api: Mngr) -> list[Agent]:
         raise
 
 
-def _split(args: argparse.Namespace) -> list[State]:
+def _split(args: Namespace) -> list[State]:
     """Move the words that are states from the targets to the states."""
     words = [*args.target, *args.states]
     named = [*args.state, *(word for word in words if word in State.__members__)]
@@ -118,7 +117,7 @@ def _missing(chosen: Sequence[Agent], reached: Sequence[Agent]) -> list[Agent]:
     return [agent for agent in chosen if agent.id not in there]
 
 
-def _report(args: argparse.Namespace, reached: Sequence[Agent]) -> None:
+def _report(args: Namespace, reached: Sequence[Agent]) -> None:
     if args.format != "human":
         rows(args, [agent.to_json() for agent in reached], [], "agents")
         return

@@ -233,7 +233,7 @@ def _create_claimed(
         destroy.discard(world, host, record)
         raise
     for agent in read(world, host, reading, [agent_id]):
-        return agent, prepared.took_prompt, remarks
+        return agent, prepared.took_prompt, (*prepared.remarks, *remarks)
     raise MngrError(f"{name} vanished right after its creation")
 
 
