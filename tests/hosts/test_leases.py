@@ -47,16 +47,15 @@ kill_asker() {
   done
   kill -KILL "$pid"
 }
-! asked "$@" || case $KILL_ASKER in
-  yes) kill_asker ;;
-  late)
-    kill_asker
-    cat > "$0.input"
-    exec python3 -c 'import os, subprocess, sys
-with open(sys.argv[1] + ".input") as given, open(os.devnull, "w") as nowhere:
-    subprocess.Popen(sys.argv[1:], start_new_session=True, stdin=given, stdout=nowhere,
-        stderr=nowhere, env={**os.environ, "KILL_ASKER": ""})' "$0" "$@" ;;
-esac
+if [ "$KILL_ASKER" ] && asked "$@"; then
+  cat > "$0.input"  # while there is somebody to write it
+  exec < "$0.input"
+  kill_asker
+  [ "$KILL_ASKER" = yes ] || exec python3 -c 'import os, subprocess, sys
+with open(os.devnull, "w") as nowhere:
+    subprocess.Popen(sys.argv[1:], start_new_session=True, stdout=nowhere, stderr=nowhere,
+        env={**os.environ, "KILL_ASKER": ""})' "$0" "$@"
+fi
 tries=0
 until ! asked "$@" || [ ! "$ASK_AFTER" ] || [ -e "$ASK_AFTER" ] || [ $tries -gt 999 ]; do
   tries=$((tries + 1)); sleep 0.05

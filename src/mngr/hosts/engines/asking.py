@@ -25,7 +25,6 @@ SETTLE = 60.0
 LONGEST = 7200.0
 """Seconds after which a held lock is ignored: a template may leave a process that holds it."""
 SILENCE = re.compile(r"timed? ?out|EOF|reset by peer|zero bytes|deadline exceeded", re.IGNORECASE)
-"""What programs say if they sent a request and got no answer."""
 
 
 class Asking:
@@ -46,7 +45,7 @@ class Asking:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if isinstance(error, (TimedOut, KeyboardInterrupt)) or SILENCE.search(str(error or "")):
+        if isinstance(error, (TimedOut, KeyboardInterrupt)) or _unanswered(str(error or "")):
             os.utime(self._path)  # the time to settle begins now
         else:
             os.unlink(self._path)
@@ -67,6 +66,11 @@ def pending(home: str, host_id: str) -> str:
     finally:
         os.close(file)
     return UNANSWERED if age < SETTLE else ""
+
+
+def _unanswered(told: str) -> bool:
+    """Return whether a program sent its request and got no answer, from its error message."""
+    return bool(SILENCE.search(told)) and "refused" not in told
 
 
 def _path(home: str, host_id: str) -> str:
