@@ -40,8 +40,11 @@ def create(site: Site, step: str, gate: Path, fault: str) -> None:
     site.heal()
     before = site.states()
     assert before in ({}, {"foo": "LOST"}, {"foo": "RUNNING"})
-    if before != {"foo": "RUNNING"}:
-        site(*words).ok()
+    if before != {"foo": "RUNNING"} and (again := site(*words)).code:
+        # It was created to the end, and its process ended with the step that had started it.
+        assert step == "launched"
+        again.fails(1, "taken")
+        site("start", "foo").ok()
     assert site.states() == {"foo": "RUNNING"}
     site("gc").ok()
     assert len(site.folders("worktrees")) == len(site.folders("agents")) == 1
