@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mngr_e2e.background import Background
+from mngr_e2e.commands.background import Background
+from mngr_e2e.commands.results import Chunk, CommandResult
 from mngr_e2e.expect import ExpectationFailed, expect, expect_file, soft
-from mngr_e2e.results import Chunk, CommandResult
 from mngr_e2e.session import E2eSession
 
 __all__ = [

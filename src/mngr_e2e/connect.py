@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from mngr_e2e import recording, tree
-from mngr_e2e.background import FOREVER
-from mngr_e2e.process import Process, Start
+from mngr_e2e.commands import recording, tree
+from mngr_e2e.commands.background import FOREVER
+from mngr_e2e.commands.process import Process, Start
 
 CASTS = "E2E_CASTS"
 ARGV = "MNGR_CONNECT_ARGV"

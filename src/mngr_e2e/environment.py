@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from mngr_e2e.commands.tree import MARK
 from mngr_e2e.settings import Settings
-from mngr_e2e.tree import MARK
 
 KEPT = ("USER", "LOGNAME", "TZ", "TMPDIR", MARK)
 

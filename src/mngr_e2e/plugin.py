@@ -11,14 +11,14 @@ import pytest
 
 from mngr_e2e import artifacts, coverage, settings, switches
 from mngr_e2e.artifacts import TestRecord
+from mngr_e2e.commands.guard import Guard
+from mngr_e2e.commands.tree import MARK
 from mngr_e2e.environment import environment
-from mngr_e2e.guard import Guard
 from mngr_e2e.redaction import Redactor
-from mngr_e2e.reports import redact_report
+from mngr_e2e.redaction.reports import redact_report
 from mngr_e2e.runs import Run
 from mngr_e2e.session import E2eSession, Place
 from mngr_e2e.transcript import Transcript
-from mngr_e2e.tree import MARK
 
 SESSION = pytest.StashKey[E2eSession]()
 _config: pytest.Config | None = None  # reports come without one

@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mngr_e2e import artifacts, recording, tree
+from mngr_e2e import artifacts
 from mngr_e2e.artifacts import CommandRecord, ResultFile, TestRecord
-from mngr_e2e.background import Background, Idle, Recorder
+from mngr_e2e.commands import recording, tree
+from mngr_e2e.commands.background import Background, Idle, Recorder
+from mngr_e2e.commands.process import STDERR, STDOUT, Process, Start
+from mngr_e2e.commands.results import CommandResult
 from mngr_e2e.environment import filled
-from mngr_e2e.process import STDERR, STDOUT, Process, Start
 from mngr_e2e.redaction import Redactor
-from mngr_e2e.results import CommandResult
 from mngr_e2e.settings import PLACES, Settings
 from mngr_e2e.transcript import Stretch, Transcript
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+from mngr_e2e.commands.results import Chunk
 from mngr_e2e.redaction import Redactor
-from mngr_e2e.results import Chunk
 
 LONGEST = 1 << 20  # bytes of one command's output; the result of the command holds all of them
 PREFIX = {1: "", 2: "! "}

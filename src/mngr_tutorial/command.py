@@ -14,7 +14,7 @@ from mngr.cli.app.parser import Parser
 from mngr.cli.commands.create_options import count
 from mngr.errors import UsageError
 from mngr.model.durations import parse_duration
-from mngr_e2e.matchers import plural
+from mngr_e2e.expect.matchers import plural
 from mngr_tutorial import installing, scaffolding
 from mngr_tutorial.checking import Report, check
 from mngr_tutorial.manual import DESCRIPTION, EXAMPLES, NOTES, SCREENS

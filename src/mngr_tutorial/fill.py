@@ -11,7 +11,7 @@ from mngr.api import Mngr
 from mngr.cli.app.output import clean, confirm, one, rows, say, warn
 from mngr.errors import BadRecord, MngrError
 from mngr_e2e.blocks import Block
-from mngr_e2e.matchers import plural
+from mngr_e2e.expect.matchers import plural
 from mngr_outcome.codec import to_json
 from mngr_outcome.outcome import Confusing
 from mngr_tutorial import asking, confusing, jobs, prompts, proposals, trials

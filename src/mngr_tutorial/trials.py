@@ -16,9 +16,9 @@ from types import TracebackType
 from mngr.errors import MngrError
 from mngr_e2e import settings
 from mngr_e2e.artifacts import TestRecord
+from mngr_e2e.commands.results import CommandResult
 from mngr_e2e.environment import environment
 from mngr_e2e.redaction import Redactor
-from mngr_e2e.results import CommandResult
 from mngr_e2e.session import E2eSession, Place, SetupFailed
 from mngr_e2e.transcript import Transcript
 from mngr_tutorial.proposals import Proposal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr_tmr.integrate import ranking
 from mngr_tmr.journal.model import Run, Task
-from mngr_tmr.run import costs, forecasting, publishing
+from mngr_tmr.run import costs, forecast, publishing
 from mngr_view.layout import page
 from mngr_view.markup import Child, Html, el, join, link, listed, shortened
 from mngr_view.sections import (
@@ -107,8 +107,8 @@ def _spending(run: Run) -> Html:
         said.append(f"{total} of {counted(len(hosts), 'host')} ({each})")
         paid = costs.of_hosts(run)
         said += [] if paid is None else [f"${paid:.2f} for hosts"]
-    forecast = [before for _, before, _ in forecasting.compared(run)]
-    told = el("p", f"Forecast: {', '.join(forecast)}", class_="meta") if forecast else ""
+    expected = [before for _, before, _ in forecast.compared(run)]
+    told = el("p", f"Forecast: {', '.join(expected)}", class_="meta") if expected else ""
     return join((el("p", join(said, " · ")), told))
 
 

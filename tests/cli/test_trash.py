@@ -17,7 +17,7 @@ from mngr.api import Mngr
 from mngr.errors import MngrError, NotFound, Refused
 from mngr.plugins.registry import load_registry
 from mngr.settings.layers import Config
-from tests.support.cli import Cli
+from tests.support.cli import PAUSE_AT, Cli, until
 from tests.support.screen import Screen
 
 pytestmark = pytest.mark.dear
@@ -461,6 +461,25 @@ def test_wait_goes_on_while_a_host_is_silent(far: Cli) -> None:
     switch.unlink()
     out, err = waiting.communicate(timeout=30)
     assert (waiting.returncode, out) == (0, b"foo DONE exit code 0\n"), err
+
+
+def test_a_restore_is_reported_though_its_host_falls_silent(far: Cli, tmp_path: Path) -> None:
+    far.create("foo", *NONE)
+    far("destroy", "-f", "foo").ok()
+    assert "foo" not in far("list").ok().out
+    gate = tmp_path / "gate"
+    modules = {"MNGR__PLUGINS__MODULES": '["tests.support.silent", "tests.support.killing"]'}
+    steps = far.environment({PAUSE_AT: f"restored:{gate}", **modules})
+    restore = far.start("restore", "foo", env=steps)
+    until(Path(f"{gate}.there").exists, 60, "everything is back")
+    switch = Path(f"{far.home}.silent")
+    switch.touch()
+    gate.touch()
+    out, err = restore.communicate(timeout=60)
+    assert restore.returncode == 0 and b"Restored foo" in out, err
+    assert b"host bare does not answer" in err
+    switch.unlink()
+    assert far.state("foo") == "STOPPED"
 
 
 # what git keeps for agents that are gone

@@ -24,3 +24,9 @@ def test_every_package_and_every_room_is_named() -> None:
     rooms += [each.parent.name for each in ROOT.glob("src/mngr_tmr/*/__init__.py")]
     missing += [each for each in rooms if not re.search(rf"\b{each}\b", PAGE)]
     assert missing == []
+
+
+def test_every_package_and_every_room_has_its_folder_of_tests() -> None:
+    rooms = [*ROOT.glob("src/mngr/*/__init__.py"), *ROOT.glob("src/mngr_*/__init__.py")]
+    names = [each.parent.name for each in rooms]
+    assert [each for each in names if not list((ROOT / "tests" / each).glob("test_*.py"))] == []

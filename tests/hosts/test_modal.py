@@ -17,7 +17,7 @@ import pytest
 from mngr.hosts.modal.bucket import Bucket
 from mngr_tmr.dispatch.throttle import host_cost, over_budget
 from mngr_tmr.journal.model import Run, Task, Try
-from mngr_tmr.run import forecasting
+from mngr_tmr.run import forecast
 from mngr_tmr.run.costs import Forecast, HostTime
 from mngr_tmr.run.options import Budget, Options
 from tests.hosts.test_leases import AFTER, BEFORE, CUT, RESTART
@@ -373,9 +373,9 @@ def test_a_run_counts_its_hosts_against_its_budget() -> None:
     assert over_budget(run, 301.0) == "the run's $1.00 are spent"
     began.ended_at = 150.0
     assert host_cost(run, 1000.0) == 0.25
-    assert "Each host costs $36.00 per hour; about $3.00 in all." in forecasting.told(run)
+    assert "Each host costs $36.00 per hour; about $3.00 in all." in forecast.told(run)
     run.hosts["h"] = HostTime("modal", 60.0, 1, 0.6)
-    assert forecasting.compared(run)[-1] == ("hosts", "$3.00 for hosts", "$0.60 for hosts")
+    assert forecast.compared(run)[-1] == ("hosts", "$3.00 for hosts", "$0.60 for hosts")
 
 
 @pytest.mark.soak

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mngr_e2e.commands.results import CommandResult
 from mngr_e2e.expect import ExpectationFailed, expect, expect_file, soft
-from mngr_e2e.matchers import Json
-from mngr_e2e.results import CommandResult
+from mngr_e2e.expect.matchers import Json
 
 pytest_plugins = ["pytester"]
 

@@ -6,9 +6,9 @@ import os
 import signal
 from pathlib import Path
 
-from mngr_e2e import tree
-from mngr_e2e.aftermath import note, unfinished
-from mngr_e2e.guard import Guard
+from mngr_e2e.commands import tree
+from mngr_e2e.commands.aftermath import note, unfinished
+from mngr_e2e.commands.guard import Guard
 from mngr_e2e.redaction import Redactor
 
 

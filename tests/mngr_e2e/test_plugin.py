@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr_e2e import tree
+from mngr_e2e.commands import tree
 from tests.mngr_e2e.project import Project
 from tests.support.cli import until
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mngr_e2e import process as process_module
-from mngr_e2e import tree
-from mngr_e2e.process import STDERR, STDOUT, Process, Start
-from mngr_e2e.results import Chunk
+from mngr_e2e.commands import process as process_module
+from mngr_e2e.commands import tree
+from mngr_e2e.commands.process import STDERR, STDOUT, Process, Start
+from mngr_e2e.commands.results import Chunk
 from tests.support.cli import until
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from mngr_e2e import E2eSession, recording, tree
+from mngr_e2e import E2eSession
+from mngr_e2e.commands import recording, tree
 from mngr_e2e.redaction import Redactor
 from tests.mngr_e2e.project import Project
 from tests.support.cli import until

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mngr_e2e import E2eSession, recording
+from mngr_e2e import E2eSession
+from mngr_e2e.commands import recording
 from mngr_e2e.redaction import Redactor
 from tests.mngr_e2e.project import Project
 

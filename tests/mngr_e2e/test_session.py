@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mngr_e2e import E2eSession
-from mngr_e2e.background import OutputMissing
+from mngr_e2e.commands.background import OutputMissing
 
 
 def test_each_test_has_its_own_home_and_work_directory(e2e: E2eSession) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import signal
 import subprocess
 
-from mngr_e2e import tree
+from mngr_e2e.commands import tree
 
 
 def test_parents_are_signalled_before_their_children() -> None:

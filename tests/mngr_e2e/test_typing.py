@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypedDict, assert_type
 
 from mngr_e2e import Background, CommandResult, E2eSession, expect, expect_file, soft
-from mngr_e2e.expectations import JsonExpectation, ResultExpectation, TextExpectation
-from mngr_e2e.file_expectations import FileExpectation
+from mngr_e2e.expect.expectations import JsonExpectation, ResultExpectation, TextExpectation
+from mngr_e2e.expect.files import FileExpectation
 
 
 class Note(TypedDict):

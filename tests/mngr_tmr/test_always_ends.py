@@ -15,7 +15,7 @@ from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch import life
 from mngr_tmr.dispatch.judging import Sighting
-from mngr_tmr.dispatch.roles import Fix, Order
+from mngr_tmr.dispatch.roles import Fix
 from mngr_tmr.dispatch.throttle import over_budget
 from mngr_tmr.integrate import ranking
 from mngr_tmr.journal.journal import read
@@ -23,7 +23,7 @@ from mngr_tmr.journal.model import Eviction, Pick, Ruling, Task, TestRun, Try, V
 from mngr_tmr.run import rounds, selecting
 from mngr_tmr.run.options import Budget, Options
 from tests.mngr_tmr.test_conductor import Killed, Stage
-from tests.support.simulated import ACCEPTED, DONE, Life, SimulatedTrials
+from tests.support.simulated import ACCEPTED, DONE, Life, Order, SimulatedTrials
 
 LIVES = (
     *[DONE] * 8,

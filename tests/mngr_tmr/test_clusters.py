@@ -20,7 +20,7 @@ from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.model import Run
 from mngr_tmr.probes import reports
 from mngr_tmr.probes.lines import ranges
-from mngr_tmr.run import clustering, forecasting
+from mngr_tmr.run import clustering, forecast
 from mngr_tmr.run import coverage as reaching
 from mngr_tmr.run.clustering import Failure, Lines
 from mngr_tmr.verify import chamber
@@ -152,8 +152,8 @@ def test_the_forecast_says_how_many_agents_a_cluster_needs() -> None:
     alone: Json = {"task": "x", "node_id": "x", "want": "fix", "signature": "y"}
     apply(run, {"type": "selected", "tasks": [*tasks, alone]})
     told = "196 failing tests in 1 cluster and 1 outside clusters: probably 2 agents"
-    assert told in forecasting.told(run)
-    assert forecasting.forecast(run, "/nowhere", counted=False).agents == 2
+    assert told in forecast.told(run)
+    assert forecast.forecast(run, "/nowhere", metered=False).agents == 2
 
 
 # the plugin, in a pytest of its own

@@ -14,7 +14,6 @@ from mngr.model.struct import Json
 from mngr_outcome.codec import from_json, to_json
 from mngr_tmr.dispatch.conductor import Conductor
 from mngr_tmr.dispatch.judging import Sighting
-from mngr_tmr.dispatch.roles import Order
 from mngr_tmr.integrate.ranking import counts
 from mngr_tmr.journal.fold import apply, fold
 from mngr_tmr.journal.journal import Journal, read
@@ -26,6 +25,7 @@ from tests.support.simulated import (
     DONE,
     Inline,
     Life,
+    Order,
     SimulatedClock,
     SimulatedFleet,
     SimulatedInbox,
@@ -203,7 +203,11 @@ def test_a_quota_that_is_never_back_when_it_says_is_asked_ever_less_often(
     pauses = [each for each in read(stage.folder) if each["type"] == "paused"]
     assert len(pauses) <= 3 + 2 + 30 / 4 + 1
     assert len(stage.fleet.launched) <= 5 + 3 * len(pauses)
-    told = [each for each in stage.run.alerts if "3 times the quota was not back" in each]
+    told = [
+        each
+        for each in stage.run.alerts
+        if "not reset at the stated time, 3 times in a row" in each
+    ]
     assert len(told) == 1, stage.run.alerts
     assert stage.run.missed == 0
 
@@ -333,7 +337,7 @@ def test_a_run_in_which_nothing_happens_says_what_it_waits_for(stage: Stage) -> 
     stage.fleet.life = lambda order: Life(400.0, DONE.last)
     said: list[str] = []
     stage.conductor().conduct(1.0, lambda run: said.append(run.waiting))
-    told = "waiting for 2 agents (tmr-r-a-1, tmr-r-b-1); each may take 30 min"
+    told = "waiting for 2 agents (tmr-r-a-1, tmr-r-b-1); time limit 30 min each"
     assert set(said) == {"", told}
     assert [each["type"] for each in read(stage.folder)].count("waiting") == 1
     stage.orders.append({"action": "pause"})
@@ -342,7 +346,7 @@ def test_a_run_in_which_nothing_happens_says_what_it_waits_for(stage: Stage) -> 
     for _ in range(90):
         conductor.step()
         stage.clock.sleep(1.0)
-    assert stage.run.waiting == "paused by hand; `mngr tmr unpause r` continues it"
+    assert stage.run.waiting == "paused by hand; to continue: mngr tmr unpause r"
 
 
 @pytest.mark.parametrize(
@@ -371,7 +375,10 @@ def test_a_model_without_a_price_counts_against_the_budget_and_that_is_said(tmp_
     run = stage.conduct()
     assert len(stage.fleet.launched) == 2
     assert run.tasks["c"].skipped == "over budget: the run's $1.00 are spent"
-    told = "no price is known for claude-unheard-of: counted as the dearest model of its vendor"
+    told = (
+        "the price of claude-unheard-of is not known; "
+        "the budget uses the price of its vendor's most expensive model"
+    )
     assert run.alerts == [told]
     stage.close()
 

@@ -13,6 +13,7 @@ import pytest
 
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
+from mngr_tmr.dispatch import orders
 from mngr_tmr.dispatch.orders import obey
 from mngr_tmr.journal.fold import fold
 from mngr_tmr.journal.journal import Journal, read
@@ -144,7 +145,7 @@ def test_an_order_outlives_the_process_that_was_killed_before_it_read_it(
     until(robots.launches, PATIENCE, "a first agent")
     running.kill()
     running.communicate()
-    runs.send(robots.run_folder, {"action": action})
+    orders.send(robots.run_folder, {"action": action})
     robots.release()
     done = robots.cli("tmr", "resume", timeout=PATIENCE)
     if action == "cancel":
@@ -169,7 +170,7 @@ def test_agents_are_announced_agreed_to_and_watched_on_a_terminal(robots: Robots
         for words_there in (
             "6 tests collected, 4 selected: 4 to fix, 0 to improve.",
             "Agents of this type do not report their usage.",
-            "At most 2 agents at once",
+            "At most 2 agents at a time",
         ):
             assert words_there in screen.text()
         screen.type("n")
@@ -268,8 +269,8 @@ def test_orders_that_are_none_do_not_reach_the_journal(past: Cli) -> None:
     control.mkdir()
     Path(control, "1.json").write_text("{")
     Path(control, "2.json").write_text("[]")
-    sent = runs.send(folder, {"action": "pause"})
-    assert runs.ControlFolder(folder).waiting() == [(sent.name, {"action": "pause"})]
+    sent = orders.send(folder, {"action": "pause"})
+    assert orders.ControlFolder(folder).waiting() == [(sent.name, {"action": "pause"})]
     assert list(control.iterdir()) == [sent]
 
 
@@ -283,7 +284,7 @@ from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import Journal
 
 folder, moment = Path(sys.argv[1]), sys.argv[2]
-run, inbox = runs.load(folder), runs.ControlFolder(folder)
+run, inbox = runs.load(folder), orders.ControlFolder(folder)
 
 def note(type, fields):
     if moment == "before":
@@ -305,9 +306,9 @@ def test_orders_are_obeyed_once_whenever_the_one_who_obeys_is_killed(
     past: Cli, moment: str
 ) -> None:
     folder = runs.root(str(past.home)) / "past"
-    runs.send(folder, {"action": "pause"})
-    runs.send(folder, {"action": "retune", "options": {"run_budget": {"cost": 5.0}}})
-    runs.send(folder, {"action": "cancel"})
+    orders.send(folder, {"action": "pause"})
+    orders.send(folder, {"action": "retune", "options": {"run_budget": {"cost": 5.0}}})
+    orders.send(folder, {"action": "cancel"})
     for each, code in ((moment, -9), ("", 0)):
         argv = [sys.executable, "-c", OBEY, str(folder), each]
         assert subprocess.run(argv, env=past.env).returncode == code

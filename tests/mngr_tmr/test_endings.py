@@ -133,7 +133,7 @@ def test_what_was_forecast_stands_beside_what_was_used(local: Cli) -> None:
     second = local("tmr", "run", *more, *words, timeout=300).fails(
         1, "2 of 3 tests require your help"
     )
-    assert "By the last 3 agents of this type: about " in second.err
+    assert "Based on the last 3 agents of this type: about " in second.err
     forecast = runs.load(local.home / "tmr/f").forecast
     assert forecast is not None and forecast.known == 3
     assert forecast.minutes == told["minutes"], "three again"

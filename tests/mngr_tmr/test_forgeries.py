@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from mngr_tmr.dispatch.trying import RealTrials
+from mngr_tmr.dispatch.trials import RealTrials
 from mngr_tmr.journal.model import Ruling, Verdict
 from tests.support.tmr_shop import (
     CLI,

@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from mngr_tmr.dispatch.roles import Order
 from mngr_tmr.integrate.ranking import counts
 from mngr_tmr.journal.model import Ruling
 from mngr_tmr.run import prompting
@@ -139,12 +138,11 @@ def test_a_test_whose_change_is_held_gets_another_agent_that_is_told_why(robots:
     robots.cli("tmr", "integrate", "held", "--include-flagged", timeout=PATIENCE).ok()
     assert [pick.tree for pick in robots.run.picks] == trees
 
-    order = Order(task.id, 2, "x", task.node_id, "fix", run.base)
     task.tries.pop()  # as it was when the second agent began
-    prompt = prompting.tester(run, Project(), order, "")
+    prompt = prompting.tester(run, Project(), task, "")
     assert f"    {LINE} {WHY}\n" in prompt and "held back from the branch" in prompt
     task.tries.clear()
-    assert "held back" not in prompting.tester(run, Project(), order, "")
+    assert "held back" not in prompting.tester(run, Project(), task, "")
 
 
 @pytest.mark.parametrize("seed", [21, pytest.param(22, marks=pytest.mark.soak)])

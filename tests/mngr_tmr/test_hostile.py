@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.api import local_repository
-from mngr_tmr.dispatch import fleet
-from mngr_tmr.dispatch.judging import reset_time
+from mngr_tmr.dispatch import artifacts
+from mngr_tmr.dispatch.quota import reset_time
 from mngr_tmr.journal.model import TestRun
 from mngr_tmr.probes.reports import cut_short, incomplete, parse
 from mngr_tmr.run.settings import Project, matches
@@ -180,7 +180,7 @@ def test_nothing_is_written_outside_and_nothing_but_files(tmp_path: Path) -> Non
         (member("good/file/deeper"), b"a folder where a file is"),
         (member("last"), b"y"),
     )
-    assert fleet.unpack(data, inside) == 3
+    assert artifacts.unpack(data, inside) == 3
     found = {str(path.relative_to(inside)): path for path in inside.rglob("*")}
     assert set(found) == {"good", "good/file", "last", "link", "link/through"}
     assert not any(path.is_symlink() for path in found.values())
@@ -190,13 +190,13 @@ def test_nothing_is_written_outside_and_nothing_but_files(tmp_path: Path) -> Non
 def test_limits_hold_whatever_an_archive_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fleet, "FILE_LIMIT", 10)
-    monkeypatch.setattr(fleet, "TOTAL_LIMIT", 25)
-    monkeypatch.setattr(fleet, "COUNT_LIMIT", 4)
+    monkeypatch.setattr(artifacts, "FILE_LIMIT", 10)
+    monkeypatch.setattr(artifacts, "TOTAL_LIMIT", 25)
+    monkeypatch.setattr(artifacts, "COUNT_LIMIT", 4)
     big = archive((member("big"), b"x" * 11), *((member(f"f{n}"), b"x" * 10) for n in range(4)))
-    assert fleet.unpack(big, tmp_path / "big") == 2
+    assert artifacts.unpack(big, tmp_path / "big") == 2
     many = archive(*((member(f"f{n}"), b"") for n in range(9)))
-    assert fleet.unpack(many, tmp_path / "many") == 4
+    assert artifacts.unpack(many, tmp_path / "many") == 4
 
 
 @given(st.data())
@@ -210,7 +210,7 @@ def test_torn_and_garbled_archives_give_what_they_can(data: st.DataObject) -> No
     with tempfile.TemporaryDirectory() as folder:
         inside = Path(folder, "in")
         inside.mkdir()
-        fleet.unpack(bytes(whole[:cut]), inside)
+        artifacts.unpack(bytes(whole[:cut]), inside)
         assert [each.name for each in Path(folder).iterdir()] == ["in"]
 
 

@@ -11,27 +11,25 @@ from hypothesis import strategies as st
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch.effects import (
+    Cancelled,
     Collect,
+    Collected,
     Effect,
+    Finished,
+    Go,
     Launch,
+    Launched,
     Look,
+    OfTask,
     OfTry,
     Pause,
     Remind,
+    Seen,
     Slow,
     Stop,
+    Verified,
     Verify,
     Write,
-)
-from mngr_tmr.dispatch.happenings import (
-    Cancelled,
-    Collected,
-    Finished,
-    Go,
-    Launched,
-    OfTask,
-    Seen,
-    Verified,
 )
 from mngr_tmr.dispatch.judging import Sighting
 from mngr_tmr.dispatch.life import NUDGE, Stage, advance, standing

@@ -12,10 +12,10 @@ import pytest
 from benchmarks import tmr
 from mngr.api import Mngr, local_repository
 from mngr.settings.layers import Config
-from mngr_tmr.dispatch.fleet import RealFleet
-from mngr_tmr.dispatch.stopping import Stopper
+from mngr_tmr.dispatch.agents import RealFleet, Stopper
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run import runs
+from mngr_tmr.run.pool import Pool
 from tests.support.cli import Cli, until
 
 PATIENCE = 3600
@@ -37,9 +37,9 @@ def test_a_look_at_many_agents_costs_what_a_look_at_one_does(
 ) -> None:
     monkeypatch.setenv("MNGR_HOST_DIR", str(local.home))
     config = Config.load(str(local.home), str(local.repo), local.env, [])
-    fleet = RealFleet(
-        Mngr(config), Run(name="r"), local.base, local_repository(str(local.repo)), str
-    )
+    api, run = Mngr(config), Run(name="r")
+    repo = local_repository(str(local.repo))
+    fleet = RealFleet(api, run, local.base, repo, lambda task, each: "", Pool(api, run))
     labels = ("--label", "tmr=r", "--label", "role=tester")
     local.create("tmr-r-0-1", *labels)
     spawned = Spawned()

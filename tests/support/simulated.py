@@ -7,11 +7,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from typing import ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from mngr.model.struct import Json
 from mngr_tmr.dispatch.judging import Sighting
-from mngr_tmr.dispatch.roles import Fix, Order
+from mngr_tmr.dispatch.roles import Fix
 from mngr_tmr.journal.model import Ended, Outcome, Ruling, Task, TestRun, Try, Verdict
 from mngr_tmr.run.costs import Spending
 
@@ -57,6 +57,13 @@ class SimulatedClock:
         self.time += seconds
 
 
+class Order(NamedTuple):
+    """An agent to launch."""
+
+    task: str
+    number: int
+
+
 @dataclass(frozen=True)
 class Life:
     """What one simulated agent does: after `seconds` it looks like `last`."""
@@ -87,18 +94,18 @@ class SimulatedFleet:
     _gone: set[str] = field(default_factory=set)
     _later: list[tuple[float, str, Sighting]] = field(default_factory=list)
 
-    def launch(self, order: Order) -> str:
-        self.calls.append(f"launch {order.task}")
-        life = self.life(order)
+    def launch(self, task: Task, each: Try) -> str:
+        self.calls.append(f"launch {task.id}")
+        life = self.life(Order(task.id, each.number))
         if life.last.state == "LAUNCH_FAILED":
             raise OSError(life.last.reason)
-        if order.agent_name not in self._now:
-            self.launched.append(order.agent_name)
-            self._now[order.agent_name] = Sighting("RUNNING")
+        if each.agent_name not in self._now:
+            self.launched.append(each.agent_name)
+            self._now[each.agent_name] = Sighting("RUNNING")
             due = self.clock.now() + life.seconds
-            heapq.heappush(self._later, (due, order.agent_name, life.last))
+            heapq.heappush(self._later, (due, each.agent_name, life.last))
         self.most = max(self.most, len(self._now) - len(self._gone))
-        return f"agent-{order.agent_name}"
+        return f"agent-{each.agent_name}"
 
     def look(self, tries: Sequence[Try] | None = None) -> Mapping[str, Sighting]:
         self.looks += 1

@@ -73,98 +73,68 @@ if TYPE_CHECKING:
     from mngr.ops.look import remembered as remembered
     from mngr.ops.look.changes import Changes as Changes
     from mngr.ops.look.doctor import Finding as Finding
+    from mngr.ops.talk import conversation as conversation
     from mngr.ops.talk import message as message
-    from mngr.ops.talk import transcripts as transcripts
-    from mngr.ops.talk.replies import Reply as Reply
+    from mngr.ops.talk.message import Reply as Reply
     from mngr.ops.work import clone as clone
     from mngr.ops.work import execute as execute
     from mngr.ops.work import files as files
+    from mngr.ops.work import risk as risk
     from mngr.ops.work import workdir as workdir
+    from mngr.ops.work.commits import Pulled as Pulled
+    from mngr.ops.work.commits import Pushed as Pushed
     from mngr.ops.work.execute import ExecResult as ExecResult
     from mngr.ops.work.files import Copied as Copied
-    from mngr.ops.work.pulling import Pulled as Pulled
-    from mngr.ops.work.pushing import Pushed as Pushed
-    from mngr.ops.work.workdir import Risk as Risk
+    from mngr.ops.work.risk import Risk as Risk
 
-NOUNS = {
-    "AgentType": "mngr.agents.base",
-    "Changes": "mngr.ops.look.changes",
-    "Copied": "mngr.ops.work.files",
-    "CreateRequest": "mngr.ops.lifecycle.create",
-    "Created": "mngr.ops.lifecycle.create",
-    "Difference": "mngr.ops.keep.compare",
-    "ExecResult": "mngr.ops.work.execute",
-    "Finding": "mngr.ops.look.doctor",
-    "Host": "mngr.hosts.base",
-    "HostRequest": "mngr.hosts.base",
-    "Launch": "mngr.agents.base",
-    "LaunchContext": "mngr.agents.base",
-    "Lease": "mngr.hosts.base",
-    "Leftover": "mngr.ops.lifecycle.leftover",
-    "Limits": "mngr.ops.limits.watcher",
-    "LocalHost": "mngr.hosts.local",
-    "Merged": "mngr.ops.keep.merge",
-    "Place": "mngr.ops.keep.merge",
-    "Pulled": "mngr.ops.work.pulling",
-    "Pushed": "mngr.ops.work.pushing",
-    "Receipt": "mngr.agents.base",
-    "Reply": "mngr.ops.talk.replies",
-    "Repo": "mngr.git.repository",
-    "Returned": "mngr.ops.lifecycle.restore",
-    "Risk": "mngr.ops.work.workdir",
-    "Sandbox": "mngr.hosts.bubblewrap",
-    "Saved": "mngr.ops.keep.snapshot",
-    "Snapshot": "mngr.ops.keep.snapshot",
-    "SshHost": "mngr.hosts.ssh",
-    "Trashed": "mngr.ops.lifecycle.trash",
-    "Usage": "mngr.ops.limits.usage",
+LAZY = {
+    "mngr.agents.base": "AgentType Launch LaunchContext Receipt",
+    "mngr.git": "exchange repository",
+    "mngr.git.repository": "Repo",
+    "mngr.hosts": "agent_files bubblewrap ledger spawn ssh tmux",
+    "mngr.hosts.base": "Host HostRequest Lease",
+    "mngr.hosts.bubblewrap": "Sandbox",
+    "mngr.hosts.local": "LocalHost",
+    "mngr.hosts.ssh": "SshHost",
+    "mngr.ops": "types",
+    "mngr.ops.keep": "compare merge rewind snapshot",
+    "mngr.ops.keep.compare": "Difference",
+    "mngr.ops.keep.merge": "Merged Place",
+    "mngr.ops.keep.snapshot": "Saved Snapshot",
+    "mngr.ops.lifecycle": "create running sandboxing trash",
+    "mngr.ops.lifecycle.create": "Created CreateRequest",
+    "mngr.ops.lifecycle.leftover": "Leftover",
+    "mngr.ops.lifecycle.restore": "Returned",
+    "mngr.ops.lifecycle.trash": "Trashed",
+    "mngr.ops.limits": "usage",
+    "mngr.ops.limits.usage": "Usage",
+    "mngr.ops.limits.watcher": "Limits",
+    "mngr.ops.look": "changes columns listing logins remembered",
+    "mngr.ops.look.changes": "Changes",
+    "mngr.ops.look.doctor": "Finding",
+    "mngr.ops.talk": "conversation message",
+    "mngr.ops.talk.message": "Reply",
+    "mngr.ops.work": "clone execute files risk workdir",
+    "mngr.ops.work.commits": "Pulled Pushed",
+    "mngr.ops.work.execute": "ExecResult",
+    "mngr.ops.work.files": "Copied",
+    "mngr.ops.work.risk": "Risk",
 }
-"""Classes that are imported when they are first used: start-up is for looking."""
+"""Classes and modules that are imported at their first use, to keep start-up short."""
 
-ROOMS = {
-    "agent_files": "mngr.hosts.agent_files",
-    "bubblewrap": "mngr.hosts.bubblewrap",
-    "changes": "mngr.ops.look.changes",
-    "clone": "mngr.ops.work.clone",
-    "columns": "mngr.ops.look.columns",
-    "compare": "mngr.ops.keep.compare",
-    "create": "mngr.ops.lifecycle.create",
-    "exchange": "mngr.git.exchange",
-    "execute": "mngr.ops.work.execute",
-    "files": "mngr.ops.work.files",
-    "ledger": "mngr.hosts.ledger",
-    "listing": "mngr.ops.look.listing",
-    "logins": "mngr.ops.look.logins",
-    "merge": "mngr.ops.keep.merge",
-    "message": "mngr.ops.talk.message",
-    "remembered": "mngr.ops.look.remembered",
-    "repository": "mngr.git.repository",
-    "rewind": "mngr.ops.keep.rewind",
-    "running": "mngr.ops.lifecycle.running",
-    "sandboxing": "mngr.ops.lifecycle.sandboxing",
-    "snapshot": "mngr.ops.keep.snapshot",
-    "spawn": "mngr.hosts.spawn",
-    "ssh": "mngr.hosts.ssh",
-    "tmux": "mngr.hosts.tmux",
-    "transcripts": "mngr.ops.talk.transcripts",
-    "trash": "mngr.ops.lifecycle.trash",
-    "types": "mngr.ops.types",
-    "usage": "mngr.ops.limits.usage",
-    "workdir": "mngr.ops.work.workdir",
-}
-"""Modules whose functions are used as they are, likewise."""
+HOLDERS = {name: holder for holder, names in LAZY.items() for name in names.split()}
 
-__all__ = ["Agent", "Config", "Mngr", "Registry", "State", *NOUNS, *ROOMS]  # noqa: PLE0604
+__all__ = ["Agent", "Config", "Mngr", "Registry", "State", *HOLDERS]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name in ROOMS:
-        return import_module(ROOMS[name])
-    if name in NOUNS:
-        return getattr(import_module(NOUNS[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in HOLDERS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name.islower():
+        return import_module(f"{HOLDERS[name]}.{name}")
+    return getattr(import_module(HOLDERS[name]), name)
 
 
 class Mngr(Look, Act, Work):

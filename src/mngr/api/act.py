@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mngr.hosts.base import Host
     from mngr.ops.lifecycle.create import Created, CreateRequest
     from mngr.ops.limits.watcher import Limits
-    from mngr.ops.talk.replies import Reply
+    from mngr.ops.talk.message import Reply
     from mngr.ops.types import Derived
     from mngr.ops.work.execute import ExecResult
     from mngr.ops.work.workdir import Plan
@@ -70,9 +70,9 @@ class Act(Hosts):
 
     def stream(self, target: str | Agent) -> Iterator[tuple[Literal["stdout", "stderr"], bytes]]:
         """What a headless agent prints, until it has ended."""
-        from mngr.ops.look import foreground
+        from mngr.ops.look import output
 
-        return foreground.stream(self.world, self.get(target))
+        return output.stream(self.world, self.get(target))
 
     def message(self, target: str | Agent, text: str, *, timeout: float = 0.0) -> Receipt:
         """A program that is busy has until `timeout` to read it; else it is queued."""
@@ -82,9 +82,9 @@ class Act(Hosts):
 
     def ask(self, target: str | Agent, text: str, *, timeout: float = 0.0) -> Reply:
         """As `message`, then wait for the answer."""
-        from mngr.ops.talk import replies
+        from mngr.ops.talk import message
 
-        return replies.ask(self.world, self.get(target), text, timeout=timeout)
+        return message.ask(self.world, self.get(target), text, timeout=timeout)
 
     def answer(self, target: str | Agent, allow: bool, *, timeout: float = 30.0) -> Agent:
         """Answer the permission it asks for; the agent as it is once it has gone on."""

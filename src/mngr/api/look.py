@@ -75,9 +75,9 @@ class Look(Targets):
         self, target: str | Agent, *, follow: bool = False
     ) -> Iterable[dict[str, Json]]:
         """As records with ids; with `follow` until the agent has ended."""
-        from mngr.ops.talk import transcripts
+        from mngr.ops.talk import conversation
 
-        look = transcripts.follow if follow else transcripts.past
+        look = conversation.follow if follow else conversation.past
         return look(self.world, self._agent(target))
 
     def usage(self, agents: Iterable[Agent]) -> dict[str, Usage]:

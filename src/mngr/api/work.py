@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from mngr.ops.lifecycle.trash import Trashed
     from mngr.ops.look.doctor import Finding
     from mngr.ops.work.clone import Migrated
+    from mngr.ops.work.commits import Pulled, Pushed
     from mngr.ops.work.files import Copied
-    from mngr.ops.work.pulling import Pulled
-    from mngr.ops.work.pushing import Pushed
-    from mngr.ops.work.workdir import Risk
+    from mngr.ops.work.risk import Risk
 
 
 class Work(Targets):
@@ -65,37 +64,37 @@ class Work(Targets):
         cwd: str = "",
     ) -> Pulled:
         """Fetch the agent's branch into its source repository; HEAD does not move."""
-        from mngr.ops.work import pulling
+        from mngr.ops.work import commits, ends
 
         agent = self._agent(target)
-        home = pulling.user_repository(self.world, agent, cwd or os.getcwd())
-        return pulling.pull(self.world, agent, home, branch=branch, force=force, dry_run=dry_run)
+        home = ends.user_repository(self.world, agent, cwd or os.getcwd())
+        return commits.pull(self.world, agent, home, branch=branch, force=force, dry_run=dry_run)
 
     def push(
         self, target: str | Agent, *, rev: str = "HEAD", dry_run: bool = False, cwd: str = ""
     ) -> Pushed:
         """Fast-forward the branch the agent has checked out, and its files."""
-        from mngr.ops.work import pulling, pushing
+        from mngr.ops.work import commits, ends
 
         agent = self._agent(target)
-        home = pulling.user_repository(self.world, agent, cwd or os.getcwd())
-        return pushing.push(self.world, agent, home, rev=rev, dry_run=dry_run)
+        home = ends.user_repository(self.world, agent, cwd or os.getcwd())
+        return commits.push(self.world, agent, home, rev=rev, dry_run=dry_run)
 
     def bring(self, target: str | Agent, commit: str, ref: str, *, cwd: str = "") -> None:
         """Keep exactly that commit of an agent under `ref` in its source repository."""
-        from mngr.ops.work import pulling
+        from mngr.ops.work import ends
 
         agent = self._agent(target)
-        home = pulling.user_repository(self.world, agent, cwd or os.getcwd())
-        pulling.bring(self.world, agent, home, commit, ref)
+        home = ends.user_repository(self.world, agent, cwd or os.getcwd())
+        ends.bring(self.world, agent, home, commit, ref)
 
     def deliver(self, target: str | Agent, commit: str, *, cwd: str = "") -> None:
         """Give an agent a commit to check out; nothing in its work directory moves."""
-        from mngr.ops.work import pulling, pushing
+        from mngr.ops.work import commits, ends
 
         agent = self._agent(target)
-        home = pulling.user_repository(self.world, agent, cwd or os.getcwd())
-        pushing.deliver(self.world, agent, home, commit)
+        home = ends.user_repository(self.world, agent, cwd or os.getcwd())
+        commits.deliver(self.world, agent, home, commit)
 
     def pull_files(
         self,
@@ -198,6 +197,6 @@ class Work(Targets):
 
     def doctor(self, host: str = "") -> Sequence[Finding]:
         """Checks of this machine, or of the host named."""
-        from mngr.ops.look import checkup, doctor
+        from mngr.ops.look import doctor, doctor_host
 
-        return checkup.of(self.world, host) if host else doctor.examine(self.world)
+        return doctor_host.of(self.world, host) if host else doctor.examine(self.world)

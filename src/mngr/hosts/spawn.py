@@ -140,14 +140,14 @@ def _converse(
             now = time.monotonic()
             if now >= deadline:
                 raise TimedOut(f"{argv[0]} did not finish within {timeout:g} s")
-            if status is not None and now - ended_at > HELD_PIPE:
-                break
+            # Even if we are late ourselves, what the program wrote is still in its pipes.
+            last = status is not None and now - ended_at > HELD_PIPE
             if until is not None and until():
                 status = _let_go(pid, now + HELD_PIPE) if status is None else status
                 break
             # Usually both pipes reach their end first; the short sleeps detect a program that ended
             # while a process it started still holds them.
-            for fd, _ in poll.poll(min(50.0, (deadline - now) * 1000)):
+            for fd, _ in poll.poll(0 if last else min(50.0, (deadline - now) * 1000)):
                 if fd == stdin:
                     pending = _feed(stdin, pending)
                     if not pending:
@@ -162,6 +162,8 @@ def _converse(
                 else:
                     poll.unregister(fd)
                     waiting.discard(fd)
+            if last:
+                break
             if status is None and waiting:
                 status = _reaped(pid)
                 ended_at = time.monotonic()

@@ -18,7 +18,7 @@ from types import TracebackType
 from mngr.cli.app.output import clean
 from mngr_tmr.integrate import ranking
 from mngr_tmr.journal.model import Run
-from mngr_tmr.run.forecasting import counted
+from mngr_tmr.run.words import counted
 
 PAUSE = 0.2
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from mngr.cli.app.output import one
 from mngr.errors import Refused, UsageError
 from mngr.model.struct import Json
+from mngr_tmr.dispatch import orders
 from mngr_tmr.journal.journal import is_at_work
 from mngr_tmr.run import runs
 
@@ -87,7 +88,7 @@ def _send(
         hint = f"`mngr tmr resume {folder.name}` continues it"
         raise Refused(f"no process is running the run {folder.name}", hint)
     if not args.dry_run:
-        runs.send(folder, order)
+        orders.send(folder, order)
     row: dict[str, Json] = {"run": folder.name, **order, "sent": not args.dry_run}
     told = f"Would {verb}" if args.dry_run else done
     one(args, row, f"{told} run {folder.name}; {effect}.")

@@ -13,8 +13,8 @@ from mngr_tmr.cli.progress import Progress
 from mngr_tmr.integrate import ranking
 from mngr_tmr.journal.journal import is_at_work
 from mngr_tmr.journal.model import Run, Task
-from mngr_tmr.run import forecasting, publishing, runs
-from mngr_tmr.run.forecasting import counted
+from mngr_tmr.run import forecast, publishing, runs
+from mngr_tmr.run.words import counted, reason_of
 
 COLUMNS = ["task", "want", "ending", "reason", "test", "agent", "tries"]
 
@@ -63,7 +63,7 @@ def _print_run(args: argparse.Namespace, run: Run) -> None:
     """The verdict, each test and how it ended, and what the run used."""
     one(args, {}, verdict(run, _status(args, run)))
     rows(args, _folded(run), ["ending", "test", "reason"], empty="No tests were selected")
-    told = [*publishing.held_in_words(run), *forecasting.in_words(run)]
+    told = [*publishing.held_in_words(run), *forecast.in_words(run)]
     if run.picks:
         told.append(f"Branch: {run.result_branch} ({counted(len(run.picks), 'commit')})")
     if told:
@@ -88,19 +88,13 @@ def _folded(run: Run) -> list[dict[str, Json]]:
 
 
 def _task_row(task: Task) -> dict[str, Json]:
-    latest = task.latest
-    ended = latest.ended if latest else None
-    verdict = task.verdict
-    told = (verdict.reason if verdict else "") or (ended.reason if ended else "")
-    passes = f"passes with {task.passes_with[:12]}" if task.passes_with else ""
-    reason = passes or task.evicted or task.skipped or told
     return {
         "task": task.id,
         "want": task.want,
         "ending": ranking.ending_of(task),
-        "reason": " ".join(reason.split())[:200],
+        "reason": " ".join(reason_of(task).split())[:200],
         "test": task.node_id,
-        "agent": latest.agent_name if latest else "",
+        "agent": task.latest.agent_name if task.latest else "",
         "tries": len(task.tries),
     }
 

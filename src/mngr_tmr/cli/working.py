@@ -18,14 +18,13 @@ from mngr.cli.app.output import confirm, one, say
 from mngr.errors import MngrError, NotFound, Refused, UsageError
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
-from mngr_tmr.cli import foreseeing, removing, steering
+from mngr_tmr.cli import removing, steering
 from mngr_tmr.cli.progress import Progress
 from mngr_tmr.dispatch import orders
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import Journal, is_at_work
 from mngr_tmr.journal.model import Run
-from mngr_tmr.run import forecasting, publishing, runs, selecting
-from mngr_tmr.run import needs as touching
+from mngr_tmr.run import coverage, forecast, publishing, runs, selecting
 from mngr_tmr.run.options import Options, retuned
 from mngr_tmr.run.pipeline import Pipeline
 from mngr_tmr.run.settings import Project, parse
@@ -44,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     with _leaving_nothing(args, folder), Journal(folder, time.time) as journal:
         if started is not None:
             journal.append("run_started", started)
-            if args.only == "changed" and not touching.load(args.config.home, repo.path):
+            if args.only == "changed" and not coverage.load_files(args.config.home, repo.path):
                 say(
                     args,
                     "The coverage of the tests is not known yet, so `changed` selects all tests.",
@@ -99,7 +98,7 @@ def _lift_pause(folder: Path, journal: Journal) -> None:
     def note(type: str, fields: Mapping[str, Json]) -> None:
         apply(run, journal.append(type, fields))
 
-    orders.obey(run, note, journal.sync, runs.ControlFolder(folder))
+    orders.obey(run, note, journal.sync, orders.ControlFolder(folder))
     if run.paused and not run.paused_until:
         journal.append("resumed", {})
 
@@ -218,7 +217,7 @@ def _work(args: argparse.Namespace, folder: Path, journal: Journal, *, again: bo
             repo,
             _project(repo, before.base),
             watch=_watching(progress, folder),
-            inbox=runs.ControlFolder(folder),
+            inbox=orders.ControlFolder(folder),
         )
         if again:
             ended = pipeline.integrate_again()
@@ -261,12 +260,12 @@ def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run
     """Asked once, before the first agent; a run that was begun was agreed to."""
     if args.dry_run:
         progress.clear()
-        one(args, foreseeing.row(run), foreseeing.in_words(run))
+        one(args, forecast.dry_run_row(run), forecast.dry_run(run))
         return False
     if run.consent or not run.tasks:
         return True
     if not args.quiet:
-        progress.say("forecast", forecasting.told(run))
+        progress.say("forecast", forecast.told(run))
     if args.yes:
         return True
     try:
@@ -280,7 +279,7 @@ def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run
 def _told(args: argparse.Namespace, folder: Path, run: Run, repo: Repo) -> int:
     if not run.status:
         return 0 if args.dry_run else 1
-    report = publishing.write_report(args, folder)
+    report = publishing.write_report(folder)
     if args.pr and run.picks:
         publishing.pull_request(repo, folder, run)
     one(args, publishing.summary(run, folder), publishing.closing_words(run, report))

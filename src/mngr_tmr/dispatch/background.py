@@ -1,6 +1,6 @@
-"""Effects that take long, performed by other threads. Each is answered by an event.
+"""Perform effects that take long in other threads, and answer each with an event.
 
-Only the thread that asks for them writes the journal and changes the run.
+Only the thread of the conductor writes the journal and changes the run.
 """
 
 from __future__ import annotations
@@ -9,17 +9,30 @@ from collections.abc import Mapping
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 
-from mngr_tmr.dispatch.effects import Collect, Launch, Remind, Stop, Trial, Verify, Work
-from mngr_tmr.dispatch.happenings import Collected, Finished, Launched, OfTask, Tried, Verified
-from mngr_tmr.dispatch.roles import Clock, Fleet, Inspector, Order, Trials
+from mngr_tmr.dispatch.effects import (
+    Collect,
+    Collected,
+    Finished,
+    Launch,
+    Launched,
+    OfTask,
+    Remind,
+    Stop,
+    Trial,
+    Tried,
+    Verified,
+    Verify,
+    Work,
+)
+from mngr_tmr.dispatch.roles import Clock, Fleet, Inspector, Trials
 from mngr_tmr.journal.model import Ended, Outcome, Ruling, Run, Task, TestRun, Try, Verdict
 
 PATIENCE = (1.0, 5.0)
-"""Seconds before a verification that failed is tried again."""
+"""Seconds before each new attempt of a verification that failed."""
 
 
 class Background:
-    """Work that is due in a step begins with its end, and is answered in a later one."""
+    """Work that is due begins at the end of a step, and is answered in a later step."""
 
     def __init__(
         self,
@@ -40,13 +53,13 @@ class Background:
         return not (self.due or self._busy)
 
     def begin(self) -> None:
-        """Launches go first: while one waits its slot is idle."""
+        """Begin the due work, launches first: a slot is idle while its launch waits."""
         for work in sorted(self.due, key=lambda each: not isinstance(each, Launch)):
             self._busy.append(self._executor.submit(self._perform, work))
         self.due.clear()
 
     def answers(self) -> list[OfTask | Tried]:
-        """Of what has been done since the last call."""
+        """Return the events of the work that has ended since the last call."""
         done = {each for each in self._busy if each.done()}
         over = [each.result() for each in self._busy if each in done]
         self._busy = [each for each in self._busy if each not in done]
@@ -72,9 +85,8 @@ class Background:
                 return Verified(task.id, self._verify(task, each))
 
     def _launch(self, task: Task, each: Try) -> OfTask:
-        order = Order(task.id, each.number, each.agent_name, task.node_id, task.want, each.base)
         try:
-            return Launched(task.id, self._fleet.launch(order))
+            return Launched(task.id, self._fleet.launch(task, each))
         except Exception as error:
             return Finished(task.id, Ended(Outcome.LAUNCH_FAILED, _told(error)))
 
@@ -87,7 +99,7 @@ class Background:
             return Finished(task.id, Ended(Outcome.NO_RESULT if published else work.ending, told))
 
     def _verify(self, task: Task, each: Try) -> Verdict:
-        """A full disk or a checker that dies is nothing the work did: it is tried again."""
+        """Verify a try; again if the check itself fails, for example because the disk is full."""
         told = ""
         for patience in (*PATIENCE, 0.0):
             try:
@@ -99,7 +111,7 @@ class Background:
 
     def _together(self, trial: Trial) -> Mapping[str, TestRun]:
         tests = [self._run.tasks[each].node_id for each in trial.tasks]
-        with suppress(Exception):  # then nothing is known, and agents find out
+        with suppress(Exception):  # then nothing is known, and the tests get agents
             return self._trials.together(trial.fixes, tests)
         return {}
 

@@ -1,7 +1,7 @@
-"""Tests that probably fail for one reason wait for one of them, its canary. Pure.
+"""Tests that probably fail for one reason wait for one of them, their canary. Pure.
 
-What becomes of those that wait follows from what became of the canary. It is asked for at every
-step of a run, so none waits for a canary that has ended, was skipped, or never existed.
+`answer` is called for every canary at every step of a run, so no test waits for a canary that has
+ended, was skipped, or never existed.
 """
 
 from __future__ import annotations
@@ -11,19 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mngr.model.struct import Json
 from mngr_tmr.dispatch.effects import Write
-from mngr_tmr.dispatch.life import is_open
-from mngr_tmr.dispatch.retrying import is_missing
+from mngr_tmr.dispatch.life import is_missing, is_open
 from mngr_tmr.integrate.ranking import NOT_TAKEN
 from mngr_tmr.journal.model import ANSWERS, Baseline, Outcome, Ruling, Run, Task, TestRun
 from mngr_tmr.run import clustering
 from mngr_tmr.run.clustering import Failure
 
 SAY_SO = 2
-"""So many canaries have to say that something is missing before it counts for all."""
+"""Canaries that have to report something missing before the cluster is given up."""
 
 
 def groups(run: Run, waiting: Iterable[str]) -> dict[str, list[str]]:
-    """Canary -> tasks that wait for it."""
+    """Return the waiting tasks by canary."""
     found: dict[str, list[str]] = defaultdict(list)
     for each in waiting:
         found[run.tasks[each].canary].append(each)
@@ -31,9 +30,9 @@ def groups(run: Run, waiting: Iterable[str]) -> dict[str, list[str]]:
 
 
 def answer(run: Run, canary: str, waiting: Sequence[str], *, under_trial: bool) -> list[Write]:
-    """What becomes of those that wait for it: nothing yet while it has no answer.
+    """Return the events for the tasks that wait for a canary; none while it has no result.
 
-    A fix is an answer once they were tried with it.
+    A fix counts once the waiting tests have been tried with it.
     """
     task = run.tasks.get(canary)
     if task is None:
@@ -48,12 +47,12 @@ def answer(run: Run, canary: str, waiting: Sequence[str], *, under_trial: bool) 
         return _skip_all(waiting, missing)
     if len(failed) >= run.options.canaries:
         return _skip_all(waiting, failed)
-    # Also where it was skipped, because it passes with another fix.
+    # Also if the canary was skipped because it passes with another fix.
     return _next(run, waiting, failed, task.cluster)
 
 
 def _failed(run: Run, cluster: str) -> list[Task]:
-    """Of a cluster, those whose agents ended in this round and brought no fix."""
+    """Return the tasks of a cluster whose agents ended in this round without a fix."""
     return [
         task
         for task in run.tasks.values()
@@ -66,10 +65,10 @@ def _failed(run: Run, cluster: str) -> list[Task]:
 
 
 def _skip_all(waiting: Sequence[str], like: Sequence[Task]) -> list[Write]:
-    """The whole cluster is given up."""
+    """Give up the whole cluster."""
     names = ", ".join(task.id for task in like)
     word, reason = _ending(like[-1])
-    told = f"{word} like {names}: {reason}" if reason else f"{word} like {names}"
+    told = f"{word} like {names}" + (f": {reason}" if reason else "")
     return [
         Write("skipped", {"task": each, "reason": told, "by": ""}, moves=(each,))
         for each in waiting
@@ -77,8 +76,8 @@ def _skip_all(waiting: Sequence[str], like: Sequence[Task]) -> list[Write]:
 
 
 def _next(run: Run, waiting: Sequence[str], failed: Sequence[Task], cluster: str) -> list[Write]:
-    """Another canary, of another kind than those that failed if there is one."""
-    functions = {_function(task.node_id) for task in failed}
+    """Choose another canary, if possible of another kind than those that failed."""
+    functions = {task.node_id.partition("[")[0] for task in failed}
     signatures = {task.signature for task in failed}
 
     def order(failure: Failure) -> tuple[object, ...]:
@@ -92,13 +91,13 @@ def _next(run: Run, waiting: Sequence[str], failed: Sequence[Task], cluster: str
 def regroup(
     run: Run, waiting: Sequence[str], results: Mapping[str, TestRun], base: str
 ) -> list[Write]:
-    """Those that still fail with the fix that is their base now, by how they fail with it."""
+    """Group the tests that still fail with a fix, their new base, by how they fail with it."""
     members = [_failure(run, each, results) for each in waiting]
     return _group(clustering.clusters(members), base, "")
 
 
 def _group(groups: Sequence[Sequence[Failure]], base: str, cluster: str) -> list[Write]:
-    """The first of each group gets an agent, the others wait for it."""
+    """Return the event by which the first of each group gets an agent and the others wait."""
     told: list[Json] = [
         {
             "task": each.id,
@@ -120,13 +119,13 @@ def _failure(run: Run, task_id: str, results: Mapping[str, TestRun]) -> Failure:
     now = results.get(task.node_id) or next(iter(before), TestRun("failed"))
     signature = now.signature or task.signature
     seconds = before[0].seconds if before else 0.0
-    # Only how many lines it runs is known here, which is all that the order of canaries asks.
+    # Only the number of lines is known here, and the order of canaries needs no more.
     lines = frozenset(("", number) for number in range(task.reach))
     return Failure(task.id, task.node_id, signature, now.exception, seconds, lines)
 
 
 def _fix(task: Task) -> str:
-    """The commit with what was accepted of the canary's work on the implementation."""
+    """Return the commit with the accepted implementation change, or ""."""
     verdict = task.current.verdict if task.current else None
     return verdict.implementation if verdict and verdict.ruling is Ruling.ACCEPTED else ""
 
@@ -137,7 +136,7 @@ def _is_missing(task: Task) -> bool:
 
 
 def _ending(task: Task) -> tuple[str, str]:
-    """How its agent ended, in a word, and why."""
+    """Return how the agent of a task ended, and why."""
     current = task.current
     assert current is not None
     assert current.ended is not None
@@ -148,7 +147,3 @@ def _ending(task: Task) -> tuple[str, str]:
     if current.ended.outcome is Outcome.BLOCKED and not is_missing(current.ended):
         return str(Outcome.NO_RESULT), current.ended.reason
     return str(current.ended.outcome), current.ended.reason
-
-
-def _function(node_id: str) -> str:
-    return node_id.partition("[")[0]

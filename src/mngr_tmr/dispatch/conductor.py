@@ -1,7 +1,7 @@
-"""Dispatch and gather: keep the slots full and perform what each task's life asks for.
+"""Dispatch and gather: keep the slots full, and perform the effects that each task asks for.
 
-Everything that happens is an event first. The conductor holds no truth of its own: a new one,
-made from the same journal, goes on where a killed one was.
+Everything that happens is journalled first. A new conductor with the same journal continues where
+a killed one stopped.
 """
 
 from __future__ import annotations
@@ -10,20 +10,31 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 
 from mngr.model.struct import Json
-from mngr_tmr.dispatch import canaries, life, orders, sparing
+from mngr_tmr.dispatch import canaries, life, orders, quota, trials
+from mngr_tmr.dispatch.alerts import Stall
 from mngr_tmr.dispatch.background import Background
-from mngr_tmr.dispatch.effects import Effect, Look, Pause, Slow, Write
-from mngr_tmr.dispatch.happenings import Cancelled, Go, OfTask, Seen, Tried, Verified
+from mngr_tmr.dispatch.effects import (
+    Cancelled,
+    Effect,
+    Go,
+    Look,
+    OfTask,
+    Pause,
+    Seen,
+    Slow,
+    Tried,
+    Verified,
+    Write,
+)
 from mngr_tmr.dispatch.life import Stage
 from mngr_tmr.dispatch.roles import Clock, Fleet, Inbox, Inspector, Trials
-from mngr_tmr.dispatch.stalling import Stall
-from mngr_tmr.dispatch.throttle import Throttle
+from mngr_tmr.dispatch.throttle import Throttle, over_budget
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import Journal
 from mngr_tmr.journal.model import Run
 
 REST = 4.0
-"""Between two looks, at least so many times as long as one took."""
+"""Pause between two looks, as a multiple of the time that a look takes."""
 
 
 class Conductor:
@@ -33,32 +44,30 @@ class Conductor:
         journal: Journal,
         fleet: Fleet,
         inspector: Inspector,
-        trials: Trials,
+        tests: Trials,
         clock: Clock,
         executor: Executor,
         inbox: Inbox | None = None,
         *,
         launches: bool = True,
     ) -> None:
-        """Without `launches` only what agents have left is verified."""
+        """Without `launches`, only collected work is verified."""
         self.run, self.journal, self.fleet, self.clock = run, journal, fleet, clock
         self._inbox, self._launches = inbox, launches
         self._stages: dict[str, Stage] = {}
         self._tasks: dict[Stage, dict[str, None]] = {stage: {} for stage in Stage}
-        """Those in a stage, in the order in which they came there."""
+        """The tasks in each stage, in the order in which they entered it."""
         self._looks: list[Look] = []
         self._looked = self._rest = 0.0
-        self._background = Background(executor, run, fleet, inspector, trials, clock)
+        self._background = Background(executor, run, fleet, inspector, tests, clock)
         self._stall = Stall(run, clock)
         self._throttle = Throttle(run, self.note, clock)
-        self._untried = bool(sparing.fixes(run))
+        self._untried = bool(trials.fixes(run))
         self._trying = False
         self._adopt()
 
-    # where things stand
-
     def _adopt(self) -> None:
-        """From the journal alone: what waits, what runs, what was interrupted half-way."""
+        """Put each task into the stage that the journal implies."""
         for task in self.run.tasks.values():
             stage, effects = life.standing(self.run, task)
             if self._launches or stage is Stage.VERIFYING:
@@ -89,7 +98,7 @@ class Conductor:
     # the loop
 
     def conduct(self, tick: float, watch: Callable[[Run], None] = lambda run: None) -> None:
-        """A step every `tick`."""
+        """Perform a step every `tick` seconds until the run is finished."""
         while not self.finished:
             self.step()
             watch(self.run)
@@ -107,13 +116,13 @@ class Conductor:
         self._release_all()
         self._fill_slots()
         self._tell_stall()
-        # One sync for all that a step announced: with many agents it is the disk that is slow.
+        # One sync for all events of a step: with many agents the disk is the bottleneck.
         if self._background.due:
             self.journal.sync()
         self._background.begin()
 
     def note(self, type: str, fields: Mapping[str, Json]) -> None:
-        """On the disk, with all others of this step, before anything that follows from it."""
+        """Journal an event. It is synced with all others of its step, before any work begins."""
         self._stall.stirred()
         apply(self.run, self.journal.append(type, fields, sync=False))
 
@@ -127,7 +136,7 @@ class Conductor:
                 case Look():
                     self._looks.append(effect)
                 case Pause():
-                    self._throttle.exhausted(effect.reason)
+                    self._perform(quota.exhausted(self.run, effect.reason, self.clock.now()))
                 case Slow():
                     self._throttle.overloaded()
                 case _:
@@ -138,24 +147,24 @@ class Conductor:
             self._tried(event)
             return
         self._enter(event.task, *life.advance(self.run, self._stages[event.task], event))
-        if isinstance(event, Verified) and sparing.is_fix(event.verdict):
+        if isinstance(event, Verified) and trials.is_fix(event.verdict):
             self._untried = True
 
     def _obey(self) -> None:
         if self._inbox is not None:
             orders.obey(self.run, self.note, self.journal.sync, self._inbox)
-        if self.run.cancelled:  # at every step: a launch may have been under way
+        if self.run.cancelled:  # at every step: a launch may have been in progress
             for task_id in self._agentless:
                 self._enter(task_id, Stage.OVER)
             for task_id in [*self._tasks[Stage.WORKING]]:
                 self._hear(Cancelled(task_id))
 
     def _look(self) -> None:
-        """One reading for all, less often where it takes long: a far host, many agents."""
-        working = self._tasks[Stage.WORKING]  # and not, say, cancelled since it was asked for
+        """Look at all agents in one reading, less often if it takes long."""
+        working = self._tasks[Stage.WORKING]  # not those cancelled since the look was requested
         tries = {e.task: self.run.tasks[e.task].tries[-1] for e in self._looks if e.task in working}
         began = self.clock.now()
-        if not tries or 0 <= began - self._looked < self._rest:  # below 0 the clock was set back
+        if not tries or 0 <= began - self._looked < self._rest:  # negative: the clock was set back
             return
         self._looks = []
         seen = self.fleet.look([*tries.values()])
@@ -168,22 +177,22 @@ class Conductor:
 
     @property
     def _under_trial(self) -> bool:
-        """A fix was accepted, and it is not known yet which tests pass with it."""
+        """Whether a fix was accepted and it is not known yet which tests pass with it."""
         return self._untried or self._trying
 
     def _try_fixes(self) -> None:
-        """Once for each fix that was accepted."""
+        """Try the tests without an agent once for each accepted fix."""
         if not self._untried or self._trying or self.run.cancelled:
             return
         self._untried = False
-        trial = sparing.trial(self.run, self._agentless)
+        trial = trials.trial(self.run, self._agentless)
         if trial is not None:
             self._trying = True
             self._perform([trial])
 
     def _tried(self, event: Tried) -> None:
         self._trying = False
-        self._perform(sparing.spared(self.run, event, self._agentless))
+        self._perform(trials.spared(self.run, event, self._agentless))
         groups = canaries.groups(self.run, self._tasks[Stage.WAITING])
         for fix in event.trial.fixes:
             waiting = groups.get(fix.task, ())
@@ -196,7 +205,7 @@ class Conductor:
             self._perform(canaries.answer(self.run, canary, waiting, under_trial=under_trial))
 
     def _release_all(self) -> None:
-        """They wait for each other, as only a damaged journal can say: no canary, then."""
+        """Release tasks that wait for each other, which only a damaged journal can contain."""
         if self._background.idle and {*self._stages.values()} == {Stage.WAITING}:
             for task_id in self._waiting:
                 self._enter(task_id, Stage.READY)
@@ -208,7 +217,7 @@ class Conductor:
             task_id = self._next()
             if not task_id:
                 return
-            over = self._throttle.over_budget()
+            over = over_budget(self.run, self.clock.now())
             if over:
                 self._give_up(over)
                 return
@@ -223,10 +232,10 @@ class Conductor:
         return len(self._tasks[Stage.LAUNCHING]) + len(self._tasks[Stage.WORKING]) + kept
 
     def _next(self) -> str:
-        """While a fix is tried, no agent is launched that may not be needed."""
+        """Return the next task to launch. While a fix is tried, tests that it may fix are held."""
         held = self._under_trial
         ready = self._tasks[Stage.READY]
-        return next((e for e in ready if not (held and sparing.is_broken(self.run, e))), "")
+        return next((e for e in ready if not (held and trials.is_broken(self.run, e))), "")
 
     def _give_up(self, reason: str) -> None:
         for task_id in self._agentless:

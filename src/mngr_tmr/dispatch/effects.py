@@ -1,4 +1,8 @@
-"""What a run does, as plain values: `life` and its neighbours ask for it, others perform it."""
+"""What a run does and what happens to it, as plain values.
+
+`life`, `canaries` and `trials` ask for effects. The conductor performs them, or has `background`
+perform them, and hands each answer, an event, back to `life`.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +10,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mngr.model.struct import Json
+from mngr_tmr.dispatch.judging import Sighting
 from mngr_tmr.dispatch.roles import Fix
-from mngr_tmr.journal.model import Ended, Outcome
+from mngr_tmr.journal.model import Ended, Outcome, TestRun, Verdict
+
+# effects
 
 
 @dataclass(frozen=True)
 class Write:
-    """Append a line to the journal."""
+    """Append an event to the journal."""
 
     type: str
     fields: Mapping[str, Json]
     moves: tuple[str, ...] = ()
-    """Tasks without an agent that the line gives another place: a group, a slot, none at all."""
+    """Tasks without an agent whose stage may change with this event."""
 
 
 @dataclass(frozen=True)
 class Pause:
-    """Launch nothing more until the quota is back."""
+    """Start no agents until the quota is reset."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Slow:
-    """Have fewer agents at once: the service is overloaded."""
+    """Run fewer agents at once: the service is overloaded."""
 
 
 @dataclass(frozen=True)
@@ -39,23 +46,23 @@ class OfTry:
 
 
 class Launch(OfTry):
-    """Make its agent, which the journal announces."""
+    """Create the agent that the journal has announced."""
 
 
 class Look(OfTry):
-    """In the next step, with all others of that step by one reading of each host."""
+    """Look at the agent in the next step, in the same reading as all others."""
 
 
 @dataclass(frozen=True)
 class Remind(OfTry):
-    """Delivery takes seconds and may fail; the next look shows what came of it."""
+    """Send the agent a message. If this fails, the next look shows it."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Collect(OfTry):
-    """Bring its commits and artifacts home."""
+    """Fetch the commits and artifacts of the agent."""
 
     ending: Outcome
     reason: str
@@ -63,11 +70,13 @@ class Collect(OfTry):
 
 @dataclass(frozen=True)
 class Stop(OfTry):
+    """Stop the agent, which has been collected."""
+
     ended: Ended
 
 
 class Verify(OfTry):
-    """Find out what its work is worth."""
+    """Verify the changes of the agent."""
 
 
 @dataclass(frozen=True)
@@ -79,5 +88,56 @@ class Trial:
 
 
 Work = Launch | Remind | Collect | Stop | Verify | Trial
-"""Takes long: done by other threads, once what was written before is on the disk."""
+"""Effects that take long. Other threads perform them, after the journal is synced."""
 Effect = Write | Pause | Slow | Look | Work
+
+# events
+
+
+@dataclass(frozen=True)
+class OfTask:
+    task: str
+
+
+class Go(OfTask):
+    """A slot is free for the task."""
+
+
+class Cancelled(OfTask):
+    """The run was cancelled."""
+
+
+@dataclass(frozen=True)
+class Launched(OfTask):
+    agent_id: str
+
+
+@dataclass(frozen=True)
+class Seen(OfTask):
+    sighting: Sighting | None
+    now: float
+
+
+@dataclass(frozen=True)
+class Collected(OfTask):
+    """The agent was collected, and has to be stopped."""
+
+    ended: Ended
+
+
+@dataclass(frozen=True)
+class Finished(OfTask):
+    """The agent was stopped, or could not be launched or collected."""
+
+    ended: Ended
+
+
+@dataclass(frozen=True)
+class Verified(OfTask):
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Tried:
+    trial: Trial
+    results: Mapping[str, TestRun]

@@ -1,7 +1,7 @@
 """The life of a task: launch, look, collect, stop, verify; then another try, or the end. Pure.
 
-The journal is the truth. A line changes the run before the effects that follow it are performed,
-so a new process that reads the same journal continues with `standing`.
+An event changes the run before the effects that follow from it are performed, so a new process
+that reads the same journal continues with `standing`.
 """
 
 from __future__ import annotations
@@ -11,38 +11,37 @@ from enum import Enum, auto
 
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
-from mngr_tmr.dispatch import alerting, judging
+from mngr_tmr.dispatch import alerts, judging
 from mngr_tmr.dispatch.effects import (
+    Cancelled,
     Collect,
+    Collected,
     Effect,
+    Finished,
+    Go,
     Launch,
+    Launched,
     Look,
+    OfTask,
     Pause,
     Remind,
+    Seen,
     Slow,
     Stop,
+    Verified,
     Verify,
     Write,
 )
-from mngr_tmr.dispatch.happenings import (
-    Cancelled,
-    Collected,
-    Finished,
-    Go,
-    Launched,
-    OfTask,
-    Seen,
-    Verified,
-)
-from mngr_tmr.dispatch.retrying import needs_verdict, wants_retry
-from mngr_tmr.journal.model import Ended, Outcome, Run, Task, Try
+from mngr_tmr.journal.model import ANSWERS, INFRASTRUCTURE, Ended, Outcome, Ruling, Run, Task, Try
 
 CANCELLED = Ended(Outcome.CANCELLED, "the run was cancelled")
-NUDGE = "The service was overloaded. Go on with your task; end by publishing your outcome."
+NUDGE = "The service was overloaded. Continue your task, and publish your outcome at the end."
+GIVEN_UP = ("more time", "a person who understands")
+"""What an agent requires that looked for a repair and found none."""
 
 
 class Stage(Enum):
-    """Where a task stands. From LAUNCHING to VERIFYING one effect is under way for it."""
+    """Where a task stands. From LAUNCHING to VERIFYING one effect is in progress for it."""
 
     WAITING = auto()
     """for its canary"""
@@ -61,7 +60,7 @@ Next = tuple[Stage, tuple[Effect, ...]]
 
 
 def standing(run: Run, task: Task) -> Next:
-    """Where a task stands by the journal alone, and what is to be done about it."""
+    """Return the stage of a task by the journal alone, and the effects to perform."""
     each, number = task.current, len(task.tries)
     if task.skipped or task.round != run.round:
         return Stage.OVER, ()
@@ -76,18 +75,18 @@ def standing(run: Run, task: Task) -> Next:
         return Stage.LAUNCHING, (Launch(task.id, number),)
     if each.ended is None:
         return Stage.WORKING, (Look(task.id, number),)
-    if each.verdict is None and needs_verdict(each.ended):
+    if each.verdict is None and _needs_verdict(each.ended):
         return Stage.VERIFYING, (Verify(task.id, number),)
-    return Stage.READY if wants_retry(run, task, each) else Stage.OVER, ()
+    return Stage.READY if _wants_retry(run, task, each) else Stage.OVER, ()
 
 
 def is_open(run: Run, task: Task) -> bool:
-    """Whether an agent is still to work on it in this round, or works, or is being verified."""
+    """Return whether the task still needs an agent or a verdict in this round."""
     return standing(run, task)[0] is not Stage.OVER
 
 
 def advance(run: Run, stage: Stage, event: OfTask) -> Next:
-    """What follows when this happens to a task in that stage."""
+    """Return the next stage and the effects of an event for a task in this stage."""
     task = run.tasks[event.task]
     number = len(task.tries)
     match stage, event:
@@ -105,7 +104,7 @@ def advance(run: Run, stage: Stage, event: OfTask) -> Next:
         case ((Stage.LAUNCHING | Stage.COLLECTING | Stage.STOPPING), Finished(ended=ended)):
             line = _line("try_ended", task, ended=to_json(ended))
             following, effects = _after(run, task, replace(task.tries[-1], ended=ended))
-            return following, (line, *alerting.alerts(run, ended), *effects)
+            return following, (line, *alerts.alerts(run, ended), *effects)
         case Stage.VERIFYING, Verified(verdict=verdict):
             line = _line("verdict", task, verdict=to_json(verdict))
             following, effects = _after(run, task, replace(task.tries[-1], verdict=verdict))
@@ -130,9 +129,9 @@ def _look(run: Run, task: Task, event: Seen) -> Next:
     again = Look(task.id, each.number)
     if step.kind == "end":
         following, effects = _gather(task, step.outcome, step.text)
-        # Before more is launched into the same wall.
-        wall = (Pause(step.text),) if step.outcome is Outcome.QUOTA else ()
-        return following, (*wall, *effects)
+        # First, so that no more agents meet the same quota.
+        pause = (Pause(step.text),) if step.outcome is Outcome.QUOTA else ()
+        return following, (*pause, *effects)
     if step.kind == "wait":
         return Stage.WORKING, (again,)
     line = _line("reminded", task, text=step.text)
@@ -142,26 +141,51 @@ def _look(run: Run, task: Task, event: Seen) -> Next:
 
 
 def _gather(task: Task, outcome: Outcome, reason: str) -> Next:
-    """What it is judged to be is written down first: once stopped, it looks like any other."""
+    """Journal the outcome first: a stopped agent does not show why it was stopped."""
     line = _line("gathering", task, outcome=str(outcome), reason=reason)
     return Stage.COLLECTING, (line, Collect(task.id, len(task.tries), outcome, reason))
 
 
 def _line(type: str, task: Task, **fields: Json) -> Write:
-    """About the latest try."""
+    """Return an event about the latest try."""
     return Write(type, {"task": task.id, "try": len(task.tries), **fields})
 
 
 def _after(run: Run, task: Task, latest: Try) -> Next:
-    """Where the task will stand once the journal says this of its latest try."""
+    """Return where the task will stand once the journal has this latest try."""
     return standing(run, replace(task, tries=[*task.tries[:-1], latest]))
 
 
 def keeps_slot(run: Run, task: Task) -> bool:
-    """Whether one that is collected or stopped does.
+    """Return whether a task that is being collected or stopped uses a slot.
 
-    One that has published works no more; but what it spent is known only once it is home.
+    An agent that has published is idle, but with a budget its usage must be known first.
     """
     limits, ending = run.options.run_budget, task.tries[-1].ending
     metered = limits.tokens is not None or limits.cost is not None
     return metered or ending is None or ending.outcome is not Outcome.UNCHANGED
+
+
+# when a try has to be verified, and when another follows
+
+
+def is_missing(ended: Ended) -> bool:
+    """Return whether the agent lacked a program, an account or a decision, not a repair."""
+    return ended.outcome is Outcome.BLOCKED and not ended.needs.startswith(GIVEN_UP)
+
+
+def _needs_verdict(ended: Ended) -> bool:
+    """Commits have to be verified, and so has the claim that none are required."""
+    claims = bool(ended.ref) or ended.outcome in ANSWERS
+    return claims and ended.outcome is not Outcome.CANCELLED
+
+
+def _wants_retry(run: Run, task: Task, latest: Try) -> bool:
+    ended = latest.ended
+    if ended is None or ended.outcome not in INFRASTRUCTURE or run.cancelled:
+        return False
+    if latest.verdict is not None and latest.verdict.ruling is Ruling.ACCEPTED:
+        return False
+    # An exhausted quota does not use up a retry: the run pauses until the reset.
+    tries = [each.ended for each in task.tries[task.earlier :] if each.ended]
+    return sum(each.outcome is not Outcome.QUOTA for each in tries) <= run.options.retries

@@ -1,4 +1,4 @@
-"""Who plays in a run beside the conductor: agents, verification, orders from outside, a clock."""
+"""What the conductor works with: agents, verification, trials, orders and a clock."""
 
 from __future__ import annotations
 
@@ -11,24 +11,12 @@ from mngr_tmr.dispatch.judging import Sighting
 from mngr_tmr.journal.model import Ended, Outcome, Task, TestRun, Try, Verdict
 
 Note = Callable[[str, Mapping[str, Json]], None]
-"""Journal an event, and let the run know."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """An agent to be made."""
-
-    task: str
-    number: int
-    agent_name: str
-    node_id: str
-    want: str
-    base: str
+"""Append an event to the journal and apply it to the run."""
 
 
 @dataclass(frozen=True)
 class Fix:
-    """An accepted change of the implementation: the commit, and what it was made on."""
+    """An accepted change of the implementation, as a commit and the commit it is based on."""
 
     task: str
     base: str
@@ -36,21 +24,21 @@ class Fix:
 
 
 class Fleet(Protocol):
-    """The agents of a run. `look` is one reading per host, whatever their number."""
+    """The agents of a run."""
 
-    def launch(self, order: Order) -> str:
-        """The id of the agent of that name, made now or by an earlier process."""
+    def launch(self, task: Task, each: Try) -> str:
+        """Return the id of the agent, which is created unless an earlier process did so."""
 
     def look(self, tries: Sequence[Try] | None = None) -> Mapping[str, Sighting]:
-        """By agent name; of these tries, or of all there ever were."""
+        """Return what the agents of these or of all tries look like, by agent name."""
 
     def remind(self, agent_name: str, text: str) -> None: ...
 
     def collect(self, task: Task, each: Try, outcome: Outcome, reason: str) -> Ended:
-        """Bring its commits and artifacts home."""
+        """Fetch the commits and artifacts of the agent."""
 
     def stop(self, each: Try, ended: Ended) -> Ended:
-        """Stop it, once it was collected: what it left, and how that went."""
+        """Stop a collected agent and return how its try ended."""
 
 
 class Inspector(Protocol):
@@ -58,17 +46,15 @@ class Inspector(Protocol):
 
 
 class Trials(Protocol):
-    """Tests run with accepted fixes, before more agents look for the same."""
-
     def together(self, fixes: Sequence[Fix], tests: Sequence[str]) -> Mapping[str, TestRun]:
-        """How these tests go with all of the fixes; a test that was not run is not in it."""
+        """Run the tests with all fixes; return the results of those that ran."""
 
 
 class Inbox(Protocol):
-    """Orders from outside. One stays where it is until it is in the journal."""
+    """Orders from outside. Each is kept until it is in the journal."""
 
     def waiting(self) -> Sequence[tuple[str, Mapping[str, Json]]]:
-        """Oldest first, each with a name that no other ever has."""
+        """Return the orders, oldest first, each with a name that is never used again."""
 
     def discard(self, name: str) -> None: ...
 

@@ -1,16 +1,15 @@
-"""How many agents at once, and when none at all: overload, quota, budgets. Says so by events."""
+"""How many agents may run at once: slots that adapt to overload, and the budget of the run."""
 
 from __future__ import annotations
 
-from mngr_tmr.dispatch import judging
 from mngr_tmr.dispatch.roles import Clock, Note
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run.costs import for_hosts
 
 RAMP = 30.0
-"""Seconds without an overload after which one more slot is tried."""
+"""Seconds without an overload before a slot is added."""
 SAME = 5.0
-"""Many agents feel one and the same overload within so many seconds."""
+"""Seconds within which overloads of several agents count as one."""
 
 
 class Throttle:
@@ -20,6 +19,7 @@ class Throttle:
         self._last_ramp = clock.now()
 
     def adapt(self) -> None:
+        """End a pause whose time is over, and add a slot if there was no overload lately."""
         run, now = self._run, self._clock.now()
         if run.paused_until and now >= run.paused_until:
             self._note("resumed", {})
@@ -29,61 +29,40 @@ class Throttle:
             self._note("slots", {"slots": run.slots + 1})
 
     def overloaded(self) -> None:
+        """Halve the slots."""
         now = self._clock.now()
         if now - self._last_overload > SAME:
             self._note("slots", {"slots": max(1, self._run.slots // 2)})
         self._last_overload = now
-
-    def exhausted(self, reason: str) -> None:
-        """Nothing more is launched until the quota is back."""
-        run, now = self._run, self._clock.now()
-        if run.paused and not run.paused_until:
-            return  # by hand, which nothing but a hand ends
-        stated = judging.stated_reset(reason, now)
-        if run.paused_until >= max(now, stated):
-            return  # the same wall, which another agent has met before
-        anew = run.paused_until <= now
-        missed = max(1, run.missed + anew)
-        until = judging.reset_time(reason, now, missed)
-        if anew and stated and missed == judging.BELIEVED + 1:
-            told = f"{judging.BELIEVED} times the quota was not back when it said"
-            self._note("alert", {"text": f"{told}: waiting {until - now:.0f} s ({reason})"})
-        self._note("paused", {"reason": reason, "until": until, "missed": missed})
-
-    # launching
 
     def has_room(self, active: int) -> bool:
         run = self._run
         return not run.paused and not run.cancelled and active < run.slots
 
     def may_launch(self) -> bool:
-        """Counts as one, if so."""
+        """Return whether `stagger` allows a launch now. If so, it counts as one."""
         now = self._clock.now()
         if now - self._last_launch < self._run.options.stagger:
             return False
         self._last_launch = now
         return True
 
-    def over_budget(self) -> str:
-        return over_budget(self._run, self._clock.now())
-
 
 def over_budget(run: Run, now: float) -> str:
-    """Why the run may launch nothing more."""
+    """Return why the run may start no more agents, or ""."""
     limits, spent = run.options.run_budget, run.spent
-    minutes = (now - run.started) / 60
     if limits.agents is not None and run.tries >= limits.agents:
         return f"the run's {limits.agents} agents are used up"
     if limits.tokens is not None and spent.tokens >= limits.tokens:
         return f"the run's {limits.tokens} tokens are used up"
     if limits.cost is not None and spent.counted + host_cost(run, now) >= limits.cost:
         return f"the run's ${limits.cost:.2f} are spent"
-    if limits.minutes is not None and minutes >= limits.minutes:
+    if limits.minutes is not None and (now - run.started) / 60 >= limits.minutes:
         return f"the run's {limits.minutes:g} minutes are over"
     return ""
 
 
 def host_cost(run: Run, now: float) -> float:
-    """Dollars for the hosts of a run so far, by the time of their agents; 0 without a price."""
+    """Return the dollars for hosts so far, by the time of their agents; 0 without a price."""
     tries = [each for task in run.tasks.values() for each in task.tries if each.launched]
     return for_hosts(run, sum((each.ended_at or now) - each.launched for each in tries))

@@ -10,7 +10,7 @@ from mngr_outcome.outcome import cleaned
 from mngr_tmr.integrate import ranking
 from mngr_tmr.integrate.ranking import Repair
 from mngr_tmr.journal.model import Run, Task
-from mngr_tmr.run.forecasting import counted
+from mngr_tmr.run.words import counted
 
 WIDTH = 72
 GATED = (

@@ -1,4 +1,4 @@
-"""What a run costs: tokens, money and the time of hosts, foreseen and used."""
+"""What a run costs: tokens, money and the time of hosts, forecast and used."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spending:
-    """What agents cost; `cost` is None where a price is not known."""
+    """The usage of agents; `cost` is None if a price is not known."""
 
     tokens: int = 0
     cost: float | None = 0.0
     guarded: float = 0.0
-    """What counts against a limit: with the dearest price of its vendor for an unknown model."""
+    """The cost for limits: an unknown model has the highest price of its vendor."""
     unpriced: tuple[str, ...] = ()
     """Models whose price is not known."""
 
@@ -34,34 +34,34 @@ class Spending:
 
     @property
     def counted(self) -> float:
-        """Journals of earlier versions know only what was priced."""
+        """The cost for limits, at least what is known to have been spent."""
         return max(self.guarded, self.cost or 0.0)
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run will probably use, as it was said before its first agent."""
+    """What a run will probably use, as shown before its first agent."""
 
     agents: int = 0
-    """That will probably be launched: of a cluster one."""
+    """Agents that will probably start: one per cluster."""
     fewest: int = 0
     most: int = 0
     """Tokens."""
     cost: float | None = None
-    """None where no earlier run tells."""
+    """None without earlier runs."""
     minutes: float | None = None
-    """Of all agents together, however many work at once; None where no earlier run tells."""
+    """The sum over all agents; None without earlier runs."""
     known: int = 0
-    """How many agents of earlier runs it is the mean of."""
+    """Number of agents of earlier runs that the forecast is based on."""
     counted: bool = True
-    """Whether agents of this type tell what they use."""
+    """Whether agents of this type report their usage."""
     host_rate: float | None = None
     """Dollars per second of each host; None if hosts are free or have no price."""
 
 
 @dataclass(frozen=True)
 class HostTime:
-    """What a host cost, in time."""
+    """The time and cost of a host."""
 
     provider: str
     seconds: float
@@ -85,6 +85,11 @@ def spent(ended: Iterable[Ended]) -> Spending:
 def worked(ended: Iterable[Ended]) -> float:
     """Return the seconds of agent time."""
     return sum(each.seconds for each in ended)
+
+
+def minutes(run: Run) -> float:
+    """Return the minutes of agent time of all agents that ended."""
+    return worked(ends(run.tasks.values())) / 60
 
 
 def for_hosts(run: Run, seconds: float) -> float:

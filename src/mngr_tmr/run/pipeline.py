@@ -1,7 +1,7 @@
 """collect -> baseline -> select -> dispatch -> gather -> verify -> integrate -> publish.
 
 Each stage looks at the run, which is the fold of its journal, and does what is missing. So the
-same call begins a run, goes on with a killed one, and finds nothing to do in a finished one.
+same call begins a run, continues a killed one, and has nothing to do in a finished one.
 """
 
 from __future__ import annotations
@@ -17,40 +17,38 @@ from mngr.api import Mngr, Repo
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch import life, orders
+from mngr_tmr.dispatch.agents import RealFleet
 from mngr_tmr.dispatch.conductor import Conductor
-from mngr_tmr.dispatch.fleet import RealFleet
-from mngr_tmr.dispatch.roles import Inbox, Order
+from mngr_tmr.dispatch.roles import Inbox
 from mngr_tmr.dispatch.throttle import over_budget
-from mngr_tmr.dispatch.trying import RealTrials
+from mngr_tmr.dispatch.trials import RealTrials
 from mngr_tmr.integrate import branches, messages
 from mngr_tmr.integrate.integrate import Integration
 from mngr_tmr.integrate.resolving import Resolver
 from mngr_tmr.journal.fold import apply, fold
 from mngr_tmr.journal.journal import Journal, read
-from mngr_tmr.journal.model import Run, TestRun
-from mngr_tmr.run import clustering, coverage, finishing, forecasting, prompting, rounds, selecting
-from mngr_tmr.run import needs as touching
-from mngr_tmr.run.baselining import Baselining
+from mngr_tmr.journal.model import Run, Task, TestRun, Try
+from mngr_tmr.run import clustering, coverage, prompting, publishing, rounds, selecting
+from mngr_tmr.run.baseline import Baselining
 from mngr_tmr.run.clustering import Lines
+from mngr_tmr.run.forecast import forecast
 from mngr_tmr.run.pool import Pool
 from mngr_tmr.run.settings import Project
 from mngr_tmr.verify import patches
 from mngr_tmr.verify.bench import Bench
-from mngr_tmr.verify.patches import show
 from mngr_tmr.verify.verify import RealInspector
 
 TICK = 0.25
 LOOK = 0.1
-"""Seconds between two looks at the agents: half of it is what an idle slot waits on average."""
-
+"""Seconds between two looks at the agents; an idle slot waits for half of it on average."""
 THREADS = 64
-"""At most, and made as they are needed: `retune` may ask for more agents than there were."""
+"""Maximum number of threads, created when needed: `retune` may raise the number of agents."""
 
 Watch = Callable[[Run], None]
 
 
 class Cancelled(Exception):
-    """By somebody outside, before there were any agents."""
+    """The run was cancelled before its first agent."""
 
 
 class RealClock:
@@ -62,7 +60,7 @@ class RealClock:
 
 
 class Pipeline:
-    """One process at work on one run; it holds the journal open as its only writer."""
+    """The process that works on a run, and the only writer of its journal."""
 
     def __init__(
         self,
@@ -92,24 +90,24 @@ class Pipeline:
         )
 
     def note(self, type: str, fields: Mapping[str, Json]) -> None:
-        with self._lock:  # a stage at work and whoever minds it may both have something to say
+        with self._lock:  # a stage and the thread that minds it may both write
             apply(self.run, self._journal.append(type, fields))
 
     def go(self, *, confirm: Callable[[Run], bool] = lambda run: True) -> Run:
-        """To the end, or to where `confirm` says no, once it is known what will be launched."""
+        """Work to the end, or until `confirm` declines to start agents."""
         try:
             self._bench.sweep()
             before = self._baselining
             for stage in (before.collect, before.measure, before.weigh):
                 self._minding(stage)
             self._select()
-            self._foresee()
+            self._forecast()
             self._watch(self.run)
             if not confirm(self.run):
                 return self.run
             if not self.run.consent:
                 self.note("agreed", {})
-                touching.keep(self._api.world.home, self.run, self._baselining.touched)
+                coverage.keep_files(self._api.world.home, self.run, self._baselining.touched)
             self._rounds()
             self._finish()
         except Cancelled:
@@ -119,13 +117,13 @@ class Pipeline:
         return self.run
 
     def _close(self) -> None:
-        """Hosts stay while the run can be resumed: its agents go on working there."""
+        """End the hosts of the run, unless it can be resumed: its agents work there."""
         self._bench.close()
         if self.run.status or not self.run.consent:
             self._pool.close(self.note)
 
     def integrate_again(self) -> Run:
-        """The branch anew; agents that a human helped and that published since are taken in."""
+        """Build the branch again, with the outcomes that agents have published since."""
         try:
             self._bench.sweep()
             self._take_in()
@@ -138,14 +136,14 @@ class Pipeline:
         return self.run
 
     def _minding(self, stage: Callable[[], None]) -> None:
-        """A stage without agents, which may take long, while orders and the view go on."""
+        """Run a stage without agents in a thread, and obey orders meanwhile."""
         with ThreadPoolExecutor(max_workers=1) as executor, self._ending_checks(executor):
             work = executor.submit(stage)
             while not wait([work], TICK).done:
                 self._obey()
                 self._watch(self.run)
                 if self.run.cancelled:
-                    self._bench.close()  # ends what runs there, and so the stage
+                    self._bench.close()  # ends the checks, and so the stage
                     break
             if self.run.cancelled and not self.run.tasks:
                 wait([work])
@@ -171,7 +169,7 @@ class Pipeline:
         self._watch(self.run)
 
     def _take_in(self) -> None:
-        """A try whose agent has another outcome than the one collected ends anew."""
+        """End each try again whose agent has published another outcome than the collected one."""
         fleet = self._fleet()
         seen = fleet.look()
         for task in self.run.tasks.values():
@@ -193,41 +191,31 @@ class Pipeline:
     def _select(self) -> None:
         if self.run.selected:
             return
-        home = self._api.world.home
-        known = (
-            touching.load(home, self.run.repository) if self.run.options.only == "changed" else {}
-        )
-        selection = selecting.select(self.run, touching.changed(self.run, self._repo, known))
+        known = self._known_files() if self.run.options.only == "changed" else {}
+        selection = selecting.select(self.run, coverage.changed(self.run, self._repo, known))
         for node_id, reason in selection.left_out.items():
-            apply(
-                self.run,
-                self._journal.append("skipped", {"node_id": node_id, "reason": reason}, sync=False),
-            )
+            fields = {"node_id": node_id, "reason": reason}
+            apply(self.run, self._journal.append("skipped", fields, sync=False))
         groups = selecting.grouped(self.run, selection.tasks, self._reached())
         self.note("selected", groups.to_json())
 
-    def _foresee(self) -> None:
-        """Written down before anybody agrees to it; from then on it is what was said."""
+    def _known_files(self) -> coverage.Files:
+        return coverage.load_files(self._api.world.home, self.run.repository)
+
+    def _forecast(self) -> None:
+        """Journal the forecast before the user confirms it."""
         if not self.run.tasks or self.run.tries:
             return
         metered = bool(self._api.world.agent_type(self.run.options.agent_type).meter())
-        rate = self._pool_rate()
         home = self._api.world.home
-        forecast = forecasting.forecast(self.run, home, counted=metered, host_rate=rate)
-        if forecast != self.run.forecast:
-            self.note("forecast", {"forecast": to_json(forecast)})
-
-    def _pool_rate(self) -> float | None:
-        """Dollars per second of each host that the run makes."""
-        options = self.run.options
-        if not options.provider or not self._api.makes_hosts(options.provider):
-            return None
-        return self._api.host_rate(options.provider, dict(options.build))
+        found = forecast(self.run, home, metered=metered, host_rate=self._pool.rate)
+        if found != self.run.forecast:
+            self.note("forecast", {"forecast": to_json(found)})
 
     # agents
 
     def _rounds(self) -> None:
-        """Agents, then the branch, then once more for what still fails at its tip."""
+        """Agents, then the branch, then again for tests that still fail at its tip."""
         while not self._is_over():
             self._dispatch()
             self._integrate()
@@ -236,12 +224,12 @@ class Pipeline:
                 return
 
     def _is_over(self) -> bool:
-        """A run that ended, unless `integrate` ended it while there was still work to do."""
+        """Return whether the run has ended, and not by `integrate` with agents still to start."""
         left = any(life.is_open(self.run, task) for task in self.run.tasks.values())
         return bool(self.run.status) and (self.run.cancelled or not left)
 
     def _at_the_tip(self) -> dict[str, TestRun]:
-        """Every test that is not known to pass is tried on the branch as it is now."""
+        """Run every test that is not known to pass at the tip of the branch."""
         tasks = [] if self.run.cancelled else rounds.to_try(self.run)
         results: dict[str, TestRun] = {}
         tip = rounds.tip_of(self.run)
@@ -266,7 +254,7 @@ class Pipeline:
         return True
 
     def _reached(self) -> dict[str, Lines]:
-        """What each test runs of the implementation, as far as it was measured."""
+        """Return the measured lines of the implementation that each test executes."""
         lines = coverage.load(self._folder)
         return clustering.reached(lines, self.run.tests, self._project.is_implementation)
 
@@ -276,8 +264,8 @@ class Pipeline:
     def _dispatch(self, *, launches: bool = True) -> None:
         fleet = self._fleet()
         scratch = self._folder / "scratch"
-        known = touching.load(self._api.world.home, self.run.repository)
-        needs = {test: files for test, (commit, files) in known.items() if commit == self.run.base}
+        known = self._known_files().items()
+        needs = {test: files for test, (commit, files) in known if commit == self.run.base}
         inspector = RealInspector(
             self.run, self._repo, self._bench, self._project, scratch, needs, self._reached()
         )
@@ -298,12 +286,11 @@ class Pipeline:
             )
             conductor.conduct(LOOK, self._watch)
 
-    def _prompt(self, order: Order) -> str:
-        place = order.base, order.node_id.partition("::")[0]
+    def _prompt(self, task: Task, each: Try) -> str:
+        place = each.base, task.node_id.partition("::")[0]
         if place not in self._sources:
-            self._sources[place] = show(self._repo, *place) or ""
-        source = self._sources[place]
-        return prompting.tester(self.run, self._project, order, source)
+            self._sources[place] = patches.show(self._repo, *place) or ""
+        return prompting.tester(self.run, self._project, task, self._sources[place])
 
     # the branch
 
@@ -326,7 +313,7 @@ class Pipeline:
         branch = branches.publish(self._repo, self.run, tip, self.note)
         title, body = messages.pull_request(self.run)
         (self._folder / "pull-request.md").write_text(f"# {title}\n\n{body}", encoding="utf-8")
-        if not self._pool.active:  # hosts of the run's own go with all their agents
-            finishing.tidy(self._api, self.run)
-        self.note("run_ended", {"status": finishing.status(self.run), "branch": branch})
+        if not self._pool.active:  # the run's own hosts are ended with all their agents
+            publishing.tidy(self._api, self.run)
+        self.note("run_ended", {"status": publishing.status(self.run), "branch": branch})
         self._watch(self.run)

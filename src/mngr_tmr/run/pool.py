@@ -1,38 +1,38 @@
-"""The hosts of a run: made as its agents need them, and ended with the run.
+"""The hosts of a run, created as its agents need them and ended with the run.
 
-Only where the provider makes hosts; elsewhere agents go where `create` puts them.
+Only if the provider creates hosts. Otherwise agents go where `create` puts them.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from mngr.api import HostRequest, Mngr
 from mngr.errors import MngrError, Taken
 from mngr.model.struct import Json
+from mngr_tmr.dispatch.roles import Note
 from mngr_tmr.journal.model import Run
 
 DAY = 86_400.0
 """Seconds after which a host of a run without a time limit ends itself."""
 SPARE = 3600.0
-"""Seconds that a host may outlive the time limit of its run: work has to come home."""
+"""Seconds that a host may outlive the time limit of its run, for collecting work."""
 
 
 @dataclass
 class Seats:
-    """One host and the agents that have a place there."""
+    """A host and the agents on it."""
 
     name: str
     made: float = 0.0
-    """When; 0 until it is there."""
+    """When it was created; 0 before."""
     lost: bool = False
     agents: set[str] = field(default_factory=set)
     served: set[str] = field(default_factory=set)
-    """All that ever had a place there."""
+    """All agents that were ever on it."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -43,12 +43,12 @@ class Pool:
         self._api, self._run = api, run
         self._provider = run.options.provider
         self.active = bool(self._provider) and api.makes_hosts(self._provider)
-        """Whether the provider makes hosts."""
+        """Whether the provider creates hosts."""
         self._lock = threading.Lock()
         self._hosts: dict[str, Seats] | None = None
 
     def address(self, agent: str) -> str:
-        """Where to create this agent; a host is made for it if none has room."""
+        """Return where to create this agent; create a host if none has room."""
         if not self.active:
             return agent
         with self._lock:
@@ -64,34 +64,40 @@ class Pool:
         return f"{agent}@{seats.name}.{self._provider}"
 
     def leave(self, agent: str) -> None:
-        """It has ended, and needs its place no more."""
+        """Free the place of an agent that has ended."""
         with self._lock:
             for seats in (self._hosts or {}).values():
                 seats.agents.discard(agent)
 
     def lose(self, agent: str) -> None:
-        """Its host does not answer, or does not run: no other agent goes there."""
+        """Put no other agent on the host of this one: it does not answer or does not run."""
         with self._lock:
             for seats in (self._hosts or {}).values():
                 seats.lost = seats.lost or agent in seats.agents
 
-    def close(self, note: Callable[[str, Mapping[str, Json]], None]) -> None:
-        """End every host, and say what it cost; what cannot be ended is left for an audit."""
+    @property
+    def rate(self) -> float | None:
+        """Dollars per second of each host; None without a price or without own hosts."""
+        build = dict(self._run.options.build)
+        return self._api.host_rate(self._provider, build) if self.active else None
+
+    def close(self, note: Note) -> None:
+        """End every host and journal its cost; alert if one cannot be ended."""
         if not self.active:
             return
         with self._lock:
             hosts = [each for each in self._known().values() if each.made]
             self._hosts = {}
-        now = time.time()
-        rate = self._api.host_rate(self._provider, dict(self._run.options.build))
+        now, rate = time.time(), self.rate
         for each in hosts:
-            told: dict[str, Json] = {
+            fields: dict[str, Json] = {
                 "host": each.name,
                 "provider": self._provider,
                 "agents": len(each.served),
+                "seconds": round(now - each.made, 1),
+                "cost": None if rate is None else round(rate * (now - each.made), 6),
             }
-            cost = None if rate is None else round(rate * (now - each.made), 6)
-            note("host_ended", {**told, "seconds": round(now - each.made, 1), "cost": cost})
+            note("host_ended", fields)
         with ThreadPoolExecutor(max_workers=8) as pool:
             for problem in filter(None, pool.map(self._end, hosts)):
                 note("alert", {"text": f"{problem}; see `mngr host audit`"})
@@ -104,7 +110,7 @@ class Pool:
         return ""
 
     def _seats(self, agent: str) -> Seats:
-        """That of an earlier process, if the agent was there; one with room; or a new one."""
+        """Return the host that has the agent already, else one with room, else a new one."""
         known = self._known()
         places = [each for each in known.values() if agent in each.agents]
         room = [each for each in known.values() if not each.lost and self._has_room(each)]
@@ -148,7 +154,7 @@ class Pool:
             )
             try:
                 self._api.create_host(self._provider, request)
-            except Taken:  # by a process that was killed before it was done
+            except Taken:  # by a process that was killed before it had finished
                 self._api.discard_host(self._provider, seats.name)
                 self._api.create_host(self._provider, request)
             seats.made = time.time()

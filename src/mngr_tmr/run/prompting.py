@@ -1,4 +1,4 @@
-"""The words agents get: packaged templates, which a project can replace by its own."""
+"""The prompts of agents: packaged templates, which a project can replace with its own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from string import Template
 from mngr.errors import UsageError
 from mngr.model.quoting import quote
 from mngr_outcome.outcome import cleaned
-from mngr_tmr.dispatch.roles import Order
-from mngr_tmr.journal.model import Run
+from mngr_tmr.journal.model import Run, Task
 from mngr_tmr.run.settings import Project, pytest_command
 from mngr_tmr.verify import assertions
 
@@ -26,7 +25,6 @@ TASK = {
         "unhappy path where that matters. Remove what goes beyond the block."
     ),
 }
-NAMES = ("tester", "canary", "held", "suspects", "integrator")
 
 
 def template(project: Project, repository: str, name: str) -> Template:
@@ -38,7 +36,7 @@ def template(project: Project, repository: str, name: str) -> Template:
 
 
 def render(project: Project, repository: str, name: str, **values: str) -> str:
-    """A name that the template uses and we do not know is an error, not a hole in the text."""
+    """Fill in a template. A name in it that is not known is an error."""
     try:
         return template(project, repository, name).substitute(values).strip() + "\n"
     except (KeyError, ValueError) as error:
@@ -46,45 +44,44 @@ def render(project: Project, repository: str, name: str, **values: str) -> str:
         raise UsageError(f"the prompt {name}.md: {error}", f"it may use {known}") from None
 
 
-def tester(run: Run, project: Project, order: Order, source: str) -> str:
-    baseline = run.baseline.get(order.node_id)
+def tester(run: Run, project: Project, task: Task, source: str) -> str:
+    baseline = run.baseline.get(task.node_id)
     standing = baseline.standing if baseline else "failed"
     runs_pytest = pytest_command(project, run.repository, run.options.provider)
     text = render(
         project,
         run.repository,
         "tester",
-        node_id=order.node_id,
-        want=order.want,
+        node_id=task.node_id,
+        want=task.want,
         standing=STANDING.get(standing, STANDING["failed"]),
-        block=cited(source, order.node_id),
-        command=f"{runs_pytest} {quote(order.node_id)}",
-        task=TASK[order.want],
+        block=cited(source, task.node_id),
+        command=f"{runs_pytest} {quote(task.node_id)}",
+        task=TASK[task.want],
         forbidden=", ".join(project.off_limits),
     )
     more = (_canary, _held, _suspects)
-    parts = [text, *(part(run, project, order) for part in more)]
+    parts = [text, *(part(run, project, task) for part in more)]
     return "\n".join(part for part in parts if part)
 
 
-def _canary(run: Run, project: Project, order: Order) -> str:
-    waiting = [task for task in run.tasks.values() if task.canary == order.task]
+def _canary(run: Run, project: Project, task: Task) -> str:
+    waiting = [each for each in run.tasks.values() if each.canary == task.id]
     if not waiting:
         return ""
-    signature, number = run.tasks[order.task].signature, str(len(waiting))
-    return render(project, run.repository, "canary", number=number, signature=signature)
+    number = str(len(waiting))
+    return render(project, run.repository, "canary", number=number, signature=task.signature)
 
 
-def _held(run: Run, project: Project, order: Order) -> str:
-    """Why the change of an earlier agent is not on the branch."""
-    held = run.tasks[order.task].held
+def _held(run: Run, project: Project, task: Task) -> str:
+    """Explain why the change of an earlier agent is not on the branch."""
+    held = task.held
     flags = held.verdict.flags if held and held.verdict else ()
     lines = "\n".join(f"    {' '.join(cleaned(each, 300).split())}" for each in flags)
     return render(project, run.repository, "held", lines=lines) if lines else ""
 
 
-def _suspects(run: Run, project: Project, order: Order) -> str:
-    task = run.tasks[order.task]
+def _suspects(run: Run, project: Project, task: Task) -> str:
     found = run.suspects.get(task.id) or run.suspects.get(task.cluster, ())
     lines = [
         f"    {each.score:.2f}  {each.path}:{each.lines}  "
@@ -99,7 +96,7 @@ def integrator(run: Run, project: Project, part: str, paths: str, tests: str) ->
 
 
 def cited(source: str, node_id: str) -> str:
-    """The block a test cites, indented; or that it cites none."""
+    """Return the block that a test cites, indented, or a note that it cites none."""
     name = node_id.partition("::")[2].partition("[")[0]
     function = assertions.functions(source).get(name)
     block = assertions.blocks(function).strip() if function is not None else ""

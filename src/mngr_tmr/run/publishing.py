@@ -1,19 +1,19 @@
-"""The end of a run: summary, report, and a pull request if requested."""
+"""The end of a run: status, summary, report, pull request, and which agents are destroyed."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mngr.api import Repo, local_repository
+from mngr.api import Mngr, Repo, local_repository
 from mngr.cli.app.output import clean, warn
 from mngr.errors import MissingProgram, MngrError
+from mngr.model.state import State
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
 from mngr_tmr.integrate import messages, ranking
-from mngr_tmr.journal.model import Run, Task
-from mngr_tmr.run import forecasting
+from mngr_tmr.journal.model import Ruling, Run, Task
+from mngr_tmr.run import costs, forecast
 
 WORDS = {
     "done": "is done",
@@ -23,13 +23,41 @@ WORDS = {
 }
 
 
+def status(run: Run) -> str:
+    """Return the status of a run that ends now, by counting its results."""
+    if run.cancelled:
+        return "cancelled"
+    if run.picks:
+        return "done"
+    return "nothing to do" if {*ranking.counts(run)} <= {*ranking.WELL} else "failed"
+
+
+def tidy(api: Mngr, run: Run) -> None:
+    """Destroy agents whose work is on the branch or was not required; you may need the others."""
+    settled = (Ruling.ACCEPTED, Ruling.UNCHANGED)
+    evicted = {each.task for each in run.evictions}
+    done = {
+        each.agent_name
+        for task in run.tasks.values()
+        for each in task.tries
+        if each.verdict is not None
+        and (each.verdict.ruling in settled or (task.included and each is task.held))
+        and task.id not in evicted
+    }
+    listed = [agent for agent in api.list() if agent.name in done]
+    mine = [agent for agent in listed if agent.state is not State.UNREACHABLE]
+    if mine:
+        bury = api.destroy_many(mine, drop_branch=True)
+        for agent in mine:
+            bury(agent)
+
+
 def in_words(run: Run) -> str:
     """Return the result of a run as a phrase."""
     well = sum(n for word, n in ranking.counts(run).items() if word in ranking.WELL)
     if run.status == "failed" and well:
-        return (
-            f"made no commit: {len(run.tasks) - well} of {len(run.tasks)} tests require your help"
-        )
+        left = len(run.tasks) - well
+        return f"made no commit: {left} of {len(run.tasks)} tests require your help"
     return WORDS.get(run.status, run.status)
 
 
@@ -47,7 +75,7 @@ def summary(run: Run, folder: Path) -> dict[str, Json]:
         "agents": run.tries,
         "tokens": run.spent.tokens,
         "cost": run.spent.cost,
-        "minutes": round(forecasting.minutes(run), 2),
+        "minutes": round(costs.minutes(run), 2),
         "forecast": to_json(run.forecast),
         "folder": str(folder),
     }
@@ -65,7 +93,7 @@ def closing_words(run: Run, report: str) -> str:
         elif ending == "blocked":
             lines.append(f"  blocked: {_few(tasks)}: {messages._reason(tasks[0])}")
     lines += held_in_words(run)
-    lines += forecasting.in_words(run)
+    lines += forecast.in_words(run)
     if run.branch_reason:
         lines.append(f"The branch is {run.result_branch}, because {run.branch_reason}.")
     if run.picks:
@@ -77,7 +105,7 @@ def closing_words(run: Run, report: str) -> str:
 
 
 def held_in_words(run: Run) -> list[str]:
-    """Each change that is held for review: its flagged line, and the command that takes it."""
+    """Return each change held for review, with its flagged lines and the command that takes it."""
     lines: list[str] = []
     for task, verdict in ranking.held(run):
         lines.append(f"  held for review: {task.node_id}")
@@ -109,7 +137,7 @@ def _few(tasks: Sequence[Task]) -> str:
     return tasks[0].node_id + (f" and {len(tasks) - 1} more" if len(tasks) > 1 else "")
 
 
-def write_report(args: argparse.Namespace, folder: Path) -> str:
+def write_report(folder: Path) -> str:
     """Write the report and return its path; a failure to write it is only a warning."""
     from mngr_view.writing import write
 

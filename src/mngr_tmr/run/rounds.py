@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from mngr_tmr.dispatch.retrying import is_missing
+from mngr_tmr.dispatch.life import is_missing
 from mngr_tmr.integrate import ranking
 from mngr_tmr.journal.model import Baseline, Ruling, Run, Task, TestRun
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from mngr.api import Agent, CreateRequest, Mngr, bubblewrap, exchange, local_repository
 from mngr.errors import MngrError, TimedOut
-from mngr_tmr.dispatch.fleet import ARTIFACTS, unpack
+from mngr_tmr.dispatch.artifacts import ARTIFACTS, unpack
 from mngr_tmr.journal.model import Proof
 from mngr_tmr.probes import reports
 from mngr_tmr.run.options import Options

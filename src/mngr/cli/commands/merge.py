@@ -76,12 +76,12 @@ def run(args: Namespace) -> int:
 
 
 def _merged(args: Namespace, api: Mngr, here: Place, agent: Agent) -> Merged:
-    from mngr.api import merge, workdir
+    from mngr.api import merge, risk
 
     tip = merge.tip_of(api.world, agent, here)
     behind = merge.left_behind(agent)
     if behind:
-        warn(f"{agent.name} has uncommitted changes that are not merged: {workdir.summary(behind)}")
+        warn(f"{agent.name} has uncommitted changes that are not merged: {risk.summary(behind)}")
     if args.dry_run:
         count = merge.missing(here, tip)
         _told(args, agent.id, f"Would merge {_commits(count)} of {agent.name}.")

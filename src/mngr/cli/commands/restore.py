@@ -61,7 +61,10 @@ def run(args: Namespace) -> int:
         return _list(args, api)
     if args.older_than is not None:
         raise UsageError("--older-than requires --list or --purge")
-    return _restore(args, api)
+    try:
+        return _restore(args, api)
+    finally:
+        footnotes(api)  # the agent may be on a host that did not answer
 
 
 def _matching(args: Namespace, api: Mngr) -> list[Trashed]:
@@ -96,10 +99,7 @@ def _row(each: Trashed) -> Row:
 def _restore(args: Namespace, api: Mngr) -> int:
     from mngr.api import trash
 
-    try:
-        trashed = trash.find_trashed(api.world, args.name)
-    finally:
-        footnotes(api)  # it may be on a host that did not answer
+    trashed = trash.find_trashed(api.world, args.name)
     name = args.new_name or trashed.note.name
     if args.dry_run:
         print_result(args, _row(trashed), f"Would restore {name}.")

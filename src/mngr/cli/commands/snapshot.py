@@ -101,10 +101,10 @@ def _created(agent: Agent, saved: Saved) -> tuple[Row, str]:
     row: Row = {**made.to_json(), "ignored": [*left]}
     note = f"Snapshot {made.label} ({made.commit[:12]})"
     if left:
-        from mngr.api import workdir
+        from mngr.api import risk
 
         many = "1 ignored path" if len(left) == 1 else f"{len(left)} ignored paths"
-        note += f", without {many}: {workdir.summary(left, 3)}"
+        note += f", without {many}: {risk.summary(left, 3)}"
     return row, f"{note}."
 
 

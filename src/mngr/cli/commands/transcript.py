@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from mngr.api import Mngr, transcripts
+from mngr.api import Mngr, conversation
 from mngr.cli.app import targets
 from mngr.cli.app.following import for_ever
 from mngr.cli.app.options import count
@@ -43,10 +43,10 @@ def configure(parser: Parser) -> None:
     role = add(
         "--role",
         action="append",
-        choices=tuple(transcripts.ROLES),
+        choices=tuple(conversation.ROLES),
         help="print only entries of this role; repeatable",
     )
-    parser.completes(role, tuple(transcripts.ROLES))
+    parser.completes(role, tuple(conversation.ROLES))
     add("--tail", type=count, metavar="N", help="print only the last N entries")
     add("--head", type=count, metavar="N", help="print only the first N entries")
     add("-f", "--follow", action="store_true", help="print new entries until the agent has ended")
@@ -83,7 +83,7 @@ def run(args: Namespace) -> int:
 
 
 def _filter(args: Namespace) -> Callable[[Record], bool]:
-    types = [transcripts.ROLES[role] for role in args.role or transcripts.ROLES]
+    types = [conversation.ROLES[role] for role in args.role or conversation.ROLES]
     return lambda record: record["type"] in types
 
 
@@ -99,7 +99,7 @@ def _print(args: Namespace, records: Iterable[Record]) -> None:
 
 
 def _told(record: Record, whole: bool) -> str:
-    role = next((role for role, type in transcripts.ROLES.items() if type == record["type"]), "?")
+    role = next((role for role, type in conversation.ROLES.items() if type == record["type"]), "?")
     stamp = local_time(record["timestamp"])
     text = clean(str(record["text"])).strip("\n")
     lines = text.split("\n") if text.strip() else []

@@ -7,15 +7,16 @@ import os
 from mngr.errors import MngrError
 from mngr.git import own_index
 from mngr.model.struct import Json, Struct
-from mngr.ops.work import transport, work_tree
-from mngr.ops.work.work_tree import standing
+from mngr.ops.keep import trees
+from mngr.ops.keep.trees import standing
+from mngr.ops.work import transport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mngr.ops.keep.trees import Standing
     from mngr.ops.look.listing import Agent
-    from mngr.ops.work.work_tree import Standing
 
 
 class Difference(Struct):
@@ -33,11 +34,11 @@ def difference(
     agent: Agent, *, uncommitted: bool = False, paths: Sequence[str] = (), stat: bool = False
 ) -> Difference:
     """Return the difference between its base, or HEAD, and the current files."""
-    work = transport.theirs(agent.host, agent.record).replace(timeout=work_tree.LONG)
+    work = transport.theirs(agent.host, agent.record).replace(timeout=trees.LONG)
     base = "HEAD" if uncommitted else agent.record.base_commit
     shape = "--stat=100" if stat else "--patch -M"
     found = own_index.compare(work, base, shape, paths)
-    at = work_tree.read_standing(agent.host, agent.record, found.standing)
+    at = trees.read_standing(agent.host, agent.record, found.standing)
     if not found.old:
         raise _no_base(agent, at)
     return Difference(

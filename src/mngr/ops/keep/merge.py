@@ -14,8 +14,9 @@ from mngr.git import repository as git
 from mngr.git.repository import GitError, Repo
 from mngr.locks import Lock
 from mngr.model.struct import Json, Struct
+from mngr.ops.keep import trees
 from mngr.ops.steps import step
-from mngr.ops.work import transport, work_tree
+from mngr.ops.work import transport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,11 +119,11 @@ def staged(repo: Repo) -> list[str]:
 
 def tip_of(world: World, agent: Agent, here: Place) -> str:
     """Return the agent's last commit, after fetching it into this repository if it is missing."""
-    from mngr.ops.work import pulling
+    from mngr.ops.work import ends
 
-    if not work_tree.standing(agent.host, agent.record).head:
+    if not trees.standing(agent.host, agent.record).head:
         raise MngrError(f"{agent.name} has no commits")
-    return pulling.fetch_tip(world, agent, here.repo)
+    return ends.fetch_tip(world, agent, here.repo)
 
 
 def left_behind(agent: Agent) -> list[str]:

@@ -12,11 +12,10 @@ from mngr.errors import MngrError
 from mngr.git.exchange import gitlinks
 from mngr.git.repository import GitError
 from mngr.model.struct import Struct
-from mngr.ops.keep import snapshot
+from mngr.ops.keep import snapshot, trees
 from mngr.ops.keep.snapshot import Snapshot
+from mngr.ops.keep.trees import PrivateIndex, Standing, standing
 from mngr.ops.steps import step
-from mngr.ops.work import work_tree
-from mngr.ops.work.work_tree import PrivateIndex, Standing, standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,10 +37,10 @@ def restore(agent: Agent, wanted: Snapshot) -> Restored:
     """Restore the files of a snapshot; save files that would be lost in a new snapshot first."""
     at = standing(agent.host, agent.record)
     with PrivateIndex(agent.host, agent.record, at) as index:
-        tree = work_tree.whole_tree(at, index)
+        tree = trees.whole_tree(at, index)
         in_the_way = _in_the_way(agent.host, index, tree, wanted.tree)
         if in_the_way:
-            tree = work_tree.whole_tree(at, index, in_the_way)
+            tree = trees.whole_tree(at, index, in_the_way)
         if tree == wanted.tree:
             return Restored(saved=None, files=0)
         saved = _kept_before(agent, at, tree, wanted)

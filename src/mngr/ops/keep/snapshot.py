@@ -14,16 +14,17 @@ from mngr.errors import NotFound, Stale, Taken, UsageError, nearest
 from mngr.git import repository as git
 from mngr.model.address import AGENT_ID
 from mngr.model.struct import Json, Struct
+from mngr.ops.keep import trees
 from mngr.ops.look.listing import Agent, agents, one
 from mngr.ops.steps import step
-from mngr.ops.work import transport, work_tree
+from mngr.ops.work import transport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mngr.git.repository import Repo
-    from mngr.ops.work.work_tree import Standing
+    from mngr.ops.keep.trees import Standing
     from mngr.ops.world import World
 
 REFS = "refs/mngr/snapshots/"
@@ -93,14 +94,14 @@ def check_name(name: str) -> str:
 def create(agent: Agent, name: str = "") -> Saved:
     """Save all files that are not ignored as a new snapshot."""
     check_name(name)
-    at, taken = work_tree.take(agent.host, agent.record, *_listing(agent))
+    at, taken = trees.take(agent.host, agent.record, *_listing(agent))
     made = keep(agent, at, taken.tree, _parse(agent, at.repo, taken.refs), name)
     return Saved(snapshot=made, ignored=tuple(taken.ignored))
 
 
 def present_tree(agent: Agent) -> str:
     """Return the tree that `create` would save; raise if it cannot be saved."""
-    return work_tree.take(agent.host, agent.record)[1].tree
+    return trees.take(agent.host, agent.record)[1].tree
 
 
 def keep(

@@ -17,7 +17,7 @@ from mngr.ops.change import changed
 from mngr.ops.lifecycle.burial import Destroyed, bury, gone, told
 from mngr.ops.lifecycle.ending import end_processes
 from mngr.ops.steps import step
-from mngr.ops.work import workdir
+from mngr.ops.work.risk import Risk, at_risk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from mngr.hosts.base import Host
     from mngr.ops.lifecycle.burial import Outcome, Read
     from mngr.ops.look.listing import Agent
-    from mngr.ops.work.workdir import Risk
     from mngr.ops.world import World
 
 BATCH = 500
@@ -37,9 +36,9 @@ def risk(agent: Agent, *, drop_branch: bool = False) -> Risk:
     """Return the work that would be lost if the trash were emptied too."""
     record = agent.record
     if not record.made_work_dir:
-        return workdir.Risk()
+        return Risk()
     losing = record.branch if drop_branch and record.made_branch else ""
-    return workdir.at_risk(
+    return at_risk(
         agent.host,
         record.work_dir,
         record.transfer,

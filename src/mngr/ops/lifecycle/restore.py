@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 
-from mngr.errors import BadRecord, MngrError, NotFound, Refused, Stale
+from mngr.errors import BadRecord, MngrError, NotFound, Refused, Stale, Unreachable
 from mngr.git.exchange import Bare
 from mngr.locks import Lock
 from mngr.model import events
@@ -17,10 +18,11 @@ from mngr.model.records import (
     record_stem,
     trash_dir,
 )
+from mngr.model.state import Evidence, State, Verdict
 from mngr.model.struct import Struct
 from mngr.ops import versioned
 from mngr.ops.lifecycle import names, trash
-from mngr.ops.look.listing import Agent, agents
+from mngr.ops.look.listing import Agent, refreshed
 from mngr.ops.steps import step
 from mngr.ops.work import identity
 
@@ -74,9 +76,24 @@ def restore(world: World, each: Trashed, new_name: str = "") -> Returned:
         except (MngrError, OSError):
             names.release(host, name, agent_id)
             raise
+    step("restored")
     there = bool(buried.seen.moved or buried.seen.kind == "directory")
-    agent = agents(world, [agent_id])[0]
+    record = buried.record.replace(removal=None, name=name)
+    agent = _read_again(world, host, record)
     return Returned(agent=agent, work_dir=there, branch=branch, remarks=tuple(remarks))
+
+
+def _read_again(world: World, host: Host, record: AgentRecord) -> Agent:
+    """Return the restored agent as its host shows it; UNREACHABLE if it no longer answers."""
+    now = time.time()
+    unknown = Verdict(state=State.UNREACHABLE, reason="restored, not read since", since=now)
+    evidence = Evidence(id=record.id, rev=0, record=record)
+    agent = Agent(host=host, evidence=evidence, verdict=unknown, now=now)
+    try:
+        return refreshed(world, agent)
+    except Unreachable as error:
+        world.note(host.ref.name, error)
+        return agent
 
 
 def _restore(world: World, host: Host, buried: Buried, name: str) -> tuple[str, list[str]]:

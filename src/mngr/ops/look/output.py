@@ -18,8 +18,11 @@ from mngr.ops.work import transport
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Literal, TypeAlias
 
     from mngr.ops.world import World
+
+    Stream: TypeAlias = Literal["stdout", "stderr"]
 
 LARGEST = 4 << 20
 """Bytes of a log before it becomes the older one, which it replaces: two of them are kept."""
@@ -66,9 +69,7 @@ def past(agent: Agent) -> bytes:
 def follow(world: World, agent: Agent) -> Iterator[bytes]:
     """Yield all kept output, then new output until the agent has ended."""
     if agent.record.headless:
-        from mngr.ops.look import foreground
-
-        yield from (data for _, data in foreground.stream(world, agent))
+        yield from (data for _, data in stream(world, agent))
         return
     known, data = _read(agent, 0, older=True)
     yield data
@@ -90,3 +91,24 @@ def _read(agent: Agent, known: int, older: bool = False) -> tuple[int, bytes]:
     done = agent.host.run(["sh", "-c", SHOW, "mngr", *words], timeout=60)
     size, _, data = done.stdout.partition(b"\n")
     return int(size or known), data
+
+
+INTERVAL = 0.05
+
+
+def stream(world: World, agent: Agent) -> Iterator[tuple[Stream, bytes]]:
+    """Yield the output until the agent has ended and everything it wrote was returned."""
+    offsets: dict[Stream, int] = {"stdout": 0, "stderr": 0}
+    while True:
+        # Read the state before the files, so that everything written before the end is read.
+        alive = refreshed(world, agent).state in ALIVE
+        quiet = True
+        for name, offset in offsets.items():
+            if data := event_log.read(agent, offset, name):
+                offsets[name] = offset + len(data)
+                quiet = False
+                yield name, data
+        if quiet and not alive:
+            return
+        if quiet:
+            time.sleep(INTERVAL)

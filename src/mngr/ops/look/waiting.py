@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
-from mngr.errors import TimedOut
+from mngr.errors import MngrError, TimedOut
 from mngr.model import events
 from mngr.model.state import ENDED, State
 from mngr.ops.limits.limits import Keeper
 from mngr.ops.look.listing import agents, describe
-from mngr.ops.look.news import Rest
+from mngr.ops.work import transport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ TICK = 0.05
 """Looking costs one tmux call and a few file reads, about 5 ms."""
 
 DEFAULT_STATES = (*ENDED, State.WAITING)
+
+SILENCE = 5.0
+"""Seconds until a host that did not answer is asked again."""
 
 SETTLED, DESTROYED = 1.0, 10.0
 """Seconds after which an agent that has ended stays so: a restart, or a destroy, takes less."""
@@ -79,24 +83,72 @@ def _stuck(
     return found
 
 
+# Prints a number that stands for all that the agents' files and panes say: as soon as it is another
+# than $3, or after two seconds, for some states are a matter of time. A file that is replaced has
+# another inode.
+CHANGED = r"""
+home=$1 socket=$2 mark=$3 tries=0; shift 3
+cd "$home/agents" 2>/dev/null || { sleep 1; exit 0; }
+look() {
+  [ $# -gt 0 ] || set -- agent-*
+  ls -liLn "$@"
+  for each; do ls -lin "$each/signals"; done
+  [ ! -S "$socket" ] || tmux -S "$socket" list-panes -a -F '#{pane_id} #{pane_dead}'
+}
+while now=$(look "$@" 2>/dev/null | cksum) && [ "$now" = "$mark" ] && [ "$tries" -lt 8 ]; do
+  sleep 0.25
+  tries=$((tries + 1))
+done
+echo "$now"
+"""
+
+
 class Looks:
-    """Reads some hosts repeatedly, each only if it may have a change."""
+    """Reads some hosts repeatedly: this machine after each `tick`, others when they report news."""
 
     def __init__(self, hosts: Sequence[Host], ids: Sequence[str] | None, tick: float) -> None:
-        unique = list({host.ref.id: host for host in hosts}.values())
-        self._ids, self._due = ids, unique
-        self._rest = Rest(unique, ids, tick)
+        self._due = list({host.ref.id: host for host in hosts}.values())
+        self._here = [host for host in self._due if transport.is_here(host)]
+        self._away = [host for host in self._due if host not in self._here]
+        self._ids, self._tick = ids, tick
         self._seen: dict[str, list[Agent]] = {}
+        self._reported: list[Host] = []
+        self._news = threading.Event()
+        self._watched = False
 
     def look(self, world: World) -> list[Agent]:
+        """Return all agents, after reading the hosts that may have a change."""
         found = agents(world, self._ids, self._due) if self._due else []
         for host in self._due:
             self._seen[host.ref.id] = [each for each in found if each.host.ref.id == host.ref.id]
         return [agent for each in self._seen.values() for agent in each]
 
     def rest(self, deadline: float | None = None) -> None:
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        self._due = self._rest.wait(left)
+        """Wait until there may be a change."""
+        if not self._watched:
+            self._watched = True
+            for host in self._away:
+                # A daemon thread ends with the command, and its remote call ends soon after.
+                threading.Thread(target=self._watch, args=(host,), daemon=True).start()
+        patience = self._tick if self._here else SILENCE
+        if deadline is not None:
+            patience = min(patience, max(0.0, deadline - time.monotonic()))
+        self._news.wait(patience)
+        self._news.clear()
+        reported, self._reported = self._reported, []
+        self._due = [*self._here, *reported]
+
+    def _watch(self, host: Host) -> None:
+        mark = ""
+        while True:
+            try:
+                words = (host.home, host.socket, mark, *(self._ids or ()))
+                done = host.run(["sh", "-c", CHANGED, "mngr", *words], timeout=30)
+                mark = done.stdout.decode("utf-8", "replace").strip()
+            except MngrError:
+                time.sleep(SILENCE)
+            self._reported = [*self._reported, host]
+            self._news.set()
 
 
 def observe(

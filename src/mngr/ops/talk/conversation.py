@@ -1,18 +1,22 @@
-"""Read conversations of any number of agents, one round trip per host."""
+"""Read the conversations of any number of agents, one round trip per host."""
 
 from __future__ import annotations
 
 import io
+import time
 
-from mngr.errors import MngrError
+from mngr.errors import MngrError, Refused
 from mngr.model.records import agents_dir
+from mngr.model.state import ALIVE
+from mngr.ops.look.listing import refreshed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mngr.agents.base import AgentType, Tokens, Turn
     from mngr.hosts.base import Host
+    from mngr.model.struct import Json
     from mngr.ops.look.listing import Agent
     from mngr.ops.world import World
 
@@ -111,3 +115,77 @@ def _used(world: World, agent: Agent, told: Mapping[str, bytes]) -> dict[str, To
     except Exception as error:  # a plugin's type can raise anything
         world.note(agent.record.type, error)
         return {}
+
+
+# records
+
+INTERVAL = 0.3
+
+ROLES = {
+    "user": "user_message",
+    "assistant": "assistant_message",
+    "tool": "tool_result",
+}
+
+
+def past(world: World, agent: Agent) -> list[dict[str, Json]]:
+    """Return the whole conversation, oldest first."""
+    require(world, agent)
+    return _records(agent, transcript(world, agent))
+
+
+def require(world: World, agent: Agent) -> None:
+    if not kept(world, agent):
+        raise Refused(
+            f"{agent.name} runs {agent.record.type!r}, which has no transcript",
+            f"see its screen with `mngr capture {agent.name}`",
+        )
+
+
+def _records(agent: Agent, turns: Sequence[Turn]) -> list[dict[str, Json]]:
+    seen: dict[str, int] = {}
+    found = []
+    for number, turn in enumerate(turns, start=1):
+        name = turn.id or f"{agent.id}-{number}"
+        seen[name] = seen.get(name, 0) + 1
+        # One answer of a model may be several entries in its program's file.
+        unique = name if seen[name] == 1 else f"{name}-{seen[name]}"
+        found.append(_record(agent, turn, unique))
+    return found
+
+
+def _record(agent: Agent, turn: Turn, event_id: str) -> dict[str, Json]:
+    record: dict[str, Json] = {
+        "event_id": event_id,
+        "timestamp": turn.time,
+        "source": agent.record.type,
+        "type": turn.type,
+        "text": turn.text,
+    }
+    if turn.model:
+        record["model"] = turn.model
+    if turn.tools:
+        record["tools"] = [tool.to_json() for tool in turn.tools]
+    return record
+
+
+def follow(world: World, agent: Agent) -> Iterator[dict[str, Json]]:
+    """Yield past entries, then new ones until the agent has ended.
+
+    The last entry may still grow: it is returned once it is unchanged between two readings, and
+    again, with the same id, if it changes after that.
+    """
+    told: dict[str, dict[str, Json]] = {}
+    before: list[dict[str, Json]] = []
+    while True:
+        alive = refreshed(world, agent).state in ALIVE
+        now = past(world, agent)
+        for number, record in enumerate(now):
+            settled = number < len(now) - 1 or record in before[-1:] or not alive
+            if settled and told.get(str(record["event_id"])) != record:
+                told[str(record["event_id"])] = record
+                yield record
+        if not alive and now == before:
+            return
+        before = now
+        time.sleep(INTERVAL)

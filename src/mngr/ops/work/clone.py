@@ -13,14 +13,14 @@ import re
 from mngr.errors import MngrError, Refused
 from mngr.model.state import ALIVE, State
 from mngr.model.struct import Struct
+from mngr.ops.keep import trees
+from mngr.ops.keep.trees import standing
 from mngr.ops.lifecycle import create, destroy, running
 from mngr.ops.lifecycle.create import CreateRequest
 from mngr.ops.look import event_log
 from mngr.ops.look.listing import Agent, agents, refreshed
 from mngr.ops.steps import step
 from mngr.ops.talk import conversation
-from mngr.ops.work import work_tree
-from mngr.ops.work.work_tree import standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def work_of(host: Host, record: AgentRecord) -> str:
         if done.code:
             raise MngrError(f"{record.work_dir} cannot be read: {done.complaint}") from None
         return done.stdout.decode().strip()
-    return f"{at.head} {work_tree.take(host, record)[1].tree}"
+    return f"{at.head} {trees.take(host, record)[1].tree}"
 
 
 def _verify(host: Host, copy: AgentRecord, agent: Agent, work: str) -> None:

@@ -1,8 +1,11 @@
-"""Copy whole directories from this machine to a host, or between hosts."""
+"""Copy files into a new work directory: whole directories, or uncommitted changes."""
 
 from __future__ import annotations
 
+import os
+
 from mngr.errors import MngrError
+from mngr.git.repository import Repo
 from mngr.hosts import spawn
 from mngr.ops.work import transport
 
@@ -56,3 +59,64 @@ def _counting(progress: Progress, errors: bytearray) -> Sink:
         progress(count)
 
     return sink
+
+
+# uncommitted changes
+
+TAR = 'cd "$1" && tar -cf - --null -T -'
+UNTAR = 'tar -xpf - -C "$1"'
+# A directory that only held removed files must go too: a link or file may take its place.
+REMOVE = r"""
+cd "$1" && xargs -0 sh -c '
+  for each; do
+    rm -f "./$each"
+    case $each in */*) rmdir -p "${each%/*}" 2>/dev/null ;; esac
+  done; :' mngr
+"""
+
+
+def carry_changes(host: Host, source: Repo, work_dir: str, *, same_host: bool = True) -> None:
+    """Make the new tree and index differ from HEAD exactly as the old ones do.
+
+    Files are copied as they are, because a patch would pass the filters and line endings of both
+    sides. The index is sent as a patch, which git applies to the blobs themselves.
+    """
+    target = Repo(run=transport.cleaned(host), path=work_dir)
+    top = source.line("rev-parse", "--show-toplevel")
+    whole = source.replace(path=top)
+    plain = ("--diff-filter=u", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+    staged = whole.git("diff-index", "--cached", "-p", "--binary", *plain, "HEAD")
+    if staged:
+        target.git("apply", "--cached", "--binary", "--whitespace=nowarn", "-", input=staged)
+    gone, changed = _differing(whole)
+    changed += whole.git("ls-files", "--others", "--exclude-standard", "-z")
+    if gone:
+        _run(host, REMOVE, work_dir, input=gone)
+    if changed and same_host:
+        _run(host, f"{TAR} | (shift; {UNTAR})", top, work_dir, input=changed)
+    elif changed:
+        packed = source.run(["sh", "-c", TAR, "mngr", top], input=changed, timeout=600)
+        if packed.code:
+            raise MngrError(f"uncommitted files could not be read: {packed.complaint}")
+        _run(host, UNTAR, work_dir, input=packed.stdout)
+
+
+def _differing(source: Repo) -> tuple[bytes, bytes]:
+    """Return names that the work tree lacks and names that differ, each ending in NUL."""
+    words = ("--name-status", "-z", "--no-renames", "--ignore-submodules=all", "HEAD")
+    parts = iter(source.git("diff-index", *words).split(b"\0"))
+    gone, changed = b"", b""
+    for status in parts:
+        if status:
+            name = next(parts)
+            if status == b"D":
+                gone += name + b"\0"
+            elif os.fsdecode(name):
+                changed += name + b"\0"
+    return gone, changed
+
+
+def _run(host: Host, script: str, *words: str, input: bytes) -> None:
+    done = host.run(["sh", "-c", script, "mngr", *words], input=input, timeout=3600)
+    if done.code:
+        raise MngrError(f"uncommitted changes could not be copied: {done.complaint}")

@@ -138,7 +138,7 @@ def _fetched(path: str) -> float:
 
 def from_agent(world: World, agent: Agent) -> Source:
     """Return its commits and uncommitted work; for a plain copy, its files."""
-    from mngr.ops.work import pulling
+    from mngr.ops.work import ends
 
     record = agent.record
     theirs = transport.theirs(agent.host, record)
@@ -147,8 +147,8 @@ def from_agent(world: World, agent: Agent) -> Source:
         return Source(
             path=record.source, repo=theirs, folder=record.work_dir, folder_host=agent.host
         )
-    home = pulling.home_repository(world, agent)
-    tip = pulling.fetch_tip(world, agent, home.repo)
+    home = ends.home_repository(world, agent)
+    tip = ends.fetch_tip(world, agent, home.repo)
     return Source(
         path=record.source, repo=home.repo, bare=isinstance(home.repo, Bare), carried=theirs,
         checkout=Checkout(top=home.repo.path, common_dir=home.folder, head=tip, branch=""),
@@ -159,11 +159,11 @@ def from_agent(world: World, agent: Agent) -> Source:
 def _from_snapshot(world: World, found: Snapshot) -> Source:
     """Return the state of a snapshot: its parent as HEAD, the rest as uncommitted changes."""
     from mngr.ops.look import listing
-    from mngr.ops.work import pulling
+    from mngr.ops.work import ends
 
     agent = listing.one(listing.agents(world), found.agent_id)
-    home = pulling.home_repository(world, agent)
-    pulling.fetch_ref(world, agent, home.repo, found.ref, found.ref)
+    home = ends.home_repository(world, agent)
+    ends.fetch_ref(world, agent, home.repo, found.ref, found.ref)
     return Source(
         path=agent.record.source, repo=home.repo, bare=isinstance(home.repo, Bare),
         overlay=found.commit, subdir=agent.record.cwd,

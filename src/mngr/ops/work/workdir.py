@@ -12,9 +12,9 @@ from mngr.hosts import spawn
 from mngr.locks import Lock
 from mngr.model.struct import Struct
 from mngr.ops.work import copying, mirror, sources, transport
-from mngr.ops.work.risk import Risk, at_risk, summary
+from mngr.ops.work.copying import carry_changes
+from mngr.ops.work.risk import summary
 from mngr.ops.work.sources import Source
-from mngr.ops.work.uncommitted import carry_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from mngr.git.repository import Checkout
     from mngr.hosts.base import Host
-
-__all__ = ["TRANSFERS", "Plan", "Risk", "at_risk", "carry_changes", "make", "plan", "summary"]
 
 TRANSFERS = {
     "git-worktree": "git-worktree",

@@ -1,0 +1,275 @@
+"""Pull an agent's commits into the repository its work came from, and push commits to an agent.
+
+A pull checks nothing out and moves no HEAD; a push is a fast-forward. Concurrent changes are
+handled by git's ref locks: a ref moves only from the value that was read.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import MngrError, Refused, UsageError
+from mngr.git import exchange
+from mngr.git import repository as git
+from mngr.locks import Lock
+from mngr.model.struct import Struct
+from mngr.ops.steps import step
+from mngr.ops.work import mirror, transport
+from mngr.ops.work.ends import FETCHED, ends, fetch_ref
+from mngr.ops.work.risk import summary
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.git.repository import Repo
+    from mngr.ops.look.listing import Agent
+    from mngr.ops.work.ends import Ends, Home
+    from mngr.ops.world import World
+
+
+class Pulled(Struct):
+    """The result of a pull, or of a dry run."""
+
+    branch: str
+    tip: str
+    repository: str
+    commits: int = 0
+    """How many came."""
+    there: bool = False
+    """Nothing had to move: the branch has it all."""
+    replaced: str = ""
+    """The ref that keeps what --force replaced."""
+    uncommitted: int = 0
+    """Changed files in the work directory, which no pull of commits brings."""
+    elsewhere: str = ""
+    """Where the agent's HEAD stands, if its branch lacks that."""
+
+
+def pull(
+    world: World,
+    agent: Agent,
+    home: Home,
+    *,
+    branch: str = "",
+    force: bool = False,
+    dry_run: bool = False,
+) -> Pulled:
+    """Fetch the agent's branch into the repository, under its own name or another."""
+    between = ends(world, agent, home)
+    name = branch or agent.record.branch or f"mngr/{agent.name}"
+    if branch and not git.valid_branch(home.repo, name):
+        raise UsageError(f"{name!r} is not a valid branch name")
+    ref, tip = _offered(between)
+    pulled = Pulled(branch=name, tip=tip, repository=between.folder)
+    old = git.commit_of(home.repo, f"refs/heads/{name}") or ""
+    if old == tip:
+        done = pulled.replace(there=True)
+    elif dry_run:
+        done = _foreseen(between, pulled, old, force)
+    else:
+        done = _fetched(world, between, pulled, ref, old, force)
+    return _annotated(between, done)
+
+
+def _offered(between: Ends) -> tuple[str, str]:
+    """Return the agent's own branch and its tip, or HEAD if it has no such branch."""
+    branch, standing = between.agent.record.branch, between.standing
+    if branch and branch == standing.branch:
+        return f"refs/heads/{branch}", standing.head
+    tip = git.commit_of(between.work, f"refs/heads/{branch}") if branch else None
+    return (f"refs/heads/{branch}", tip) if tip else ("HEAD", standing.head)
+
+
+def _fetched(
+    world: World, between: Ends, pulled: Pulled, ref: str, old: str, force: bool
+) -> Pulled:
+    target = f"refs/heads/{pulled.branch}"
+    # One git call fetches and moves the ref; git itself refuses diverged or checked-out branches.
+    into = transport.through_door(world.home, between.home)
+    done = exchange.fetch_theirs(into, between.way, [f"{ref}:{target}"])
+    step("fetched")
+    kept = ""
+    if done.code:
+        settled = _settled(between, pulled)
+        if settled is not None:
+            return settled
+        if not force:
+            raise _refusal(between, pulled, old, done.complaint)
+        kept = _replace(world, between, pulled, ref)
+    new = exchange.new_commits(between.home, target, old or between.agent.record.base_commit)
+    tip = new[0] if new else git.commit_of(between.home, target)
+    if tip is None:
+        raise MngrError(f"{pulled.branch} did not arrive: {done.complaint}")
+    return pulled.replace(tip=tip, commits=len(new), replaced=kept)
+
+
+def _settled(between: Ends, pulled: Pulled) -> Pulled | None:
+    """Return the result if the branch has the commit by now: another process pulled it."""
+    home = between.home
+    now = git.commit_of(home, f"refs/heads/{pulled.branch}")
+    if now is None or not exchange.has_commit(home, pulled.tip):
+        return None
+    contained = exchange.is_ancestor(home, pulled.tip, now)
+    return pulled.replace(there=True, tip=now) if contained else None
+
+
+def _refusal(between: Ends, pulled: Pulled, old: str, complaint: str) -> MngrError:
+    holder = git.worktree_of_branch(between.home, pulled.branch)
+    if holder:
+        return Refused(
+            f"the branch {pulled.branch} is checked out in {holder}",
+            "check out another branch there, or use --branch NAME",
+        )
+    if old and exchange.has_commit(between.home, pulled.tip):
+        mine = exchange.count(between.home, old, pulled.tip)
+        return Refused(
+            f"the branch {pulled.branch} has {mine} commits that are not in {between.agent.name}",
+            "use --branch NAME, or --force to replace it and keep the old tip",
+        )
+    return MngrError(f"{pulled.branch} could not be pulled: {complaint}", "see --branch NAME")
+
+
+def _replace(world: World, between: Ends, pulled: Pulled, ref: str) -> str:
+    """Move a diverged branch after keeping its old tip under a numbered ref."""
+    home, target = between.home, f"refs/heads/{pulled.branch}"
+    fetch_ref(world, between.agent, home, ref, FETCHED + between.agent.id)
+    with Lock(world.home, "repo", between.folder):
+        holder = git.worktree_of_branch(home, pulled.branch)
+        if holder:
+            raise _refusal(between, pulled, "", "")
+        old = git.commit_of(home, target)
+        kept = _keep(home, pulled.branch, old) if old else ""
+        step("replaced_kept")
+        new = git.commit_of(home, FETCHED + between.agent.id) or pulled.tip
+        home.git("update-ref", "-m", "mngr pull --force", target, new, old or "")
+    return kept
+
+
+def _keep(home: Repo, branch: str, tip: str) -> str:
+    """Keep the tip under NUMBER/BRANCH; with BRANCH/NUMBER, `a` would block a branch `a/1`."""
+    listed = home.line("for-each-ref", "--format=%(refname)", "refs/mngr/replaced/").split("\n")
+    numbers = [int(each.split("/")[3]) for each in listed if each]
+    ref = f"refs/mngr/replaced/{max(numbers, default=0) + 1}/{branch}"
+    home.git("update-ref", ref, tip, "")
+    return ref
+
+
+def _foreseen(between: Ends, pulled: Pulled, old: str, force: bool) -> Pulled:
+    holder = git.worktree_of_branch(between.home, pulled.branch)
+    if holder:
+        raise _refusal(between, pulled, old, "")
+    if old and exchange.has_commit(between.work, old):
+        if exchange.is_ancestor(between.work, pulled.tip, old):
+            return pulled.replace(there=True, tip=old)
+        if not exchange.is_ancestor(between.work, old, pulled.tip) and not force:
+            raise _refusal(between, pulled, old, "it has diverged")
+        return pulled.replace(commits=exchange.count(between.work, pulled.tip, old))
+    if old and not force:
+        raise _refusal(between, pulled, old, "it has diverged")
+    base = between.agent.record.base_commit
+    return pulled.replace(
+        commits=exchange.count(between.work, pulled.tip, *([base] if base else []))
+    )
+
+
+def _annotated(between: Ends, pulled: Pulled) -> Pulled:
+    """Add remarks about everything that was not included."""
+    standing, elsewhere = between.standing, ""
+    if standing.head != pulled.tip and not exchange.is_ancestor(
+        between.work, standing.head, pulled.tip
+    ):
+        elsewhere = standing.branch or standing.head[:12]
+    changed = git.count_changes(between.work) or 0
+    return pulled.replace(uncommitted=changed, elsewhere=elsewhere)
+
+
+# push
+
+
+class Pushed(Struct):
+    """The result of a push, or of a dry run."""
+
+    branch: str
+    tip: str
+    commits: int
+    repository: str
+
+
+def push(
+    world: World, agent: Agent, home: Home, *, rev: str = "HEAD", dry_run: bool = False
+) -> Pushed:
+    """Fast-forward the branch that the agent has checked out to a commit."""
+    between = ends(world, agent, home)
+    commit = git.commit_of(home.repo, rev)
+    if commit is None:
+        raise UsageError(f"{rev!r} is not a commit in {home.repo.path}")
+    where, head = between.standing.branch, between.standing.head
+    pushed = Pushed(branch=where, tip=commit, commits=0, repository=between.folder)
+    if exchange.has_commit(between.work, commit) and exchange.is_ancestor(
+        between.work, commit, head
+    ):
+        return pushed.replace(tip=head)
+    _refuse_diverged(between, commit)
+    if dry_run:
+        return pushed.replace(commits=_ahead(between, commit))
+    if not between.shared:
+        _send(world, between, commit)
+    step("objects_sent")
+    _forward(between, commit)
+    return pushed.replace(commits=exchange.count(between.work, commit, head))
+
+
+def deliver(world: World, agent: Agent, home: Home, commit: str) -> None:
+    """Send the commit's objects to the agent; its branch and files are unchanged."""
+    between = ends(world, agent, home)
+    if not between.shared and not exchange.has_commit(between.work, commit):
+        _send(world, between, commit)
+
+
+def _ahead(between: Ends, commit: str) -> int:
+    return exchange.count(between.home, commit, between.standing.head)
+
+
+def _refuse_diverged(between: Ends, commit: str) -> None:
+    """Raise unless the repository has the agent's HEAD and the commit descends from it."""
+    head, name = between.standing.head, between.agent.name
+    home = between.home
+    if exchange.has_commit(home, head) and exchange.is_ancestor(home, head, commit):
+        return
+    raise Refused(
+        f"{name} has commits that are not in {commit[:12]}",
+        f"merge them first (`mngr pull {name}`, then `git merge`), and push again",
+    )
+
+
+def _send(world: World, between: Ends, commit: str) -> None:
+    """Send a commit, through the mirror if there is one, so many agents cost one upload."""
+    agent, host = between.agent, between.agent.host
+    if agent.record.transfer == "git-mirror":
+        pin = f"refs/mngr/pushed/{agent.id}/{commit}"
+        place = mirror.place(host, between.folder)
+        if os.path.basename(place) == os.path.basename(_lender(between)):
+            mirror.provide(host, world.home, between.home, between.folder, commit, pin)
+            return
+    done = exchange.upload(between.home, between.way, [f"+{commit}:refs/mngr/pushed/{commit}"])
+    if not exchange.has_commit(between.work, commit):
+        raise MngrError(f"{commit[:12]} could not be sent to {agent.name}: {done.complaint}")
+
+
+def _lender(between: Ends) -> str:
+    """Return the mirror whose objects a clone shares."""
+    config = os.path.join(between.work.path, ".git", "config")
+    return between.work.ask("config", "--file", config, "remote.origin.url") or ""
+
+
+def _forward(between: Ends, commit: str) -> None:
+    done = exchange.fast_forward(between.work.replace(writes=True), commit)
+    if git.commit_of(between.work, "HEAD") == commit:
+        return
+    lines = done.stderr.decode("utf-8", "replace").splitlines()
+    blocking = [line.strip() for line in lines if line.startswith("\t")]
+    if blocking:
+        raise Refused(
+            f"{between.agent.name} has uncommitted changes in the way: {summary(blocking)}",
+            f"commit or remove them there, for instance with `mngr exec {between.agent.name}`",
+        )
+    raise MngrError(f"{between.agent.name} could not be fast-forwarded: {done.complaint}")

@@ -1,0 +1,127 @@
+"""The two ends of a transfer of commits: the agent's repository, and the one on this machine."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import MngrError, NotFound, UsageError
+from mngr.git import exchange
+from mngr.git import repository as git
+from mngr.git.exchange import Bare
+from mngr.git.repository import Repo
+from mngr.hosts import spawn
+from mngr.model.struct import Struct
+from mngr.ops.work import mirror, transport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.git.exchange import Way
+    from mngr.git.repository import Checkout
+    from mngr.git.stranger import Stranger
+    from mngr.ops.look.listing import Agent
+    from mngr.ops.world import World
+
+FETCHED = "refs/mngr/fetched/"
+
+
+class Home(Struct):
+    """A repository on this machine, identified by its common directory."""
+
+    repo: Repo
+    folder: str
+
+
+class Ends(Struct):
+    """Both ends of a transfer."""
+
+    agent: Agent
+    work: Stranger
+    standing: Checkout
+    home: Repo
+    folder: str
+    """The common directory of `home`."""
+
+    @property
+    def shared(self) -> bool:
+        """Return whether both ends are one repository, as with a worktree."""
+        return self.agent.host.capabilities.shares_files and self.folder == self.standing.common_dir
+
+    @property
+    def way(self) -> Way:
+        return transport.to_agent(self.agent.host, self.work)
+
+
+def ends(world: World, agent: Agent, home: Home | None = None) -> Ends:
+    record = agent.record
+    work = transport.theirs(agent.host, record)
+    standing = git.checkout(work)
+    if standing is None or not standing.head:
+        why = "has no commits" if standing else "is not a git repository, or gone"
+        raise UsageError(
+            f"the work directory of {agent.name} {why}", "name a PATH in it to copy files"
+        )
+    home = home or home_repository(world, agent)
+    return Ends(agent=agent, work=work, standing=standing, home=home.repo, folder=home.folder)
+
+
+def home_repository(world: World, agent: Agent) -> Home:
+    """Return the target of an agent's commits: its source, or the mirror of a URL."""
+    source = agent.record.source
+    if os.path.isdir(source):
+        repo = transport.here(source)
+        checkout = git.checkout(repo)
+        if checkout is not None:
+            return Home(repo=repo, folder=checkout.common_dir)
+        bare = Bare(run=spawn.run, path=source)
+        if bare.ask("rev-parse", "--is-bare-repository") == "true":
+            return Home(repo=bare, folder=source)
+        raise UsageError(
+            f"{source}, where {agent.name} came from, is not a git repository",
+            "name a PATH in its work directory to copy files",
+        )
+    path = mirror.mirror_path(world.home, source)
+    if os.path.isdir(path):
+        return Home(repo=Bare(run=spawn.run, path=path), folder=path)
+    raise NotFound(f"the repository {source}, where {agent.name} came from, is not on this machine")
+
+
+def user_repository(world: World, agent: Agent, cwd: str) -> Home:
+    """Return the target of a pull; for a URL, the user's current clone if it is of that URL."""
+    if os.path.isdir(agent.record.source):
+        return home_repository(world, agent)
+    repo, base = transport.here(cwd), agent.record.base_commit
+    checkout = git.checkout(repo)
+    if checkout is None or not exchange.has_commit(repo, base):
+        raise UsageError(
+            f"{agent.name} came from {agent.record.source}", "run this command in a clone of it"
+        )
+    return Home(repo=repo, folder=checkout.common_dir)
+
+
+def fetch_ref(world: World, agent: Agent, repo: Repo, remote: str, local: str) -> None:
+    """Fetch one ref of the agent's repository, replacing the local ref."""
+    way = transport.to_agent(agent.host, transport.theirs(agent.host, agent.record))
+    into = transport.through_door(world.home, repo)
+    done = exchange.fetch_theirs(into, way, [f"+{remote}:{local}"])
+    if done.code:
+        raise MngrError(f"{remote} of {agent.name} could not be fetched: {done.complaint}")
+
+
+def bring(world: World, agent: Agent, home: Home, commit: str, ref: str) -> None:
+    """Fetch exactly that commit and keep it under `ref`; no branch moves."""
+    between = ends(world, agent, home)
+    if between.shared:
+        home.repo.git("update-ref", ref, commit)
+    else:
+        fetch_ref(world, agent, home.repo, commit, ref)
+
+
+def fetch_tip(world: World, agent: Agent, repo: Repo) -> str:
+    """Fetch and return the agent's HEAD; its objects are kept in this repository."""
+    folder = repo.line("rev-parse", "--path-format=absolute", "--git-common-dir")
+    between = ends(world, agent, Home(repo=repo, folder=folder))
+    if between.shared:
+        return between.standing.head
+    ref = FETCHED + agent.id
+    fetch_ref(world, agent, repo, "HEAD", ref)
+    return git.commit_of(repo, ref) or between.standing.head

@@ -1,0 +1,115 @@
+"""`expect(…)`: what a test says of a command, its output, a file or anything as JSON.
+
+    expect(result).to_succeed()
+    expect(result.stdout).to_contain("milk")
+    expect(result.stdout).to_be_json().at("notes[0].text").to_equal("milk")
+    expect(Path("notes.db")).not_to_exist()
+    expect(lambda: log.read_text()).eventually(timeout=5).to_contain("ready")
+
+Every `to_…` has its `not_to_…`. A claim that cannot be judged fails both: `not_to_include_json`
+does not pass because the text was no JSON at all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeAlias, TypeVar, cast, overload
+
+from mngr_e2e.commands.results import PATIENCE, CommandResult
+from mngr_e2e.expect.expectations import (
+    INTERVAL,
+    JsonExpectation,
+    ResultExpectation,
+    TextExpectation,
+)
+from mngr_e2e.expect.failures import ExpectationFailed, origin, soft
+from mngr_e2e.expect.files import FileExpectation, decoded
+from mngr_e2e.expect.matchers import Json, shown
+
+__all__ = ["ExpectationFailed", "Json", "expect", "expect_file", "soft"]
+__tracebackhide__ = True  # pytest then shows the line of the test, not ours
+
+T_co = TypeVar("T_co", covariant=True)
+Value: TypeAlias = None | bool | int | float | Sequence[object] | Mapping[str, object]
+"""What JSON can say, but for text: text has claims of its own. A list of any of these is one."""
+
+
+@dataclass(frozen=True)
+class Pending(Generic[T_co]):
+    """Something that will have a value: say `.eventually()` and then what of it."""
+
+    read: Callable[[], T_co]
+
+    @overload
+    def eventually(
+        self: Pending[CommandResult], timeout: float = PATIENCE
+    ) -> ResultExpectation: ...
+    @overload
+    def eventually(self: Pending[Path], timeout: float = PATIENCE) -> FileExpectation: ...
+    @overload
+    def eventually(  # type: ignore[overload-overlap]  # text is a sequence too; it comes first
+        self: Pending[str] | Pending[bytes], timeout: float = PATIENCE
+    ) -> TextExpectation: ...
+    @overload
+    def eventually(self: Pending[Value], timeout: float = PATIENCE) -> JsonExpectation: ...
+
+    def eventually(self, timeout: float = PATIENCE) -> object:
+        """Look again until the claim holds, for at most `timeout` seconds."""
+        return _about(self._first(timeout), self.read).eventually(timeout)
+
+    def _first(self, timeout: float) -> T_co:
+        """What kind of claims can be made is seen from the first value that can be had."""
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                return self.read()
+            except (LookupError, OSError, ValueError):
+                if time.monotonic() >= deadline:
+                    raise
+            time.sleep(INTERVAL)
+
+
+@overload
+def expect(actual: CommandResult) -> ResultExpectation: ...
+@overload
+def expect(  # type: ignore[overload-overlap]  # text is a sequence too; it comes first
+    actual: str | bytes,
+) -> TextExpectation: ...
+@overload
+def expect(actual: Path) -> FileExpectation: ...
+@overload
+def expect(actual: Value) -> JsonExpectation: ...
+@overload
+def expect(actual: Callable[[], T_co]) -> Pending[T_co]: ...
+
+
+def expect(actual: object) -> object:
+    """Say what to make claims about; a function is for `.eventually()`."""
+    if callable(actual):
+        return Pending(actual)
+    source, stream = origin(actual)
+    if isinstance(actual, str | bytes):
+        text = decoded(actual)
+        return TextExpectation(lambda: text, stream or shown(text), source)
+    return _about(actual, lambda: actual, source)
+
+
+def expect_file(path: str | Path) -> FileExpectation:
+    """As `expect(Path(path))`."""
+    return FileExpectation(lambda: Path(path), str(path), origin(None)[0])
+
+
+def _about(
+    value: object, read: Callable[[], object], source: CommandResult | None = None
+) -> ResultExpectation | FileExpectation | TextExpectation | JsonExpectation:
+    """The claims that can be made about a value of this kind."""
+    if isinstance(value, CommandResult):
+        return ResultExpectation(cast("Callable[[], CommandResult]", read))
+    if isinstance(value, Path):
+        return FileExpectation(cast("Callable[[], Path]", read), str(value), source)
+    if isinstance(value, str | bytes):
+        return TextExpectation(lambda: decoded(cast("str | bytes", read())))
+    return JsonExpectation(cast("Callable[[], Json]", read), "", source)

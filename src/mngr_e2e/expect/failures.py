@@ -1,0 +1,132 @@
+"""What a failed expectation says: the claim, the difference, the command and what it printed.
+
+`with soft():` collects failures and raises them together at its end.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from mngr_e2e.commands.results import CommandResult
+from mngr_e2e.expect.matchers import plural
+from mngr_e2e.session import E2eSession
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+__tracebackhide__ = True  # pytest then shows the line of the test, not ours
+
+STREAM_LIMIT = 4_000
+TRANSCRIPT_LIMIT = 8_000
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class ExpectationFailed(AssertionError):
+    """An expectation that did not hold, with all a person needs to see why."""
+
+
+_group: ContextVar[list[str] | None] = ContextVar("soft expectations", default=None)
+
+
+def fail(headline: str, detail: str = "", result: CommandResult | None = None) -> None:
+    """Raise, or within `soft()` note where and go on."""
+    parts = [headline, detail, _context(result) if result else _transcript()]
+    message = "\n\n".join(part.rstrip("\n") for part in parts if part)
+    group = _group.get()
+    if group is None:
+        raise ExpectationFailed(message)
+    group.append(f"{_place()}: {message}")
+
+
+class soft:  # noqa: N801 - it is used as a verb
+    """`with soft():` checks everything inside, and fails at the end with all that did not hold."""
+
+    # A class, because the frames of contextlib would stand in the test's traceback.
+
+    def __enter__(self) -> None:
+        self.failures: list[str] = []
+        self.token = _group.set(self.failures)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        _group.reset(self.token)
+        if not self.failures:
+            return
+        if error is not None:
+            error.add_note(_summary(self.failures))
+        else:
+            fail(_summary(self.failures))
+
+
+def origin(value: object) -> tuple[CommandResult | None, str]:
+    """The command whose output a value is, and which of its streams; looked for in the caller.
+
+    A test says `expect(result.stdout)`, which is a plain string: the result it came from stands
+    in the test's own variables. Text derived from it is taken to come from the latest one there.
+    """
+    latest: CommandResult | None = None
+    for frame in _callers():
+        results = [each for each in frame.f_locals.values() if isinstance(each, CommandResult)]
+        for result in reversed(results):
+            for name in ("stdout", "stderr", "stdout_bytes", "stderr_bytes"):
+                if value is getattr(result, name):
+                    return result, name.removesuffix("_bytes")
+        latest = latest or (results[-1] if results else None)
+    return latest, ""
+
+
+def _callers(depth: int = 3) -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and depth:
+        if not frame.f_code.co_filename.startswith(_PACKAGE):
+            depth -= 1
+            yield frame
+        frame = frame.f_back
+
+
+def _place() -> str:
+    frame = next(_callers(1), None)
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}" if frame else "?"
+
+
+def _summary(failures: list[str]) -> str:
+    head = f"{plural(len(failures), 'expectation')} did not hold"
+    return "\n\n".join([head, *(f"{number}. {each}" for number, each in enumerate(failures, 1))])
+
+
+def _transcript() -> str:
+    """Of the session that the caller has: in `expect(e2e.run(…).stdout)` no result has a name."""
+    for frame in _callers():
+        for value in list(frame.f_locals.values()):
+            if isinstance(value, E2eSession):
+                return _section("transcript so far", value.transcript.text, TRANSCRIPT_LIMIT)
+    return ""
+
+
+def _context(result: CommandResult) -> str:
+    ended = "timed out" if result.timed_out else f"exit {result.exit_code}"
+    parts = [
+        f"$ {result.command}\n({ended} after {result.seconds:.2f} s)",
+        _section("stdout", result.stdout, STREAM_LIMIT),
+        _section("stderr", result.stderr, STREAM_LIMIT),
+        _section("transcript so far", result.transcript, TRANSCRIPT_LIMIT),
+    ]
+    return "\n".join(parts)
+
+
+def _section(title: str, text: str, limit: int) -> str:
+    safe = text.encode("utf-8", "backslashreplace").decode()  # reports must be printable
+    if not safe:
+        return f"--- {title}: empty"
+    return f"--- {title}\n{_clipped(safe, limit).rstrip(chr(10))}"
+
+
+def _clipped(text: str, limit: int) -> str:
+    """The beginning and the end: errors are said first or last."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"

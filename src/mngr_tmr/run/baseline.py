@@ -1,0 +1,75 @@
+"""The stages before any agent: collect the tests, run them, and find weak ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from mngr.errors import MngrError
+from mngr.model.struct import Json
+from mngr_outcome.codec import to_json
+from mngr_tmr.dispatch.roles import Note
+from mngr_tmr.journal.model import Run, TestRun
+from mngr_tmr.run import coverage
+from mngr_tmr.verify.bench import Bench, Check
+
+
+class Baselining:
+    def __init__(self, run: Run, bench: Bench, folder: Path, note: Note, timeout: float) -> None:
+        """`timeout` is the time limit of each check, in seconds."""
+        self._run, self._bench, self._folder = run, bench, folder
+        self._note, self._timeout = note, timeout
+        self.touched: dict[str, tuple[str, ...] | None] = {}
+        """The files that each test used, as measured by this process."""
+        self._lines: dict[str, Mapping[str, str]] = {}
+
+    def collect(self) -> None:
+        if self._run.collected:
+            return
+        checked = self._bench.check(Check("collect", self._run.base, collect_only=True))
+        if not checked.tests:
+            told = checked.errors[0] if checked.errors else checked.told.strip()[-300:]
+            raise MngrError(f"no tests were collected: {told or 'pytest found none'}")
+        if checked.bare:
+            told = f"baseline, verification and gates run without a sandbox: {checked.bare}"
+            self._note("alert", {"text": told})
+        tests: list[Json] = [to_json(test) for test in checked.tests.values()]
+        self._note("collected", {"tests": tests, "errors": [*checked.errors]})
+
+    def measure(self) -> None:
+        """Run all tests `repeats` times, the first time with coverage."""
+        while self._run.rounds < max(1, self._run.options.repeats):
+            first = self._run.rounds == 0
+            results = self._round(traced=first)
+            if first:
+                coverage.keep(self._folder, self._lines)
+            missing = {n: to_json(TestRun("missing")) for n in self._run.tests if n not in results}
+            self._note("baseline", {"results": {**results, **missing}})
+
+    def _round(self, *, traced: bool) -> dict[str, Json]:
+        """Run each test once. If a test ends pytest, run those after it in another session."""
+        results: dict[str, Json] = {}
+        left = [*self._run.tests]
+        while left:
+            checks = self._bench.check_all("baseline", self._run.base, left, traced=traced)
+            if any(checked.timed_out for checked in checks):
+                told = f"the baseline took longer than {self._timeout:g} s"
+                raise MngrError(told, "raise check_timeout under [tool.mngr_tmr]")
+            for checked in checks:
+                results |= {node: to_json(run) for node, run in checked.runs.items()}
+                self.touched.update(checked.touched)
+                self._lines |= checked.lines
+            cut_short = not all(checked.finished for checked in checks)
+            some = any(checked.runs for checked in checks)
+            left = [each for each in left if each not in results] if cut_short and some else []
+        return results
+
+    def weigh(self) -> None:
+        """Run passing tests with commands that do nothing; a test that still passes is weak."""
+        if self._run.weighed or self._run.options.only not in ("weak", "needy"):
+            return
+        passing = [n for n, each in self._run.baseline.items() if each.standing == "passed"]
+        weak: list[Json] = []
+        for checked in self._bench.check_all("no-op", self._run.base, passing, noop=True):
+            weak += [node for node, run in checked.runs.items() if run.outcome == "passed"]
+        self._note("weighed", {"weak": weak})

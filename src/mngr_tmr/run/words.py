@@ -1,0 +1,24 @@
+"""Counts and reasons as people read them."""
+
+from __future__ import annotations
+
+from mngr_tmr.journal.model import Task
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 test`, `2,000 tests`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def reason_of(task: Task) -> str:
+    """Return the reason for the result of a task."""
+    if task.passes_with:
+        return f"passes with {task.passes_with[:12]}"
+    if task.evicted or task.skipped:
+        return task.evicted or task.skipped
+    ended, verdict = task.latest.ended if task.latest else None, task.verdict
+    if verdict is not None and verdict.reason not in ("", "verified"):
+        return verdict.reason
+    if ended is not None:
+        return ended.reason or ended.summary.strip().partition("\n")[0]
+    return f"waits for its canary {task.canary}" if task.canary else ""

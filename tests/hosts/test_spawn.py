@@ -1,0 +1,45 @@
+"""Programs on this machine, while this process gets no time of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from types import FrameType
+
+from mngr.hosts import spawn
+
+
+class Starved:
+    """A tracer that stops us at two lines: as if other processes had the machine meanwhile.
+
+    First when we are about to look whether the program has ended, until it has. Then when we know
+    that, for longer than a pipe that somebody holds is read.
+    """
+
+    def __init__(self) -> None:
+        self.ended = self.late = False
+
+    def __call__(self, frame: FrameType, event: str, arg: object) -> Starved | None:
+        name = frame.f_code.co_name
+        if name == "_reaped" and not self.ended:
+            os.waitid(os.P_PID, frame.f_locals["pid"], os.WEXITED | os.WNOWAIT)
+            self.ended = True
+        if name != "_converse":
+            return None
+        if event == "line" and frame.f_locals.get("ended_at") and not self.late:
+            time.sleep(spawn.HELD_PIPE + 0.1)
+            self.late = True
+        return self
+
+
+def test_output_is_read_however_late_we_are() -> None:
+    starved = Starved()
+    script = "sleep 0.2; printf out; printf err >&2"
+    sys.settrace(starved)
+    try:
+        done = spawn.run(["sh", "-c", script], timeout=20)
+    finally:
+        sys.settrace(None)
+    assert starved.late
+    assert (done.code, done.stdout, done.stderr) == (0, b"out", b"err")
