@@ -65,17 +65,14 @@ def configure(parser: Parser) -> None:
     parser.notes = NOTES
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help="list, get, set, unset, edit or path")
-    key = add("key", nargs="?", metavar="KEY", help="name of a setting, such as trash.keep")
+    help = "name of a setting, such as trash.keep"
+    add("key", nargs="?", metavar="KEY", help=help, completes="config_key")
     add("value", nargs="?", metavar="VALUE", help="value for `set`")
     scope = "settings file: %(choices)s (default: project if it has a .mngr directory, else user)"
     add("--scope", choices=SCOPES, help=scope)
     add("--origin", action="store_true", help="`list`: show where each value comes from")
-    add(
-        "--show-secrets",
-        action="store_true",
-        help="`list` and `get`: show passwords, tokens and keys",
-    )
-    parser.completes(key, "config_key")
+    help = "`list` and `get`: show passwords, tokens and keys"
+    add("--show-secrets", action="store_true", help=help)
     parser.add_dry_run()
     parser.examples = [
         ("list all settings and their origin", "mngr config list --origin"),

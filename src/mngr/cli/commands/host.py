@@ -64,7 +64,7 @@ def configure(parser: Parser) -> None:
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help=", ".join(_VERBS))
     add("names", nargs="*", metavar="HOST", help="names of hosts")
-    parser.completes(add("--provider", default="", help="provider of the host"), "provider")
+    add("--provider", default="", help="provider of the host", completes="provider")
     add_host_options(parser)
     help = "`destroy`: do not ask about agents; `audit --end`: include hosts of other homes; \
 `forget`: include hosts that mngr created"

@@ -7,7 +7,7 @@ import time
 from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import one, rows, warn
-from mngr.errors import MngrError, PartialFailure, TimedOut, UsageError
+from mngr.errors import MngrError, TimedOut, UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.state import ALIVE
 from mngr.query import Fields, compile_filter
@@ -139,9 +139,7 @@ def _report(args: Namespace, api: Mngr, chosen: Sequence[Agent], used: Mapping[s
         _tell_hosts(api)
     else:
         rows(args, table, columns)
-    for error in args.failures:
-        warn(str(error))
-    return PartialFailure.exit_code if args.failures else 0
+    return targets.warn_failures(args)
 
 
 def _hosts(api: Mngr) -> list[Json]:
