@@ -20,7 +20,8 @@ PARALLEL = 8
 def add_on_error(parser: Parser) -> None:
     help = "with several agents: continue after a failure (default), or run one by one and abort"
     choices = ("continue", "abort")
-    parser.add_argument("--on-error", choices=choices, default="continue", help=help)
+    add = parser.add_argument
+    add("--on-error", choices=choices, default="continue", metavar="ACTION", help=help)
 
 
 def spread(

@@ -63,7 +63,7 @@ def _where(parser: Parser) -> None:
 uncommitted changes, a snapshot (AGENT/SNAPSHOT), or a git URL"
     names = ("--from", "--source")
     add(*names, dest="source", default=".", metavar="SOURCE", help=help, completes="file")
-    add("--transfer", choices=tuple(workdir.TRANSFERS), help=TRANSFER)
+    add("--transfer", choices=tuple(workdir.TRANSFERS), metavar="METHOD", help=TRANSFER)
     help = "start at BASE on the new branch NEW, where `*` stands for the agent's name (default \
 :mngr/*); without a colon, work on the branch BASE itself"
     add("--branch", metavar="[BASE][:NEW]", help=help)
@@ -83,10 +83,10 @@ def add_host_options(group: Group) -> None:
     help = "argument for starting the new host, passed on as is; repeatable"
     add("-s", "--start-arg", action="append", default=[], metavar="ARG", help=help)
     help = "stop the new host after this time, even if agents run on it"
-    add("--max-age", type=parse_duration, metavar="TIME", help=help)
+    add("--max-age", type=parse_duration, metavar="DURATION", help=help)
     help = "stop the new host after this time without output or messages"
-    add("--idle-timeout", type=parse_duration, metavar="TIME", help=help)
-    add("--host-label", action="pairs", metavar="K=V", help="a tag of the new host; repeatable")
+    add("--idle-timeout", type=parse_duration, metavar="DURATION", help=help)
+    add("--host-label", action="pairs", metavar="K=V", help="tag of the new host; repeatable")
 
 
 def _environment(parser: Parser) -> None:

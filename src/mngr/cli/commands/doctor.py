@@ -105,7 +105,7 @@ def _settings(args: Namespace) -> list[Finding]:
     return [
         Finding(
             check="settings", status="problem", detail=each.message,
-            remedy=each.hint or "mend it with `mngr config edit`",
+            remedy=each.hint or "fix it with `mngr config edit`",
         )
         for each in mistakes.values()
     ]  # fmt: skip

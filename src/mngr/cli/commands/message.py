@@ -25,7 +25,7 @@ read it: `delivered`; `queued` if the program is busy; `typed` if mngr cannot te
 comes from -m, a file, standard input, or on a terminal your editor.
 
 With --wait, wait for the agent's reply and print it. The command fails if the agent asks for a \
-permission instead, or meets an error or the end of its quota."""
+permission instead, or stops because of an error or an exhausted quota."""
 
 NOTES = """\
 Tabs and newlines are the only control characters that can be sent. A program that reads whole \

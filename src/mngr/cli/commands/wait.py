@@ -40,7 +40,7 @@ def configure(parser: Parser) -> None:
     add("--any", action="store_true", help="wait for the first agent")
     add("--all", action="store_true", help="wait for all agents (default)")
     help = "maximum time to wait; then exit with 124"
-    add("--timeout", type=parse_duration, metavar="TIME", help=help)
+    add("--timeout", type=parse_duration, metavar="DURATION", help=help)
     parser.examples = [
         ("wait until it ends or asks for input", "mngr wait foo"),
         ("wait at most ten minutes", "mngr wait foo DONE --timeout 10m"),
