@@ -62,7 +62,7 @@ def register(registry: Registry) -> None:
     for group, name, help, aliases in COMMANDS:
         module = f"mngr.cli.commands.{TOGETHER.get(name, name)}"
         registry.command(name, module, help, aliases, group=group)
-    registry.agent_type("command", "mngr.agents.command:CommandAgent")
+    registry.agent_type("command", "mngr.agents.base:AgentType")
     registry.agent_type("claude", "mngr.agents.claude.agent:ClaudeAgent")
     registry.agent_type("codex", "mngr.agents.codex.agent:CodexAgent")
     registry.agent_type("opencode", "mngr.agents.opencode.agent:OpenCodeAgent")

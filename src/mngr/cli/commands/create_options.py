@@ -96,7 +96,7 @@ def _environment(parser: Parser) -> None:
     add("--env-file", action="append", metavar="FILE", help=help, completes="file")
     help = "pass on a variable of your environment; repeatable"
     add("--pass-env", action="append", metavar="K", help=help)
-    help = "copy the login of the coding agent, and variables with its API keys, to another host"
+    help = "copy the login of the coding agent, its API keys and secret settings, to another host"
     add("--pass-login", action="store_true", help=help)
     help = "copy the local file L to R in the work directory; repeatable"
     add("--upload-file", action="append", metavar="L:R", help=help, completes="file")
