@@ -108,7 +108,7 @@ def test_a_run_that_is_not_there_is_named(e2e: E2eSession) -> None:
 
 def test_the_demo_explains_itself(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # run it on a larger example, in a minute or two
+    # read about the demo: the same on a larger example, in a minute or two
     mngr help demo
     """)
     told = e2e.run("mngr help demo", comment="see the whole of it on a larger example")
