@@ -12,6 +12,7 @@ import time
 from mngr.errors import MissingProgram, MngrError, NotFound, Unreachable, UsageError
 from mngr.hosts import ledger, spawn, tmux
 from mngr.hosts.base import Capabilities, HostReading, HostRef, Lease
+from mngr.hosts.engines import asking
 from mngr.hosts.ledger import HostNote
 from mngr.hosts.remote import RemoteHost
 from mngr.model.address import check_name
@@ -120,10 +121,12 @@ class EngineHost(RemoteHost):
         start = f"type: mngr host start {self.ref.name}" if self.capabilities.restarts else ""
         return Stopped(self.ref.name, why, start) if why else super()._lost(stderr, code)
 
-    def read(self, ids: Sequence[str] | None = None) -> HostReading:
+    def read(
+        self, ids: Sequence[str] | None = None, after: Sequence[str] = (), patience: float = 0.0
+    ) -> HostReading:
         """Read the host; if it is not running, its agents are stopped, which is not an error."""
         try:
-            return super().read(ids)
+            return super().read(ids, after, patience)
         except Stopped as stopped:
             told, why = stopped.message, stopped.why
         except Unreachable as error:
@@ -133,6 +136,8 @@ class EngineHost(RemoteHost):
             told = Stopped(self.ref.name, why).message
         if not self.capabilities.restarts:
             ledger.ended(self._engine.controller, self._note.id, why)
+        if after:
+            raise Unreachable(told)
         return HostReading(host=self.ref, now=0.0, agents=(), error=told, stopped=True)
 
 
@@ -159,6 +164,10 @@ class Engine:
     def entering(self, handle: str, *, tty: bool) -> list[str]:
         """Return the first words of a command for that host."""
         raise AssertionError("every Engine defines entering")
+
+    def prepare(self, request: HostRequest) -> HostRequest:
+        """Do what may take long and creates no host; return the request to go on with."""
+        return request
 
     def make(self, note: HostNote, request: HostRequest) -> str:
         """Create the host, tagged with the note's id; return its handle."""
@@ -229,9 +238,11 @@ class Engine:
         ledger.write(self.controller, note, new=True)
         step("host_noted")
         try:
-            note = note.replace(handle=self.make(note, request))
-            step("host_made")
-            ledger.write(self.controller, note)
+            request = self.prepare(request)
+            with asking.Asking(self.controller, note.id):
+                note = note.replace(handle=self.make(note, request))
+                step("host_made")
+                ledger.write(self.controller, note)
             step("host_kept")
             host = self.host(note)
             host.greeted()
@@ -262,9 +273,15 @@ class Engine:
             raise UsageError(f"--host-label {reserved[0]}: mngr uses tags of this name itself")
 
     def end(self, note: HostNote) -> None:
-        """Remove the host, even if its handle was never received, then its note."""
-        if handle := note.handle or self.sought(note):
+        """Remove the host, even if its handle was never received, then its note.
+
+        Raise while the engine may still create the host: without the note it would not be found.
+        """
+        pending = "" if note.handle else asking.pending(self.controller, note.id)
+        if pending != asking.BEING_MADE and (handle := note.handle or self.sought(note)):
             self.remove(handle)
+        elif pending:
+            raise MngrError(f"host {note.name} of {self.name} is {pending}", "try again later")
         ledger.forget(self.controller, self.name, note.name)
 
     def sought(self, note: HostNote) -> str:
