@@ -1,4 +1,4 @@
-"""`mngr tutorial`: is every block of the tutorial a test, and every test's block in it?"""
+"""`mngr tutorial`: parse the options, run a verb and print its result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mngr.cli.app.output import Column, Row
 
 FIELDS = ["kind", "path", "line", "message", "test"]
-# Which verbs an option goes with; the others go with all.
+# Options that only some verbs have.
 ONLY: dict[str, tuple[str, ...]] = {
     "no_results": ("check",),
     "user": ("install-commands",),
