@@ -68,6 +68,8 @@ class Launch(Struct):
     """Whether the first prompt is part of argv; otherwise it is sent as a message."""
     daemons: str = ""
     """A word in the command lines of daemons that must be ended with the program."""
+    remarks: tuple[str, ...] = ()
+    """Lines for stderr, such as what was not copied to the host."""
 
 
 class Login(Struct):

@@ -72,10 +72,9 @@ def _filter(context: LaunchContext) -> dict[str, str]:
     return {"RUST_LOG": "codex_core::responses_retry=warn"}
 
 
-def files(context: LaunchContext) -> Files:
-    """Return the settings, instructions and hooks."""
+def files(context: LaunchContext, settings: Mapping[str, Toml]) -> Files:
+    """Return the files with the settings, the instructions and the hooks."""
     home = users_home()
-    settings = read_settings(home)
     made: Files = {
         "codex/hook.sh": (hooks.script(context.state_dir, hops=HOPS, more=BEGUN), 0o700),
         "codex/config.toml": (toml(base(settings, context)), 0o600),

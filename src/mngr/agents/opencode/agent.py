@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 from mngr.agents.base import UNREACHABLE, ConversingAgent, Launch, fits_argv, options, reset
 from mngr.agents.hooks import note, noted
@@ -82,6 +83,7 @@ class OpenCodeAgent(ConversingAgent):
     def prepare(self, context: LaunchContext) -> Launch:
         _refuse_narrow(context.record)
         home = f"{context.state_dir}/opencode"
+        settings, remarks = ({}, ()) if context.local else _settings(context.copies_login)
         session, copied = _forked(context)
         launch = _begin(context, context.prompt, session)
         argv = ("sh", f"{home}/begin.sh", *launch.argv[1:]) if session else launch.argv
@@ -95,11 +97,12 @@ class OpenCodeAgent(ConversingAgent):
             },
             files={
                 **_files(home),
-                **({} if context.local else _settings()),
+                **settings,
                 **copied,
                 **launch.files,
             },
             links={"transcript": f"{home}/talk.jsonl"},
+            remarks=remarks,
         )
 
     def resume(self, context: LaunchContext) -> Launch:
@@ -211,10 +214,33 @@ def _login() -> dict[str, str]:
     return {"OPENCODE_AUTH_CONTENT": content.decode("utf-8", "replace")} if content else {}
 
 
-def _settings() -> dict[str, tuple[bytes, int]]:
+def _settings(whole: bool) -> tuple[dict[str, tuple[bytes, int]], tuple[str, ...]]:
+    """Return the user's settings as a file, and remarks; without secrets unless `whole`."""
+    from mngr.agents import private
+
     paths = (user_file(*CONFIG, name) for name in ("opencode.json", "opencode.jsonc"))
     content = next(filter(None, map(read, paths)), b"")
-    return {"opencode/opencode.jsonc": (content, 0o600)} if content else {}
+    left_out: list[str] = []
+    if content and not whole:
+        try:
+            kept, left_out = private.without_secrets(parsed(content))
+        except ValueError:
+            return {}, ("opencode.json: not copied, because it cannot be parsed",)
+        content = json.dumps(kept).encode() if left_out else content
+    files = {"opencode/opencode.jsonc": (content, 0o600)} if content else {}
+    return files, private.remark("opencode.json", left_out)
+
+
+def parsed(content: bytes) -> dict[str, object]:
+    """Parse JSON with comments and commas at the end of lists; raise ValueError."""
+    plain = content.decode()
+    for dropped in (r"//[^\n]*|/\*.*?\*/", r",(?=\s*[}\]])"):
+        token = re.compile(rf'"(?:\\.|[^"\\])*"|{dropped}', re.DOTALL)
+        plain = token.sub(lambda found: found[0] if found[0].startswith('"') else "", plain)
+    made = json.loads(plain)
+    if not isinstance(made, dict):
+        raise ValueError("not a table")
+    return made
 
 
 AUTH = ("XDG_DATA_HOME", "~/.local/share", "auth.json")
