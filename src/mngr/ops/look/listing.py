@@ -56,7 +56,6 @@ class Agent(Struct):
         """Return the agent as JSON, in the format that scripts rely on."""
         record, verdict, evidence = self.evidence.record, self.verdict, self.evidence
         started, exit, pane = evidence.this_started, evidence.this_exit, evidence.pane
-        ref = self.host.ref
         ended = exit.time if exit else self.now
         alive = self.state in (State.RUNNING, State.WAITING)
         return {
@@ -83,14 +82,7 @@ class Agent(Struct):
             "exit_code": verdict.exit_code,
             "usage": None,
             "archived": bool(record and record.archived),
-            "host": {
-                "id": ref.id,
-                "name": ref.name,
-                "provider": ref.provider,
-                "provider_name": ref.provider,
-                "state": _host_state(self),
-                "tags": dict(ref.tags),
-            },
+            "host": _host_json(self),
             "plugin": dict(record.plugin) if record else {},
         }
 
@@ -209,6 +201,18 @@ def _labels(record: AgentRecord | None) -> dict[str, Json]:
     if record is None:
         return {}
     return {**({"project": record.project} if record.project else {}), **record.labels}
+
+
+def _host_json(agent: Agent) -> dict[str, Json]:
+    ref = agent.host.ref
+    return {
+        "id": ref.id,
+        "name": ref.name,
+        "provider": ref.provider,
+        "provider_name": ref.provider,
+        "state": _host_state(agent),
+        "tags": dict(ref.tags),
+    }
 
 
 def _host_state(agent: Agent) -> str:
