@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from mngr.cli.app.parser import Parser
 
 DESCRIPTION = """\
-Kill every process of the agents without waiting for `stop.grace`; same as `mngr stop --force`. \
-The work directory, branch and record are kept; `mngr start` starts the agent again."""
+Kill every process of the agents after one second instead of `stop.grace`; same as `mngr stop \
+--force`. The work directory, branch and record are kept; `mngr start` starts the agent again."""
 
 run = stop.run
 

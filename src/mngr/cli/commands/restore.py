@@ -36,7 +36,7 @@ def configure(parser: Parser) -> None:
     add_target(parser, "name or id of the destroyed agent", dest="name", nargs="?", kind=kind)
     add("--list", action="store_true", help="list the trash")
     add("--as", dest="new_name", default="", metavar="NEW_NAME", help="restore under this name")
-    help = "only agents destroyed before this time span"
+    help = "only agents destroyed longer ago than this"
     add("--older-than", type=parse_duration, metavar="TIME", help=help)
     add("--purge", action="store_true", help="delete for good; this cannot be undone")
     add("-f", "--force", action="store_true", help="do not ask before purging")
@@ -46,7 +46,7 @@ def configure(parser: Parser) -> None:
         ("list destroyed agents", "mngr restore"),
         ("restore an agent", "mngr restore foo"),
         ("restore it under another name", "mngr restore foo --as foo-2"),
-        ("delete agents destroyed a month ago", "mngr restore --purge --older-than 30d"),
+        ("delete agents destroyed over 30 days ago", "mngr restore --purge --older-than 30d"),
     ]
     parser.see_also = ["mngr-destroy", "mngr-start", "mngr-gc"]
 

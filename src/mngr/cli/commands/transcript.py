@@ -30,7 +30,7 @@ if present, model and tools (id, name, input)."""
 
 NOTES = """\
 With --follow, an entry that grows after it was printed is printed again under the same event_id. \
-What tools say is cut to a few lines for people, unless --verbose is given."""
+In human format the output of tools is cut to a few lines, unless you pass --verbose."""
 
 LINES = 10
 WIDTH = 200
