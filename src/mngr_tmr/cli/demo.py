@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         raise Refused(str(error), "name a new or empty directory") from None
     failing = planted["failing"]
     assert isinstance(failing, list)
-    say(args, f"Made {folder / 'jot'}: {len(failing)} of its tests fail, four check nothing.")
+    say(args, f"Created {folder / 'jot'}: {len(failing)} of its tests fail, and 4 check nothing.")
     say(args, "Starting one mechanic agent for each of them; this takes a minute or two.")
     status = _pipeline(args, folder)
     if status:

@@ -133,10 +133,13 @@ class Proof:
     log: str = ""
     """Relative to the run's folder."""
     sandboxed: bool = False
+    finding: str = ""
+    """The result in words, if the exit code alone would mislead."""
 
     @property
     def in_words(self) -> str:
-        return f"failed (exit code {self.exit_code})" if self.exit_code else "passed"
+        failed = f"{self.finding or 'failed'} (exit code {self.exit_code})"
+        return failed if self.exit_code else "passed"
 
 
 @dataclass(frozen=True)

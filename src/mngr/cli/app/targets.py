@@ -29,7 +29,7 @@ def add_targets(parser: Parser, what: str, *, session: bool = False) -> None:
     add_target(parser, help, nargs="*")
     add_stdin(parser)
     if session:
-        help = "same as TARGET, by the name of the tmux session; repeatable"
+        help = "agent with this tmux session name; repeatable"
         parser.add_argument("--session", action="append", metavar="NAME", help=help)
 
 

@@ -48,9 +48,9 @@ def configure(parser: Parser) -> None:
         ("attach to an agent", "mngr connect tests"),
         ("choose from a list", "mngr connect"),
         ("start a finished agent again", "mngr connect tests --start"),
-        ("watch only", "mngr connect tests --read-only --no-start"),
+        ("attach without sending keys", "mngr connect tests --read-only --no-start"),
         (
-            "in a window of its own",
+            "open in a new terminal window",
             "mngr connect tests --connect-command 'xterm -e sh -c \"$MNGR_CONNECT_ARGV\" &'",
         ),
     ]

@@ -36,10 +36,11 @@ creates nothing. The command returns once the program runs or has ended, and the
 are at a terminal."""
 
 NOTES = """\
-The environment of an agent holds HOME, USER, LOGNAME, SHELL, PATH, LANG, LC_*, TERM, COLORTERM, \
-TZ and TMPDIR, the variables given with --env, --env-file and --pass-env, and MNGR_AGENT_NAME, \
-MNGR_AGENT_ID, MNGR_AGENT_STATE_DIR, MNGR_AGENT_WORK_DIR, MNGR_HOST_DIR and MNGR_GIT_BASE. Nothing \
-else of your environment is passed on.
+The environment of an agent consists of HOME, USER, LOGNAME, SHELL, PATH, LANG, LC_*, TERM, \
+COLORTERM, TZ and TMPDIR, the variables that its type declares (such as ANTHROPIC_*), those \
+given with --env, --env-file and --pass-env, and MNGR_AGENT_NAME, MNGR_AGENT_ID, \
+MNGR_AGENT_STATE_DIR, MNGR_AGENT_WORK_DIR, MNGR_HOST_DIR and MNGR_GIT_BASE. Nothing else of your \
+environment is passed on.
 
 A line of a batch file that starts with `{` is a JSON object: options, written with `_` instead of \
 `-`, and `name`, `args` and `message`. Any other line is a message, and the agent's name is made \

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Remove what mngr created and no longer uses: destroyed agents that have been in the trash for \
-longer than `trash.keep`; removed `mngr tmr` runs of the same age; names without an agent; files \
+longer than `trash.keep`; removed `mngr tmr` runs of the same age; names that no agent has; files \
 of interrupted writes; and, for agents that are gone for good, mirrors, the refs that kept their \
 commits, and branches whose commits are all on another branch. Agents whose creation or removal \
 was interrupted are moved to the trash. mngr removes only what it recorded creating, and nothing \

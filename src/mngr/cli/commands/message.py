@@ -47,7 +47,7 @@ def configure(parser: Parser) -> None:
     add_on_error(parser)
     parser.add_dry_run()
     parser.examples = [
-        ("answer an agent", "mngr message tests -m 'yes, go on'"),
+        ("send a message", "mngr message tests -m 'yes, go on'"),
         ("send a file to two agents", "mngr message one two --message-file plan.md"),
         ("send standard input", "git diff | mngr message review"),
         ("write the message in your editor", "mngr message tests"),

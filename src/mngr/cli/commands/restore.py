@@ -46,7 +46,7 @@ def configure(parser: Parser) -> None:
         ("list destroyed agents", "mngr restore"),
         ("restore an agent", "mngr restore foo"),
         ("restore it under another name", "mngr restore foo --as foo-2"),
-        ("delete agents destroyed a month ago", "mngr restore --purge --older-than 30d"),
+        ("delete agents destroyed over 30 days ago", "mngr restore --purge --older-than 30d"),
     ]
     parser.see_also = ["mngr-destroy", "mngr-start", "mngr-gc"]
 

@@ -22,8 +22,8 @@ again.
 Stopping an agent that has ended has no effect and is not an error."""
 
 KILL = """\
-Kill every process of the agents without waiting for `stop.grace`; same as `mngr stop --force`. \
-The work directory, branch and record are kept; `mngr start` starts the agent again."""
+Kill every process of the agents after one second instead of `stop.grace`; same as `mngr stop \
+--force`. The work directory, branch and record are kept; `mngr start` starts the agent again."""
 
 ARCHIVE = """\
 Stop agents and hide them: `mngr list` shows archived agents only with --archived. `mngr start` \

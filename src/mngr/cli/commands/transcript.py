@@ -29,7 +29,7 @@ if present, model and tools (id, name, input)."""
 
 NOTES = """\
 With --follow, an entry that grows after it was printed is printed again under the same event_id. \
-For people, the output of tools is cut to a few lines unless you pass --verbose."""
+In human format the output of tools is cut to a few lines, unless you pass --verbose."""
 
 LINES = 10
 WIDTH = 200
