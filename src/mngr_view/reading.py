@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mngr_outcome.codec import from_json
-from mngr_tmr.journal.events import list_of, table_of, time_of
+from mngr_tmr.journal.events import Event, list_of, table_of, time_of
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import NAME, is_at_work, parsed
-from mngr_tmr.journal.model import Event, Proof, Run
+from mngr_tmr.journal.model import Proof, Run
 
 EVERYTHING = frozenset(("run_started", "collected", "baseline", "selected", "integration_started"))
 """After these, any page may say something else."""

@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import time
-from types import TracebackType
 
 from mngr.cli.app.output import clean
 from mngr_tmr.integrate import ranking
@@ -41,12 +40,7 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.clear()
         if self._run is not None and not self._quiet and not self._terminal:
             self._tell(self._run)  # the last word is not lost to the pause between two

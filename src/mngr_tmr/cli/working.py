@@ -192,12 +192,10 @@ def _started(args: argparse.Namespace, repo: Repo, folder: Path) -> dict[str, Js
         agent_args=(*kind.argv, *args.agent_arg),
         agent_env=tuple(sorted(kind.env.items())),
     )
-    standing = repository.checkout(repo)
     return {
         "run": folder.name,
         "repository": repo.path,
         "base": base,
-        "branch": standing.branch if standing else "",
         "options": to_json(chosen),
     }
 

@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mngr_tmr.journal.model import Suspect
 from mngr_tmr.probes.lines import ranges
 
 Line = tuple[str, int]
@@ -23,6 +22,19 @@ FIRST, SAME = 10, 0.6
 """So many of the first suspicious lines are compared, and this share of them has to be the same."""
 MOSTLY = 2
 """A line joins tests if more than so many times as many failing as passing tests run it."""
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """Lines of one file that failing tests execute."""
+
+    path: str
+    lines: str
+    """As 1-3,7."""
+    score: float
+    """Ochiai's measure: 1 if all failing tests and no passing test execute the lines."""
+    failing: int
+    passing: int
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def passing(run: Run, results: Mapping[str, TestRun]) -> dict[str, str]:
 
 def _commit(run: Run, node_id: str) -> str:
     for pick in run.picks:
-        verdicts = [run.tasks[each].verdict for each in pick.tasks if each in run.tasks]
+        verdicts = [task.verdict for task in run.tasks_of(pick)]
         if any(verdict and node_id in verdict.turned_green for verdict in verdicts):
             return pick.commit
     return tip_of(run)

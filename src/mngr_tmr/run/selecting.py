@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
-from mngr_tmr.journal.model import Baseline, Run, Suspect, Task, TestRun
+from mngr_tmr.journal.model import Baseline, Run, Task, TestRun
 from mngr_tmr.run import clustering
-from mngr_tmr.run.clustering import Failure, Lines
+from mngr_tmr.run.clustering import Failure, Lines, Suspect
 
 CHOICES = ("all", "needy", "failing", "weak", "flaky", "changed")
 """`weak` passes although its commands do nothing; `needy` is weak, flaky or failing."""
