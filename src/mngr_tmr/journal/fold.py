@@ -167,7 +167,7 @@ def _try_intended(run: Run, event: Event) -> None:
     agent_name, base = text_of(event, "agent_name"), text_of(event, "base")
     task.tries.append(Try(number, agent_name, base, time_of(event)))
     run.tries += 1
-    run.integrated = False
+    run.consent, run.integrated = True, False  # journals of earlier versions have no `agreed`
 
 
 def _of_try(handler: Callable[[Run, Try, Event], None]) -> Handler:
@@ -246,7 +246,9 @@ def _alert(run: Run, event: Event) -> None:
 
 def _run_ended(run: Run, event: Event) -> None:
     run.status, run.ended = text_of(event, "status"), time_of(event)
-    run.result_branch = text_of(event, "branch")
+    run.result_branch = branch = text_of(event, "branch")
+    if branch and branch not in run.published:  # journals of earlier versions have no `published`
+        run.published[branch] = ("", run.picks[-1].commit if run.picks else run.base)
 
 
 def _host_ended(run: Run, event: Event) -> None:
