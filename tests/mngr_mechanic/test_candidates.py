@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr_mechanic.program import candidates
-from mngr_mechanic.program.bench import Bench, Vocabulary
 from mngr_mechanic.program.hints import Hints, changes, gather
 from mngr_mechanic.program.ops_text import parts, specs
 from mngr_mechanic.program.reports import Failure
+from mngr_mechanic.program.scope import Scope, Vocabulary
 from mngr_mechanic.program.source import Edit, Source
 from tests.support.cli import ROOT
 
@@ -191,7 +191,7 @@ def test_a_vocabulary_knows_names_texts_and_numbers() -> None:
     assert words.texts == {"word": 1}
     assert words.numbers == {"12": 1}
     assert {"x", "y"} <= set(words.names)
-    assert Bench(source, Hints(), words).words is words
+    assert Scope(source, Hints(), words).words is words
 
 
 def test_what_an_assertion_showed_is_compared_with_what_it_wanted() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -179,12 +178,11 @@ PROJECT = {
 def test_the_lines_of_each_test_are_measured_with_coverage_and_without(
     tmp_path: Path, coverage: bool
 ) -> None:
-    package = Path(probes.__file__).parent
     tools, project = tmp_path / "tools", tmp_path / "project"
     for folder in (tools, project):
         folder.mkdir()
-    for name in ("probe", "lines"):
-        shutil.copy(package / f"{name}.py", tools / f"mngr_tmr_{name}.py")
+    for name, data in probes.sources(["probe", "lines"]).items():
+        (tools / name).write_bytes(data)
     if not coverage:
         (tools / "coverage.py").write_text("raise ImportError\n")
     (project / "theirs").mkdir()

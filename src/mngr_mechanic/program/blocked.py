@@ -1,11 +1,10 @@
-"""What no edit can repair: something is missing on this machine."""
+"""Programs and modules that are missing on this machine, which no edit can repair."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
-from typing import Optional
 
 from mngr_mechanic.program.reports import Result
 
@@ -19,7 +18,7 @@ NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 
 def missing_program(result: Result, root: str) -> str:
-    """A program that the test's own commands name and that is not installed."""
+    """Return a program that a command of the test names and that is not installed."""
     for command in reversed(result.commands):
         if not command.exit_code:
             continue
@@ -32,28 +31,16 @@ def missing_program(result: Result, root: str) -> str:
 
 
 def missing_module(result: Result, root: str) -> str:
-    """A module that is neither the project's nor installed."""
+    """Return a module that is neither the project's nor installed."""
     message = result.failure.message if result.failure else ""
     said = "\n".join([message, *(command.stderr for command in result.commands)])
-    found: Optional[re.Match[str]] = NO_MODULE.search(said)
-    if found is None:
-        return ""
-    name = found.group(1).partition(".")[0]
+    found = NO_MODULE.search(said)
+    name = found.group(1).partition(".")[0] if found else ""
     return "" if _of_project(name, root) else name
 
 
 def _of_project(name: str, root: str) -> bool:
-    """Something of this name, or much like it, is the project's own business."""
-    places = [
-        root,
-        os.path.join(root, "src"),
-        os.path.join(root, "bin"),
-        os.path.join(root, "scripts"),
-    ]
-    names = {
-        entry.partition(".")[0]
-        for place in places
-        if os.path.isdir(place)
-        for entry in os.listdir(place)
-    }
-    return name in names
+    """Whether the project has a file or folder of this name."""
+    places = [os.path.join(root, folder) for folder in ("", "src", "bin", "scripts")]
+    entries = [entry for place in places if os.path.isdir(place) for entry in os.listdir(place)]
+    return any(entry.partition(".")[0] == name for entry in entries)

@@ -1,4 +1,4 @@
-"""All small repairs of the suspicious places, the likeliest first."""
+"""All small edits of the suspicious places, the likeliest first."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from mngr_mechanic.program import localise, ops_flow, ops_logic, ops_names, ops_text
-from mngr_mechanic.program.bench import Bench, Vocabulary
 from mngr_mechanic.program.hints import Hints
+from mngr_mechanic.program.scope import Scope, Vocabulary
 from mngr_mechanic.program.source import Edit, Source, parses
 
-KINDS: tuple[Callable[[Bench, ast.AST], Iterator[Edit]], ...] = (
+Operator = Callable[[Scope, ast.AST], Iterator[Edit]]
+KINDS: tuple[Operator, ...] = (
     ops_logic.comparisons,
     ops_logic.booleans,
     ops_logic.constants,
@@ -39,7 +40,7 @@ TURN = 0.985
 def ranked(
     sources: Iterable[Source], scores: Mapping[tuple[str, int], float], hints: Hints
 ) -> list[tuple[float, Edit]]:
-    """(score, edit), best first; every edit parses and changes the tree."""
+    """Return edits with their scores, best first; not all of them are valid."""
     sources = list(sources)
     words = Vocabulary()
     for source in sources:
@@ -48,24 +49,26 @@ def ranked(
     for source in sources:
         lines = {line: score for (path, line), score in scores.items() if path == source.path}
         if lines:
-            found += _of_file(Bench(source, hints, words), lines)
+            found += _of_file(Scope(source, hints, words), lines)
     found.sort(key=lambda each: (-each[0], len(each[1].new), each[1].path, each[1].start))
     return found
 
 
-def _of_file(bench: Bench, lines: Mapping[int, float]) -> list[tuple[float, Edit]]:
-    suspicion = localise.spread(bench.source, lines)
+def _of_file(scope: Scope, lines: Mapping[int, float]) -> list[tuple[float, Edit]]:
+    source = scope.source
+    suspicion = localise.spread(source, lines)
     found: dict[Key, tuple[float, Edit]] = {}
     places: dict[Key, ast.AST] = {}
-    for node in bench.source.nodes:
-        statement = bench.source.statement(node)
+    for node in source.nodes:
+        statement = source.statement(node)
         score = suspicion.get(statement, 0.0)
-        if score <= 0 and ops_names.may_define(bench, node):
+        if score <= 0 and ops_names.may_define(scope, node):
             score = NOBODY_RUNS
-        if score <= 0 or not _editable(bench.source, node):
+        if score <= 0 or not editable(source, node):
             continue
-        for at, edit in enumerate(edits_of(bench, node)):
-            place = max(score, _floor(edit)) if edit.hinted else score
+        for at, edit in enumerate(edits_of(scope, node, KINDS)):
+            floor = 1.0 if edit.prior >= CERTAIN else HINTED_FLOOR
+            place = max(score, floor) if edit.hinted else score
             key = (edit.start, edit.end, edit.new)
             value = place * edit.prior * CROWD**at
             if key not in found or found[key][0] < value:
@@ -76,7 +79,7 @@ def _of_file(bench: Bench, lines: Mapping[int, float]) -> list[tuple[float, Edit
 def _taking_turns(
     found: Mapping[Key, tuple[float, Edit]], places: Mapping[Key, ast.AST]
 ) -> Iterator[tuple[float, Edit]]:
-    """A table of hundreds of words is one statement: others are tried before its last word."""
+    """Lower the score of each further edit in one statement, which may be a table of words."""
     turns: Counter[ast.AST] = Counter()
     for key in sorted(found, key=lambda key: (-found[key][0], key)):
         value, edit = found[key]
@@ -84,25 +87,21 @@ def _taking_turns(
         turns[places[key]] += 1
 
 
-def _floor(edit: Edit) -> float:
-    return 1.0 if edit.prior >= CERTAIN else HINTED_FLOOR
-
-
-def _editable(source: Source, node: ast.AST) -> bool:
+def editable(source: Source, node: ast.AST) -> bool:
     if source.is_annotation(node):
         return False
     return not source.in_fstring(node) or source.trusted(node)
 
 
-def edits_of(bench: Bench, node: ast.AST) -> Iterator[Edit]:
-    for kind in KINDS:
+def edits_of(scope: Scope, node: ast.AST, kinds: Iterable[Operator]) -> Iterator[Edit]:
+    for kind in kinds:
         try:
-            yield from kind(bench, node)
+            yield from kind(scope, node)
         except (AttributeError, IndexError, UnicodeError):
             continue  # a node without a place, as older Pythons have inside f-strings
 
 
 def valid(source: Source, edit: Edit) -> bool:
-    """It parses, and says something else than before."""
+    """Whether the edited file parses and has another tree."""
     text = edit.applied(source.text)
     return parses(text) and ast.dump(ast.parse(text)) != source.dump

@@ -1,4 +1,4 @@
-"""The tutorial's block that a test cites, and the statements of a test."""
+"""The tutorial block that a test cites, and the commands that the test runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ IN_DOCSTRING = re.compile(r"Tutorial block:\s*\n(.*?)(?:\n\s*\n\s*Scope:|\Z)", r
 
 
 def function(tree: ast.Module, node_id: str) -> Optional[Function]:
-    """The test's own definition, within its classes."""
+    """Return the definition of a test, which may be in a class."""
     names = [part.partition("[")[0] for part in node_id.split("::")[1:]]
     body: list[ast.stmt] = tree.body
     found: Optional[ast.stmt] = None
@@ -24,7 +24,7 @@ def function(tree: ast.Module, node_id: str) -> Optional[Function]:
 
 
 def block(test: Function) -> str:
-    """Word for word, without indentation; empty when the test cites none."""
+    """Return the cited block without indentation; "" if the test cites none."""
     for node in ast.walk(test):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "write_tutorial_block":
             for arg in node.args:
@@ -40,13 +40,13 @@ def _dedented(text: str) -> str:
 
 
 def commands(text: str) -> list[str]:
-    """Lines of a block that are no comments; continued lines are one."""
+    """Return the lines of a block except comments; continued lines are joined."""
     joined = text.replace("\\\n", " ")
     return [line.strip() for line in joined.split("\n") if line.strip() and line.strip()[0] != "#"]
 
 
 def runs(test: Function) -> dict[int, ast.Call]:
-    """Calls of `….run(…)`, by every line they span."""
+    """Return the calls of `….run(…)`, by each of their lines."""
     found: dict[int, ast.Call] = {}
     for node in ast.walk(test):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "run":

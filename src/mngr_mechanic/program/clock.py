@@ -1,4 +1,4 @@
-"""The time there is, and what is said meanwhile."""
+"""The time limit, and the messages on the agent's terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LEAST = 0.1
 
 
 class Clock:
-    """The budget is for a machine with an idle core; time on a crowded one counts for less."""
+    """Counts the time on a loaded machine for less: the budget is for an idle core."""
 
     def __init__(self, budget: float) -> None:
         self.budget = budget
@@ -29,11 +29,11 @@ class Clock:
         return self.budget - self.spent
 
     def wall(self, seconds: float) -> float:
-        """How long to wait for what takes so many seconds of an idle core."""
+        """Return how long to wait for work that takes so many seconds of an idle core."""
         return seconds / _share_now()
 
     def say(self, text: str) -> None:
-        """One line on the agent's terminal, with the seconds since the start."""
+        """Print one line, with the seconds since the start."""
         safe = text.encode("utf-8", "backslashreplace").decode()
         sys.stdout.write(f"{time.monotonic() - self.began:6.1f}s  {safe}\n")
         sys.stdout.flush()
@@ -44,5 +44,5 @@ def _share_now() -> float:
 
 
 def share(load: float, cores: int) -> float:
-    """Of a core, what one of so many programs gets."""
+    """Return the part of a core that one of `load` programs gets."""
     return max(LEAST, min(1.0, cores / load)) if load > 0 else 1.0

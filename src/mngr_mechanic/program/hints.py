@@ -1,10 +1,12 @@
-"""What a failure gives away: words that were expected, words that came instead."""
+"""Hints of a failure: the words that were expected, and the actual ones."""
 
 from __future__ import annotations
 
 import ast
 import difflib
 import re
+from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from mngr_mechanic.program.reports import Command, Failure
@@ -23,21 +25,20 @@ CONTEXT = 6
 @dataclass
 class Hints:
     expected: list[str] = field(default_factory=list)
-    """Texts that stand in the failing assertion."""
+    """Texts in the failing assertion."""
     actual: list[str] = field(default_factory=list)
-    """Texts that it looked at."""
+    """Texts that it compared with them."""
     changes: list[tuple[str, str]] = field(default_factory=list)
-    """(what came, what should have come), with a little around it."""
+    """(actual, expected), with some context."""
     words: set[str] = field(default_factory=set)
-    """Of the test and its commands."""
+    """Words of the test and its commands."""
     numbers: set[str] = field(default_factory=set)
     message: str = ""
     """Everything that was printed or raised."""
-
     documented: set[str] = field(default_factory=set)
-    """Words of the project's documents and tests: these are right, whatever the code says."""
+    """Words of the project's documents and tests: these are correct, whatever the code has."""
     asked: set[str] = field(default_factory=set)
-    """Words that an error message missed or did not know."""
+    """Words that an error message calls missing or unknown."""
 
     @property
     def says_none(self) -> bool:
@@ -70,13 +71,11 @@ def gather(test_source: str, line: int, failure: Failure, commands: list[Command
 
 
 def _quoted(message: str) -> list[str]:
-    """Texts that an assertion's message shows: of `assert f(x) == "y"` the value of f(x)."""
+    """Return the texts in an assertion's message: for `assert f(x) == "y"` the value of f(x)."""
     found = []
     for text in QUOTED.findall(message)[:6]:
-        try:
+        with suppress(SyntaxError, ValueError):
             found.append(str(ast.literal_eval(text)))
-        except (SyntaxError, ValueError):
-            continue
     return found
 
 
@@ -99,17 +98,16 @@ def _function_at(tree: ast.Module, line: int) -> ast.AST:
 
 
 def changes(expected: list[str], actual: list[str]) -> list[tuple[str, str]]:
-    """Pairs by which an actual text would become more like an expected one; best first."""
-    found: dict[tuple[str, str], int] = {}
+    """Return replacements that make an actual text more like an expected one; best first."""
+    found: Counter[tuple[str, str]] = Counter()
     for wanted in expected[:8]:
         for got in actual[:8]:
-            for pair in _pairs(got[:4000], wanted[:4000]):
-                found[pair] = found.get(pair, 0) + 1
+            found.update(_pairs(got[:4000], wanted[:4000]))
     return sorted(found, key=lambda pair: (-found[pair], len(pair[0]) + len(pair[1])))[:60]
 
 
 def _pairs(got: str, wanted: str) -> set[tuple[str, str]]:
-    """Only of texts that are alike; from lines, because few literals hold more than one."""
+    """Return the replacements of similar lines; few literals have more than one line."""
     found: set[tuple[str, str]] = set()
     lines = got.split("\n")
     for want in wanted.split("\n"):
@@ -121,8 +119,6 @@ def _pairs(got: str, wanted: str) -> set[tuple[str, str]]:
 
 
 def _line_pairs(got: str, want: str) -> set[tuple[str, str]]:
-    if got == want:
-        return set()
     found = set()
     matcher = difflib.SequenceMatcher(None, got, want, autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():

@@ -1,7 +1,7 @@
-"""A test that passes: does it look at what its block's commands do? If not, make it look.
+"""Assertions for a passing test that does not check what the commands of its block do.
 
-Whether it does is tried, not guessed: it runs with the result of one command bent, and a test
-that does not mind says nothing about that part.
+Whether it does is measured: the test runs with the result of one command changed. If it still
+passes, it does not check that part of the result.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ SECONDS = 60.0
 @dataclass
 class Improvement:
     text: str = ""
-    """The test's file, improved; empty when nothing was to do."""
+    """The improved file of the test; empty if nothing is to be improved."""
     added: tuple[str, ...] = ()
     remark: str = ""
     weak: bool = False
-    """As it was, it passed although nothing was run."""
+    """It passed before although its commands were not run."""
 
 
 @dataclass
 class Spot:
-    """A command whose result the test looks at too little."""
+    """A command whose result the test does not check completely."""
 
     at: int
-    """Which of the test's commands."""
+    """The number of the command in the test."""
     statement: ast.stmt
     name: str
     assign: bool
@@ -54,19 +54,21 @@ class Improver:
         function = citations.function(self.source.tree, self.test)
         sequences = {tuple(command.text for command in run.commands) for run in self.runs}
         if function is None or not self.runs[0].commands:
-            return Improvement(remark="it runs no commands that could be looked at")
+            return Improvement(remark="it runs no commands whose result could be checked")
         self.noop_passes = self._passes(noop=True)
         if len(sequences) > 1:
-            return Improvement(remark="it runs other commands each time", weak=self.noop_passes)
+            return self._nothing("it runs other commands each time")
         spots = self._spots(function)
-        if not spots:
-            return Improvement(remark="it looks at all its block does", weak=self.noop_passes)
-        return self._written(spots)
+        return self._written(spots) if spots else self._nothing("it checks all its block does")
 
-    def _passes(self, noop: bool = False) -> bool:
-        return self.lab.run([self.test], seconds=SECONDS, noop=noop).passed([self.test])
+    def _nothing(self, remark: str) -> Improvement:
+        return Improvement(remark=remark, weak=self.noop_passes)
 
-    # where it looks too little
+    def _passes(self, noop: bool = False, bend: "dict[str, object] | None" = None) -> bool:
+        run = self.lab.run([self.test], seconds=SECONDS, noop=noop, bend=bend)
+        return run.passed([self.test])
+
+    # what it does not check
 
     def _spots(self, function: citations.Function) -> list[Spot]:
         found = []
@@ -76,7 +78,7 @@ class Improver:
             if call is None or not self._in_scope(function, command):
                 continue
             if sum(other.line == command.line for other in self.runs[0].commands) > 1:
-                continue  # in a loop, or one line that runs several
+                continue  # in a loop, or a line with several commands
             spot = self._spot(at, call)
             if spot is not None and self.clock.left > 0:
                 spot.parts = self._unseen(at, command)
@@ -84,7 +86,7 @@ class Improver:
         return found
 
     def _in_scope(self, function: citations.Function, command: Command) -> bool:
-        """What the block says; of a test without one, everything, but only if it proves nothing."""
+        """Whether the block has the command; without a block, whether the test proves nothing."""
         if not command.file.endswith(self.source.path):
             return False
         block = citations.block(function)
@@ -104,27 +106,20 @@ class Improver:
 
     def _free_name(self) -> str:
         taken = {token.text for token in self.source.tokens}
-        return next(
-            name
-            for name in ("result", "outcome", "ran", "result_2")
-            if name not in taken or name == "result_2"
-        )
+        free = [name for name in ("result", "outcome", "ran") if name not in taken]
+        return [*free, "result_2"][0]
 
     def _unseen(self, at: int, command: Command) -> list[str]:
-        """Parts of the result that could be anything for all the test cares."""
+        """Return the parts of the result that the test does not check."""
         parts = ["exit_code"]
         parts += [part for part in ("stdout", "stderr") if getattr(command, part)]
-        return [part for part in parts if self._minds_not(at, part)]
-
-    def _minds_not(self, at: int, part: str) -> bool:
-        bend: dict[str, object] = {"command": at, "part": part}
-        return self.lab.run([self.test], seconds=SECONDS, bend=bend).passed([self.test])
+        return [part for part in parts if self._passes(bend={"command": at, "part": part})]
 
     # what is written
 
     def _written(self, spots: list[Spot]) -> Improvement:
         pieces = [(spot, self._statements(spot)) for spot in spots]
-        # An exit status alone is what a command that does nothing gives as well.
+        # A command that does nothing has an exit status as well.
         telling = [
             (spot, lines)
             for spot, lines in pieces
@@ -132,16 +127,14 @@ class Improver:
             or self._code(spot)
         ]
         if not telling:
-            return Improvement(
-                remark="nothing it prints is the same each time", weak=self.noop_passes
-            )
+            return self._nothing("nothing it prints is the same each time")
         text = self.source.text
         for spot, lines in reversed(telling):
             text = self._inserted(text, spot, lines)
         added = tuple(line.strip() for _, lines in telling for line in lines)
         problem = self._problem(text)
         if problem:
-            return Improvement(remark=problem, weak=self.noop_passes)
+            return self._nothing(problem)
         return Improvement(text, added, weak=self.noop_passes)
 
     def _code(self, spot: Spot) -> int:
@@ -164,7 +157,7 @@ class Improver:
         return lines
 
     def _inserted(self, text: str, spot: Spot, lines: list[str]) -> str:
-        """After what is said of it already. From the last spot to the first, so places hold."""
+        """Return the text with lines after the spot's own. The last spot first: places move."""
         after = self._last_about(spot)
         end = self.source.span(after)[1]
         text = text[:end] + "".join(f"\n{line}" for line in lines) + text[end:]
@@ -188,20 +181,16 @@ class Improver:
         return last
 
     def _problem(self, text: str) -> str:
-        """It has to pass as often as before, and to fail when nothing is run."""
+        """Return why the text is no improvement: it must pass, and fail if nothing is run."""
         if not parses(text):
-            return "what was to be added is no Python"
+            return "the new assertions are not valid Python"
         self.lab.write(self.source.path, text)
         try:
             for _ in self.runs:
-                if not self._fresh_passes():
-                    return "with more assertions it does not pass every time"
-            if self._fresh_passes(noop=True):
-                return "also with more assertions it passes when nothing is run"
+                if not self.lab.passes_anew(self.test):
+                    return "it does not pass every time with more assertions"
+            if self.lab.passes_anew(self.test, noop=True):
+                return "it passes with more assertions although nothing is run"
         finally:
             self.lab.write(self.source.path, self.source.text)
         return ""
-
-    def _fresh_passes(self, noop: bool = False) -> bool:
-        run = self.lab.run([self.test], seconds=SECONDS, fresh=True, noop=noop)
-        return run.passed([self.test])

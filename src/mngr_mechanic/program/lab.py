@@ -1,4 +1,4 @@
-"""A copy of the project with a pytest in it that runs chosen tests at once, again and again."""
+"""A copy of the project with a running pytest in it, which runs chosen tests without a restart."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import signal
 import socket
 import subprocess
 import time
+from functools import cached_property
 from typing import IO, Optional
 
 from mngr_mechanic.program import project, reports
 from mngr_mechanic.program.reports import Run
 
 START_SECONDS = 120.0
+ANEW_SECONDS = 60.0
 PLACE = "mechanic-tests-go-here"
-# Bytecode is told apart by size and whole seconds: edits in one second would look alike.
+# Python compares bytecode by size and whole seconds: edits within one second would look alike.
 FUTURE = 10_000
 
 
@@ -26,7 +28,7 @@ class Broken(Exception):
 
 
 class Lab:
-    """One copy. Edits are made here and nowhere else until one is known to be right."""
+    """One copy. Edits are made only here until one is known to be correct."""
 
     def __init__(self, root: str, base: str, probe: str, python: str, tests: list[str]) -> None:
         self.root = os.path.join(base, "p")
@@ -38,6 +40,7 @@ class Lab:
         self._lines: Optional[IO[str]] = None
         self._socket: Optional[socket.socket] = None
         self._early = False
+        self._collected: Optional[list[str]] = None
         self._stamp = int(time.time()) - FUTURE
         project.copy(root, self.root)
         self.test_places = project.test_places(self.root)
@@ -49,7 +52,7 @@ class Lab:
             return file.read()
 
     def write(self, path: str, text: str) -> None:
-        """With a time of change that no earlier version had."""
+        """Write a file, with a time of change that no earlier version had."""
         place = os.path.join(self.root, path)
         with open(place, "w", encoding="utf-8", newline="") as file:
             file.write(text)
@@ -69,35 +72,37 @@ class Lab:
         bend: Optional[dict[str, object]] = None,
         noop: bool = False,
     ) -> Run:
-        """`fresh`: the tests themselves have changed, so what was collected is of no use.
+        """Run tests and return their results.
+
+        `fresh`: the tests themselves have changed, so they are collected again.
         `noop`: the commands of end-to-end tests are not run.
         """
         self._count += 1
         report = os.path.join(self.base, f"report-{self._count}")
-        mark = {"MECHANIC_RUN": f"{os.getpid()}-{self.base}-{self._count}"}
-        request: dict[str, object] = {
-            "tests": list(tests),
-            "seconds": seconds,
-            "stop": stop,
-            "trace": trace,
-            "bend": bend,
-            "report": report,
-            "env": {**mark, "MNGR_E2E_NOOP": "1"} if noop else mark,
-        }
-        if self._process is None and not (fresh or self.command):
+        env = {"MECHANIC_RUN": f"{os.getpid()}-{self.base}-{self._count}"}
+        env |= {"MNGR_E2E_NOOP": "1"} if noop else {}
+        request: dict[str, object] = {"tests": list(tests), "seconds": seconds, "stop": stop}
+        request |= {"trace": trace, "bend": bend, "report": report, "env": env}
+        alone = fresh or bool(self.command)
+        if self._process is None and not alone:
             self._start()
         began = time.monotonic()
-        if fresh or self.command:
-            timed_out, output = self._alone(request, list(tests), seconds, stop, noop)
+        if alone:
+            options = ["-x"] if stop else []
+            timed_out = self._alone(request, list(tests), options, seconds + 5, noop)
         else:
-            timed_out, output = self._asked(request), ""
+            timed_out = self._asked(request)
         found = reports.read(report)
         if os.path.exists(report):
             os.unlink(report)
-        return Run(found, timed_out, output, time.monotonic() - began)
+        return Run(found, timed_out, time.monotonic() - began)
+
+    def passes_anew(self, test: str, noop: bool = False) -> bool:
+        """Whether a test passes that has just been changed."""
+        return self.run([test], seconds=ANEW_SECONDS, fresh=True, noop=noop).passed([test])
 
     def _asked(self, request: dict[str, object]) -> bool:
-        """Whether it was ended because it took too long."""
+        """Ask the running pytest, and return whether the request timed out."""
         assert self._socket is not None
         assert self._lines is not None
         try:
@@ -111,50 +116,53 @@ class Lab:
         return bool(json.loads(line)["timed_out"])
 
     def _alone(
-        self, request: dict[str, object], tests: list[str], seconds: float, stop: bool, noop: bool
-    ) -> tuple[bool, str]:
-        """A pytest of its own."""
-        env = self._environment() | {"MECHANIC_REPORT": json.dumps(request), "MECHANIC_EARLY": "1"}
+        self,
+        request: dict[str, object],
+        tests: list[str],
+        options: list[str],
+        seconds: float,
+        noop: bool,
+    ) -> bool:
+        """Run tests in a new pytest, and return whether it timed out."""
+        env = {"MECHANIC_REPORT": json.dumps(request), "MECHANIC_EARLY": "1"}
         env |= {"MNGR_E2E_NOOP": "1"} if noop else {}
-        argv = [*self._pytest(), *tests, *(["-x"] if stop else [])]
+        argv = [*self._pytest, *tests, *options]
         if self.command:
             words = " ".join(map(shlex.quote, tests))
             argv = ["/bin/sh", "-c", self.command.replace("NODEID", words)]
-            env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} -p mechanic_probe"
-        with open(os.path.join(self.base, "out"), "w+b") as out:
-            process = subprocess.Popen(
+            env["PYTEST_ADDOPTS"] = "-p mechanic_probe"
+        return self._timed_out(argv, env, seconds)
+
+    def _timed_out(self, argv: list[str], env: dict[str, str], seconds: float) -> bool:
+        process = self._spawned(argv, env)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return True
+        return False
+
+    def _spawned(self, argv: list[str], env: dict[str, str]) -> "subprocess.Popen[bytes]":
+        # Capturing replaces the files that the forks write to: each fork has its own anyway.
+        with open(os.path.join(self.base, "out"), "wb") as out:
+            return subprocess.Popen(
                 argv,
                 cwd=self.root,
-                env=env,
+                env=self._environment() | env,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
                 start_new_session=True,
             )
-            try:
-                process.wait(seconds + 5)
-                timed_out = False
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                timed_out = True
-            out.seek(0)
-            return timed_out, out.read().decode("utf-8", "replace")[-8000:]
 
+    @cached_property
     def _pytest(self) -> list[str]:
         argv = [self.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "mechanic_probe"]
         argv += ["--basetemp", os.path.join(self.base, "t")]
-        return [*argv, "-n", "0"] if self._has_xdist() else argv
-
-    _xdist: Optional[bool] = None
-
-    def _has_xdist(self) -> bool:
-        if self._xdist is None:
-            done = subprocess.run(
-                [self.python, "-c", "import xdist"], cwd="/", capture_output=True, check=False
-            )
-            self._xdist = done.returncode == 0
-        return self._xdist
+        xdist = [self.python, "-c", "import xdist"]
+        done = subprocess.run(xdist, cwd="/", capture_output=True, check=False)
+        return argv if done.returncode else [*argv, "-n", "0"]
 
     def _environment(self) -> dict[str, str]:
         hidden = ("MNGR_AGENT_", "MNGR_TMR_", "MNGR_E2E_", "PYTEST_", "COVERAGE_", "MECHANIC_")
@@ -172,21 +180,13 @@ class Lab:
         }
 
     def collect(self) -> list[str]:
-        """Every test's node id."""
+        """Return every test's node id."""
         if self._process is None and not self.command:
             self._start()
         if self._collected is None:
             path = os.path.join(self.base, "collected")
-            words = [*self._pytest(), *self.tests, "--collect-only"]
-            env = self._environment() | {"MECHANIC_COLLECT": path}
-            subprocess.run(
-                words,
-                cwd=self.root,
-                env=env,
-                capture_output=True,
-                timeout=START_SECONDS,
-                check=False,
-            )
+            words = [*self._pytest, *self.tests, "--collect-only"]
+            self._timed_out(words, {"MECHANIC_COLLECT": path}, START_SECONDS)
             if not os.path.exists(path):
                 return []
             with open(path, encoding="utf-8") as file:
@@ -195,14 +195,13 @@ class Lab:
 
     # the server
 
-    _collected: Optional[list[str]] = None
-
     def _start(self) -> None:
         for early in (self._early, True):
             self._early = early
             if self._launched():
                 return
-        raise Broken("pytest does not collect the tests; " + self._complaint())
+        with open(os.path.join(self.base, "out"), encoding="utf-8", errors="replace") as file:
+            raise Broken("pytest does not collect the tests; " + file.read()[-4000:])
 
     def _launched(self) -> bool:
         path = os.path.join(self.base, "s")
@@ -212,7 +211,9 @@ class Lab:
             listener.bind(path)
             listener.listen(1)
             listener.settimeout(0.2)
-            self._spawn(path)
+            places = [PLACE] if self._early else self.tests
+            env = {"MECHANIC_SOCKET": path, "MECHANIC_EARLY": str(int(self._early))}
+            self._process = self._spawned([*self._pytest, *places], env)
             connection = self._connected(listener)
         if connection is None:
             return False
@@ -226,24 +227,6 @@ class Lab:
             self._collected = list(hello["tests"])
         return True
 
-    def _spawn(self, path: str) -> None:
-        env = self._environment() | {
-            "MECHANIC_SOCKET": path,
-            "MECHANIC_EARLY": str(int(self._early)),
-        }
-        places = [PLACE] if self._early else self.tests
-        # Capturing replaces the files that the forks write to: each fork has its own anyway.
-        with open(os.path.join(self.base, "out"), "wb") as out:
-            self._process = subprocess.Popen(
-                [*self._pytest(), *places],
-                cwd=self.root,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
-
     def _connected(self, listener: socket.socket) -> Optional[socket.socket]:
         assert self._process is not None
         deadline = time.monotonic() + START_SECONDS
@@ -255,10 +238,6 @@ class Lab:
                     break
         self.close()
         return None
-
-    def _complaint(self) -> str:
-        with open(os.path.join(self.base, "out"), encoding="utf-8", errors="replace") as file:
-            return file.read()[-4000:]
 
     def close(self) -> None:
         if self._socket is not None and self._lines is not None:

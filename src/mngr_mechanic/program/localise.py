@@ -1,4 +1,4 @@
-"""How suspicious each line is: what the failing test runs and passing tests do not."""
+"""How suspicious each line is: the failing test runs it and passing tests do not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mngr_mechanic.program import project
-from mngr_mechanic.program.probe import mechanic_places
+from mngr_mechanic.program.probe import mechanic_places, mechanic_trace
 from mngr_mechanic.program.reports import Result
 from mngr_mechanic.program.source import Source
 
@@ -23,16 +23,16 @@ OWN = 0.5
 class Coverage:
     by_test: dict[str, Lines] = field(default_factory=dict)
     last: dict[str, Lines] = field(default_factory=dict)
-    """Of a test, what the process ran that it started last."""
+    """The lines of the process that each test started last."""
 
     def covering(self, path: str, lines: range) -> list[str]:
-        """Tests that reach one of these lines."""
+        """Return the tests that reach one of these lines."""
         wanted = {(path, line) for line in lines}
         return [test for test, reached in self.by_test.items() if reached & wanted]
 
 
 def read(folder: str) -> Coverage:
-    """What the traced processes wrote."""
+    """Return the lines that the traced processes wrote."""
     coverage = Coverage()
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         place = os.path.join(folder, name)
@@ -40,49 +40,30 @@ def read(folder: str) -> Coverage:
             continue
         with open(os.path.join(place, "test"), encoding="utf-8") as file:
             test = file.read()
-        parts = [
-            _lines(os.path.join(place, each))
-            for each in sorted(os.listdir(place))
-            if each != "test"
-        ]
+        names = sorted(each for each in os.listdir(place) if each != "test")
+        parts = [frozenset(mechanic_trace.noted(os.path.join(place, each))) for each in names]
         coverage.by_test[test] = frozenset().union(*parts) if parts else frozenset()
         coverage.last[test] = parts[-1] if parts else frozenset()
     return coverage
 
 
-def _lines(path: str) -> Lines:
-    found = set()
-    with open(path, encoding="utf-8", errors="surrogateescape") as file:
-        for line in file:
-            number, tab, name = line.rstrip("\n").partition("\t")
-            if tab and number.isdigit():
-                found.add((name, int(number)))
-    return frozenset(found)
-
-
-def frames_in(text: str, root: str) -> list[tuple[str, int]]:
-    """Tracebacks that programs printed, as places in the project, outermost first."""
-    places = [(mechanic_places.place(path, root), int(line)) for path, line in FRAME.findall(text)]
-    return [place for place in places if place[0]]
-
-
 def crash(result: Result, root: str) -> list[tuple[str, int]]:
-    """Where the project's own code raised what nobody caught, outermost first.
+    """Return the frames of the project's code in an uncaught exception, outermost first.
 
-    In our process, or in a program that printed its traceback.
+    They are of our process, or of a program that printed its traceback.
     """
     assert result.failure is not None
-    named = [(mechanic_places.place(path, root), line) for path, line in result.failure.frames]
-    frames = [frame for frame in named if frame[0]]
     printed = [part for each in result.commands for part in (each.stdout, each.stderr)]
-    frames += frames_in("\n".join([result.failure.message, *printed]), root)
-    return [frame for frame in frames if not project.is_test(frame[0])]
+    frames = [*result.failure.frames]
+    frames += FRAME.findall("\n".join([result.failure.message, *printed]))
+    places = [(mechanic_places.place(path, root), int(line)) for path, line in frames]
+    return [each for each in places if each[0] and not project.is_test(each[0])]
 
 
 def suspicion(
     test: str, coverage: Coverage, passing: list[str], frames: list[tuple[str, int]]
 ) -> dict[tuple[str, int], float]:
-    """Ochiai's measure for one failing test, more for where it crashed and for the last process."""
+    """Return Ochiai's measure of each line, raised for the last process and for the crash."""
     reached = coverage.by_test.get(test, frozenset())
     others = [coverage.by_test[name] for name in passing if name in coverage.by_test]
     scores = {}
@@ -97,10 +78,10 @@ def suspicion(
 def preferred(
     scores: Mapping[tuple[str, int], float], told: Mapping[tuple[str, int], float]
 ) -> dict[tuple[str, int], float]:
-    """With the lines first that a comparison of all tests found suspicious, if there was one.
+    """Return scores that prefer the lines given with the task, which compare all tests.
 
-    A line that our test does not run cannot be what it fails for, if it is known what it runs.
-    Our own scores compare it with few tests, and count for half.
+    A line that our test does not run cannot make it fail, if it is known what it runs. Our own
+    scores compare it with few tests, and count for half.
     """
     mine = {place: score for place, score in told.items() if place in scores or not scores}
     if not mine:
@@ -111,47 +92,35 @@ def preferred(
 
 
 def spread(source: Source, lines: Mapping[int, float]) -> dict[ast.AST, float]:
-    """From lines to statements; and from the users of a name to where it is defined.
+    """Return the score of each statement, from its lines and from the users of names it defines.
 
-    What stands at the top of a module runs in every test, so its own lines say nothing.
+    The top level of a module runs in every test, so its own lines say nothing.
     """
     scores: dict[ast.AST, float] = {}
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, (ast.stmt, ast.ExceptHandler)):
             span = source.statement_lines(node)
             scores[node] = max((lines.get(line, 0.0) for line in span), default=0.0)
-    _heads_of_functions(source, scores)
+    for node in source.nodes:  # defaults and decorators matter as much as the body does
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            inside = [scores.get(each, 0.0) for each in source.inside(node) if each is not node]
+            scores[node] = max([scores[node], *(0.8 * each for each in inside)])
     _definitions(source, scores)
     return scores
 
 
-def _heads_of_functions(source: Source, scores: dict[ast.AST, float]) -> None:
-    """Defaults and decorators matter as much as the body does."""
-    for node in ast.walk(source.tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            inside = [scores.get(each, 0.0) for each in ast.walk(node) if each is not node]
-            scores[node] = max([scores[node], *(0.8 * each for each in inside)])
-
-
 def _definitions(source: Source, scores: dict[ast.AST, float]) -> None:
     users: dict[str, float] = {}
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
         if name:
             score = scores.get(source.statement(node), 0.0)
             users[name] = max(users.get(name, 0.0), score)
-    for holder in ast.walk(source.tree):
-        if isinstance(holder, (ast.Module, ast.ClassDef)):
-            for statement in holder.body:
-                for name in _bound(statement):
-                    known = scores.get(statement, 0.0)
-                    scores[statement] = max(known, 0.7 * users.get(name, 0.0))
-
-
-def _bound(statement: ast.stmt) -> list[str]:
-    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        return [
-            node.id for each in targets for node in ast.walk(each) if isinstance(node, ast.Name)
-        ]
-    return []
+    for statement in source.nodes:
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            continue
+        if isinstance(source.parents[statement], (ast.Module, ast.ClassDef)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            names = [getattr(each, "id", "") for one in targets for each in ast.walk(one)]
+            score = max((users.get(name, 0.0) for name in names), default=0.0)
+            scores[statement] = max(scores.get(statement, 0.0), 0.7 * score)

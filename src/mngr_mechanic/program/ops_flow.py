@@ -1,124 +1,126 @@
-"""Where control goes: returns, branches, loops, slices."""
+"""Operators on control flow: returns, branches, loops, slices."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from mngr_mechanic.program.bench import Bench
+from mngr_mechanic.program.scope import Scope
 from mngr_mechanic.program.source import Edit
 
+STEPS = ("+ 1", "- 1")
 
-def slices(bench: Bench, node: ast.AST) -> Iterator[Edit]:
+
+def slices(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     if not isinstance(node, ast.Slice):
         return
+    source = scope.source
     for bound in (node.lower, node.upper):
         if bound is None:
             continue
-        yield from bench.replace(bound, "", "slice", 0.2)
-        text = bench.source.segment(bound)
+        yield from scope.replace(bound, "", "slice", 0.2)
         if not isinstance(bound, (ast.Constant, ast.UnaryOp)):
-            for step in ("+ 1", "- 1"):
-                yield from bench.replace(bound, f"{text} {step}", "off by one", 0.3)
-    parent = bench.source.parents[node]
+            text = source.segment(bound)
+            yield from scope.replace_each(bound, [f"{text} {s}" for s in STEPS], "off by one", 0.3)
+    parent = source.parents[node]
     if isinstance(parent, ast.Subscript) and node.lower is None and node.upper is None:
-        start = bench.source.span(parent.value)[1]
-        colon = bench.source.text.find(":", start, bench.source.span(parent)[1])
+        colon = source.text.find(":", source.span(parent.value)[1], source.span(parent)[1])
         if colon >= 0:
             for new in ("1:", ":-1"):
-                yield from bench.edit(node, (colon, colon + 1), new, "slice", 0.2)
+                yield from scope.edit(node, (colon, colon + 1), new, "slice", 0.2)
 
 
-def jumps(bench: Bench, node: ast.AST) -> Iterator[Edit]:
-    if isinstance(node, ast.Continue):
-        yield from bench.replace(node, "break", "jump", 0.4)
-        yield from bench.replace(node, "pass", "jump", 0.15)
-    elif isinstance(node, ast.Break):
-        yield from bench.replace(node, "continue", "jump", 0.4)
-        yield from bench.replace(node, "pass", "jump", 0.15)
-    elif isinstance(node, ast.Pass):
-        for at, new in enumerate(("continue", "return", "break")):
-            yield from bench.replace(node, new, "jump", 0.2 - at * 0.05)
+JUMPS: "dict[type[ast.AST], tuple[tuple[str, float], ...]]" = {
+    ast.Continue: (("break", 0.4), ("pass", 0.15)),
+    ast.Break: (("continue", 0.4), ("pass", 0.15)),
+    ast.Pass: (("continue", 0.2), ("return", 0.15), ("break", 0.1)),
+}
 
 
-def branches(bench: Bench, node: ast.AST) -> Iterator[Edit]:
+def jumps(scope: Scope, node: ast.AST) -> Iterator[Edit]:
+    for new, prior in JUMPS.get(type(node), ()):
+        yield from scope.replace(node, new, "jump", prior)
+
+
+def branches(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.IfExp):
-        for side in (node.body, node.orelse):
-            yield from bench.replace(node, bench.source.segment(side), "one branch", 0.08)
+        sides = [scope.source.segment(side) for side in (node.body, node.orelse)]
+        yield from scope.replace_each(node, sides, "one branch", 0.08)
     elif isinstance(node, ast.If):
-        word = bench.source.tokens_between(*bench.source.span(node))
-        if word and word[0].text == "elif":
-            yield from bench.edit(node, (word[0].start, word[0].end), "if", "branch", 0.15)
-        later = _following_if(bench, node)
+        yield from _other_keyword(scope, node, "elif", "if", 0.15)
+        later = _following_if(scope, node)
         if later is not None:
-            first = bench.source.tokens_between(*bench.source.span(later))[0]
-            if first.text == "if":
-                yield from bench.edit(later, (first.start, first.end), "elif", "branch", 0.12)
+            yield from _other_keyword(scope, later, "if", "elif", 0.12)
 
 
-def _following_if(bench: Bench, node: ast.If) -> "ast.If | None":
-    body = getattr(bench.source.parents.get(node), "body", [])
-    if isinstance(body, list) and node in body:
+def _other_keyword(scope: Scope, node: ast.If, old: str, new: str, prior: float) -> Iterator[Edit]:
+    for token in scope.source.tokens_between(*scope.source.span(node))[:1]:
+        if token.text == old:
+            yield from scope.edit(node, (token.start, token.end), new, "branch", prior)
+
+
+def _following_if(scope: Scope, node: ast.If) -> "ast.If | None":
+    body = getattr(scope.source.parents.get(node), "body", [])
+    if isinstance(body, list) and node in body and not node.orelse:
         after = body[body.index(node) + 1 : body.index(node) + 2]
-        if after and isinstance(after[0], ast.If) and not node.orelse:
+        if after and isinstance(after[0], ast.If):
             return after[0]
     return None
 
 
-def returns(bench: Bench, node: ast.AST) -> Iterator[Edit]:
-    """A `return` that is missing, or one that has lost its value."""
-    boost = 1.6 if bench.hints.says_none else 1.0
+def returns(scope: Scope, node: ast.AST) -> Iterator[Edit]:
+    """Add a missing `return`, or the value that one lacks."""
+    boost = 1.6 if scope.hints.says_none else 1.0
     if isinstance(node, ast.Expr) and not isinstance(node.value, (ast.Constant, ast.Yield)):
-        if bench.source.function(node) is not None:
-            text = bench.source.segment(node)
-            last = _is_last(bench, node)
-            prior = (0.45 if last else 0.12) * boost
-            yield from bench.replace(node, f"return {text}", "return", min(prior, 0.9))
+        if scope.source.function(node) is not None:
+            prior = (0.45 if _is_last(scope, node) else 0.12) * boost
+            text = scope.source.segment(node)
+            yield from scope.replace(node, f"return {text}", "return", min(prior, 0.9))
     elif isinstance(node, ast.Return) and node.value is None:
-        for at, name in enumerate(_values(bench, node)):
-            yield from bench.replace(node, f"return {name}", "return", 0.4 * 0.9**at * boost)
+        options = [f"return {name}" for name in _values(scope, node)]
+        yield from scope.replace_each(node, options, "return", 0.4 * boost, 0.9)
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        yield from _missing(bench, node, boost)
+        yield from _missing(scope, node, boost)
 
 
-def _is_last(bench: Bench, node: ast.stmt) -> bool:
-    parent = bench.source.parents.get(node)
+def _is_last(scope: Scope, node: ast.stmt) -> bool:
+    parent = scope.source.parents.get(node)
     bodies = [getattr(parent, name, None) for name in ("body", "orelse")]
     return any(isinstance(body, list) and body and body[-1] is node for body in bodies)
 
 
 def _missing(
-    bench: Bench, node: "ast.FunctionDef | ast.AsyncFunctionDef", boost: float
+    scope: Scope, node: "ast.FunctionDef | ast.AsyncFunctionDef", boost: float
 ) -> Iterator[Edit]:
-    """At the end of a function that promises a value and may end without one."""
-    last = node.body[-1]
+    """Add a return at the end of a function that promises a value and may end without one."""
+    last, inside = node.body[-1], list(ast.walk(node))
     promised = node.returns is not None and ast.unparse(node.returns) != "None"
-    elsewhere = any(isinstance(each, ast.Return) and each.value for each in ast.walk(node))
-    if isinstance(last, (ast.Return, ast.Raise)) or not (promised or elsewhere):
+    elsewhere = any(isinstance(each, ast.Return) and each.value for each in inside)
+    ends = last.body[-1] if isinstance(last, ast.With) else last
+    if isinstance(ends, (ast.Return, ast.Raise)) or not (promised or elsewhere):
         return
-    if any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in ast.walk(node)):
+    if any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in inside):
         return
-    if isinstance(last, ast.With) and isinstance(last.body[-1], (ast.Return, ast.Raise)):
-        return
-    indent = " " * last.col_offset
-    end = bench.source.span(last)[1]
-    for at, value in enumerate(_values(bench, last)):
-        prior = 0.5 * 0.93**at * boost
-        new = f"\n{indent}return {value}"
-        yield from bench.edit(last, (end, end), new, "missing return", min(prior, 0.9))
+    indent, end = " " * last.col_offset, scope.source.span(last)[1]
+    for at, value in enumerate(_values(scope, last)):
+        prior = min(0.5 * 0.93**at * boost, 0.9)
+        yield from scope.edit(
+            last, (end, end), f"\n{indent}return {value}", "missing return", prior
+        )
 
 
-def _values(bench: Bench, node: ast.AST) -> list[str]:
-    """What a function could give back: what it made, most recent first."""
-    function = bench.source.function(node) or bench.source.parents.get(node)
+def _values(scope: Scope, node: ast.AST) -> list[str]:
+    """Return what a function could return: what it made, most recent first."""
+    function = scope.source.function(node) or scope.source.parents.get(node)
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return []
     kind = ast.unparse(function.returns) if function.returns is not None else ""
-    made: list[str] = []
-    for each in ast.walk(function):
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-            made.insert(0, each.id)
-    made += [arg.arg for arg in function.args.args if arg.arg not in ("self", "cls")]
+    stored = [
+        each.id
+        for each in ast.walk(function)
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    ]
+    made = stored[::-1] + [arg.arg for arg in function.args.args if arg.arg not in ("self", "cls")]
     names = list(dict.fromkeys(made))[:6]
     built = _built(function)
     wrapped = [f"{name}.getvalue()" for name in names if "IO" in built.get(name, "")]
@@ -139,11 +141,11 @@ def _values(bench: Bench, node: ast.AST) -> list[str]:
 
 
 def _built(function: ast.AST) -> dict[str, str]:
-    """By name: the call that made it."""
-    found = {}
-    for each in ast.walk(function):
-        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call):
-            for target in each.targets:
-                if isinstance(target, ast.Name):
-                    found[target.id] = ast.unparse(each.value.func)
-    return found
+    """Return the call that made each variable, by its name."""
+    return {
+        target.id: ast.unparse(each.value.func)
+        for each in ast.walk(function)
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call)
+        for target in each.targets
+        if isinstance(target, ast.Name)
+    }

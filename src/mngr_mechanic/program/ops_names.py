@@ -1,4 +1,4 @@
-"""Names, attributes, calls and their arguments."""
+"""Operators on names, attributes, calls and their arguments."""
 
 from __future__ import annotations
 
@@ -6,257 +6,197 @@ import ast
 import re
 from collections.abc import Iterator
 
-from mngr_mechanic.program import scope
-from mngr_mechanic.program.bench import Bench, near, pairs
-from mngr_mechanic.program.scope import BUILT_IN
+from mngr_mechanic.program.scope import BUILT_IN, Scope, near, pairs
 from mngr_mechanic.program.source import Edit
 
-FAMILIES = [
-    ("min", "max", "sum"),
-    ("any", "all"),
-    ("sorted", "reversed", "list", "set", "tuple"),
-    ("len", "sum", "max"),
-    ("int", "float", "str", "round", "abs"),
-    ("floor", "ceil", "trunc"),
-    ("lower", "upper", "casefold", "title", "capitalize", "swapcase"),
-    ("startswith", "endswith"),
-    ("strip", "lstrip", "rstrip"),
-    ("removeprefix", "removesuffix"),
-    ("ljust", "rjust", "center", "zfill"),
-    ("split", "rsplit", "splitlines", "partition", "rpartition"),
-    ("find", "rfind", "index", "rindex", "count"),
-    ("append", "extend", "add", "insert", "update"),
-    ("remove", "discard", "pop", "clear"),
-    ("keys", "values", "items"),
-    ("match", "fullmatch", "search", "findall", "finditer"),
-    ("isdigit", "isdecimal", "isnumeric", "isalpha", "isalnum"),
-    ("islower", "isupper"),
-    ("read", "readline", "readlines"),
-    ("write", "writelines"),
-    ("load", "loads"),
-    ("dump", "dumps"),
-    ("union", "intersection", "difference", "symmetric_difference"),
-    ("issubset", "issuperset"),
-    ("exists", "isfile", "isdir", "is_file", "is_dir"),
-    ("name", "stem", "suffix", "parent"),
-    ("year", "month", "day", "hour", "minute", "second"),
-    ("days", "seconds", "total_seconds"),
-    ("stdout", "stderr"),
-    ("start", "end", "span"),
-    ("enumerate", "zip"),
-    ("get", "pop", "setdefault"),
-    (
-        "ValueError",
-        "TypeError",
-        "KeyError",
-        "IndexError",
-        "AttributeError",
-        "LookupError",
-        "OSError",
-        "FileNotFoundError",
-        "Exception",
-    ),
-]
+# Names that are easily mistaken for each other.
+FAMILIES = """
+min max sum | any all | sorted reversed list set tuple | len sum max | int float str round abs
+floor ceil trunc | lower upper casefold title capitalize swapcase | startswith endswith
+strip lstrip rstrip | removeprefix removesuffix | ljust rjust center zfill
+split rsplit splitlines partition rpartition | find rfind index rindex count
+append extend add insert update | remove discard pop clear | keys values items
+match fullmatch search findall finditer | isdigit isdecimal isnumeric isalpha isalnum
+islower isupper | read readline readlines | write writelines | load loads | dump dumps
+union intersection difference symmetric_difference | issubset issuperset
+exists isfile isdir is_file is_dir | name stem suffix parent | year month day hour minute second
+days seconds total_seconds | stdout stderr | start end span | enumerate zip | get pop setdefault
+ValueError TypeError KeyError IndexError AttributeError LookupError OSError FileNotFoundError \
+Exception
+"""
 RELATIVES: dict[str, list[str]] = {}
-for family in FAMILIES:
+for family in map(str.split, re.split(r"[|\n]", FAMILIES)):
     for member in family:
         RELATIVES.setdefault(member, []).extend(each for each in family if each != member)
 RAISED = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Exit|Interrupt))\b", re.MULTILINE)
 UNDEFINED = re.compile(r"name '(\w+)' is not defined")
-COMMON = (
-    "int",
-    "str",
-    "len",
-    "list",
-    "float",
-    "sorted",
-    "set",
-    "abs",
-    "round",
-    "sum",
-    "isinstance",
-)
+COMMON = "int str len list float sorted set abs round sum isinstance".split()
+KEYWORDS = frozenset(("default", "key", "reverse", "start", "indent", "sep"))
 
 
-def may_define(bench: Bench, node: ast.AST) -> bool:
-    """What is not defined may have been meant to be defined here."""
+def may_define(scope: Scope, node: ast.AST) -> bool:
+    """Whether an undefined name may have been meant to be assigned here."""
     stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    return stored and "is not defined" in bench.hints.message
+    return stored and "is not defined" in scope.hints.message
 
 
-def names(bench: Bench, node: ast.AST) -> Iterator[Edit]:
-    if isinstance(node, ast.Name) and may_define(bench, node):
-        for missing in set(UNDEFINED.findall(bench.hints.message)):
-            if node.id in scope.unread(bench, node) or node.id in BUILT_IN:
-                yield from bench.replace(node, missing, "target", 0.98, True)
-            elif bench.source.function(node) is None:
-                twice = scope.bound_by_module(bench).count(node.id) > 1
-                yield from bench.replace(node, missing, "target", 0.98 if twice else 0.6, True)
-    if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
-        return
-    hints = bench.hints
-    if f"name '{node.id}' is not defined" in hints.message:
-        here = scope.around(bench, node)
-        others = [*near(node.id, here, 0.4), *here[:8], *scope.of_module(bench, node)]
-        for at, new in enumerate(dict.fromkeys(others)):
-            yield from bench.replace(node, new, "name", 0.9 * 0.99**at, True)
-    yield from _owners(bench, node)
-    for at, new in enumerate(RELATIVES.get(node.id, ())):
-        yield from bench.replace(node, new, "relative", 0.6 * 0.75**at)
-    if _rare(bench, node.id):
-        for new in near(node.id, bench.words.names):
-            yield from bench.replace(node, new, "misspelt", 0.7)
-    yield from _other_names(bench, node)
+def names(scope: Scope, node: ast.AST) -> Iterator[Edit]:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield from _undefined(scope, node)
+        yield from _owners(scope, node)
+        yield from scope.replace_each(node, RELATIVES.get(node.id, ()), "relative", 0.6, 0.75)
+        if scope.words.names[node.id] <= 1 and node.id not in BUILT_IN:
+            yield from scope.replace_each(node, near(node.id, scope.words.names), "misspelt", 0.7)
+        yield from _other_names(scope, node)
+    elif isinstance(node, ast.Name) and may_define(scope, node):
+        for missing in set(UNDEFINED.findall(scope.hints.message)):
+            if node.id in scope.unread(node) or node.id in BUILT_IN:
+                yield from scope.replace(node, missing, "target", 0.98, True)
+            elif scope.source.function(node) is None:
+                twice = scope.bound_by_module.count(node.id) > 1
+                yield from scope.replace(node, missing, "target", 0.98 if twice else 0.6, True)
 
 
-def _owners(bench: Bench, node: ast.Name) -> Iterator[Edit]:
-    """Of `x.floor` where x has no such thing: what has it elsewhere, or could."""
-    parent = bench.source.parents.get(node)
-    if not isinstance(parent, ast.Attribute):
-        return
-    if f"no attribute '{parent.attr}'" in bench.hints.message:
-        known = bench.source.attributes.items()
+def _undefined(scope: Scope, node: ast.Name) -> Iterator[Edit]:
+    if f"name '{node.id}' is not defined" in scope.hints.message:
+        here = scope.around(node)
+        others = dict.fromkeys([*near(node.id, here, 0.4), *here[:8], *scope.of_module(node)])
+        yield from scope.replace_each(node, others, "name", 0.9, 0.99, True)
+
+
+def _owners(scope: Scope, node: ast.Name) -> Iterator[Edit]:
+    """Replace x of `x.floor`, which has no such attribute, by what has it elsewhere, or could."""
+    parent = scope.source.parents.get(node)
+    if isinstance(parent, ast.Attribute) and _has_no(scope, parent):
+        known = scope.source.attributes.items()
         owners = [name for name, attrs in known if parent.attr in attrs and name.isidentifier()]
-        others = [*owners, *scope.imported(bench), *scope.around(bench, node)[:8]]
-        for at, new in enumerate(dict.fromkeys(others)):
-            yield from bench.replace(node, new, "owner", 0.93 * 0.97**at, True)
+        others = dict.fromkeys([*owners, *scope.imported, *scope.around(node)[:8]])
+        yield from scope.replace_each(node, others, "owner", 0.93, 0.97, True)
 
 
-def _other_names(bench: Bench, node: ast.Name) -> Iterator[Edit]:
-    others = [each for each in scope.around(bench, node) if each != node.id]
-    unread = scope.unread(bench, node)
-    called = _is_called(bench, node)
+def _has_no(scope: Scope, node: ast.Attribute) -> bool:
+    return f"no attribute '{node.attr}'" in scope.hints.message
+
+
+def _other_names(scope: Scope, node: ast.Name) -> Iterator[Edit]:
+    others = [each for each in scope.around(node) if each != node.id]
+    unread = scope.unread(node)
+    called = _is_called(scope, node)
     # `int.name` and `zip[0]` are hardly ever meant; `int(x)` nearly always is.
     usual = 0.22
     if node.id in BUILT_IN:
         usual = 0.06 if called else 0.5
-    elif not called and node.id in scope.functions(bench):
+    elif not called and node.id in scope.functions:
         usual = 0.5
-    elif node.id in scope.imported(bench) and not _has_attribute(bench, node):
-        usual = 0.6
-    said = bench.hints.message
+    elif node.id in scope.imported:
+        has_attribute = isinstance(scope.source.parents.get(node), ast.Attribute)
+        usual = usual if has_attribute else 0.6
+    said = scope.hints.message
     wrong = called and ("object is not callable" in said or f"{node.id}()" in said)
-    if wrong or _an_error_out_of_place(bench, node):
+    if wrong or _is_misplaced_error(scope, node):
         usual = 0.8
     for at, new in enumerate(others):
         prior = 0.8 if new in unread else usual * (0.96 if wrong else 0.88) ** at
-        yield from bench.replace(node, new, "other name", prior, wrong)
+        yield from scope.replace(node, new, "other name", prior, wrong)
     if called and node.id not in BUILT_IN:
-        for at, new in enumerate(COMMON):
-            yield from bench.replace(node, new, "other name", 0.2 * 0.9**at)
+        yield from scope.replace_each(node, COMMON, "other name", 0.2, 0.9)
 
 
-def _an_error_out_of_place(bench: Bench, node: ast.Name) -> bool:
-    """An exception that is neither raised nor caught nor told from others."""
-    statement = bench.source.statement(node)
-    usual = isinstance(statement, (ast.Raise, ast.ExceptHandler))
+def _is_misplaced_error(scope: Scope, node: ast.Name) -> bool:
+    """Whether this is a built-in exception that is neither raised nor caught here."""
+    usual = isinstance(scope.source.statement(node), (ast.Raise, ast.ExceptHandler))
     return node.id.endswith("Error") and node.id in BUILT_IN and not usual
 
 
-def _has_attribute(bench: Bench, node: ast.Name) -> bool:
-    return isinstance(bench.source.parents.get(node), ast.Attribute)
+def _is_called(scope: Scope, node: ast.Name) -> bool:
+    """Whether the name is called, or is a type or function given to one of three built-ins."""
+    parent = scope.source.parents.get(node)
+    taking = ("isinstance", "issubclass", "map")
+    return isinstance(parent, ast.Call) and (
+        parent.func is node or (isinstance(parent.func, ast.Name) and parent.func.id in taking)
+    )
 
 
-def _is_called(bench: Bench, node: ast.Name) -> bool:
-    parent = bench.source.parents.get(node)
-    return isinstance(parent, ast.Call) and (parent.func is node or _of_a_type_check(parent))
-
-
-def _of_a_type_check(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id in ("isinstance", "issubclass", "map")
-
-
-def _rare(bench: Bench, name: str) -> bool:
-    return bench.words.names[name] <= 1 and name not in BUILT_IN
-
-
-def attributes(bench: Bench, node: ast.AST) -> Iterator[Edit]:
+def attributes(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     if not isinstance(node, ast.Attribute):
         return
-    end = bench.source.span(node)[1]
+    end = scope.source.span(node)[1]
     span = (end - len(node.attr), end)
-    if bench.source.text[span[0] : span[1]] != node.attr:
+    if scope.source.text[span[0] : span[1]] != node.attr:
         return
-    if f"no attribute '{node.attr}'" in bench.hints.message:
-        alike = near(node.attr, set(bench.words.names) | set(RELATIVES), 0.5)
-        known = [name for name, _ in bench.words.attributes.most_common(40)]
-        for at, new in enumerate(dict.fromkeys([*alike, *_siblings(bench, node), *known])):
-            yield from bench.edit(node, span, new, "attribute", 0.95 * 0.97**at, True)
+    siblings = _siblings(scope, node)
+    if _has_no(scope, node):
+        alike = near(node.attr, set(scope.words.names) | set(RELATIVES), 0.5)
+        known = [name for name, _ in scope.words.attributes.most_common(40)]
+        for at, new in enumerate(dict.fromkeys([*alike, *siblings, *known])):
+            yield from scope.edit(node, span, new, "attribute", 0.95 * 0.97**at, True)
     for at, new in enumerate(RELATIVES.get(node.attr, ())):
-        yield from bench.edit(node, span, new, "relative", 0.65 * 0.75**at)
-    if bench.words.names[node.attr] <= 1:
-        for new in near(node.attr, bench.words.names):
-            yield from bench.edit(node, span, new, "misspelt", 0.7)
-    for at, new in enumerate(_siblings(bench, node)):
-        yield from bench.edit(node, span, new, "other attribute", 0.25 * 0.88**at)
+        yield from scope.edit(node, span, new, "relative", 0.65 * 0.75**at)
+    if scope.words.names[node.attr] <= 1:
+        for new in near(node.attr, scope.words.names):
+            yield from scope.edit(node, span, new, "misspelt", 0.7)
+    for at, new in enumerate(siblings):
+        yield from scope.edit(node, span, new, "other attribute", 0.25 * 0.88**at)
 
 
-def _siblings(bench: Bench, node: ast.Attribute) -> list[str]:
-    """Other attributes of the same thing in this file, and fields of its classes."""
-    same = bench.source.attributes.get(ast.unparse(node.value), [])
-    fields = bench.source.fields
-    mine = fields if node.attr in fields else []
-    return [name for name in dict.fromkeys([*same, *mine]) if name != node.attr][:10]
+def _siblings(scope: Scope, node: ast.Attribute) -> list[str]:
+    """Return other attributes of the same thing in this file, and fields of its classes."""
+    same = scope.source.attributes.get(ast.unparse(node.value), [])
+    fields = scope.source.fields if node.attr in scope.source.fields else []
+    return [name for name in dict.fromkeys([*same, *fields]) if name != node.attr][:10]
 
 
-def calls(bench: Bench, node: ast.AST) -> Iterator[Edit]:
+def calls(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     if not isinstance(node, ast.Call):
         return
-    source = bench.source
-    texts = [source.segment(arg) for arg in node.args]
-    for at, (one, two) in enumerate(pairs(node.args)):
-        span = (source.span(one)[0], source.span(two)[1])
-        between = source.text[source.span(one)[1] : source.span(two)[0]]
-        new = texts[at + 1] + between + texts[at]
-        yield from bench.edit(node, span, new, "swapped arguments", 0.3)
+    source = scope.source
+    for one, two in pairs(node.args):
+        first, second = source.span(one), source.span(two)
+        new = source.segment(two) + source.text[first[1] : second[0]] + source.segment(one)
+        yield from scope.edit(node, (first[0], second[1]), new, "swapped arguments", 0.3)
     if len(node.args) == 1 and not node.keywords:
-        yield from bench.replace(node, texts[0], "without the call", 0.08)
+        yield from scope.replace(node, source.segment(node.args[0]), "without the call", 0.08)
     if isinstance(node.func, ast.Attribute) and not node.args and not node.keywords:
-        yield from bench.replace(node, source.segment(node.func.value), "without the call", 0.1)
-    yield from _keywords(bench, node)
-    ordered = isinstance(node.func, ast.Name) and node.func.id == "sorted"
-    if ordered and not any(word.arg == "reverse" for word in node.keywords):
-        end = source.span(node)[1] - 1
-        yield from bench.edit(node, (end, end), ", reverse=True", "reverse", 0.3)
-    yield from _missing_default(bench, node)
+        yield from scope.replace(node, source.segment(node.func.value), "without the call", 0.1)
+    yield from _keywords(scope, node)
+    yield from _missing_argument(scope, node)
 
 
-def _missing_default(bench: Bench, node: ast.Call) -> Iterator[Edit]:
-    """min() and max() of nothing, next() of nothing, pop and get without a second thought."""
+def _missing_argument(scope: Scope, node: ast.Call) -> Iterator[Edit]:
+    """Add `reverse` to sorted(), and a default to min(), max() and next() of nothing."""
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-    end = bench.source.span(node)[1] - 1
-    if name in ("min", "max") and len(node.args) == 1 and "empty" in bench.hints.message:
-        yield from bench.edit(node, (end, end), ", default=0", "default", 0.6, True)
-    if name == "next" and len(node.args) == 1 and "StopIteration" in bench.hints.message:
-        yield from bench.edit(node, (end, end), ", None", "default", 0.6, True)
+    end = scope.source.span(node)[1] - 1
+    given, said = {word.arg for word in node.keywords}, scope.hints.message
+    if isinstance(node.func, ast.Name) and name == "sorted" and "reverse" not in given:
+        yield from scope.edit(node, (end, end), ", reverse=True", "reverse", 0.3)
+    if name in ("min", "max") and len(node.args) == 1 and "empty" in said:
+        yield from scope.edit(node, (end, end), ", default=0", "default", 0.6, True)
+    if name == "next" and len(node.args) == 1 and "StopIteration" in said:
+        yield from scope.edit(node, (end, end), ", None", "default", 0.6, True)
 
 
-def _keywords(bench: Bench, node: ast.Call) -> Iterator[Edit]:
-    """A keyword that nothing takes, or one too many."""
-    source = bench.source
+def _keywords(scope: Scope, node: ast.Call) -> Iterator[Edit]:
+    """Replace a keyword that the function does not take, or remove one."""
+    source = scope.source
     for at, word in enumerate(node.keywords):
         if word.arg is None:
             continue
         start, end = source.span(word.value)
         begin = source.text.rfind(word.arg, 0, start)
-        span = (begin, begin + len(word.arg))
-        unexpected = f"unexpected keyword argument '{word.arg}'" in bench.hints.message
-        known = set(bench.words.names) | {"default", "key", "reverse", "start", "indent", "sep"}
-        cutoff = 0.3 if unexpected else 0.75
-        if unexpected or bench.words.names[word.arg] <= 1:
-            for new in near(word.arg, known, cutoff):
-                prior = 0.8 if unexpected else 0.4
-                yield from bench.edit(node, span, new, "keyword", prior, unexpected)
-        before = node.args or node.keywords[:at]
-        if before:
+        unexpected = f"unexpected keyword argument '{word.arg}'" in scope.hints.message
+        if unexpected or scope.words.names[word.arg] <= 1:
+            cutoff, prior = (0.3, 0.8) if unexpected else (0.75, 0.4)
+            for new in near(word.arg, set(scope.words.names) | KEYWORDS, cutoff):
+                span = (begin, begin + len(word.arg))
+                yield from scope.edit(node, span, new, "keyword", prior, unexpected)
+        if node.args or at:
             comma = source.text.rfind(",", 0, begin)
-            yield from bench.edit(node, (comma, end), "", "without a keyword", 0.12)
+            yield from scope.edit(node, (comma, end), "", "without a keyword", 0.12)
 
 
-def handlers(bench: Bench, node: ast.AST) -> Iterator[Edit]:
-    """An exception that went past the handler that was meant for it."""
+def handlers(scope: Scope, node: ast.AST) -> Iterator[Edit]:
+    """Let a handler catch the exception that it did not."""
     if isinstance(node, ast.ExceptHandler) and node.type is not None:
-        raised = dict.fromkeys(RAISED.findall(bench.hints.message))
-        for name in raised:
-            if name in bench.words.names or name in BUILT_IN:
-                yield from bench.replace(node.type, name, "handler", 0.6, True)
+        raised = dict.fromkeys(RAISED.findall(scope.hints.message))
+        known = [name for name in raised if name in scope.words.names or name in BUILT_IN]
+        yield from scope.replace_each(node.type, known, "handler", 0.6, hinted=True)

@@ -1,4 +1,4 @@
-"""The project: its interpreter, its files, and copies of it to try things in."""
+"""The project: its interpreter, its files, and copies of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Optional
 
 LEFT_OUT = frozenset(
@@ -22,7 +23,7 @@ class NoPytest(Exception):
 
 
 def interpreter(root: str) -> str:
-    """The Python that runs the project's tests."""
+    """Return the Python that runs the project's tests."""
     tried = []
     for python in _interpreters(root):
         done = _run([python, "-c", "import pytest, sys; print(sys.executable)"], root)
@@ -33,7 +34,7 @@ def interpreter(root: str) -> str:
 
 
 def is_newer(python: str) -> bool:
-    """Whether it understands more than we do."""
+    """Whether this Python is newer than ours."""
     done = _run([python, "-c", "import sys; print(*sys.version_info[:2])"], os.sep)
     found = [int(part) for part in (done or "0 0").split()]
     return tuple(found) > sys.version_info[:2]
@@ -60,7 +61,7 @@ def _run(argv: list[str], cwd: str, seconds: float = 60) -> Optional[str]:
 
 
 def copy(root: str, place: str) -> None:
-    """Everything but history and caches; what is large and never edited is linked."""
+    """Copy everything but history and caches; link what is large and never edited."""
     os.makedirs(place)
     for name in sorted(os.listdir(root)):
         path, target = os.path.join(root, name), os.path.join(place, name)
@@ -79,7 +80,7 @@ def _left_out(folder: str, names: list[str]) -> list[str]:
 
 
 def import_roots(place: str) -> list[str]:
-    """Where packages of the project are found, so that no installed copy of it is used."""
+    """Return the folders of the project's packages, so that no installed copy is used."""
     source = os.path.join(place, "src")
     if os.path.isdir(source):
         return [source]
@@ -92,38 +93,33 @@ def import_roots(place: str) -> list[str]:
 
 
 def is_test(path: str) -> bool:
-    """Whether a file belongs to the tests: it is never touched by a repair."""
-    parts = path.split("/")
-    name = parts[-1]
-    in_folder = any(part in TEST_FOLDERS for part in parts[:-1])
-    return (
-        in_folder or name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
-    )
+    """Whether a file belongs to the tests, which a repair never changes."""
+    *folders, name = path.split("/")
+    named = name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
+    return named or any(part in TEST_FOLDERS for part in folders)
 
 
 def test_places(root: str) -> list[str]:
-    """Relative paths of what holds tests, as `mechanic_probe` tells tests from the rest."""
+    """Return relative paths of test folders, and of test files outside them."""
     found = []
-    for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if name not in LEFT_OUT and name not in LINKED]
-        base = os.path.relpath(folder, root)
-        for name in list(folders):
-            if name in TEST_FOLDERS:
-                found.append(os.path.normpath(os.path.join(base, name)))
-                folders.remove(name)
-        found += [
-            os.path.normpath(os.path.join(base, name))
-            for name in files
-            if name.endswith(".py") and is_test(name)
-        ]
+    for folder, folders, files in _walk(root):
+        names = [name for name in folders if name in TEST_FOLDERS]
+        folders[:] = [name for name in folders if name not in TEST_FOLDERS]
+        names += [name for name in files if name.endswith(".py") and is_test(name)]
+        found += [os.path.relpath(os.path.join(folder, name), root) for name in names]
     return found
 
 
-def documented_words(root: str) -> set[str]:
-    """Of texts and scripts at the top, of documents, and of tests."""
-    found: set[str] = set()
+def _walk(root: str) -> Iterator[tuple[str, list[str], list[str]]]:
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if name not in LEFT_OUT and name not in LINKED]
+        yield folder, folders, files
+
+
+def documented_words(root: str) -> set[str]:
+    """Return the words of documents, scripts and tests."""
+    found: set[str] = set()
+    for folder, _, files in _walk(root):
         for name in files:
             path = os.path.join(folder, name)
             wanted = name.endswith((".md", ".rst", ".txt", ".sh"))

@@ -1,4 +1,4 @@
-"""The search for a repair: learn a little, try what looks likeliest, learn more, try the rest."""
+"""The search for a repair: try the likeliest edits, then learn more and try the rest."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from mngr_mechanic.program.source import Edit, Source
 from mngr_mechanic.program.task import Task
 
 AT_FIRST = 30
-"""So many are tried with what the test's own file tells: half of all defects are among them."""
+"""Edits that are tried with the coverage of the test's own file: half of all defects."""
 LEARN_SHARE = 0.35
-"""Of the budget, for learning what the other tests run."""
+"""The part of the budget for learning what other tests run."""
 
 
 class Repair:
@@ -68,15 +68,14 @@ class Repair:
         path = self.task.test.partition("::")[0]
         clues = hints.gather(self.lab.read(path), failure.line, failure, self.result.commands)
         clues.documented = project.documented_words(self.lab.root)
-        frames = localise.crash(self.result, self.lab.root)
         known = self.known
-        scores = localise.suspicion(known.test, known.coverage, known.passing, frames)
+        scores = localise.suspicion(known.test, known.coverage, known.passing, known.crash)
         told = {(path, line): score for path, line, score in self.task.suspects}
         scores = localise.preferred(scores, told)
         return [edit for _, edit in candidates.ranked(self.sources.values(), scores, clues)]
 
     def _read_sources(self) -> None:
-        """Files of the project that the test runs and that are no tests."""
+        """Read the files of the project that the test runs, except tests."""
         reached = {path for path, _ in self.known.coverage.by_test.get(self.task.test, ())}
         reached = reached or {path for path, _, _ in self.task.suspects}
         for path in sorted(reached - set(self.sources)):
@@ -88,7 +87,7 @@ class Repair:
                 self.clock.say(f"cannot read {path}: {error}")
 
     def why_nothing(self) -> str:
-        """Of a test for which there is no candidate at all."""
+        """Return why there is no candidate."""
         reached = {path for path, _ in self.known.coverage.by_test.get(self.task.test, ())}
         if not reached:
             return "the test does not execute any Python code of this project"
@@ -100,7 +99,7 @@ class Repair:
         return f"no small change is known for the lines of {', '.join(code[:3])} that it executes"
 
     def _learn(self, tests: list[str], seconds: float) -> None:
-        """Which of these pass, and which lines each of them runs."""
+        """Learn which of these tests pass, and which lines each of them runs."""
         if not tests or seconds < 1:
             return
         folder = os.path.join(self.base, f"trace-{len(self.known.unknown)}")

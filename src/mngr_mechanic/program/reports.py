@@ -1,14 +1,13 @@
-"""What runs of tests gave."""
+"""Results of tests, as the probe in pytest writes them."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Optional, Union, cast
+from typing import Optional, Union
 
-Entry = Mapping[str, object]
 Value = Union[str, int, float, bool]
 
 
@@ -16,17 +15,17 @@ Value = Union[str, int, float, bool]
 class Failure:
     type: str
     message: str
-    frames: tuple[tuple[str, int], ...]
+    frames: Sequence[tuple[str, int]]
     """File and line, outermost first."""
     line: int
     """In the test's own file."""
     values: dict[str, Value]
-    """What the failing line spoke of."""
+    """Values of the names on the failing line."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """One that a test ran."""
+    """One command that a test ran."""
 
     text: str
     file: str
@@ -48,7 +47,7 @@ class Result:
     failure: Optional[Failure] = None
     commands: list[Command] = field(default_factory=list)
     ended: bool = False
-    """It ran to the end of its call, or of what went wrong before."""
+    """Its call ended, or its set-up failed."""
 
     @property
     def passed(self) -> bool:
@@ -59,15 +58,13 @@ class Result:
 class Run:
     results: dict[str, Result]
     timed_out: bool = False
-    output: str = ""
     seconds: float = 0.0
-    """From asking to answer, so with all that goes with a test."""
+    """From the request to the answer, including the start of pytest."""
 
     def passed(self, tests: "list[str] | tuple[str, ...]") -> bool:
-        """Every one of these ran and passed."""
-        return not self.timed_out and all(
-            test in self.results and self.results[test].passed for test in tests
-        )
+        """Whether each of these ran and passed."""
+        ran = [self.results.get(test) for test in tests]
+        return not self.timed_out and all(each is not None and each.passed for each in ran)
 
     @property
     def failed(self) -> list[str]:
@@ -75,9 +72,10 @@ class Run:
 
 
 def read(path: str) -> dict[str, Result]:
-    """The lines that the probe wrote; the last one may be torn when it was killed.
+    """Return the results in a file of the probe, by test.
 
-    A test that was killed after its set-up has no result: it did not pass.
+    The last line may be torn if the probe was killed. A test that was killed after its set-up has
+    no result: it did not pass.
     """
     found: dict[str, Result] = {}
     if not os.path.exists(path):
@@ -85,46 +83,17 @@ def read(path: str) -> dict[str, Result]:
     with open(path, encoding="utf-8") as file:
         for line in file:
             try:
-                _add(found, json.loads(line))
+                entry = json.loads(line)
             except ValueError:
                 continue
+            result = found.setdefault(entry["test"], Result(entry["test"]))
+            result.seconds += entry["seconds"]
+            outcome = entry["outcome"]
+            result.ended |= outcome != "passed" or entry["when"] == "call"
+            if outcome == "failed" or (outcome == "skipped" and result.passed):
+                result.outcome = outcome
+            if "failure" in entry and result.failure is None:
+                result.failure = Failure(**entry["failure"])
+            if "commands" in entry:
+                result.commands = [Command(**each) for each in entry["commands"]]
     return {test: result for test, result in found.items() if result.ended}
-
-
-def _add(found: dict[str, Result], entry: Entry) -> None:
-    test = str(entry["test"])
-    result = found.setdefault(test, Result(test))
-    result.seconds += cast("float", entry["seconds"])
-    outcome = str(entry["outcome"])
-    result.ended |= outcome != "passed" or entry["when"] == "call"
-    if outcome == "failed" or (outcome == "skipped" and result.passed):
-        result.outcome = outcome
-    if "failure" in entry and result.failure is None:
-        result.failure = _failure(cast("Entry", entry["failure"]))
-    if "commands" in entry:
-        result.commands = [_command(each) for each in cast("list[Entry]", entry["commands"])]
-
-
-def _failure(given: Entry) -> Failure:
-    frames = cast("list[tuple[str, int]]", given["frames"])
-    return Failure(
-        type=str(given["type"]),
-        message=str(given["message"]),
-        frames=tuple((str(path), int(line)) for path, line in frames),
-        line=cast("int", given.get("line", 0)),
-        values=cast("dict[str, Value]", given["values"]),
-    )
-
-
-def _command(given: Entry) -> Command:
-    file, line = cast("tuple[str, int]", given["line"])
-    return Command(
-        text=str(given["command"]),
-        file=file,
-        line=line,
-        exit_code=cast("int", given["exit_code"]),
-        stdout=str(given["stdout"]),
-        stderr=str(given["stderr"]),
-        home=str(given["home"]),
-        work=str(given["work"]),
-    )

@@ -1,4 +1,4 @@
-"""Try candidates until one makes the test pass and breaks no other."""
+"""Try candidates until one makes the test pass and breaks no other test."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from mngr_mechanic.program import localise
 from mngr_mechanic.program.clock import Clock
 from mngr_mechanic.program.lab import Lab
 from mngr_mechanic.program.localise import Coverage
-from mngr_mechanic.program.reports import Result
+from mngr_mechanic.program.reports import Result, Run
 from mngr_mechanic.program.source import Edit, Source
 
 RESERVE = 1.0
 VERIFY_SHARE = 2.0
-"""Once something was found, checking it may take as long again as the whole budget."""
+"""Checking a candidate that passes may take as long again as the whole budget."""
 HOLD_SHARE = 0.25
-"""Of the budget, to look for something better than what leaves tests failing that reach it."""
+"""The part of the budget for finding better than a candidate that leaves related tests failing."""
 
 
 @dataclass
 class Knowledge:
-    """What is known of the tests before anything is changed."""
+    """What is known about the tests before any edit."""
 
     test: str
     seconds: float
@@ -37,9 +37,9 @@ class Knowledge:
     crash: list[tuple[str, int]] = field(default_factory=list)
     """Where our test crashed, if it did."""
     alike: set[str] = field(default_factory=set)
-    """Of those that fail, the ones that crash in the same place: they have the same cause."""
+    """Failing tests that crash in the same place: they have the same cause."""
     failures: dict[str, str] = field(default_factory=dict)
-    """What those that fail say."""
+    """The messages of failing tests."""
     unused: frozenset[tuple[str, int]] = frozenset()
     """Lines that no passing test runs."""
 
@@ -54,7 +54,7 @@ class Knowledge:
         self.coverage.last.update(traced.last)
 
     def crashes_alike(self, result: Result, root: str) -> bool:
-        """The last place alone may be one that all errors go through."""
+        """Whether the last two places are the same: all errors may go through the last one."""
         if not self.crash or result.failure is None:
             return False
         return localise.crash(result, root)[-2:] == self.crash[-2:]
@@ -65,7 +65,7 @@ class Found:
     edit: "Edit | None" = None
     tried: int = 0
     rejected: list[str] = field(default_factory=list)
-    """What made the test pass but broke another."""
+    """Edits that made the test pass but broke another."""
     out_of_time: bool = False
 
 
@@ -75,7 +75,7 @@ class Search:
         self.sources: dict[str, Source] = {}
         self.found = Found()
         self._held: list[tuple[int, Edit]] = []
-        """How many tests it leaves failing."""
+        """Edits that leave tests failing, with the number of these tests."""
         self._hold_until = 0.0
         self._lock = threading.Lock()
         self._checking = threading.Lock()
@@ -90,7 +90,7 @@ class Search:
         return self.found
 
     def settled(self) -> Found:
-        """What was found; or, when nothing better was, the best of what was held back."""
+        """Return the result; if nothing better was found, the best of the held edits."""
         if self.found.edit is None and self._held:
             self.found.edit = min(self._held, key=lambda held: held[0])[1]
         return self.found
@@ -124,7 +124,7 @@ class Search:
     # nothing else may break
 
     def _breaks_nothing(self, lab: Lab, edit: Edit) -> bool:
-        """One at a time: it takes all the time there is."""
+        """Whether no other test breaks. One check at a time, because it may take all the time."""
         shown = describe(self.sources[edit.path], edit)
         with self._checking:
             if self.found.edit is not None:
@@ -132,18 +132,17 @@ class Search:
             self.clock.say(f"passes with {shown}; checking the other tests")
             for _ in range(self.known.repeat - 1):
                 if not self._passes(lab, patience=5):
-                    return self._reject(shown, "it passes only sometimes")
+                    return self._reject(shown, "the test is flaky with it")
             why = self._objection(lab, self._concerned(edit))
             return self._reject(shown, why) if why else True
 
     def _take(self, lab: Lab, edit: Edit) -> None:
-        """At once if it leaves nothing failing that reaches it; else perhaps there is better."""
+        """Accept an edit, or hold it if it leaves tests failing that reach it."""
         with self._checking:
             related = [test for test in self._reaching(edit) if test in self.known.failing]
-            run = lab.run(related, seconds=self._time_to_check()) if related else None
-            red = [test for test in related if run and not run.passed([test])]
-            results = run.results if run else {}
-            other = [test for test in red if self._fails_otherwise(results.get(test))]
+            run = lab.run(related, seconds=self._time_to_check()) if related else Run({})
+            red = [test for test in related if not run.passed([test])]
+            other = [test for test in red if self._fails_otherwise(run.results.get(test))]
         with self._lock:
             if not red:
                 self.found.edit = self.found.edit or edit
@@ -152,17 +151,17 @@ class Search:
                 shown = describe(self.sources[edit.path], edit)
                 self._reject(shown, f"{other[0]} fails in another way with it")
                 return
-            self.clock.say(f"  perhaps: it leaves {red[0]} failing")
+            self.clock.say(f"  possible: it leaves {red[0]} failing")
             if not self._held:
                 self._hold_until = self.clock.spent + HOLD_SHARE * self.clock.budget
             self._held.append((len(red), edit))
 
     def _fails_otherwise(self, result: "Result | None") -> bool:
-        """It has to do with that test, but is not its repair."""
+        """Whether the edit changes how that test fails: then it is not its repair."""
         return result is not None and told(result) != self.known.failures.get(result.test)
 
     def _reject(self, shown: str, why: str) -> bool:
-        self.clock.say(f"  not that: {why}")
+        self.clock.say(f"  rejected: {why}")
         self.found.rejected.append(f"{shown} ({why})")
         return False
 
@@ -174,7 +173,7 @@ class Search:
         return self.known.coverage.covering(edit.path, self._lines(edit))
 
     def _concerned(self, edit: Edit) -> list[str]:
-        """Those with our cause, of the same file, that reach the line, that nobody has run yet."""
+        """Return tests with the same cause, of the same file, that reach the line, or unknown."""
         known, reaching = self.known, set(self._reaching(edit))
         file = known.test.partition("::")[0]
         alike = [test for test in known.failing if test in known.alike]
@@ -187,7 +186,7 @@ class Search:
         return self.clock.wall(max(self.clock.budget * VERIFY_SHARE - self.clock.spent, 5))
 
     def _objection(self, lab: Lab, tests: list[str]) -> str:
-        """Why it is not right. A test is asked twice: a loaded machine is not our fault."""
+        """Return why the edit is wrong. A failing test runs twice: the machine may be loaded."""
         left = list(tests)
         while left:
             run = lab.run(left, seconds=self._time_to_check(), stop=True)
@@ -202,7 +201,7 @@ class Search:
         return ""
 
     def _missing(self, lab: Lab, unrun: list[str], timed_out: bool) -> str:
-        """Of tests without a result: some never have one, as those whose ids change each time."""
+        """Return a problem with tests without a result, unless they never had one."""
         if unrun and timed_out:
             return f"no time to run {unrun[0]}"
         before = self._as_they_were(lab, unrun)[0] if unrun else {}
@@ -210,40 +209,39 @@ class Search:
         return f"{lost[0]} does not run to its end" if lost else ""
 
     def _held_against(self, lab: Lab, test: str) -> str:
-        """Of a test that fails with an edit: perhaps it was broken all along, by something else."""
+        """Return a problem with a test that fails, unless it failed before for another reason."""
         if test in self.known.unknown:
             found, traced = self._as_they_were(lab, [test])
             if test not in found:
                 return ""
-            before = found[test]
-            if before.outcome != "failed":
+            if found[test].outcome != "failed":
                 return f"breaks {test}"
-            self.known.learn({test: before}, traced, lab.root)
+            self.known.learn({test: found[test]}, traced, lab.root)
             if test not in self.known.alike:
                 return ""
         return f"leaves {test} failing" if test in self.known.alike else f"breaks {test}"
 
     def _as_they_were(self, lab: Lab, tests: list[str]) -> tuple[dict[str, Result], Coverage]:
-        edited = {path: lab.read(path) for path in self.sources}
-        for path, source in self.sources.items():
-            if edited[path] != source.text:
-                lab.write(path, source.text)
+        """Return results and coverage of tests without any edit."""
+        texts = {path: lab.read(path) for path in self.sources}
+        edited = [path for path, text in texts.items() if text != self.sources[path].text]
+        for path in edited:
+            lab.write(path, self.sources[path].text)
         folder = os.path.join(lab.base, f"before-{len(self.known.failing)}")
         run = lab.run(tests, seconds=self.clock.wall(30), trace=folder)
-        for path, text in edited.items():
-            if text != self.sources[path].text:
-                lab.write(path, text)
+        for path in edited:
+            lab.write(path, texts[path])
         return run.results, localise.read(folder)
 
 
 def told(result: Result) -> str:
-    """Without what differs each time: numbers, and places with numbers in them."""
+    """Return a failure without the numbers, which differ each time."""
     said = f"{result.failure.type}: {result.failure.message}" if result.failure else ""
     return re.sub(r"[\d.]+", "#", said)
 
 
 def describe(source: Source, edit: Edit) -> str:
-    """`file:12: old line -> new line`, as short as it can be told."""
+    """Return `file:12: old line -> new line`."""
     if edit.new.startswith("\n"):
         return f"{edit.path}:{edit.line}: {edit.new.strip()} is added"
     before = source.text[: edit.start].rfind("\n") + 1

@@ -1,4 +1,4 @@
-"""One file of the project: its text, its tree, and where things stand in it."""
+"""One file of the project: its text, its tree, and the places of its nodes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Edit:
     new: str
     kind: str
     prior: float
-    """How likely such a change is to be the right one, before anything is known of the place."""
+    """How likely this kind of edit is correct, without regard to its place."""
     line: int
     hinted: bool = False
-    """The failure itself speaks for it, so the place matters less."""
+    """The failure suggests it, so its place matters less."""
 
     def applied(self, text: str) -> str:
         return text[: self.start] + self.new + text[self.end :]
@@ -44,7 +44,7 @@ class Source:
     def __init__(self, path: str, text: str) -> None:
         self.path, self.text = path, text
         self.tree = ast.parse(text)
-        # Only what Python counts as lines: str.splitlines knows seven more ends.
+        # Lines as Python counts them: str.splitlines knows seven more separators.
         self.lines = re.findall(r"[^\n]*\n|[^\n]+", text)
         self._starts = [0]
         for line in self.lines:
@@ -60,14 +60,14 @@ class Source:
         self._inside: dict[ast.AST, list[ast.AST]] = {}
 
     def inside(self, node: ast.AST) -> list[ast.AST]:
-        """All nodes of a function; asked for again and again."""
+        """Return all nodes of a function; cached."""
         if node not in self._inside:
             self._inside[node] = list(ast.walk(node))
         return self._inside[node]
 
     @cached_property
     def attributes(self) -> dict[str, list[str]]:
-        """By the text of what they are attributes of, in the order of the file."""
+        """Attributes in the order of the file, by the text of their owner."""
         found: dict[str, list[str]] = {}
         for node in self.nodes:
             if isinstance(node, ast.Attribute):
@@ -76,7 +76,7 @@ class Source:
 
     @cached_property
     def fields(self) -> list[str]:
-        """Annotated names: of dataclasses, mostly."""
+        """Annotated names, mostly of dataclasses."""
         return [
             node.target.id
             for node in self.nodes
@@ -92,7 +92,7 @@ class Source:
             yield Token(token.type, token.string, start, end)
 
     def _offset(self, line: int, column: int) -> int:
-        """The tree counts columns in bytes."""
+        """Return an offset in characters; the tree counts columns in bytes."""
         text = self.lines[line - 1]
         if text.isascii():
             return self._starts[line - 1] + column
@@ -109,7 +109,7 @@ class Source:
         return self.text[start:end]
 
     def trusted(self, node: ast.AST) -> bool:
-        """Inside f-strings older Pythons give places that are not true."""
+        """Whether the node's place is right: inside f-strings older Pythons report others."""
         if not isinstance(node, ast.expr):
             return True
         if isinstance(node, (ast.FormattedValue, ast.JoinedStr)):
@@ -142,7 +142,7 @@ class Source:
         return at
 
     def statement_lines(self, statement: ast.AST) -> range:
-        """All of a simple statement; only the head of one with a body."""
+        """Return the lines of a simple statement, or of the head of one with a body."""
         first = getattr(statement, "lineno", 1)
         body = getattr(statement, "body", None)
         if isinstance(body, list) and body:
@@ -160,7 +160,7 @@ class Source:
         return isinstance(self.parents.get(node), ast.Expr)
 
     def is_annotation(self, node: ast.AST) -> bool:
-        """Types are never what makes a test fail."""
+        """Whether the node is part of a type, which never makes a test fail."""
         child, at = node, self.parents.get(node)
         while at is not None:
             if isinstance(at, ast.arg) or getattr(at, "returns", None) is child:

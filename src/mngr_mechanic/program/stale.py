@@ -1,8 +1,8 @@
-"""A test that is out of date: its cited block says so, in so many words.
+"""Outdated tests: the tutorial block that a test cites contradicts the test.
 
-An expectation is changed only if the block itself holds the words that came out and does not
-hold the words that were expected, with a word beside them that stands in all three. An output
-that merely differs is the program's fault until the block proves otherwise.
+An expectation is changed only if the block contains the actual words, does not contain the expected
+ones, and a neighbouring word is in the block, the output and the test. An output that merely
+differs is a defect of the program.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Optional
 
 from mngr_mechanic.program import citations
-from mngr_mechanic.program.ops_text import PREFIX
+from mngr_mechanic.program.ops_text import written
 from mngr_mechanic.program.reports import Result
 from mngr_mechanic.program.source import Edit, Source
 
@@ -23,12 +23,10 @@ WORDS = re.compile(r"[A-Za-z]{3,}")
 
 
 def edits(source: Source, result: Result) -> list[Edit]:
-    """Changes of the test's own texts that its block asks for."""
+    """Return the changes of the test's texts that its block requires."""
     test = citations.function(source.tree, result.test)
-    if test is None or result.failure is None:
-        return []
-    block = citations.block(test)
-    if not block:
+    block = citations.block(test) if test is not None else ""
+    if test is None or result.failure is None or not block:
         return []
     return [*_expectations(source, test, block, result), *_commands(source, test, block, result)]
 
@@ -47,7 +45,7 @@ def _expectations(
 
 
 def _texts_on(test: citations.Function, line: int) -> list[ast.Constant]:
-    """Literals of the failing statement."""
+    """Return the literals of the failing statement."""
     found = []
     for node in ast.walk(test):
         if (
@@ -60,10 +58,13 @@ def _texts_on(test: citations.Function, line: int) -> list[ast.Constant]:
 
 
 def corrected(expected: str, actual: str, block: str) -> Optional[str]:
-    """The expectation with the block's words in it; None where the block does not ask for that."""
+    """Return the expectation with the block's words in it; None if it requires none."""
     lines, changed = [], False
     for line in expected.split("\n"):
-        new = line if not line.strip() or line in actual else _line(line, actual, block)
+        near = difflib.get_close_matches(line.strip(), actual.split("\n"), 1, ALIKE)
+        new: Optional[str] = line
+        if line.strip() and line not in actual:
+            new = _words(line, near[0], block) if near else None
         if new is None:
             return None
         changed = changed or new != line
@@ -71,14 +72,8 @@ def corrected(expected: str, actual: str, block: str) -> Optional[str]:
     return "\n".join(lines) if changed else None
 
 
-def _line(line: str, actual: str, block: str) -> Optional[str]:
-    near = difflib.get_close_matches(line.strip(), actual.split("\n"), 1, ALIKE)
-    return _words(line, near[0], block) if near else None
-
-
 def _words(line: str, got: str, block: str) -> Optional[str]:
-    """Word by word: the ends of `got` may go beyond the line, everything between must be asked
-    for by the block."""
+    """Return the line with the words of `got`, if the block requires each; `got` may be longer."""
     old, new = re.split(r"(\s+)", line), re.split(r"(\s+)", got)
     steps = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     made: list[str] = []
@@ -99,7 +94,7 @@ def _words(line: str, got: str, block: str) -> Optional[str]:
 def _asked_for(
     old: list[str], new: list[str], out: tuple[int, int], into: tuple[int, int], block: str
 ) -> bool:
-    """With its neighbour the new word stands in the block, and the old one nowhere there."""
+    """Whether the block has the new word beside its neighbour, and the old word nowhere."""
     before = "".join(new[max(into[0] - 2, 0) : into[0]])
     after = "".join(new[into[1] : into[1] + 2])
     gone, come = "".join(old[out[0] : out[1]]), "".join(new[into[0] : into[1]])
@@ -113,7 +108,7 @@ def _asked_for(
 def _commands(
     source: Source, test: citations.Function, block: str, result: Result
 ) -> Iterator[Edit]:
-    """A command of the block that the test no longer runs, where it runs one much like it."""
+    """Yield commands of the block that the test does not run, where it runs a similar one."""
     wanted = citations.commands(block)
     ran = [command.text for command in result.commands]
     missing = [command for command in wanted if command not in ran]
@@ -125,17 +120,10 @@ def _commands(
     spare = {str(node.value): node for node in literals if str(node.value) not in wanted}
     for command in missing:
         near = difflib.get_close_matches(command, list(spare), 1, 0.7)
-        if near and _same_program(near[0], command):
+        if near and near[0].split()[:1] == command.split()[:1]:  # the same program
             yield _edit(source, spare[near[0]], command, "stale command")
 
 
-def _same_program(one: str, other: str) -> bool:
-    return one.split()[:1] == other.split()[:1]
-
-
 def _edit(source: Source, node: ast.Constant, new: str, kind: str) -> Edit:
-    text = repr(new)
-    opening = PREFIX.match(source.segment(node))
-    if opening and opening.group(2) == '"' and '"' not in new:
-        text = '"' + text[1:-1].replace("\\'", "'") + '"'
+    text = written(source, node, new)
     return Edit(source.path, *source.span(node), text, kind, 1.0, node.lineno, True)

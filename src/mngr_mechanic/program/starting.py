@@ -1,4 +1,4 @@
-"""The door: read the task, do it, say how it went."""
+"""The entry point: read the task, do it, publish the outcome."""
 
 from __future__ import annotations
 
@@ -9,14 +9,7 @@ from mngr_mechanic.program import project, task, work
 from mngr_mechanic.program.clock import Clock
 from mngr_mechanic.program.mechanic import Mechanic
 
-PROBES = (
-    "sitecustomize",
-    "mechanic_trace",
-    "mechanic_places",
-    "mechanic_probe",
-    "mechanic_frames",
-    "mechanic_runs",
-)
+PROBES = "sitecustomize mechanic_trace mechanic_places mechanic_probe mechanic_frames mechanic_runs"
 
 
 def main(argv: list[str]) -> int:
@@ -49,8 +42,8 @@ def _work(wanted: task.Task, clock: Clock) -> int:
     root = os.getcwd()
     dirty = work.changed(root)
     if dirty:
-        clock.say(f"files that are not committed: {', '.join(dirty[:10])}")
-        clock.say("commit them or put them away, then start me again")
+        clock.say(f"uncommitted changes: {', '.join(dirty[:10])}")
+        clock.say("commit or remove them, then start the mechanic again")
         return 1
     _in_newer_python(root)
     mechanic = Mechanic(wanted, root, "", clock)
@@ -65,7 +58,7 @@ def _work(wanted: task.Task, clock: Clock) -> int:
 
 
 def _in_newer_python(root: str) -> None:
-    """To change a program one has to read it: with a Python at least as new as the project's."""
+    """Restart in the project's Python if it is newer, because we parse the project's code."""
     if not sys.argv[0].endswith(".pyz") or os.environ.get("MECHANIC_AGAIN"):
         return
     try:
@@ -82,22 +75,18 @@ def _committed(mechanic: Mechanic) -> work.Done:
     try:
         return mechanic.do()
     except work.GitFailed as error:
-        reason = f"a repair was found, but git would not commit it:\n{error}"
-        return work.Done(
-            "fix",
-            "Nothing was changed: git refused the commit",
-            reason,
-            "a hook that lets it pass, or a person",
-        )
+        reason = f"found a repair, but git refused to commit it:\n{error}"
+        summary, needs = "Nothing was changed: git refused the commit", "a hook that accepts it"
+        return work.Done("fix", summary, reason, needs)
 
 
 def _probes(base: str) -> str:
-    """What runs inside the project's own Python has to be files; we may be inside a zip."""
+    """Write the probes to files for the project's Python: our own may be in a zip file."""
     import pkgutil
 
     folder = os.path.join(base, "probe")
     os.mkdir(folder)
-    for name in PROBES:
+    for name in PROBES.split():
         data = pkgutil.get_data("mngr_mechanic.program", f"probe/{name}.py")
         assert data is not None, name
         with open(os.path.join(folder, f"{name}.py"), "wb") as file:

@@ -1,4 +1,4 @@
-"""What the mechanic is asked to do."""
+"""The task: which test, what to do with it, and the limits."""
 
 from __future__ import annotations
 
@@ -13,29 +13,28 @@ MODES = ("auto", "fix", "improve")
 IMPROVE = re.compile(r"\b(improve|strengthen)\b", re.IGNORECASE)
 FIX = re.compile(r"\b(fix|repair)\b", re.IGNORECASE)
 
-SUSPECT = re.compile(r"^\s*([01]\.\d+)  (\S.*?):([\d,-]+)  run by ", re.MULTILINE)
-UNUSED = re.compile(r"^\s*[01]\.\d+  (\S.*?):([\d,-]+)  run by \d+ failing and 0 ", re.MULTILINE)
-
+SUSPECT = re.compile(
+    r"^\s*([01]\.\d+)  (\S.*?):([\d,-]+)  run by \d+ failing and (\d+) ", re.MULTILINE
+)
 LONGEST = 10_000
-
 EXAMPLE = "fix tests/test_x.py::test_y"
 
 
 class Unclear(Exception):
-    """The words do not say which test is meant."""
+    """No test is named."""
 
 
 @dataclass(frozen=True)
 class Task:
     test: str
     mode: str = "auto"
-    """auto: what the test does decides."""
+    """auto: fix a failing test, improve a passing one."""
     budget: float = 60.0
     """Seconds."""
     other_tests: tuple[str, ...] = ()
-    """Where the tests are that must not break; by default wherever pytest finds them."""
+    """Paths of the tests that must not break; by default all that pytest finds."""
     test_command: str = ""
-    """Has to run pytest; NODEID in it is replaced by the tests to run."""
+    """A command that runs pytest; NODEID in it is replaced by the tests to run."""
     repeat: int = 3
     """Runs per test."""
     suspects: tuple[tuple[str, int, float], ...] = ()
@@ -43,7 +42,7 @@ class Task:
     unused: frozenset[tuple[str, int]] = frozenset()
     """Of these lines, those that no passing test runs: a change there breaks none."""
     jobs: int = 0
-    """Tests at the same time; 0: as many as there are idle cores."""
+    """Tests at the same time; 0 means one per idle core."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -52,24 +51,26 @@ def parser() -> argparse.ArgumentParser:
         description="Repair what makes a test fail, or strengthen a test that passes.",
         allow_abbrev=False,
     )
-    made.add_argument("--test", metavar="NODEID", default="")
-    made.add_argument("--mode", choices=MODES, default="auto")
-    made.add_argument("--budget", type=float, default=60.0, metavar="SECONDS")
-    made.add_argument("--other-tests", nargs="+", default=[], metavar="PATH")
-    made.add_argument("--test-command", default="", metavar="COMMAND")
-    made.add_argument("--repeat", type=int, default=3, metavar="TIMES")
-    made.add_argument("--jobs", type=int, default=0, metavar="N")
-    made.add_argument("--prompt-file", default="", metavar="FILE")
-    made.add_argument("words", nargs="*", metavar="WORD", help="such as: " + EXAMPLE)
+    add = made.add_argument
+    add("--test", metavar="NODEID", default="", help="the test to fix or to improve")
+    add("--mode", choices=MODES, default="auto", help="auto: fix a failing test, else improve it")
+    add("--budget", type=float, default=60.0, metavar="SECONDS", help="time limit (60)")
+    add("--other-tests", nargs="+", default=[], metavar="PATH", help="tests that must not break")
+    add("--test-command", default="", metavar="COMMAND", help="runs pytest; NODEID is replaced")
+    add("--repeat", type=int, default=3, metavar="TIMES", help="runs per test (3)")
+    add("--jobs", type=int, default=0, metavar="N", help="tests at the same time")
+    add("--prompt-file", default="", metavar="FILE", help="a file with the task in words")
+    add("words", nargs="*", metavar="WORD", help=f"the task in words: {EXAMPLE}")
     return made
 
 
 def from_arguments(args: argparse.Namespace, prompt: str) -> Task:
-    """Options say it, or else the words do, on the command line or in the first message."""
+    """Return the task of the options, or of the words on the command line or in the prompt."""
     text = " ".join(args.words) or prompt
     test = args.test or named_test(text)
     if not test:
-        raise Unclear(f"which test? Say for example: {EXAMPLE}")
+        raise Unclear(f"which test? For example: {EXAMPLE}")
+    suspects = list(_suspects(prompt))
     return Task(
         test=test,
         mode=args.mode if args.mode != "auto" else asked_mode(text),
@@ -78,46 +79,29 @@ def from_arguments(args: argparse.Namespace, prompt: str) -> Task:
         test_command=args.test_command,
         repeat=max(1, args.repeat),
         jobs=args.jobs,
-        suspects=suspicious_lines(prompt),
-        unused=unused_lines(prompt),
+        suspects=tuple((path, line, score) for path, line, score, _ in suspects),
+        unused=frozenset((path, line) for path, line, _, passing in suspects if not passing),
     )
 
 
 def named_test(text: str) -> str:
-    """The first node id in a text."""
+    """Return the first node id in a text."""
     found: Optional[re.Match[str]] = NODE_ID.search(text)
     return found.group(0).rstrip(":") if found else ""
 
 
-def suspicious_lines(text: str) -> tuple[tuple[str, int, float], ...]:
-    return tuple(
-        (path, line, float(score))
-        for score, path, lines in SUSPECT.findall(text)
-        for line in _lines(lines)
-    )
-
-
-def unused_lines(text: str) -> frozenset[tuple[str, int]]:
-    found = UNUSED.findall(text)
-    return frozenset((path, line) for path, lines in found for line in _lines(lines))
-
-
-def _lines(text: str) -> Iterator[int]:
-    """`1-3,7`"""
-    for part in text.split(","):
-        yield from _range(part)
-
-
-def _range(text: str) -> range:
-    """`7` or `7-9`."""
-    first, _, last = text.partition("-")
-    if not first.isdigit() or not (last or first).isdigit():
-        return range(0)
-    return range(int(first), min(int(last or first), int(first) + LONGEST) + 1)
+def _suspects(text: str) -> Iterator[tuple[str, int, float, int]]:
+    """Yield path, line, score and number of passing tests of each suspicious line in a prompt."""
+    for score, path, ranges, passing in SUSPECT.findall(text):
+        for first, _, last in (part.partition("-") for part in ranges.split(",")):
+            if first.isdigit() and (last or first).isdigit():
+                end = min(int(last or first), int(first) + LONGEST)
+                for line in range(int(first), end + 1):
+                    yield path, line, float(score), int(passing)
 
 
 def asked_mode(text: str) -> str:
-    """Only a text that asks for one thing limits us to it: longer prompts mention both."""
+    """Return the mode that a text asks for; longer prompts mention both, which is auto."""
     improve, fix = IMPROVE.search(text), FIX.search(text)
     if bool(improve) == bool(fix):
         return "auto"

@@ -1,4 +1,4 @@
-"""The agent's own tree: what is in it, a commit in it, and the outcome."""
+"""The agent's work directory: its changes, a commit, and the outcome."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 
 class GitFailed(Exception):
-    """git would not do it; the message is its own."""
+    """git failed; the message is git's."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What to publish."""
+    """The outcome to publish."""
 
     attempted: str
     summary: str
@@ -32,18 +32,14 @@ def git(root: str, *args: str) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-def top(folder: str) -> str:
-    return git(folder, "rev-parse", "--show-toplevel").rstrip("\n")
-
-
 def changed(root: str) -> list[str]:
-    """Files that are not as they were committed."""
+    """Return files with uncommitted changes."""
     parts = git(root, "status", "--porcelain", "-z").split("\0")
     return [part[3:] for part in parts if len(part) > 3]
 
 
 def replace(path: str, text: str) -> None:
-    """The old file or the new one, whenever we are killed."""
+    """Replace a file by rename: if we are killed, it is the old file or the new one."""
     mode = os.stat(path).st_mode & 0o7777
     handle, beside = tempfile.mkstemp(prefix=".mechanic-", dir=os.path.dirname(path))
     with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
@@ -55,24 +51,14 @@ def replace(path: str, text: str) -> None:
 
 
 def commit(root: str, path: str, text: str, message: str) -> str:
-    """One file changes. If git refuses, say because of a hook, it is put back."""
+    """Commit a change of one file. If git refuses, for example by a hook, restore the file."""
     place = os.path.join(root, path)
     with open(place, encoding="utf-8", newline="") as file:
         before = file.read()
     replace(place, text)
     try:
-        git(
-            root,
-            *_author(root),
-            "commit",
-            "--no-gpg-sign",
-            "--quiet",
-            "--message",
-            message,
-            "--only",
-            "--",
-            path,
-        )
+        words = ("commit", "--no-gpg-sign", "--quiet", "--message", message, "--only", "--", path)
+        git(root, *_author(root), *words)
     except GitFailed:
         replace(place, before)
         raise
@@ -90,11 +76,11 @@ def _author(root: str) -> list[str]:
 
 
 def publish(root: str, done: Done) -> str:
-    """Through the script beside our state; what it says is returned."""
+    """Publish the outcome with the script in the state directory, and return its message."""
     state = os.environ.get("MNGR_AGENT_STATE_DIR", "")
     script = os.path.join(state, "publish")
     if not state or not os.path.exists(script):
-        return "not published: this agent belongs to no run"
+        return "not published: this agent does not belong to a run"
     words = [script, "--attempted", done.attempted, f"--summary={done.summary}"]
     if done.blocked:
         words += [f"--blocked={done.blocked}", f"--needs={done.needs}"]

@@ -1,8 +1,9 @@
 """A pytest plugin that tells which lines of the project each test runs, as the probe's JSON lines.
 
-It travels like the probe, as `mngr_tmr_lines.py`. coverage.py measures where the project's Python
-has it, else a tracer of our own, which is slower. Pythons that a test starts are followed too: they
-find a `sitecustomize.py` of ours first, and write their lines to a folder of the test's own.
+It travels like the probe, as `mngr_tmr_lines.py`, with the mechanic's tracer. coverage.py measures
+if the project's Python has it, otherwise the tracer, which is slower. Pythons that a test starts
+are traced too: they find a `sitecustomize.py` of ours first, and write their lines to a folder of
+the test's own.
 """
 
 # What programs are started with is anything.
@@ -10,20 +11,15 @@ find a `sitecustomize.py` of ours first, and write their lines to a folder of th
 from __future__ import annotations
 
 import os
-import sys
-import threading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-    from types import CodeType, FrameType
+    from collections.abc import Callable, Generator, Iterable, Mapping
 
     import coverage
     import pytest
 
     Lines = dict[str, set[int]]
-    Trace = Callable[[FrameType, str, object], object]
-    Note = Callable[[str, int], None]
 
 ROOM = 12 << 20
 """Bytes for all that is told: it shares its way with the results."""
@@ -51,44 +47,17 @@ finally:
 # measuring
 
 
-class Tracer:
-    """Notes each line below a folder once. A function whose lines are all known costs little."""
+class Places(dict[str, str]):
+    """Paths of files in the project, each looked up once; "" for files outside it."""
 
-    def __init__(self, root: str, note: Note) -> None:
-        self._root, self._note = root + os.sep, note
-        self._inside: dict[str, str] = {}
-        self._left: dict[CodeType, set[int]] = {}
+    def __init__(self, root: str) -> None:
+        self._root = root + os.sep
 
-    def start(self) -> None:
-        threading.settrace(self._call)  # type: ignore[arg-type]
-        sys.settrace(self._call)  # type: ignore[arg-type]
-
-    def stop(self) -> None:
-        sys.settrace(None)
-        threading.settrace(None)
-
-    def _call(self, frame: FrameType, event: str, argument: object) -> Trace | None:
-        code = frame.f_code
-        if code not in self._left:
-            lines = {line for *_, line in code.co_lines() if line} if self._path(code) else set()
-            self._left[code] = lines
-        return self._line(frame, event, argument) if self._left[code] else None
-
-    def _line(self, frame: FrameType, event: str, argument: object) -> Trace:
-        left, line = self._left[frame.f_code], frame.f_lineno
-        if line in left:
-            left.discard(line)
-            self._note(self._path(frame.f_code), line)
-        return self._line
-
-    def _path(self, code: CodeType) -> str:
-        """Relative to the folder; nothing for what is not the project's."""
-        name = code.co_filename
-        if name not in self._inside:
-            path = os.path.realpath(name)
-            mine = path.startswith(self._root) and not any(part in path for part in OUTSIDE)
-            self._inside[name] = path[len(self._root) :] if mine else ""
-        return self._inside[name]
+    def __missing__(self, name: str) -> str:
+        path = os.path.realpath(name)
+        mine = path.startswith(self._root) and not any(part in path for part in OUTSIDE)
+        self[name] = path[len(self._root) :] if mine else ""
+        return self[name]
 
 
 class ByTrace:
@@ -97,8 +66,10 @@ class ByTrace:
         self._seen: Lines = {}
 
     def begin(self, test: str) -> None:
+        import mechanic_trace  # type: ignore[import-not-found]
+
         self._seen = {}
-        self._tracer = Tracer(self._root, self._note)
+        self._tracer = mechanic_trace.Tracer(Places(self._root).__getitem__, self._note)
         self._tracer.start()
 
     def _note(self, path: str, line: int) -> None:
@@ -146,19 +117,18 @@ class ByCoverage:
 
 
 def follow() -> None:
-    """In a Python that a test started. Written at once: a process may be killed."""
+    """Trace a Python that a test started."""
+    import mechanic_trace
+
     folder = os.environ.get(FOLDER, "")
     if not os.path.isdir(folder):
         return
     with open(os.path.join(folder, "root"), encoding="utf-8") as given:
         root = given.read()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-    file = os.open(os.path.join(folder, str(os.getpid())), flags, 0o600)
-
-    def note(path: str, line: int) -> None:
-        os.write(file, f"{line}\t{path}\n".encode("utf-8", "surrogateescape"))
-
-    Tracer(root, note).start()
+    file = mechanic_trace.opened(os.path.join(folder, str(os.getpid())))
+    mechanic_trace.Tracer(
+        Places(root).__getitem__, lambda path, line: mechanic_trace.written(file, path, line)
+    ).start()
 
 
 class Follower:
@@ -193,20 +163,14 @@ class Follower:
     def close(self) -> Lines:
         import subprocess
 
+        import mechanic_trace
+
         subprocess.Popen.__init__ = self._begin  # type: ignore[method-assign]
         found: Lines = {}
-        for line, path in _noted(self.folder):
-            found.setdefault(path, set()).add(line)
+        for name in filter(str.isdigit, os.listdir(self.folder)):
+            for path, line in mechanic_trace.noted(os.path.join(self.folder, name)):
+                found.setdefault(path, set()).add(line)
         return found
-
-
-def _noted(folder: str) -> Iterator[tuple[int, str]]:
-    for name in filter(str.isdigit, os.listdir(folder)):
-        with open(os.path.join(folder, name), errors="surrogateescape") as file:
-            for entry in file:
-                line, tab, path = entry.rstrip("\n").partition("\t")
-                if tab and line.isdigit():
-                    yield int(line), path
 
 
 # telling

@@ -21,7 +21,7 @@ from mngr.api import Agent, CreateRequest, Mngr, bubblewrap, exchange, local_rep
 from mngr.errors import MngrError, TimedOut
 from mngr_tmr.dispatch.artifacts import ARTIFACTS, unpack
 from mngr_tmr.journal.model import Proof
-from mngr_tmr.probes import reports
+from mngr_tmr.probes import reports, sources
 from mngr_tmr.run.options import Options
 from mngr_tmr.run.settings import Project, pytest_command
 from mngr_tmr.verify import chamber, guarded_files
@@ -158,7 +158,8 @@ class Bench:
 
     def _asked(self, agent: Agent) -> Interpreter:
         own = _own(agent)
-        agent.host.put({f"{own}/mngr_tmr_survey.py": (_source("survey.py"), 0o600)})
+        [(name, data)] = sources(["survey"]).items()
+        agent.host.put({f"{own}/{name}": (data, 0o600)})
         words = ["env", f"MNGR_TMR_REPOSITORY={self._repository}", "sh", "-c", chamber.ASK]
         done = self._api.exec(agent, [*words, "mngr", self._pytest, own], timeout=120)
         return Interpreter.of(done.stdout)
@@ -222,29 +223,27 @@ class Bench:
         return self._kept(worker, check, arguments, nonce, *told)
 
     def _files(self, worker: Worker, check: Check, own: str) -> dict[str, tuple[bytes, int]]:
-        files = {
-            f"{own}/gitconfig": (self._gitconfig, 0o600),
-            f"{own}/plug/mngr_tmr_probe.py": (_source("probe.py"), 0o600),
-        }
-        if check.traced:
-            files[f"{own}/plug/mngr_tmr_touch.py"] = (_source("touch.py"), 0o600)
-        if self._measures(check):
-            files[f"{own}/plug/mngr_tmr_lines.py"] = (_source("lines.py"), 0o600)
+        files = {f"plug/{name}": data for name, data in sources(self._plugins(check)).items()}
+        files["gitconfig"] = self._gitconfig
         if check.mutants:
-            files[f"{own}/plug/mngr_tmr_mutate.py"] = (_source("mutate.py"), 0o600)
-            files[f"{own}/plug/mutants.json"] = (json.dumps(check.mutants).encode(), 0o600)
+            files["plug/mutants.json"] = json.dumps(check.mutants).encode()
         if not worker.place.bare:
             host, python = worker.agent.host, self._interpreter(worker.agent)
             here = self._repository if host.capabilities.shares_files else ""
             room = Room(own, host.home, f"{os.path.dirname(own)}/env", here)
             box = chamber.sandbox(room, worker.place, python, self._project)
-            files[f"{own}/box"] = (bubblewrap.script(box).encode("utf-8", "surrogateescape"), 0o600)
-        return files
+            files["box"] = bubblewrap.script(box).encode("utf-8", "surrogateescape")
+        return {f"{own}/{name}": (data, 0o600) for name, data in files.items()}
 
-    def _measures(self, check: Check) -> bool:
-        """Whether the lines that each test runs are wanted: that costs time."""
-        wanted = self._options.coverage or self._options.only == "changed"
-        return check.reach or (check.traced and wanted)
+    def _plugins(self, check: Check) -> list[str]:
+        """Return the plugins for pytest; each beside the probe costs time."""
+        measures = self._options.coverage or self._options.only == "changed"
+        wanted = {
+            "touch": check.traced,
+            "lines": check.reach or (check.traced and measures),
+            "mutate": bool(check.mutants),
+        }
+        return ["probe", *(name for name, is_wanted in wanted.items() if is_wanted)]
 
     def _refuse_broken(self, check: Check, code: int, log: bytes) -> None:
         told = log.decode("utf-8", "replace").strip()
@@ -274,9 +273,8 @@ class Bench:
     def _arguments(self, check: Check) -> list[str]:
         """Files rather than node ids: a test that is gone is then missing, not an error."""
         arguments = [*self._options.pytest_args]
-        arguments += ["-p", "mngr_tmr_touch"] if check.traced else []
-        arguments += ["-p", "mngr_tmr_lines"] if self._measures(check) else []
-        arguments += ["-p", "mngr_tmr_mutate"] if check.mutants else []
+        for name in self._plugins(check)[1:]:
+            arguments += ["-p", f"mngr_tmr_{name}"]
         arguments += ["--collect-only"] if check.collect_only else []
         files = dict.fromkeys(each.partition("::")[0] for each in check.tests)
         return [*arguments, "--", *(files or self._options.paths)]
@@ -321,10 +319,6 @@ class Bench:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(log)
         return name
-
-
-def _source(name: str) -> bytes:
-    return (Path(__file__).parents[1] / "probes" / name).read_bytes()
 
 
 def _own(agent: Agent) -> str:

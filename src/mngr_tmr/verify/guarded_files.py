@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 OURS = ("pytest", "mngr_e2e", "mngr_tmr")
 SECTIONS = {"tox.ini": "pytest", "setup.cfg": "tool:pytest"}
 PLUGINS = ("mngr_tmr_probe", "mngr_tmr_touch", "mngr_tmr_lines", "mngr_tmr_mutate")
-LOADED = frozenset(("pytest", "_pytest", "pluggy", "mngr_e2e", *PLUGINS))
+LOADED = frozenset(("pytest", "_pytest", "pluggy", "mngr_e2e", "mechanic_trace", *PLUGINS))
 """Modules that judge. Checks have the top of the checkout and its src on Python's path."""
 ENTRY_TABLES = (
     *(("project", "entry-points"), ("project", "scripts"), ("project", "gui-scripts")),

@@ -8,32 +8,32 @@ from __future__ import annotations
 
 import ast
 import random
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from mngr_mechanic.program import ops_flow, ops_logic, ops_text
-from mngr_mechanic.program.bench import Bench, Vocabulary
-from mngr_mechanic.program.candidates import valid
+from mngr_mechanic.program.candidates import Operator, editable, edits_of, valid
 from mngr_mechanic.program.hints import Hints
+from mngr_mechanic.program.scope import Scope, Vocabulary
 from mngr_mechanic.program.search import describe
 from mngr_mechanic.program.source import Edit, Source
 
 
-def _lost_values(bench: Bench, node: ast.AST) -> Iterator[Edit]:
+def _lost_values(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Return) and node.value is not None:
-        yield from bench.replace(node, "return None", "lost value", 0.5)
+        yield from scope.replace(node, "return None", "lost value", 0.5)
 
 
-def _other_words(bench: Bench, node: ast.AST) -> Iterator[Edit]:
+def _other_words(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     value = node.value if isinstance(node, ast.Constant) else None
-    written = bench.source.is_docstring(node) or bench.source.in_fstring(node)
+    written = scope.source.is_docstring(node) or scope.source.in_fstring(node)
     if isinstance(value, str) and value.strip() and not written:
-        yield from bench.replace(node, repr(f"{value[1:]}~"), "words", 0.5)
+        yield from scope.replace(node, repr(f"{value[1:]}~"), "words", 0.5)
 
 
 # Names are left out: another name is mostly a crash, which every test notices. Jumps are left out:
 # they make loops without end.
-KINDS: tuple[Callable[[Bench, ast.AST], Iterator[Edit]], ...] = (
+KINDS: tuple[Operator, ...] = (
     ops_logic.comparisons,
     ops_logic.booleans,
     ops_logic.constants,
@@ -65,7 +65,7 @@ def mutants(
         words.learn(source)
     places: dict[tuple[str, int], list[tuple[Source, Edit]]] = {}
     for source in sources:
-        for edit in _edits(Bench(source, Hints(), words), lines.get(source.path, frozenset())):
+        for edit in _edits(Scope(source, Hints(), words), lines.get(source.path, frozenset())):
             places.setdefault((edit.path, edit.line), []).append((source, edit))
     return list(_drawn(places, chance, count))
 
@@ -79,20 +79,14 @@ def _parsed(path: str, text: str) -> Source | None:
         return None
 
 
-def _edits(bench: Bench, lines: Set[int]) -> Iterator[Edit]:
+def _edits(scope: Scope, lines: Set[int]) -> Iterator[Edit]:
     """Inside functions: what stands at the top of a module runs whenever it is imported."""
-    source = bench.source
+    source = scope.source
     for node in source.nodes:
-        if source.function(node) is None or source.is_annotation(node):
-            continue
-        reached = lines & set(source.statement_lines(source.statement(node)))
-        if not reached or (source.in_fstring(node) and not source.trusted(node)):
-            continue
-        for kind in KINDS:
-            try:
-                yield from kind(bench, node)
-            except (AttributeError, IndexError, UnicodeError):
-                continue  # a node without a place, as older Pythons have inside f-strings
+        if source.function(node) is not None and not lines.isdisjoint(
+            source.statement_lines(source.statement(node))
+        ):
+            yield from edits_of(scope, node, KINDS) if editable(source, node) else ()
 
 
 def _drawn(

@@ -40,7 +40,7 @@ class Server:
         self.socket.sendall(json.dumps(message).encode() + b"\n")
 
     def serve(self) -> Optional[dict[str, Any]]:
-        """None in the parent when there is nothing more to do; in each child its request."""
+        """Return its request in each child, and None in the parent when the mechanic is gone."""
         for line in self.lines:
             request = json.loads(line)
             sys.stdout.flush()
@@ -66,13 +66,13 @@ class Server:
 
 
 def _end(child: int, run: str) -> None:
-    """The child's group, and whatever left it but carries the mark of this run."""
-    marks = [f"MECHANIC_RUN={run}".encode()]
-    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()] if _has_proc() else []
-    for pid in pids:
+    """End the child's group, and processes outside it that carry the mark of this run."""
+    mark = f"MECHANIC_RUN={run}".encode()
+    names = os.listdir("/proc") if os.path.isdir("/proc/self") else []
+    for pid in map(int, filter(str.isdigit, names)):
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:
-                if pid != os.getpid() and any(mark in file.read().split(b"\0") for mark in marks):
+                if pid != os.getpid() and mark in file.read().split(b"\0"):
                     os.kill(pid, signal.SIGKILL)
         except OSError:
             continue
@@ -82,17 +82,13 @@ def _end(child: int, run: str) -> None:
         os.kill(child, signal.SIGKILL)
 
 
-def _has_proc() -> bool:
-    return os.path.isdir("/proc/self")
-
-
 class Reports:
-    """Writes what became of each test as it ends; the mechanic reads the file."""
+    """Writes the result of each test as it ends, to a file that the mechanic reads."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, trace: str) -> None:
         self.file = open(path, "a", encoding="utf-8")
         self.failed = False
-        self.trace = ""
+        self.trace = trace
         self.at = 0
 
     def write(self, entry: dict[str, Any]) -> None:
@@ -105,8 +101,7 @@ _reports: Optional[Reports] = None
 
 def _begin(request: dict[str, Any]) -> Reports:
     global _reports
-    _reports = Reports(request["report"])
-    _reports.trace = request.get("trace", "")
+    _reports = Reports(request["report"], request["trace"])
     mechanic_runs.prepare(request)
     return _reports
 
@@ -131,7 +126,7 @@ def pytest_load_initial_conftests(args: list[str]) -> None:
 
 
 _wanted: list[str] = []
-"""In a fork that collects by itself: the tests to run, in this order; none: all."""
+"""In a fork that collects by itself: the tests to run, in this order; if empty, all."""
 
 
 @pytest.hookimpl(trylast=True)
@@ -148,8 +143,8 @@ def _served(tests: list[str]) -> dict[str, Any]:
     server.say({"ready": True, "tests": tests})
     request = server.serve()
     if request is None:
-        # The mechanic is gone, killed perhaps: nobody else will tidy up. Only what bears its name:
-        # whoever made a lab elsewhere, directly below /tmp say, must not lose what is around it.
+        # The mechanic is gone, perhaps killed, so nothing else removes its files. Only a folder
+        # with its name is removed: a lab may be directly below /tmp.
         base = os.environ["MECHANIC_BASE"]
         if os.path.basename(base).startswith("mech-"):
             shutil.rmtree(base, ignore_errors=True)
@@ -175,7 +170,7 @@ def pytest_runtestloop(session: pytest.Session) -> Optional[bool]:
 
 
 def _imported(root: str) -> list[str]:
-    """Modules of the project that are loaded and are no tests."""
+    """Return loaded modules of the project that are not tests."""
     tests = json.loads(os.environ["MECHANIC_TESTS"])
     found = []
     for module in list(sys.modules.values()):
@@ -186,7 +181,7 @@ def _imported(root: str) -> list[str]:
 
 
 def _chosen(test: str, wanted: set[str]) -> bool:
-    """A test is asked for by its name, or with all others of its file."""
+    """Whether the test or its file is wanted; an empty set wants all."""
     return not wanted or test in wanted or test.partition("::")[0] in wanted
 
 
@@ -203,7 +198,7 @@ def _run(session: pytest.Session, request: dict[str, Any]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Where tests are only counted: all node ids."""
+    """Write all node ids, if that is all that is asked for."""
     if "MECHANIC_COLLECT" in os.environ:
         with open(os.environ["MECHANIC_COLLECT"], "w", encoding="utf-8") as file:
             json.dump([item.nodeid for item in session.items], file)
@@ -223,11 +218,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, None, None]:
     reports.at += 1
     os.environ["MECHANIC_TRACE"] = folder
     # The project's code runs in this process only where its tests import it.
-    if EARLY:
-        mechanic_trace.begin(folder)
+    stop = mechanic_trace.start(folder) if EARLY else None
     yield
-    if EARLY:
-        mechanic_trace.end()
+    if stop is not None:
+        stop()
     with open(os.path.join(folder, "test"), "w", encoding="utf-8") as file:
         file.write(item.nodeid)
 
@@ -256,17 +250,7 @@ def pytest_runtest_makereport(
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
     if report.failed and _reports is not None:
-        _reports.write(
-            {
-                "test": report.nodeid,
-                "when": "collect",
-                "outcome": "failed",
-                "seconds": 0.0,
-                "failure": {
-                    "type": "CollectError",
-                    "frames": [],
-                    "message": str(report.longrepr)[-8000:],
-                    "values": {},
-                },
-            }
-        )
+        entry = {"test": report.nodeid, "when": "collect", "outcome": "failed", "seconds": 0.0}
+        message = str(report.longrepr)[-8000:]
+        known = {"type": "CollectError", "message": message, "frames": [], "line": 0, "values": {}}
+        _reports.write({**entry, "failure": known})

@@ -70,8 +70,8 @@ def _noted(run: Callable[..., Any]) -> Callable[..., Any]:
         at = len(_notes)
         _notes.append(
             {
-                "command": command,
-                "line": _caller(),
+                "text": command,
+                **_caller(),
                 "exit_code": result.exit_code,
                 "stdout": result.stdout.encode("utf-8", "replace").decode()[:LIMIT],
                 "stderr": result.stderr.encode("utf-8", "replace").decode()[:LIMIT],
@@ -91,10 +91,10 @@ def _bent(result: Any) -> Any:
     return dataclasses.replace(result, **empty)
 
 
-def _caller() -> list[Any]:
-    """The first frame that is not the framework's."""
+def _caller() -> dict[str, Any]:
+    """Return file and line of the first frame outside the test framework."""
     frame = sys._getframe(2)
     here = os.path.dirname(sys.modules["mngr_e2e.session"].__file__ or "")
     while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
         frame = frame.f_back
-    return [frame.f_code.co_filename, frame.f_lineno]
+    return {"file": frame.f_code.co_filename, "line": frame.f_lineno}

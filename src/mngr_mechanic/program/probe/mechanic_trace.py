@@ -1,70 +1,95 @@
-"""Which lines of the project a process runs: one file per process, one line for each.
+"""Which lines of a project a process runs, each noted when it first runs. For Python 3.9 and newer.
 
-A line is written when it is first seen and not at the end: a process that loops for ever is
-killed, and just its lines are wanted.
+A process that loops for ever is killed, and its lines matter most, so none may wait for the end.
 """
 
-# What pytest and the tests hand over is anything.
-# mypy: disallow-any-explicit=false
-# ruff: noqa: ANN401
 from __future__ import annotations
 
 import os
 import sys
 import threading
 import time
-from types import FrameType
-from typing import Any, Optional
 
-import mechanic_places  # type: ignore[import-not-found]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import CodeType, FrameType
 
-_seen: set[tuple[str, int]] = set()
-_file = -1
-_root = ""
-
-
-def start() -> None:
-    """In a process of its own, from its first line on."""
-    _open(os.environ["MECHANIC_TRACE"])
-    threading.settrace(_call)
-    sys.settrace(_call)
+    Note = Callable[[str, int], None]
+    Trace = Callable[[FrameType, str, object], object]
 
 
-def begin(folder: str) -> None:
-    """In a process that runs one test after another: this one's lines go to `folder`."""
-    _seen.clear()
-    _open(folder)
-    threading.settrace(_call)
-    sys.settrace(_call)
+class Tracer:
+    """Notes each line once. A function whose lines have all been noted costs little."""
+
+    def __init__(self, place: Callable[[str], str], note: Note) -> None:
+        """`place` returns the path of a file in the project, or "" for other files."""
+        self._place, self._note = place, note
+        self._left: dict[CodeType, set[int]] = {}
+
+    def start(self) -> None:
+        threading.settrace(self._call)  # type: ignore[arg-type]
+        sys.settrace(self._call)  # type: ignore[arg-type]
+
+    def stop(self) -> None:
+        sys.settrace(None)
+        threading.settrace(None)
+        self._note = lambda path, line: None  # threads that still run keep their tracer
+
+    def _call(self, frame: FrameType, event: str, argument: object) -> Trace | None:
+        code = frame.f_code
+        if code not in self._left:
+            self._left[code] = _lines(code) if self._place(code.co_filename) else set()
+        return self._line(frame, event, argument) if self._left[code] else None
+
+    def _line(self, frame: FrameType, event: str, argument: object) -> Trace:
+        left, line = self._left[frame.f_code], frame.f_lineno
+        if line in left:
+            left.discard(line)
+            self._note(self._place(frame.f_code.co_filename), line)
+        return self._line
 
 
-def end() -> None:
-    global _file
-    sys.settrace(None)
-    threading.settrace(None)
-    os.close(_file)
-    _file = -1
+def _lines(code: CodeType) -> set[int]:
+    if hasattr(code, "co_lines"):
+        return {line for *_, line in code.co_lines() if line}
+    import dis  # in Python 3.9
+
+    return {line for _, line in dis.findlinestarts(code)}
 
 
-def _open(folder: str) -> None:
-    global _file, _root
-    _root = os.environ["MECHANIC_ROOT"]
+def opened(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+def written(file: int, path: str, line: int) -> None:
+    os.write(file, f"{line}\t{path}\n".encode("utf-8", "surrogateescape"))
+
+
+def noted(path: str) -> Iterator[tuple[str, int]]:
+    """Yield the lines that were written to a file; the last one may be torn."""
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        for entry in file:
+            line, tab, name = entry.rstrip("\n").partition("\t")
+            if tab and line.isdigit():
+                yield name, int(line)
+
+
+def start(folder: str) -> Callable[[], None]:
+    """Write the lines that this process runs to a file in `folder`; return what ends it."""
+    import mechanic_places  # type: ignore[import-not-found]
+
+    root = os.environ["MECHANIC_ROOT"]
     # Names sort by the time of the start; after a fork both processes write to one file.
-    name = f"{time.time_ns():020d}-{os.getpid()}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-    _file = os.open(os.path.join(folder, name), flags, 0o600)
+    file = opened(os.path.join(folder, f"{time.time_ns():020d}-{os.getpid()}"))
+    tracer = Tracer(
+        lambda name: str(mechanic_places.place(name, root)),
+        lambda path, line: written(file, path, line),
+    )
+    tracer.start()
 
+    def stop() -> None:
+        tracer.stop()
+        os.close(file)
 
-def _call(frame: FrameType, event: str, arg: Any) -> Optional[Any]:
-    if not mechanic_places.place(frame.f_code.co_filename, _root):
-        return None
-    return _line(frame, event, arg)
-
-
-def _line(frame: FrameType, event: str, arg: Any) -> Optional[Any]:
-    place = (frame.f_code.co_filename, frame.f_lineno)
-    if place not in _seen and _file >= 0:
-        _seen.add(place)
-        path = mechanic_places.place(place[0], _root)
-        os.write(_file, f"{place[1]}\t{path}\n".encode("utf-8", "surrogateescape"))
-    return _line
+    return stop

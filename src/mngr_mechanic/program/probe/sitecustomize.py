@@ -1,4 +1,4 @@
-"""Found first on PYTHONPATH by every Python that a traced test starts."""
+"""Starts the tracer in every Python that a traced test starts, as the first of its name."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sys
 if os.environ.get("MECHANIC_TRACE"):
     import mechanic_trace  # type: ignore[import-not-found]
 
-    mechanic_trace.start()
+    mechanic_trace.start(os.environ["MECHANIC_TRACE"])
 
 
 def _shadowed() -> None:
-    """The installation may have a file of this name too; it runs as if we were not here."""
+    """Run the file of this name that the installation may have."""
     import _frozen_importlib_external as files
 
     here = os.path.dirname(os.path.abspath(__file__))
