@@ -772,7 +772,7 @@ mngr plugin list
 
 # a plugin is a Python module that registers something; name it in the settings
 mkdir -p ~/plugins
-echo 'def register(to): to.agent_type("parrot", "mngr.agents.command:CommandType")' \
+echo 'def register(to): to.agent_type("parrot", "mngr.agents.base:AgentType")' \
   > ~/plugins/parrot.py
 PYTHONPATH=~/plugins mngr -S 'plugins.modules=["parrot"]' plugin list
 

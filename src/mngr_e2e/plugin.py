@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from mngr_e2e import artifacts, coverage, settings, switches
+from mngr_e2e import artifacts, blocks, coverage, settings, switches
 from mngr_e2e.artifacts import TestRecord
 from mngr_e2e.commands.guard import Guard
 from mngr_e2e.commands.tree import MARK
-from mngr_e2e.environment import environment
-from mngr_e2e.redaction import Redactor
+from mngr_e2e.environment import Place, environment
 from mngr_e2e.redaction.reports import redact_report
 from mngr_e2e.runs import Run
-from mngr_e2e.session import E2eSession, Place
-from mngr_e2e.transcript import Transcript
+from mngr_e2e.session import E2eSession
 
 SESSION = pytest.StashKey[E2eSession]()
 _config: pytest.Config | None = None  # reports come without one
@@ -92,28 +89,24 @@ def _open(
     guard: Guard,
 ) -> E2eSession:
     folder = artifacts.open_test(run, request.node.nodeid)
-    place = Place(request.config.rootpath, base / "home", base / "work", folder)
-    place.home.mkdir()
-    place.work.mkdir()
-    places = {name: str(path) for name, path in vars(place).items()}
-    env = environment(chosen, os.environ, places)
+    place = Place(request.config.rootpath, base / "home", base / "work", folder).make()
+    env = environment(chosen, place)
     env.update(coverage.variables(chosen, env, run, folder))
     env[MARK] = env.get(MARK, "") + guard.mark
-    redact = Redactor(env, chosen.redactions)
-    redact.on_change = lambda: guard.watch(folder, redact)
-    redact.on_change()
-    transcript = Transcript(folder / "transcript.txt", redact)
-    return E2eSession(place, chosen, _record(request), transcript, redact, env)
+    session = E2eSession(place, chosen, _record(request), env)
+    session.redactor.on_change = lambda: guard.watch(folder, session.redactor)
+    session.redactor.on_change()
+    return session
 
 
 def _record(request: pytest.FixtureRequest) -> TestRecord:
     qualname = str(getattr(request.function, "__qualname__", request.node.name))
-    block = artifacts.cited(request.function.__doc__)
+    cited = blocks.in_docstring(request.function.__doc__ or "")
     return TestRecord(
         request.node.nodeid,
         artifacts.source_sha256(request.path, qualname),
         started=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        blocks=[block] if block else [],
+        blocks=[block.text for block in cited],
         noop=switches.is_on(switches.NOOP),
     )
 
@@ -126,7 +119,7 @@ def pytest_runtest_makereport(
     session = item.stash.get(SESSION, None)
     if session is not None:
         _judge(session.record_of_test, report)
-        redact_report(report, session.redacted)
+        redact_report(report, session.redactor)
         if report.when == "teardown":
             session.finish()
             del item.stash[SESSION]

@@ -14,11 +14,12 @@ from mngr.cli.app.parser import Parser
 from mngr.cli.commands.create_options import count
 from mngr.errors import UsageError
 from mngr.model.durations import parse_duration
+from mngr_e2e.artifacts import write_whole
 from mngr_e2e.expect.matchers import plural
 from mngr_tutorial import installing, scaffolding
 from mngr_tutorial.checking import Report, check
 from mngr_tutorial.manual import DESCRIPTION, EXAMPLES, NOTES, SCREENS
-from mngr_tutorial.project import Project, find_project, replace_text
+from mngr_tutorial.project import Project, find_project
 
 if TYPE_CHECKING:
     from mngr.cli.app.output import Column, Row
@@ -154,7 +155,8 @@ def _install(args: argparse.Namespace, project: Project) -> int:
         installing.refuse_changed(path)
     needed = before != "current"
     if needed and not args.dry_run:
-        replace_text(path, text)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text)
     row: Row = {"path": str(path), "before": before, "written": needed and not args.dry_run}
     word = ("Would write" if args.dry_run else "Wrote") if needed else "Up to date:"
     one(args, row, f"{word} {path}")

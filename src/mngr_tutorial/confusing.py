@@ -7,8 +7,8 @@ from pathlib import Path
 
 from mngr.cli.app.output import clean
 from mngr.errors import Refused
+from mngr_e2e.artifacts import write_whole
 from mngr_outcome.outcome import Confusing
-from mngr_tutorial.project import replace_text
 from mngr_tutorial.trials import Trial
 
 NAME = "confusing.md"
@@ -49,7 +49,7 @@ def write(path: Path, spots: Iterable[Confusing]) -> bool:
     """Whether there is such a file now. An earlier one that no longer holds is taken away."""
     entries = [_entry(number, spot) for number, spot in enumerate(spots, 1)]
     if entries:
-        replace_text(path, "\n".join([HEAD, *entries]))
+        write_whole(path, "\n".join([HEAD, *entries]))
     else:
         path.unlink(missing_ok=True)
     return bool(entries)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from mngr.api import Mngr
 from mngr.cli.app.output import clean, confirm, one, rows, say, warn
 from mngr.errors import BadRecord, MngrError
+from mngr_e2e.artifacts import write_whole
 from mngr_e2e.blocks import Block
 from mngr_e2e.expect.matchers import plural
 from mngr_outcome.codec import to_json
 from mngr_outcome.outcome import Confusing
 from mngr_tutorial import asking, confusing, jobs, prompts, proposals, trials
 from mngr_tutorial.jobs import Errand, Job
-from mngr_tutorial.project import Project, replace_text
+from mngr_tutorial.project import Project
 from mngr_tutorial.proposals import Proposal, Proposals
 from mngr_tutorial.trials import Trial
 
@@ -125,7 +126,7 @@ def _write(project: Project, kept: list[Proposal]) -> None:
     """The tutorial is read again: it may have been edited since."""
     if kept:
         text = project.tutorial.read_text(encoding="utf-8")
-        replace_text(project.tutorial.resolve(), asking.filled(text, kept))
+        write_whole(project.tutorial.resolve(), asking.filled(text, kept))
 
 
 def _show(args: argparse.Namespace, trial: Trial) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,16 +84,3 @@ def _test_files(place: Path) -> list[Path]:
 def _is_hidden(path: Path) -> bool:
     """Inside .venv, .git, .mngr-e2e and the like are other people's tests."""
     return any(part.startswith(".") or part == "node_modules" for part in path.parts[:-1])
-
-
-def replace_text(path: Path, text: str) -> None:
-    """By rename: no reader ever sees half of it, and a kill leaves the old text."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        fresh.write_text(text, encoding="utf-8", newline="")
-        if path.exists():
-            fresh.chmod(path.stat().st_mode & 0o7777)
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from mngr.errors import BadRecord
 from mngr_e2e import blocks
-from mngr_e2e.artifacts import dedented
-from mngr_e2e.blocks import Block
+from mngr_e2e.blocks import Block, dedented
 from mngr_outcome import codec
 from mngr_outcome.outcome import DROPPED, Confusing, cleaned
 

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mngr_e2e.artifacts import write_whole
 from mngr_e2e.blocks import Block
 from mngr_tutorial.checking import Report
-from mngr_tutorial.project import Project, replace_text
+from mngr_tutorial.project import Project
 
 IMPORTS = ("E2eSession", "expect")
 LONGEST_NAME = 60
@@ -55,7 +56,7 @@ def write(tests: list[NewTest]) -> None:
         old = path.read_text(encoding="utf-8") if path.exists() else _head(mine[0].block)
         new = extended(old, [test.source for test in mine])
         ast.parse(new)  # what we append must never break a file that was fine
-        replace_text(path, new)
+        write_whole(path, new)
 
 
 def extended(old: str, sources: list[str]) -> str:

@@ -21,7 +21,7 @@ def test_a_plugin_is_a_module(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r"""
     # a plugin is a Python module that registers something; name it in the settings
     mkdir -p ~/plugins
-    echo 'def register(to): to.agent_type("parrot", "mngr.agents.command:CommandType")' \
+    echo 'def register(to): to.agent_type("parrot", "mngr.agents.base:AgentType")' \
       > ~/plugins/parrot.py
     PYTHONPATH=~/plugins mngr -S 'plugins.modules=["parrot"]' plugin list
     """)
@@ -36,7 +36,7 @@ def test_a_plugin_is_a_module(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             'echo \'def register(to): to.agent_type("parrot", '
-            '"mngr.agents.command:CommandType")\' > ~/plugins/parrot.py'
+            '"mngr.agents.base:AgentType")\' > ~/plugins/parrot.py'
         )
     ).to_succeed()
     third = e2e.run("PYTHONPATH=~/plugins mngr -S 'plugins.modules=[\"parrot\"]' plugin list")

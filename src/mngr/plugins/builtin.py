@@ -58,7 +58,7 @@ COMMANDS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
 def register(registry: Registry) -> None:
     for group, name, help, aliases in COMMANDS:
         registry.command(name, f"mngr.cli.commands.{name}", help, aliases, group=group)
-    registry.agent_type("command", "mngr.agents.command:CommandAgent")
+    registry.agent_type("command", "mngr.agents.base:AgentType")
     registry.agent_type("claude", "mngr.agents.claude.agent:ClaudeAgent")
     registry.agent_type("codex", "mngr.agents.codex.agent:CodexAgent")
     registry.agent_type("opencode", "mngr.agents.opencode.agent:OpenCodeAgent")

@@ -21,15 +21,16 @@ from typing import Generic, TypeAlias, TypeVar, cast, overload
 from mngr_e2e.commands.results import PATIENCE, CommandResult
 from mngr_e2e.expect.expectations import (
     INTERVAL,
+    FileExpectation,
     JsonExpectation,
     ResultExpectation,
     TextExpectation,
+    decoded,
 )
 from mngr_e2e.expect.failures import ExpectationFailed, origin, soft
-from mngr_e2e.expect.files import FileExpectation, decoded
 from mngr_e2e.expect.matchers import Json, shown
 
-__all__ = ["ExpectationFailed", "Json", "expect", "expect_file", "soft"]
+__all__ = ["ExpectationFailed", "Json", "expect", "soft"]
 __tracebackhide__ = True  # pytest then shows the line of the test, not ours
 
 T_co = TypeVar("T_co", covariant=True)
@@ -95,11 +96,6 @@ def expect(actual: object) -> object:
         text = decoded(actual)
         return TextExpectation(lambda: text, stream or shown(text), source)
     return _about(actual, lambda: actual, source)
-
-
-def expect_file(path: str | Path) -> FileExpectation:
-    """As `expect(Path(path))`."""
-    return FileExpectation(lambda: Path(path), str(path), origin(None)[0])
 
 
 def _about(
