@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pytest
 
 from mngr.errors import UsageError
 from mngr.model.struct import Json
+from mngr_mechanic.program import mechanic
 from mngr_tmr.dispatch.judging import Sighting, judge
+from mngr_tmr.dispatch.life import is_missing
 from mngr_tmr.dispatch.throttle import over_budget
-from mngr_tmr.journal.model import Baseline, Outcome, Run, Test, TestRun, Try
+from mngr_tmr.journal.model import Baseline, Ended, Outcome, Run, Test, TestRun, Try
 from mngr_tmr.run import prompting, selecting
 from mngr_tmr.run.costs import Spending
 from mngr_tmr.run.options import Budget, Options
@@ -170,3 +173,13 @@ def test_what_cannot_begin_is_refused_before_anything_is_written(local: Cli) -> 
     local.git("add", "README.md")
     refused("has uncommitted changes (README.md), which agents would not see", code=1)
     assert not (local.home / "tmr").exists()
+
+
+def test_a_mechanic_that_found_no_repair_does_not_count_as_a_missing_program() -> None:
+    """Else two such canaries would give up their whole cluster as blocked."""
+    source = Path(mechanic.__file__).read_text()
+    needs = re.findall(r'"([^"]+)"', re.findall(r"^ +needs = (.+)$", source, re.MULTILINE)[-1])
+    assert len(needs) == 2
+    for each in needs:
+        assert not is_missing(Ended(Outcome.BLOCKED, needs=each)), each
+    assert is_missing(Ended(Outcome.BLOCKED, needs="the program lowdown"))
