@@ -11,9 +11,8 @@ from mngr.cli.app.parser import Parser
 from mngr.errors import MngrError, NotFound, UsageError
 from mngr_tmr.journal.journal import NAME
 from mngr_tmr.run import runs
-from mngr_view.folder import MARK
 from mngr_view.serving import Server
-from mngr_view.writing import Live, write
+from mngr_view.writing import MARK, Live, write
 
 
 def configure(parser: Parser) -> None:

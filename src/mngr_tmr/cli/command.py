@@ -1,4 +1,4 @@
-"""`mngr tmr`: start an agent for every test, and build one branch from their changes."""
+"""`mngr tmr`: the command line, with its verbs and options."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def configure(parser: Parser) -> None:
 
 
 def completed(home: str, words: list[str]) -> list[str]:
-    """For the shell: a verb, then the names of runs."""
+    """Return the completions for the shell: verbs, then names of runs."""
     given = [word for word in words[:-1] if not word.startswith("-")]
     if not given:
         return list(VERBS)
@@ -107,7 +107,7 @@ def _agents(parser: Parser) -> None:
     add("-b", "--build-arg", action="pairs", default={}, metavar="K=V", help=help)
     help = "argument for starting the hosts, passed on as is; repeatable"
     add("-s", "--start-arg", action="append", default=[], metavar="ARG", help=help)
-    # Those that `retune` takes have no default here: it must see which of them were given.
+    # Options of `retune` have no default here, so that it sees which of them were given.
     help = "agents at the same time (default 4)"
     add("--max-agents", type=count, metavar="N", help=help)
     help = "time between two agent starts (default 0s)"
