@@ -27,10 +27,10 @@ def test_a_type_can_do_what_it_overrides() -> None:
 
     text = table({"plain": AgentType(), "scholar": Scholar()})
     rows = {cells[1].strip(): cells[2:4] for cells in (x.split("|") for x in text.splitlines())}
-    assert rows["`clone` goes on with a copy of the conversation"] == ["  ", " yes "]
+    assert rows["`clone` continues with a copy of the conversation"] == ["  ", " yes "]
     assert rows["`--max-cost`, `--max-tokens`"] == ["  ", " yes "]
     assert rows["`transcript`"] == ["  ", "  "]
-    assert rows["what has to be installed"] == ["  ", " `scholar` "]
+    assert rows["required program"] == ["  ", " `scholar` "]
 
 
 def test_a_document_without_the_marks_is_left_alone() -> None:

@@ -418,6 +418,70 @@ def test_the_users_settings_are_taken_over_but_their_hooks_are_not(home: Path) -
     assert state["/home/fox/den/.codex/hooks.json:stop:0:0"] == {"trusted_hash": "sha256:1"}
 
 
+PRIVATE = """
+model = "gpt-x"
+model_max_output_tokens = 5
+[model_providers.acme]
+base_url = "https://acme.example/v1"
+env_key = "ACME_KEY"
+experimental_bearer_token = "s3cret"
+http_headers = { X-Org = "s3cret" }
+env_http_headers = { X-Team = "TEAM" }
+[mcp_servers.box]
+command = "box"
+args = ["--level", "3"]
+bearer_token_env_var = "BOX_TOKEN"
+[mcp_servers.box.env]
+ANYTHING = "s3cret"
+[mcp_servers.fox]
+args = ["--api-key", "s3cret"]
+url = "https://fox:s3cret@fox.example/"
+[[mcp_servers.fox.more]]
+apiKeys = { one = "s3cret" }
+name = "more"
+[shell_environment_policy]
+set = { PROXY = "s3cret" }
+inherit = "core"
+"""
+
+
+def test_secrets_in_the_settings_stay_here_unless_asked_for(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACME_KEY", "s3cret")
+    (home / "config.toml").write_text(PRIVATE)
+    theirs = tomllib.loads(PRIVATE)
+    away = context().replace(local=False)
+    for whole in (context(), context(pass_login=True).replace(local=False)):
+        launch = CODEX.prepare(whole)
+        assert launch.env["ACME_KEY"] == "s3cret" and launch.remarks == ()
+        made = settings(whole, "config.toml")
+        assert {key: made[key] for key in theirs} == theirs
+    launch = CODEX.prepare(away)
+    assert "s3cret" not in repr(launch)
+    told, key = launch.remarks
+    for name in ("acme.experimental_bearer_token", "acme.http_headers", "mcp_servers.box.env"):
+        assert name in told
+    assert told.startswith("config.toml: ") and "2 more" in told and "--pass-login" in told
+    assert "--pass-env ACME_KEY" in key
+    made = settings(away, "config.toml")
+    assert made["model"] == "gpt-x" and made["model_max_output_tokens"] == 5
+    assert made["model_providers"]["acme"] == {
+        "base_url": "https://acme.example/v1",
+        "env_key": "ACME_KEY",
+        "env_http_headers": {"X-Team": "TEAM"},
+    }
+    assert made["mcp_servers"] == {
+        "box": {
+            "command": "box",
+            "args": ["--level", "3"],
+            "bearer_token_env_var": "BOX_TOKEN",
+        },
+        "fox": {"more": [{"name": "more"}]},
+    }
+    assert made["shell_environment_policy"] == {"inherit": "core"}
+
+
 def test_our_hooks_are_trusted_as_they_stand_and_nothing_else_is(home: Path) -> None:
     hooks = settings(context(), "mngr.config.toml")["hooks"]
     state = hooks.pop("state")

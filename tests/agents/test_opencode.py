@@ -291,6 +291,47 @@ def test_elsewhere_the_users_login_and_settings_come_along(
     assert "opencode/opencode.jsonc" not in here.files
 
 
+def test_secrets_in_the_settings_stay_here_unless_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    file = tmp_path / "opencode" / "opencode.json"
+    file.parent.mkdir()
+    text = """{
+      // mine: "s3cret"
+      "model": "a/b", /* "s3cret" */
+      "provider": {"acme": {"options": {"apiKey": "s3cret", "baseURL": "https://a.example//v1"}},
+                   "fox": {"options": {"apiKey": "{env:FOX_KEY}"}}},
+      "mcp": {"box": {"environment": {"ANY": "s3cret"}, "command": ["box", "a, ]", "//b"],}},
+      "keybinds": {"leader": "ctrl+x"},
+    }"""
+    file.write_text(text)
+    whole = OPENCODE.prepare(context(pass_login=True).replace(local=False))
+    assert whole.files["opencode/opencode.jsonc"][0].decode() == text and whole.remarks == ()
+    launch = OPENCODE.prepare(context().replace(local=False))
+    assert "s3cret" not in repr(launch)
+    assert json.loads(launch.files["opencode/opencode.jsonc"][0]) == {
+        "model": "a/b",
+        "provider": {
+            "acme": {"options": {"baseURL": "https://a.example//v1"}},
+            "fox": {"options": {"apiKey": "{env:FOX_KEY}"}},
+        },
+        "mcp": {"box": {"command": ["box", "a, ]", "//b"]}},
+        "keybinds": {"leader": "ctrl+x"},
+    }
+    (told,) = launch.remarks
+    assert "provider.acme.options.apiKey, mcp.box.environment" in told and "--pass-login" in told
+    # What cannot be read cannot be known to hold no secret.
+    file.write_text('{"model": ')
+    launch = OPENCODE.prepare(context().replace(local=False))
+    assert "opencode/opencode.jsonc" not in launch.files and "not copied" in launch.remarks[0]
+    # Without a secret, it is copied to the byte.
+    file.write_text('{"model": "a/b",} // mine')
+    launch = OPENCODE.prepare(context().replace(local=False))
+    assert launch.files["opencode/opencode.jsonc"][0] == b'{"model": "a/b",} // mine'
+    assert launch.remarks == ()
+
+
 def test_a_run_without_a_screen_is_opencode_run() -> None:
     launch = OPENCODE.prepare(context("do  it now", headless=True, argv=("--format", "json")))
     assert launch.argv == ("opencode", "run", "--format", "json", "--", "do", "", "it", "now")

@@ -174,3 +174,21 @@ def test_merging_in_a_subdirectory_or_another_worktree_works_on_that_branch(loca
     before = head(local)
     local("merge", "foo", "--check", "test -e a", cwd=other / "sub").ok()
     assert (other / "a").exists() and head(local) == before
+
+
+def test_the_users_hooks_run_for_a_merge_and_for_nothing_else(local: Cli) -> None:
+    ran = local.base / "ran"
+    for name in ("post-checkout", "reference-transaction", "post-merge"):
+        hook = local.repo / ".git/hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\necho {name} >> {ran}\n")
+        hook.chmod(0o755)
+    local.create("foo")
+    local("snapshot", "create", "foo").ok()
+    local("destroy", "-f", "foo").ok()
+    local("restore", "foo").ok()
+    assert not ran.exists()
+    local.commit("work", cwd=local.work_dir("foo"))
+    ran.unlink()
+    local("merge", "foo").ok()
+    assert "post-merge" in ran.read_text()

@@ -40,10 +40,16 @@ SCRIPT = "import sys; from mngr.cli.app.main import main; sys.exit(main())"
 
 
 def imported(home: Path, *argv: str) -> set[str]:
-    """Every module that the command imports; `python -m` would add those of runpy."""
+    """Return the modules that the command imports, once the index of plugins is written.
+
+    `python -m` would add those of runpy.
+    """
+    env = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT}/src"}
+    (home / ".mngr").mkdir(exist_ok=True)
+    subprocess.run([sys.executable, "-c", SCRIPT, "help"], env=env, cwd=home, check=True)
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", SCRIPT, *argv],
-        env={"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT}/src"},
+        env=env,
         cwd=home,
         capture_output=True,
         text=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from tests.support.cli import Cli, Result
 
 MIRROR = ("mirror_made", "mirror_updated", "cloned")
 PULL = ("fetched", "replaced_kept")
-FILES = ("staged", "one_placed")
+FILES = ("staged",)
 PUSH = ("objects_sent",)
 PUSH_FILES = ("files_sent",)
 TRANSFER_STEPS = (*MIRROR, *PULL, *FILES, *PUSH, *PUSH_FILES)
@@ -73,20 +74,77 @@ def test_a_pull_killed_right_after_its_fetch_is_complete(mngr: Cli) -> None:
 
 
 @pytest.mark.parametrize("step", FILES)
-def test_a_killed_copy_leaves_whole_files_only_and_a_repeat_completes_it(
-    mngr: Cli, step: str
-) -> None:
+def test_a_copy_killed_before_anything_is_placed_changes_nothing(mngr: Cli, step: str) -> None:
     work = working(mngr)
     (work / "out").mkdir()
-    for n in range(5):
-        (work / f"out/{n}").write_text(str(n) * 1000)
+    (work / "out/0").write_text("0")
     killed(mngr, step, "pull", "foo", "out")
-    arrived = list((mngr.repo / "out").glob("*"))
-    assert len(arrived) == (1 if step == "one_placed" else 0)
-    assert all(path.read_text() == path.name * 1000 for path in arrived)
-    assert not list(mngr.repo.glob("**/*.mngr"))
+    assert not (mngr.repo / "out").exists()
     mngr("pull", "foo", "out").ok()
-    assert sorted(path.name for path in (mngr.repo / "out").iterdir()) == list("01234")
+    assert (mngr.repo / "out/0").read_text() == "0"
+
+
+OLD, NEW = ("old\n", "new\n" * 1000)
+NAMES = ("0", "1", "2", "deep/3", "link", "new/4", "new/5")
+
+
+def fill(folder: Path, content: str, names: tuple[str, ...]) -> None:
+    (folder / "deep").mkdir(parents=True)
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        if name == "link":
+            (folder / name).symlink_to("deep")
+        else:
+            (folder / name).write_text(content)
+
+
+def killer(mngr: Cli, moment: int) -> dict[str, str]:
+    """A `mv` that kills the whole placing script before or after its N-th call."""
+    folder = mngr.base / f"killer{moment}"
+    folder.mkdir()
+    script = f"""#!/bin/sh
+echo >> {folder}/calls
+[ "$(wc -l < {folder}/calls)" -eq {moment // 2 + 1} ] || exec /bin/mv "$@"
+[ {moment % 2} -eq 0 ] || /bin/mv "$@"
+kill -9 0
+"""
+    (folder / "mv").write_text(script)
+    (folder / "mv").chmod(0o755)
+    return {"PATH": f"{folder}:{mngr.env['PATH']}"}
+
+
+@pytest.mark.parametrize("verb", ["pull", "push"])
+def test_a_copy_killed_at_any_rename_leaves_each_file_old_or_new_and_a_repeat_completes_it(
+    mngr: Cli, verb: str
+) -> None:
+    work = working(mngr)
+    source, target = (work, mngr.repo) if verb == "pull" else (mngr.repo, work)
+    fill(source / "out", NEW, NAMES)
+    (source / "out/link").unlink()
+    (source / "out/link").write_text(NEW)
+    for moment in range(25):
+        if (target / "out").exists():
+            shutil.rmtree(target / "out")
+        fill(target / "out", OLD, NAMES[:5])
+        done = mngr(verb, "foo", "out", "--force", env=killer(mngr, moment))
+        if done.code == 0:
+            break
+        for name in NAMES[:4]:
+            assert (target / "out" / name).read_text() in (OLD, NEW), (moment, name)
+        link = target / "out/link"
+        assert link.is_symlink() or link.read_text() == NEW
+        assert sorted(each.name for each in (target / "out/deep").iterdir())[-1:] == ["3"]
+        new = target / "out/new"
+        assert not new.exists() or sorted(each.name for each in new.iterdir()) == ["4", "5"]
+        mngr(verb, "foo", "out", "--force").ok()
+        left = sorted(str(each.relative_to(target / "out")) for each in files(target / "out"))
+        assert left == sorted(NAMES), moment
+        assert all((target / "out" / name).read_text() == NEW for name in NAMES)
+    assert moment == 24, "each of six paths is moved twice"
+
+
+def files(folder: Path) -> list[Path]:
+    return [each for each in folder.rglob("*") if not each.is_dir()]
 
 
 @pytest.mark.parametrize("step", PUSH)

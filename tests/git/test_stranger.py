@@ -199,6 +199,8 @@ def test_filters_of_the_user_and_of_git_lfs_go_on_working(local: Cli) -> None:
     }
     local.git("config", "filter.lfs.clean", "git-lfs clean -- %f")
     local.git("config", "filter.lfs.required", "true")
+    # A filter that both define is the user's.
+    local.git("config", "filter.loud.clean", "tr a-z x")
     local.create("foo")
     work = local.work_dir("foo")
     (work / ".gitattributes").write_text("*.loud filter=loud\n*.bin filter=lfs\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mngr.errors import MissingProgram, TimedOut
-from mngr.hosts.base import Host
+from mngr.hosts.base import CHANGING, Host
 from mngr.hosts.local import LocalHost
 from mngr.model.records import AgentRecord, Worker, encode, record_stem
 from mngr.ops.versioned import current
@@ -252,3 +252,25 @@ def test_a_record_that_cannot_be_caught_is_a_problem_and_not_absent(
     monkeypatch.setenv("PATH", f"{stub.parent}:{os.environ['PATH']}")
     (evidence,) = host.read().agents
     assert evidence.id == AGENT_ID and evidence.record is None and evidence.problem
+
+
+def test_a_record_that_is_replaced_at_every_reading_is_called_changing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not unreadable: its name may be the one that somebody else is about to claim."""
+    host = BareHost(str(tmp_path / "home"))
+    stem = record_stem(host.home, AGENT_ID)
+    host.swap(stem, 0, encode(a_record()))
+    stub = tmp_path / "bin" / "tar"
+    stub.parent.mkdir()
+    stub.write_text(
+        "#!/bin/sh\n"
+        f"for file in {stem}.*.json; do\n"
+        f"  rev=${{file#{stem}.}}; rev=${{rev%.json}}\n"
+        f"  mv $file {stem}.$((rev + 1)).json\n"
+        "done\nexit 1\n"
+    )
+    stub.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{stub.parent}:{os.environ['PATH']}")
+    (evidence,) = host.read().agents
+    assert (evidence.record, evidence.problem) == (None, CHANGING)

@@ -34,17 +34,34 @@ AFTER = (
 RESTART = ("host_agents_stopped", "host_started")
 HOST_STEPS = {*BEFORE, *CUT, *AFTER, *RESTART} - {"making"}
 
-# Ends the mngr that asked for a host before the engine has heard of it, and asks on its own.
-WRAPPER = """#!/bin/sh
-case "$KILL_ASKER:$0 $1" in
-  yes:*/docker\\ run|yes:*/sbatch*)
-    pid=$PPID
-    until case $(cat /proc/$pid/comm) in python*) true ;; *) false ;; esac; do
-      pid=$(cut -d" " -f4 /proc/$pid/stat)
-    done
-    kill -KILL "$pid" ;;
+# Ends the mngr that asked for a host before the engine has heard of it, and asks on its own once
+# $ASK_AFTER exists. `late` is an engine that works on a request after whoever sent it has ended.
+WRAPPER = r"""#!/bin/sh
+asked() {
+  case "$0 $1" in */docker\ run | */sbatch*) ;; *) false ;; esac
+}
+kill_asker() {
+  pid=$PPID
+  until case $(cat /proc/$pid/comm) in python*) true ;; *) false ;; esac; do
+    pid=$(cut -d" " -f4 /proc/$pid/stat)
+  done
+  kill -KILL "$pid"
+}
+! asked "$@" || case $KILL_ASKER in
+  yes) kill_asker ;;
+  late)
+    kill_asker
+    cat > "$0.input"
+    exec python3 -c 'import os, subprocess, sys
+with open(sys.argv[1] + ".input") as given, open(os.devnull, "w") as nowhere:
+    subprocess.Popen(sys.argv[1:], start_new_session=True, stdin=given, stdout=nowhere,
+        stderr=nowhere, env={**os.environ, "KILL_ASKER": ""})' "$0" "$@" ;;
 esac
-exec {program} "$@"
+tries=0
+until ! asked "$@" || [ ! "$ASK_AFTER" ] || [ -e "$ASK_AFTER" ] || [ $tries -gt 999 ]; do
+  tries=$((tries + 1)); sleep 0.05
+done
+exec PROGRAM "$@"
 """
 
 
@@ -63,7 +80,10 @@ class Maker:
     running: Callable[[], int]
 
 
-@pytest.fixture(params=["docker", "boxes", "slurm", "nodes"])
+MAKERS = ("docker", "boxes", "slurm", "nodes")
+
+
+@pytest.fixture(params=MAKERS)
 def maker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Maker]:
     name, contexts = request.param, ExitStack()
     reason = lab_engine.why_not() if name in ("docker", "boxes") else lab_cluster.why_not()
@@ -96,19 +116,27 @@ def killed(maker: Maker, step: str) -> None:
     assert done.code == -9, (step, done.err)
 
 
+def wrap(maker: Maker, folder: Path) -> None:
+    """Put the wrapper in front of the program that asks for a host."""
+    asking = "docker" if maker.provider in ("docker", "boxes") else "sbatch"
+    wrapper = folder / asking
+    folder.mkdir()
+    wrapper.write_text(WRAPPER.replace("PROGRAM", str(which(asking))))
+    wrapper.chmod(0o755)
+    maker.cli.env["PATH"] = f"{folder}:{maker.cli.env['PATH']}"
+
+
 @pytest.mark.soak
 def test_every_host_is_accounted_for_wherever_mngr_was_killed(maker: Maker, tmp_path: Path) -> None:
-    mngr, asking = maker.cli, "docker" if maker.provider in ("docker", "boxes") else "sbatch"
-    wrapper = tmp_path / "wrapper" / asking
-    wrapper.parent.mkdir()
-    wrapper.write_text(WRAPPER.format(program=which(asking)))
-    wrapper.chmod(0o755)
-    mngr.env["PATH"] = f"{wrapper.parent}:{mngr.env['PATH']}"
+    mngr = maker.cli
+    wrap(maker, tmp_path / "wrapper")
     for step in (*BEFORE, *CUT, *AFTER):
         killed(maker, step)
 
     made = len(CUT) + len(AFTER)
     until(lambda: maker.running() == made, 60, f"{made} hosts")
+    # What asked for the last of them may be about to end.
+    until(lambda: audited(mngr)["making"]["problem"] != "being made", 30, "the orphan's end")
     found = audited(mngr)
     assert {name.replace("-", "_") for name in found} == {*BEFORE, *CUT, *AFTER}
     assert len({each["handle"] for each in found.values() if each["running"]}) == made
@@ -146,6 +174,33 @@ def test_a_host_whose_making_was_cut_short_can_be_destroyed(maker: Maker) -> Non
     if maker.provider == "docker":
         mngr("host", "stop", "host-made").fails(1, "cut short", "mngr host destroy host-made")
     mngr("host", "destroy", "--force", "host-made", "host-noted", timeout=200).ok()
+    assert maker.running() == 0 and audited(mngr, "--provider", maker.provider) == {}
+
+
+@pytest.mark.parametrize(
+    ("maker", "asker"),
+    [*((each, "yes") for each in MAKERS), ("docker", "late"), ("slurm", "late")],
+    indirect=["maker"],
+)
+def test_a_host_that_is_still_being_made_is_not_forgotten(
+    maker: Maker, asker: str, tmp_path: Path
+) -> None:
+    """mngr was killed, and what it asked for comes later: no command loses sight of it."""
+    mngr, gate = maker.cli, tmp_path / "gate"
+    wrap(maker, tmp_path / "wrapper")
+    create = ("host", "create", "box", "--provider", maker.provider)
+    env = {"KILL_ASKER": asker, "ASK_AFTER": str(gate)}
+    assert mngr(*create, env=env, timeout=200).code == -9
+    told = {"yes": "being made", "late": "not answered yet: it may still be made"}[asker]
+    until(lambda: audited(mngr)["box"]["problem"] == told, 30, told)
+    mngr("host", "destroy", "box").fails(1, "box", told)
+    mngr("host", "audit", "--end").fails(1, "box", told)
+    gate.touch()
+    until(maker.running, 60, "the host")
+    listed = mngr("host", "list", "--format", "json").ok().json()["hosts"]
+    assert [each["state"] for each in listed if each["name"] == "box"] == ["CREATING"]
+    until(lambda: audited(mngr)["box"]["problem"] == "its creation was cut short", 30, "the end")
+    mngr("host", "destroy", "box", timeout=200).ok()
     assert maker.running() == 0 and audited(mngr, "--provider", maker.provider) == {}
 
 

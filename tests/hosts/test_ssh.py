@@ -305,6 +305,7 @@ def test_a_login_is_copied_only_when_asked_for(boxes: Boxes, program: str) -> No
     path = boxes.cli.user_home / login
     path.parent.mkdir()
     path.write_text(content)
+    (path.parent / "config.toml").write_text('[model_providers.x]\nhttp_headers = {A = "s3cret"}\n')
     boxes.cli.env |= {"ANTHROPIC_BASE_URL": "s3cret.example", "OPENAI_API_KEY": "s3cret"}
     script = f"printf '#!/bin/sh\nsleep 1000\n' > {PROGRAMS}/{program}; chmod 755 {PROGRAMS}/*"
     boxes.one.inside("sh", "-c", script)
@@ -314,8 +315,9 @@ def test_a_login_is_copied_only_when_asked_for(boxes: Boxes, program: str) -> No
         return boxes.one.inside("sh", "-c", grep).split()
 
     try:
-        boxes("create", "foo@box1", program, "--no-connect").ok()
+        told = boxes("create", "foo@box1", program, "--no-connect").ok().err
         assert secrets() == []
+        assert ("model_providers.x.http_headers" in told) == (program == "codex")
         boxes("create", "here", "--no-connect", "--", "sleep", "1000").ok()
         boxes("create", "bar@box1", program, "--no-connect", "--pass-login").ok()
         assert any(each.endswith(login.split("/")[1]) for each in secrets())

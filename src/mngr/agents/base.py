@@ -48,6 +48,8 @@ class Launch(Struct):
     """Whether the first prompt rides in argv; else it is sent as a message."""
     daemons: str = ""
     """A word in the command lines of what the program leaves running; it is ended with it."""
+    remarks: tuple[str, ...] = ()
+    """Lines for stderr, such as what was not copied to the host."""
 
 
 class Login(Struct):

@@ -22,10 +22,10 @@ def overrides(method: str) -> Callable[[AgentType], bool]:
 
 
 ROWS: tuple[tuple[str, Callable[[AgentType], bool]], ...] = (
-    ("tells whether it works, waits, asks or failed", overrides("signals")),
-    ("confirms messages by its own records", overrides("evidence")),
+    ("reports whether it is working, waiting, asking or has failed", overrides("signals")),
+    ("messages are confirmed by its own records", overrides("evidence")),
     ("`start` resumes the conversation", lambda kind: bool(kind.conversation)),
-    ("`clone` goes on with a copy of the conversation", lambda kind: kind.forks),
+    ("`clone` continues with a copy of the conversation", lambda kind: kind.forks),
     ("`transcript`", overrides("transcript")),
     ("`usage`: tokens and cost", overrides("usage")),
     ("`--max-cost`, `--max-tokens`", lambda kind: bool(kind.meter())),
@@ -39,8 +39,8 @@ def table(types: Mapping[str, AgentType]) -> str:
     lines = [["", *names], ["---", *("---" for _ in names)]]
     kinds = list(types.values())
     lines += [[what, *("yes" if has(kind) else "" for kind in kinds)] for what, has in ROWS]
-    lines += [["what has to be installed", *(_code(kind.program) for kind in kinds)]]
-    lines += [["what `--foreground` runs", *(_code(kind.headless) for kind in kinds)]]
+    lines += [["required program", *(_code(kind.program) for kind in kinds)]]
+    lines += [["program of `--foreground`", *(_code(kind.headless) for kind in kinds)]]
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 

@@ -92,7 +92,8 @@ def forget(home: str, provider: str, name: str) -> None:
     note = read(home, provider, name)
     _unlink(_path(home, provider, name))
     if note and note.id:
-        _unlink(os.path.join(home, "hosts", "ended", note.id))
+        for folder in ("ended", "asked"):
+            _unlink(os.path.join(home, "hosts", folder, note.id))
 
 
 def ended(home: str, host_id: str, why: str = "") -> str:

@@ -171,7 +171,7 @@ class ShellHost:
             before = torn
             more, torn = self._read_once([*torn])
             agents |= {evidence.id: evidence for evidence in more.agents}
-        lost = [each for each in torn if each not in agents]
+        lost = [each for each in torn if agents[each].record is None]
         agents |= {each: Evidence(id=each, rev=0, record=None, problem=CHANGING) for each in lost}
         return reading.replace(agents=tuple(agents.values()))
 

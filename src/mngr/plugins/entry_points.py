@@ -1,8 +1,7 @@
 """Plugins that pip or uv installed: the entry points of the group `mngr`.
 
-importlib.metadata would tell, and costs several starts of Python. So the few files it reads are
-read here, and what a folder of sys.path holds is remembered with the folder's modification time,
-which every install and removal changes.
+importlib.metadata takes as long as a start of Python. So the plugins in each folder of sys.path
+are kept with the folder's modification time, which every install and removal changes.
 """
 
 from __future__ import annotations
@@ -80,52 +79,32 @@ def _look(path: Iterable[str], known: Folders) -> tuple[dict[str, Found], Folder
 
 
 def scan(folder: str) -> Iterator[EntryPoint]:
-    """What the distributions in a folder offer; one that pip was interrupted over starts with ~."""
+    """Yield the plugins in a folder, except of distributions that pip removed only half (~name)."""
     try:
         names = os.listdir(folder)
     except OSError:  # a zip file, or not ours to read
         return
-    kept = [n for n in names if n.endswith((".dist-info", ".egg-info")) and n[0] != "~"]
-    for name in sorted(kept):
+    for name in sorted(names):
         place = os.path.join(folder, name)
-        points = parse(_text(os.path.join(place, "entry_points.txt")))
-        if points:
-            distribution, version = _identity(place)
-            for point, target in points:
-                yield EntryPoint(
-                    name=point, target=target, distribution=distribution, version=version
-                )
+        is_whole = name.endswith((".dist-info", ".egg-info")) and name[0] != "~"
+        if is_whole and os.path.exists(os.path.join(place, "entry_points.txt")):
+            yield from _offered(place)
 
 
-def parse(text: str) -> list[tuple[str, str]]:
-    """The (name, target) pairs of our group in an entry_points.txt."""
-    found, group = [], ""
-    for line in map(str.strip, text.splitlines()):
-        if line.startswith("[") and line.endswith("]"):
-            group = line.strip("[]")
-        elif group == GROUP and not line.startswith("#"):
-            name, _, value = line.partition("=")
-            target = "".join(value.partition("[")[0].split())  # without [extras]
-            if name.strip() and target:
-                found.append((name.strip(), target))
-    return found
+def _offered(place: str) -> Iterator[EntryPoint]:
+    from importlib.metadata import Distribution
 
-
-def _identity(place: str) -> tuple[str, str]:
-    """Name and version as the metadata has them, else as the folder's name does."""
-    head = _text(os.path.join(place, "METADATA")) or _text(os.path.join(place, "PKG-INFO"))
-    lines = head.partition("\n\n")[0].splitlines()
-    fields = dict(line.split(": ", 1) for line in reversed(lines) if ": " in line)
+    found = Distribution.at(place)
     name, _, version = os.path.basename(place).rpartition(".")[0].partition("-")
-    return fields.get("Name", name).strip(), fields.get("Version", version).strip()
-
-
-def _text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""
+        points = list(found.entry_points.select(group=GROUP))
+        name, version = found.metadata["Name"] or name, found.metadata["Version"] or version
+    except (TypeError, ValueError):  # a damaged file
+        return
+    for point in points:
+        target = "".join(point.value.partition("[")[0].split())  # without [extras]
+        if point.name and target:
+            yield EntryPoint(name=point.name, target=target, distribution=name, version=version)
 
 
 def _normal(distribution: str) -> str:
@@ -180,11 +159,5 @@ def _write(home: str, index: str, folders: Folders) -> None:
             file.write("\n".join((HEAD, *_encoded(kept), END)))
         os.rename(temporary, index)
     except OSError:
-        _remove(temporary)
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        pass
+        if os.path.exists(temporary):
+            os.unlink(temporary)

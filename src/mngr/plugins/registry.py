@@ -1,7 +1,7 @@
 """The registry: agent types, providers, commands and event handlers, by name.
 
-It holds dotted paths and imports them on use, so that naming a hundred things costs nothing.
-A plugin is a module with `register(registry)`; the built-ins come in by the same door.
+It holds dotted paths and imports them when they are used. A plugin is a module with
+`register(registry)`; the built-in ones are registered in the same way.
 """
 
 from __future__ import annotations
@@ -47,24 +47,23 @@ class Command(Struct):
 
 
 class Plugin(Struct):
-    """What became of an entry point, or of a module that the settings name."""
+    """The result of loading an entry point, or a module that the settings name."""
 
     point: EntryPoint
     enabled: bool = True
     registers: dict[str, tuple[str, ...]] = {}
-    """Names by kind. None for one that is disabled: it is not even imported."""
+    """Names by kind; empty for a disabled plugin, which is not imported."""
     problem: str = ""
 
 
 class Registry:
     """Names to dotted paths. `problems` collects one line per thing that a plugin got wrong."""
 
-    def __init__(self, plugin: str = BUILTIN) -> None:
-        self.plugin = plugin
+    def __init__(self) -> None:
         self.plugins: list[Plugin] = []
         self.commands: dict[str, Command] = {}
         self.problems: list[str] = []
-        self._targets: dict[str, dict[str, str]] = {"agent type": {}, "provider": {}}
+        self._targets: dict[str, dict[str, str]] = {"agent_type": {}, "provider": {}}
         self.noted: set[str] = set()
         self._handlers: list[tuple[str, str]] = []
         self._collectors: list[str] = []
@@ -74,7 +73,7 @@ class Registry:
 
     def agent_type(self, name: str, target: str) -> None:
         """`target` is `module:object`, as everywhere here."""
-        self._claim("agent type", name, target)
+        self._claim("agent_type", name, target)
 
     def provider(self, name: str, target: str, *, noted: bool = False) -> None:
         """`noted` says that its hosts are in the settings or noted in $MNGR_HOST_DIR/hosts/<name>,
@@ -84,17 +83,11 @@ class Registry:
             self.noted.add(name)
 
     def command(
-        self,
-        name: str,
-        module: str,
-        help: str,
-        aliases: Iterable[str] = (),
-        group: str = "Plugins",
+        self, name: str, module: str, help: str, aliases: Iterable[str] = (), group: str = "Plugins"
     ) -> None:
         """The module has `configure(parser)` and `run(args) -> int`."""
-        self._add_command(
-            Command(name=name, module=module, help=help, aliases=tuple(aliases), group=group)
-        )
+        words = tuple(aliases)
+        self._add_command(Command(name=name, module=module, help=help, aliases=words, group=group))
 
     def on(self, event: str, target: str) -> None:
         """Have `target(payload)` called after each such event, in the process that caused it."""
@@ -112,16 +105,14 @@ class Registry:
         found: list[object] = []
         for target in self._collectors:
             with _Blamed(self.problems, f"leftovers {target!r}"):
-                collector = _object(target, "leftovers")
-                assert callable(collector), "it is not callable"
-                found += collector(config)
+                found += _function(target, "leftovers")(config)
         return found
 
     def names(self, kind: str) -> list[str]:
         """Every name of a kind: `agent_type`, `provider` or `command`, in order of registration."""
         if kind == "command":
             return list(self.commands)
-        return list(self._targets[_spoken(kind)])
+        return list(self._targets[kind])
 
     def resolve(self, word: str) -> Command:
         """The command that a word, perhaps an alias, stands for."""
@@ -140,50 +131,41 @@ class Registry:
 
     def load(self, kind: str, name: str) -> object:
         """The object behind a name of kind `agent_type` or `provider`."""
-        kind = _spoken(kind)
         targets = self._targets[kind]
+        what = f"{kind.replace('_', ' ')} {name!r}"
         if name not in targets:
-            near = _did_you_mean(name, tuple(targets))
-            raise UsageError(f"unknown {kind} {name!r}", near)
-        return _object(targets[name], f"{kind} {name!r}")
+            raise UsageError(f"unknown {what}", _did_you_mean(name, tuple(targets)))
+        return _object(targets[name], what)
 
     def emit(self, event: str, payload: dict[str, Json]) -> None:
-        """Tell the handlers. It has happened already, so none of them can make it fail."""
+        """Call the handlers of an event. It has happened already, so none of them can fail it."""
         for name, target in self._handlers:
             if name == event:
                 with _Blamed(self.problems, f"handler {target!r} of {event}"):
-                    handler = _object(target, f"handler of {event}")
-                    assert callable(handler), "it is not callable"
-                    handler(payload)
+                    _function(target, f"handler of {event}")(payload)
 
     def add_plugin(self, point: EntryPoint) -> None:
-        """All of what a plugin registers, or, when it raises half-way, nothing."""
-        part = Registry(point.name)
+        """Add what a plugin registers; nothing, if it raises half-way."""
+        part = Registry()
         problems: list[str] = []
-        with _Blamed(problems, part.blame, part.remedy):
-            _register(point.target, part.blame)(part)
-            self._merge(part, problems)
+        who = f"plugin {point.name!r}"
+        blamed = _Blamed(problems, who, f"`mngr plugin disable {point.name}` leaves it out")
+        with blamed:
+            named = ":" in point.target
+            _function(point.target if named else f"{point.target}:register", who)(part)
+            self._merge(part, blamed)
         self.problems += problems
-        self.plugins.append(
-            Plugin(point=point, registers=part.registered(), problem="; ".join(problems))
-        )
+        plugin = Plugin(point=point, registers=part.registered(), problem="; ".join(problems))
+        self.plugins.append(plugin)
 
     def registered(self) -> dict[str, tuple[str, ...]]:
         """Every name it holds, by kind."""
         return {
-            "agent_types": tuple(self._targets["agent type"]),
+            "agent_types": tuple(self._targets["agent_type"]),
             "providers": tuple(self._targets["provider"]),
             "commands": tuple(self.commands),
             "events": tuple(dict.fromkeys(event for event, _ in self._handlers)),
         }
-
-    @property
-    def blame(self) -> str:
-        return f"plugin {self.plugin!r}"
-
-    @property
-    def remedy(self) -> str:
-        return f"`mngr plugin disable {self.plugin}` leaves it out"
 
     def leave_out(self, names: Iterable[str]) -> None:
         """Forget commands, agent types and providers of these names."""
@@ -196,13 +178,13 @@ class Registry:
 
     # How.
 
-    def _merge(self, part: Registry, problems: list[str]) -> None:
+    def _merge(self, part: Registry, blamed: _Blamed) -> None:
         for kind, targets in part._targets.items():
             for name, target in targets.items():
-                with _Blamed(problems, part.blame, part.remedy):
+                with blamed:
                     self._claim(kind, name, target)
         for command in part.commands.values():
-            with _Blamed(problems, part.blame, part.remedy):
+            with blamed:
                 self._add_command(command)
         self.noted |= part.noted
         self._handlers += part._handlers
@@ -210,7 +192,7 @@ class Registry:
 
     def _claim(self, kind: str, name: str, target: str) -> None:
         if name in self._targets[kind]:
-            raise Taken(f"the {kind} {name!r} exists already")
+            raise Taken(f"the {kind.replace('_', ' ')} {name!r} exists already")
         self._targets[kind][name] = target
 
     def _add_command(self, command: Command) -> None:
@@ -227,7 +209,7 @@ def load_registry(config: Config | None) -> Registry:
     registry.add_plugin(EntryPoint(name=BUILTIN, target=BUILTIN))
     if config is None:
         return registry
-    disabled = set(_strings(config, "plugins.disabled"))
+    disabled = set(config.texts("plugins.disabled"))
     others = set(disabled)
     for point in find_plugins(config):
         names = {point.name, point.module}
@@ -267,20 +249,14 @@ def find_plugins(config: Config) -> list[EntryPoint]:
     """What is installed, then what the settings name; nothing of it is imported."""
     found = installed(config.home, sys.path)
     there = {point.module for point in found}
-    modules = dict.fromkeys(_strings(config, "plugins.modules"))
+    modules = dict.fromkeys(config.texts("plugins.modules"))
     return found + [EntryPoint(name=name, target=name) for name in modules if name not in there]
 
 
-def _strings(config: Config, key: str) -> list[str]:
-    value = config.get(key, [])
-    if not isinstance(value, (list, tuple)):
-        raise UsageError(f"{key} must be a list of module names, not {value!r}")
-    return [str(item) for item in value]
-
-
-def _register(target: str, what: str) -> Callable[[Registry], object]:
-    found = _object(target if ":" in target else f"{target}:register", what)
-    assert callable(found), f"{target} is not callable"
+def _function(target: str, what: str) -> Callable[[object], Iterable[object]]:
+    found = _object(target, what)
+    if not callable(found):
+        raise MngrError(f"{what}: {target!r} is not callable")
     return found
 
 
@@ -306,7 +282,7 @@ def _object(target: str, what: str) -> object:
 
 
 class _Blamed:
-    """Turns whatever goes wrong inside into one line that names who did it."""
+    """Turns any error inside into one line that names `who` caused it."""
 
     def __init__(self, problems: list[str], who: str, remedy: str = "") -> None:
         self.problems = problems
@@ -324,10 +300,6 @@ class _Blamed:
         line = line if line.startswith(self.who) else f"{self.who}: {line}"
         self.problems.append(f"{line}; {self.remedy}" if self.remedy else line)
         return True
-
-
-def _spoken(kind: str) -> str:
-    return kind.replace("_", " ")
 
 
 def _did_you_mean(word: str, known: tuple[str, ...]) -> str:

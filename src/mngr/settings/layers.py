@@ -11,6 +11,7 @@ from mngr.settings.schema import (
     check,
     check_one,
     defaults,
+    join_key,
     kind_of,
     lookup,
     merge,
@@ -114,6 +115,11 @@ class Config:
         assert isinstance(value, int), key
         return value
 
+    def texts(self, key: str) -> list[str]:
+        """A list of texts; empty if there is none."""
+        value = self.get(key)
+        return [str(item) for item in value] if isinstance(value, list) else []
+
     def origin(self, key: str) -> str:
         """Where the value at a dotted key comes from; empty if there is none."""
         parts = split_key(key)
@@ -123,9 +129,8 @@ class Config:
         return ""
 
     def command_defaults(self, command: str) -> dict[str, Json]:
-        """What the settings say about a command's options."""
-        value = lookup(self.values, ("commands", command))
-        return value if isinstance(value, dict) else {}
+        """Return the defaults of a command's options."""
+        return self.table(join_key(("commands", command)))
 
 
 def settings_files(home: str, project: str) -> dict[str, str]:

@@ -95,16 +95,17 @@ class CodexAgent(AgentType):
         from mngr.agents.codex import home
 
         _refuse_profile(context.record.argv)
-        settings = home.read_settings(home.users_home())
+        settings, keys, remarks = _own(context)
         login, links = home.login(context)
         thread, copied = _forked(context)
         launch = _begin(context, context.prompt, thread)
-        files = {**home.files(context), **login, **copied, **launch.files}
+        files = {**home.files(context, settings), **login, **copied, **launch.files}
         if home.needs_login(settings) and not login and not links:
             files |= note(context.record.launch, "Login")
         return launch.replace(
-            env={**home.environment(context), **home.provider_keys(settings)},
+            env={**home.environment(context), **keys},
             files=files,
+            remarks=remarks,
             links={**links, "status": home.log(context)},
         )
 
@@ -204,6 +205,27 @@ def _begin(context: LaunchContext, prompt: str, thread: str = "") -> Launch:
         took_prompt=takes,
         daemons="app-server",
     )
+
+
+def _own(context: LaunchContext) -> tuple[Mapping[str, object], dict[str, str], tuple[str, ...]]:
+    """Return the user's settings, the keys of their providers, and remarks on what is left out.
+
+    Secrets are only copied to another machine if the user asks for it.
+    """
+    from mngr.agents import private
+    from mngr.agents.codex import home
+
+    settings = home.read_settings(home.users_home())
+    keys = home.provider_keys(settings)
+    if context.local or context.copies_login:
+        return settings, keys, ()
+    kept, left_out = private.without_secrets(settings)
+    told = (
+        f"{name} was not passed on; use --pass-env {name}, or --pass-login"
+        for name in keys
+        if name not in context.env
+    )
+    return kept, {}, (*private.remark("config.toml", left_out), *told)
 
 
 def _refuse_profile(words: Sequence[str]) -> None:

@@ -71,10 +71,9 @@ def _filter(context: LaunchContext) -> dict[str, str]:
     return {"RUST_LOG": "codex_core::responses_retry=warn"}
 
 
-def files(context: LaunchContext) -> Files:
-    """Settings, instructions, hooks; nothing secret but the key of a login by key."""
+def files(context: LaunchContext, settings: Mapping[str, Toml]) -> Files:
+    """Return the files with the settings, the instructions and the hooks."""
     home = users_home()
-    settings = read_settings(home)
     made: Files = {
         "codex/hook.sh": (hooks.script(context.state_dir, hops=HOPS, more=BEGUN), 0o700),
         "codex/config.toml": (toml(base(settings, context)), 0o600),
@@ -178,7 +177,7 @@ def needs_login(settings: Mapping[str, Toml]) -> bool:
 
 
 def provider_keys(settings: Mapping[str, Toml]) -> dict[str, str]:
-    """The variables that the user's own providers take their keys from."""
+    """Return the variables that the user's own providers take their keys from."""
     found: dict[str, str] = {}
     for provider in _table(settings, "model_providers").values():
         key = str(provider.get("env_key") or "") if isinstance(provider, dict) else ""

@@ -7,6 +7,7 @@ plugin of ours in it tells what happens.
 from __future__ import annotations
 
 import json
+import re
 
 from mngr.agents import waits
 from mngr.agents.base import PROMPT_LIMIT, AgentType, Launch
@@ -96,6 +97,7 @@ class OpenCodeAgent(AgentType):
     def prepare(self, context: LaunchContext) -> Launch:
         _refuse_narrow(context.record)
         home = f"{context.state_dir}/opencode"
+        settings, remarks = ({}, ()) if context.local else _settings(context.copies_login)
         session, copied = _forked(context)
         launch = _begin(context, context.prompt, session)
         argv = ("sh", f"{home}/begin.sh", *launch.argv[1:]) if session else launch.argv
@@ -109,11 +111,12 @@ class OpenCodeAgent(AgentType):
             },
             files={
                 **_files(home),
-                **({} if context.local else _settings()),
+                **settings,
                 **copied,
                 **launch.files,
             },
             links={"transcript": f"{home}/talk.jsonl"},
+            remarks=remarks,
         )
 
     def resume(self, context: LaunchContext) -> Launch:
@@ -238,10 +241,33 @@ def _login() -> dict[str, str]:
     return {"OPENCODE_AUTH_CONTENT": content.decode("utf-8", "replace")} if content else {}
 
 
-def _settings() -> dict[str, tuple[bytes, int]]:
+def _settings(whole: bool) -> tuple[dict[str, tuple[bytes, int]], tuple[str, ...]]:
+    """Return the user's settings as a file, and remarks; without secrets unless `whole`."""
+    from mngr.agents import private
+
     names = ("opencode.json", "opencode.jsonc")
     content = next(filter(None, (_read("XDG_CONFIG_HOME", ".config", name) for name in names)), b"")
-    return {"opencode/opencode.jsonc": (content, 0o600)} if content else {}
+    left_out: list[str] = []
+    if content and not whole:
+        try:
+            kept, left_out = private.without_secrets(parsed(content))
+        except ValueError:
+            return {}, ("opencode.json: not copied, because it cannot be parsed",)
+        content = json.dumps(kept).encode() if left_out else content
+    files = {"opencode/opencode.jsonc": (content, 0o600)} if content else {}
+    return files, private.remark("opencode.json", left_out)
+
+
+def parsed(content: bytes) -> dict[str, object]:
+    """Parse JSON with comments and commas at the end of lists; raise ValueError."""
+    plain = content.decode()
+    for dropped in (r"//[^\n]*|/\*.*?\*/", r",(?=\s*[}\]])"):
+        token = re.compile(rf'"(?:\\.|[^"\\])*"|{dropped}', re.DOTALL)
+        plain = token.sub(lambda found: found[0] if found[0].startswith('"') else "", plain)
+    made = json.loads(plain)
+    if not isinstance(made, dict):
+        raise ValueError("not a table")
+    return made
 
 
 def _read(variable: str, usual: str, name: str) -> bytes:

@@ -127,7 +127,7 @@ def _environment(parser: Parser) -> None:
         metavar="K",
         help="pass on a variable of your environment; repeatable",
     )
-    help = "copy the login of the coding agent, and variables with its API keys, to another host"
+    help = "copy the login of the coding agent, its API keys and secret settings, to another host"
     add("--pass-login", action="store_true", help=help)
     upload = add(
         *("--upload-file",),

@@ -184,10 +184,15 @@ def _audit(args: Namespace, api: Mngr) -> int:
         warn(problem)
     odd = [each for each in found if each.problem and (each.ours or args.force)]
     if args.end and not args.dry_run:
-        for each in odd:
-            api.settle_host(each)
-            say(args, f"Ended {each.name} of {each.provider} ({each.problem}).")
-        odd = []
+        found, odd = odd, []
+        for each in found:
+            try:
+                api.settle_host(each)
+            except MngrError as error:
+                warn(str(error))
+                odd.append(each)
+            else:
+                say(args, f"Ended {each.name} of {each.provider} ({each.problem}).")
     return 1 if odd or api.problems else 0
 
 

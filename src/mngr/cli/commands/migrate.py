@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mngr.api import Agent, Host
     from mngr.cli.app.parser import Namespace, Parser
 
-LOGIN = "copy the login of the coding agent, and variables with its API keys, to the other host"
+LOGIN = "copy the login of the coding agent, its API keys and secret settings, to the other host"
 
 DESCRIPTION = """\
 Move an agent to another host. mngr stops the agent, clones it to the other host under the same \

@@ -29,8 +29,10 @@ class DockerProvider(Engine):
     def entering(self, handle: str, *, tty: bool) -> list[str]:
         return ["docker", "exec", "-it" if tty else "-i", handle]
 
+    def prepare(self, request: HostRequest) -> HostRequest:
+        return request.replace(build={**request.build, "image": self._image(request)})
+
     def make(self, note: HostNote, request: HostRequest) -> str:
-        image = self._image(request)
         words = ["run", "-d", "--name", f"{self.prefix}{note.name}-{note.id[-8:]}"]
         words += ["--hostname", note.name]
         for key, value in {**note.tags, **self.tags(note)}.items():
@@ -42,7 +44,15 @@ class DockerProvider(Engine):
             if request.build.get(key):
                 words += [f"--{key}", request.build[key]]
         first, *rest = holding.words(note.id, note.lifetime, note.idle)
-        return self.tell(*words, *request.start, "--entrypoint", first, image, *rest, timeout=300)
+        return self.tell(
+            *words,
+            *request.start,
+            "--entrypoint",
+            first,
+            request.build["image"],
+            *rest,
+            timeout=300,
+        )
 
     def _image(self, request: HostRequest) -> str:
         if request.build.get("image"):

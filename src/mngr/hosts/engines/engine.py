@@ -12,6 +12,7 @@ import time
 from mngr.errors import MissingProgram, MngrError, NotFound, Unreachable, UsageError
 from mngr.hosts import ledger, spawn, tmux
 from mngr.hosts.base import Capabilities, HostReading, HostRef, Lease
+from mngr.hosts.engines import asking
 from mngr.hosts.ledger import HostNote
 from mngr.hosts.remote import RemoteHost
 from mngr.model.address import check_name
@@ -160,6 +161,10 @@ class Engine:
         """Return the first words of a command for that host."""
         raise AssertionError("every Engine defines entering")
 
+    def prepare(self, request: HostRequest) -> HostRequest:
+        """Do what may take long and creates no host; return the request to go on with."""
+        return request
+
     def make(self, note: HostNote, request: HostRequest) -> str:
         """Create the host, tagged with the note's id; return its handle."""
         raise AssertionError("every Engine defines make")
@@ -229,9 +234,11 @@ class Engine:
         ledger.write(self.controller, note, new=True)
         step("host_noted")
         try:
-            note = note.replace(handle=self.make(note, request))
-            step("host_made")
-            ledger.write(self.controller, note)
+            request = self.prepare(request)
+            with asking.Asking(self.controller, note.id):
+                note = note.replace(handle=self.make(note, request))
+                step("host_made")
+                ledger.write(self.controller, note)
             step("host_kept")
             host = self.host(note)
             host.greeted()
@@ -262,9 +269,15 @@ class Engine:
             raise UsageError(f"--host-label {reserved[0]}: mngr uses tags of this name itself")
 
     def end(self, note: HostNote) -> None:
-        """Remove the host, even if its handle was never received, then its note."""
-        if handle := note.handle or self.sought(note):
+        """Remove the host, even if its handle was never received, then its note.
+
+        Raise while the engine may still create the host: without the note it would not be found.
+        """
+        pending = "" if note.handle else asking.pending(self.controller, note.id)
+        if pending != asking.BEING_MADE and (handle := note.handle or self.sought(note)):
             self.remove(handle)
+        elif pending:
+            raise MngrError(f"host {note.name} of {self.name} is {pending}", "try again later")
         ledger.forget(self.controller, self.name, note.name)
 
     def sought(self, note: HostNote) -> str:

@@ -176,20 +176,10 @@ class KubernetesProvider(Engine):
             raise UsageError("kubernetes has no default image", hint)
         return image
 
-    def end(self, note: HostNote) -> None:
-        scope = self._scope(note.build)
-        self._delete(scope, "-l", f"{TAG}={note.id}")
-        if note.handle:  # a pod that never started has nothing to wait for
-            self._ended(note.handle)
-        ledger.forget(self.controller, self.name, note.name)
-
     def remove(self, handle: str) -> None:
         pod, scope = _parts(handle)
-        self._delete(scope, pod)
+        self.tell(*_words(scope), "delete", "pod", pod, "--ignore-not-found", "--wait=false")
         self._ended(handle)
-
-    def _delete(self, scope: Scope, *which: str) -> None:
-        self.tell(*_words(scope), "delete", "pod", *which, "--ignore-not-found", "--wait=false")
 
     def _ended(self, handle: str) -> None:
         """Wait until nothing runs in the pod; its node may keep the pod object for longer."""

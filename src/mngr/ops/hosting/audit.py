@@ -6,6 +6,7 @@ import time
 
 from mngr.errors import MngrError
 from mngr.hosts import ledger
+from mngr.hosts.engines import asking
 from mngr.model.struct import Struct
 from mngr.ops.hosting import hosts
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 60.0
 """Seconds past its lifetime that a host may take to end itself."""
+NEVER = "never made: its creation was cut short"
 
 
 class Finding(Struct):
@@ -62,7 +64,7 @@ def audit(world: World, provider: str = "") -> list[Finding]:
     for name, listed in leases(world, provider).items():
         theirs = {lease.host_id: lease for lease in listed}
         notes = list(ledger.known(world.home, name))
-        found += [_compared(note, theirs.pop(note.id, None)) for note in notes]
+        found += [_compared(world.home, note, theirs.pop(note.id, None)) for note in notes]
         # A host that has ended and cannot be started again costs nothing.
         kept = hosts.capabilities(world, name).restarts
         rest = [lease for lease in theirs.values() if lease.running or kept]
@@ -79,10 +81,13 @@ def _unknown(provider: str, lease: Lease, mine: str) -> Finding:
     )  # fmt: skip
 
 
-def _compared(note: ledger.HostNote, lease: Lease | None) -> Finding:
+def _compared(home: str, note: ledger.HostNote, lease: Lease | None) -> Finding:
+    pending = "" if note.handle else asking.pending(home, note.id)
     problem = ""
-    if lease is None:
-        problem = "gone over there" if note.handle else "never made: its creation was cut short"
+    if pending == asking.BEING_MADE:
+        problem = pending
+    elif lease is None:
+        problem = "gone over there" if note.handle else pending or NEVER
     elif not note.handle:
         problem = "its creation was cut short"
     elif lease.running and note.lifetime and time.time() > note.time + note.lifetime + PATIENCE:
@@ -96,8 +101,10 @@ def _compared(note: ledger.HostNote, lease: Lease | None) -> Finding:
 def settle(world: World, finding: Finding) -> None:
     """End a host that should not exist, or forget a host that no longer exists."""
     maker = hosts.engine(world, finding.provider)
-    if finding.handle:
-        maker.remove(finding.handle)
     note = ledger.read(world.home, finding.provider, finding.name)
-    if note is not None and note.id == finding.host_id:
+    if note is None or note.id != finding.host_id:
+        maker.remove(finding.handle)
+    elif note.handle and not finding.handle:
         ledger.forget(world.home, finding.provider, finding.name)
+    else:
+        maker.end(note)

@@ -232,7 +232,7 @@ def _create_claimed(
 
         destroy.discard(world, host, record)
         raise
-    return record, prepared.took_prompt, remarks
+    return record, prepared.took_prompt, (*prepared.remarks, *remarks)
 
 
 def _launch(

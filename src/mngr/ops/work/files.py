@@ -8,20 +8,21 @@ their directories, so nothing is written through a link or outside the target.
 from __future__ import annotations
 
 import os
-import shutil
 
 from mngr.errors import MngrError, NotFound, Refused, UsageError
+from mngr.hosts import spawn
 from mngr.model.struct import Struct
 from mngr.ops.steps import step
 from mngr.ops.work import placing, transport
 from mngr.ops.work.risk import summary
-from mngr.ops.work.unpacking import Arrived, unpack
+from mngr.ops.work.staging import Stage, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from mngr.hosts.base import Completed
     from mngr.ops.look.listing import Agent
+    from mngr.ops.work.placing import Compared
+    from mngr.ops.work.staging import Arrived
 
 MISSING, OUTSIDE = 44, 45
 
@@ -65,17 +66,20 @@ def is_directory(agent: Agent, path: str) -> bool:
     return agent.host.run(["test", "-d", there], timeout=30).code == 0
 
 
-def refuse(differing: Sequence[str], blocked: Sequence[str], force: bool, target: str) -> None:
-    if blocked:
+def _placed(done: Completed, target: str, force: bool) -> Compared:
+    """Return what the script did, or would do; raise if something is in the way."""
+    found = placing.parse(done.stdout)
+    if found.blocked:
         raise Refused(
-            f"in {target} a directory or link is in the way of: {summary(list(blocked))}",
+            f"in {target} a directory or link is in the way of: {summary(found.blocked)}",
             "move it, or choose another place",
         )
-    if differing and not force:
+    if found.differing and not force:
         raise Refused(
-            f"in {target} these files differ: {summary(list(differing))}",
+            f"in {target} these files differ: {summary(found.differing)}",
             "use --force to replace them",
         )
+    return found.replace(complete=found.complete and not done.code)
 
 
 # pull
@@ -88,54 +92,37 @@ def pull(
     path = inside(path, "PATH")
     with Stage(home) as stage:
         arrived = _receive(agent, path, stage)
-        step("staged")
         root = target if arrived.is_directory else os.path.dirname(target)
         if not arrived.is_directory:
             _rename_only(stage.files, os.path.basename(target))
-        sorted_ = placing.compare(stage.files, root)
-        refuse(sorted_.differing, sorted_.blocked, force, root)
-        if not dry_run:
-            placing.place(stage.files, root, sorted_, arrived.modes)
-    changed = (*sorted_.new, *sorted_.differing)
+        step("staged")
+        folders = {os.path.join(root, each): mode for each, mode in arrived.modes.items() if each}
+        new = [each for each in folders if not os.path.isdir(each)]
+        anchor, below = _existing(root)
+        words = [stage.path, anchor, below, "force" if force else "", "dry" if dry_run else ""]
+        done = spawn.run(["sh", "-c", placing.PLACE, "mngr", *words], timeout=transport.DEADLINE)
+    found = _placed(done, root, force)
+    if not found.complete:
+        raise MngrError(f"{path} could not be copied to {target}: {done.complaint}")
+    for each in () if dry_run else sorted(new, reverse=True):
+        os.chmod(each, folders[each])
+    names = (os.path.relpath(each, below) for each in (*found.new, *found.differing))
     return Copied(
-        target=target, files=changed, same=len(sorted_.same), skipped=tuple(arrived.skipped)
+        target=target, files=tuple(names), same=len(found.same), skipped=tuple(arrived.skipped)
     )
+
+
+def _existing(folder: str) -> tuple[str, str]:
+    """Return the nearest directory that exists, and the rest of the path, at least `.`."""
+    anchor = folder
+    while not os.path.isdir(anchor):
+        anchor = os.path.dirname(anchor)
+    return anchor, os.path.relpath(folder, anchor)
 
 
 def _rename_only(folder: str, name: str) -> None:
     (only,) = os.listdir(folder)
     os.rename(os.path.join(folder, only), os.path.join(folder, name))
-
-
-class Stage:
-    """A private local directory; directories of killed processes are removed on entry."""
-
-    def __init__(self, home: str) -> None:
-        self._all = os.path.join(home, "staging")
-        self.path = os.path.join(self._all, f"{os.getpid()}-{os.urandom(6).hex()}")
-        self.files = os.path.join(self.path, "files")
-        self.archive = os.path.join(self.path, "tar")
-
-    def __enter__(self) -> Stage:
-        os.makedirs(self.files, mode=0o700)
-        for name in os.listdir(self._all):
-            pid = name.partition("-")[0]
-            if pid.isdigit() and not _lives(int(pid)):
-                shutil.rmtree(os.path.join(self._all, name), ignore_errors=True)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
 
 
 def _receive(agent: Agent, path: str, stage: Stage) -> Arrived:
@@ -173,15 +160,15 @@ def push(
     # The work directory's own .git must not be overwritten.
     spared = ["--exclude=./.git"] if path == "." else []
     pack = ["tar", "-cf", "-", *spared, "-C", folder, name if whole else f"./{name}"]
-    kind = "tree" if whole else "file"
-    flags = [kind, "force" if force else "", "dry" if dry_run else ""]
-    write = ["sh", "-c", placing.WRITE, "mngr", host.home, record.work_dir, path, *flags]
-    done = transport.pipe(pack, host.argv(write), host)
+    parent, new_name = (path, "") if whole else os.path.split(path)
+    words = [host.home, new_name, record.work_dir, parent or "."]
+    words += ["force" if force else "", "dry" if dry_run else ""]
+    script = ["sh", "-c", placing.UNPACK_AND_PLACE, "mngr", *words]
+    done = transport.pipe(pack, host.argv(script), host)
     step("files_sent")
-    found = placing.parse(done.stdout)
     where = os.path.normpath(os.path.join(record.work_dir, path))
-    refuse(found.differing, found.blocked, force, where)
-    if done.code or not found.complete:
+    found = _placed(done, where, force)
+    if not found.complete:
         transport.require_answer(host)
         raise MngrError(f"{local} could not be copied to {agent.name}: {done.complaint}")
     return Copied(target=where, files=(*found.new, *found.differing), same=len(found.same))

@@ -1,4 +1,4 @@
-"""Unpack an untrusted archive; nothing is written outside the directory."""
+"""Unpack an untrusted archive in a private directory; nothing is written outside it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,37 @@ from mngr.model.struct import Struct
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import tarfile
+
+
+class Stage:
+    """A private local directory; directories of killed processes are removed on entry."""
+
+    def __init__(self, home: str) -> None:
+        self._all = os.path.join(home, "staging")
+        self.path = os.path.join(self._all, f"{os.getpid()}-{os.urandom(6).hex()}")
+        self.files = os.path.join(self.path, "files")
+        self.archive = os.path.join(self.path, "tar")
+
+    def __enter__(self) -> Stage:
+        os.makedirs(self.files, mode=0o700)
+        for name in os.listdir(self._all):
+            pid = name.partition("-")[0]
+            if pid.isdigit() and not _lives(int(pid)):
+                shutil.rmtree(os.path.join(self._all, name), ignore_errors=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 class Arrived(Struct):
@@ -32,7 +63,7 @@ def unpack(path: str, root: str) -> Arrived:
         with tarfile.open(path, "r:", errorlevel=2) as archive:
             for member in archive:
                 arrived = _member(archive, member, root, arrived)
-    except (tarfile.TarError, EOFError) as error:
+    except (tarfile.TarError, EOFError, KeyError) as error:  # KeyError: a link to no member
         raise MngrError(f"an incomplete archive arrived: {error}", "try again") from None
     return arrived
 

@@ -1,0 +1,73 @@
+"""Whether an engine may still create a host that it was asked for.
+
+While an engine is asked for a host, a lock is held on $MNGR_HOST_DIR/hosts/asked/<host id>. The
+program that asks inherits it, and so holds it even if mngr is killed. The file is removed once the
+answer is known. Until then the list of the engine does not prove that no host will be created.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import time
+
+from mngr.errors import TimedOut
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+BEING_MADE = "being made"
+UNANSWERED = "not answered yet: it may still be made"
+SETTLE = 60.0
+"""Seconds in which an engine may still create a host for a program that no longer waits."""
+LONGEST = 7200.0
+"""Seconds after which a held lock is ignored: a template may leave a process that holds it."""
+SILENCE = re.compile(r"timed? ?out|EOF|reset by peer|zero bytes|deadline exceeded", re.IGNORECASE)
+"""What programs say if they sent a request and got no answer."""
+
+
+class Asking:
+    """`with Asking(home, id):` around the request and the record of its answer."""
+
+    def __init__(self, home: str, host_id: str) -> None:
+        self._path = _path(home, host_id)
+
+    def __enter__(self) -> None:
+        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        os.set_inheritable(self._file, True)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, (TimedOut, KeyboardInterrupt)) or SILENCE.search(str(error or "")):
+            os.utime(self._path)  # the time to settle begins now
+        else:
+            os.unlink(self._path)
+        os.close(self._file)
+
+
+def pending(home: str, host_id: str) -> str:
+    """Return BEING_MADE, UNANSWERED, or "" if the list of the engine is final."""
+    try:
+        file = os.open(_path(home, host_id), os.O_RDONLY)
+    except FileNotFoundError:
+        return ""
+    age = time.time() - os.fstat(file).st_mtime
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return BEING_MADE if age < LONGEST else ""
+    finally:
+        os.close(file)
+    return UNANSWERED if age < SETTLE else ""
+
+
+def _path(home: str, host_id: str) -> str:
+    return os.path.join(home, "hosts", "asked", host_id)

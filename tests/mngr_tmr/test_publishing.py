@@ -1,0 +1,58 @@
+"""What a run tells the world, and when: nothing without --pr."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.cli import Cli
+from tests.support.robots import SETTINGS, Robots
+
+PATIENCE = 300
+
+
+@pytest.fixture
+def robots(local: Cli) -> Iterator[Robots]:
+    robots = Robots(local, seconds=0)
+    robots.paths = ("tests/test_add.py",)
+    yield robots
+    robots.release()
+
+
+def test_only_with_pr_a_run_uses_the_remote_and_gh(robots: Robots) -> None:
+    cli = robots.cli
+    remote = cli.base / "remote.git"
+    cli.git("init", "-q", "--bare", str(remote))
+    cli.git("remote", "add", "origin", str(remote))
+    said = cli.base / "gh-said"
+    gh = cli.base / "bin" / "gh"
+    gh.parent.mkdir()
+    gh.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {said}\n')
+    gh.chmod(0o755)
+    cli.env["PATH"] = f"{gh.parent}:{cli.env['PATH']}"
+    done = cli(*robots.words, "--yes", timeout=PATIENCE).ok()
+    assert "1 test collected, 1 selected" in done.err
+    assert "Type: command, on this machine.\n" in done.err
+    assert "To publish it: git push -u origin tmr/six" in done.out
+    assert cli.git("ls-remote", str(remote)) == "" and not said.exists()
+    cli(*robots.words, "--yes", "--pr", timeout=PATIENCE).ok()
+    pushed = f"{cli.git('rev-parse', 'tmr/six')}\trefs/heads/tmr/six"
+    assert cli.git("ls-remote", str(remote)) == pushed
+    words = said.read_text().splitlines()
+    assert words[:4] == ["pr", "create", "--head", "tmr/six"]
+    assert words[-1] == str(robots.run_folder / "pull-request.md")
+    gh.write_text("#!/bin/sh\necho 'gh: not logged in' >&2\nexit 4\n")
+    failed = cli(*robots.words, "--yes", "--pr", timeout=PATIENCE)
+    failed.fails(1, "gh could not open the pull request: gh: not logged in")
+
+
+def test_a_run_whose_checks_have_no_sandbox_raises_an_alert_and_notes_it(robots: Robots) -> None:
+    robots.cli.write("pyproject.toml", f"{SETTINGS}sandbox = false\n")
+    robots.base = robots.cli.commit("no sandbox")
+    told = robots.cli(*robots.words, "--yes", timeout=PATIENCE).ok().err
+    alert = "baseline, verification and gates run without a sandbox: the project turns it off"
+    assert f"mngr: alert: {alert}\n" in told and robots.run.alerts == [alert]
+    (task,) = robots.run.tasks.values()
+    assert task.verdict and task.verdict.proofs
+    assert not any(proof.sandboxed for proof in task.verdict.proofs)
