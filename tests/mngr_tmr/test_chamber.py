@@ -9,6 +9,7 @@ import string
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,10 @@ from hypothesis import strategies as st
 from mngr.api import Mngr
 from mngr.errors import MngrError
 from mngr.settings.layers import Config
-from mngr_tmr.verify import chamber, guarded_files
-from mngr_tmr.verify.bench import Bench, Check, Checked
+from mngr_tmr.verify import chamber
+from mngr_tmr.verify.bench import Bench
+from mngr_tmr.verify.checks import Check, Checked
+from mngr_tmr.verify.forbidden import changed_judge
 from tests.support import tmr_kit as kit
 from tests.support.tmr_lab import Lab, lab_in
 
@@ -299,9 +302,10 @@ def test_reports_come_from_workers_of_xdist_too(lab: Lab) -> None:
 def test_a_module_may_not_stand_in_the_place_of_an_installed_one(lab: Lab) -> None:
     asked = bench(lab)
     try:
-        assert "in the place of iniconfig" in guarded_files.changed_judge("iniconfig.py", None, "")
-        assert not guarded_files.changed_judge("src/no_such_module.py", None, "")
-        assert not guarded_files.changed_judge("src/iniconfig.py", "", "x = 1")
+        judged = partial(changed_judge, installed=asked.modules)
+        assert "shadows iniconfig" in judged("iniconfig.py", None, "")
+        assert not judged("src/no_such_module.py", None, "")
+        assert not judged("src/iniconfig.py", "", "x = 1")
     finally:
         asked.close()
 

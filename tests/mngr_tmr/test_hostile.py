@@ -21,9 +21,9 @@ from mngr_tmr.journal.model import TestRun
 from mngr_tmr.probes.reports import cut_short, incomplete, parse
 from mngr_tmr.run.settings import Project, matches
 from mngr_tmr.run.signatures import normalise, signature
-from mngr_tmr.verify import guarded_files, patches
+from mngr_tmr.verify import patches
 from mngr_tmr.verify.assertions import changed_hooks
-from mngr_tmr.verify.guarded_files import changed_judge
+from mngr_tmr.verify.forbidden import changed_judge
 from tests.support.cli import Cli
 
 # what the probe wrote
@@ -304,14 +304,14 @@ def test_a_projects_own_list_replaces_only_what_is_a_matter_of_taste() -> None:
         ("tox.ini", "[tox]\na = 1\n", "[tox]\na = 2\n", ""),
         ("tests/setup.cfg", None, "[tool:pytest]\na = %(b)s\n", "how pytest runs tests"),
         ("setup.cfg", "", "[broken", "how pytest runs tests: setup.cfg"),
-        ("pytest.py", None, "", "puts something in the place of pytest"),
-        ("src/mngr_e2e/__init__.py", None, "", "puts something in the place of mngr_e2e"),
+        ("pytest.py", None, "", "adds a module that shadows pytest"),
+        ("src/mngr_e2e/__init__.py", None, "", "adds a module that shadows mngr_e2e"),
         ("src/mngr_e2e/__init__.py", "old", "new", ""),
         ("src/jot/pytest.py", None, "", ""),
-        ("iniconfig.py", None, "", "in the place of iniconfig"),
-        ("src/iniconfig/__init__.py", None, "", "in the place of iniconfig"),
-        ("json.py", None, "", "in the place of json"),
-        ("src/colorsys.cpython-311-x86_64-linux-gnu.so", None, "", "in the place of colorsys"),
+        ("iniconfig.py", None, "", "shadows iniconfig"),
+        ("src/iniconfig/__init__.py", None, "", "shadows iniconfig"),
+        ("json.py", None, "", "shadows json"),
+        ("src/colorsys.cpython-311-x86_64-linux-gnu.so", None, "", "shadows colorsys"),
         ("src/iniconfig.py", "old", "new", ""),
         ("src/jot/iniconfig.py", None, "", ""),
         ("iniconfig/notes.py", None, "", ""),
@@ -327,10 +327,9 @@ def test_a_projects_own_list_replaces_only_what_is_a_matter_of_taste() -> None:
     ],
 )
 def test_how_tests_are_run_is_not_for_agents_to_say(
-    path: str, old: str | None, new: str | None, told: str, monkeypatch: pytest.MonkeyPatch
+    path: str, old: str | None, new: str | None, told: str
 ) -> None:
-    monkeypatch.setattr(guarded_files, "installed", lambda: frozenset({"iniconfig"}))
-    why = changed_judge(path, old, new)
+    why = changed_judge(path, old, new, lambda: frozenset({"iniconfig"}))
     assert told in why if told else not why
 
 

@@ -15,7 +15,8 @@ from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.model import Eviction, Run, Task
 from mngr_tmr.run.options import Options
 from mngr_tmr.verify import patches
-from mngr_tmr.verify.bench import Bench, Check, Checked
+from mngr_tmr.verify.bench import Bench
+from mngr_tmr.verify.checks import Check, Checked
 from tests.support import tmr_kit as kit
 from tests.support.tmr_lab import (
     ALPHA,

@@ -12,9 +12,11 @@ import pytest
 
 from mngr.errors import MngrError
 from mngr_tmr.journal.model import Baseline, Ruling, Task, TestRun, Verdict
-from mngr_tmr.verify.bench import Bench, Check, Checked
+from mngr_tmr.verify.bench import Bench
 from mngr_tmr.verify.cases import Case
-from mngr_tmr.verify.verify import FIX, OTHERS, RealInspector
+from mngr_tmr.verify.checks import Check, Checked
+from mngr_tmr.verify.fixed import FIX, OTHERS, FixJudge
+from mngr_tmr.verify.verify import RealInspector
 from mngr_view.artifacts import recorded
 from tests.support import tmr_kit as kit
 from tests.support.cli import lives, until
@@ -143,7 +145,7 @@ def cheats(lab: Lab) -> dict[str, tuple[str, Files, str]]:
             {kit.FILE: lab.source.replace(kit.HEAD, kit.HEAD + EASY)},
             "passes only because of the change of tests/test_kit.py",
         ),
-        "vacuous": (fine, {FINE: FINE_SOURCE + VACUOUS}, "test_nothing passes also when"),
+        "vacuous": (fine, {FINE: FINE_SOURCE + VACUOUS}, "test_nothing passes also if"),
         "not needed": (fine, MENDED, "its implementation changes are not needed"),
         "half way": (alpha, edited(lab, kit.HEAD, f"{kit.HEAD}\nraise OSError\n"), "not collect"),
     }
@@ -220,7 +222,7 @@ def test_work_that_ends_pytest_is_told_from_a_checker_that_fails(lab: Lab) -> No
     source = FINE_SOURCE + "\n\ndef test_exit():\n    import os\n\n    os._exit(0)\n"
     given = verdict(lab.attempt(f"{FINE}::test_fine", {FINE: source}))
     assert given.ruling is Ruling.REFUSED
-    assert "pytest ended before its tests did, but not at the base" in given.reason
+    assert "pytest ended before its tests, but not at the base" in given.reason
 
 
 class Torn(Bench):
@@ -267,7 +269,7 @@ def test_tests_without_commands_are_exempt_from_the_no_op_and_it_says_so(lab: La
     given = verdict(lab.attempt(WORDS, {path: old + more}))
     assert given.ruling is Ruling.ACCEPTED, given.reason
     assert given.remarks == (
-        f"runs no command, so it was not tried with commands that do nothing: {path}::test_more",
+        f"not run with commands that do nothing, because it runs no command: {path}::test_more",
         f"not measured, because the implementation is not Python: {path}::test_more",
     )
 
@@ -354,8 +356,7 @@ def test_with_a_fix_run_the_tests_that_run_a_changed_line(lab: Lab) -> None:
 
     def concerned(line: int) -> list[str]:
         reached = {passing[0]: frozenset([("NOTES.md", line)])}
-        place = (lab.repo, lab.bench, lab.project, lab.folder)
-        return RealInspector(lab.plain, *place, needs, reached)._concerned(case, head)
+        return FixJudge(lab.plain, lab.repo, needs, reached)._concerned(case, head)
 
     assert concerned(1) == passing[:1]
     assert concerned(2) == passing and len(passing) > 1

@@ -20,7 +20,8 @@ from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.model import Baseline, Ended, Outcome, Run, Task, Try, Verdict
 from mngr_tmr.run.options import Options
 from mngr_tmr.run.settings import Project
-from mngr_tmr.verify.bench import Bench, Check, Checked
+from mngr_tmr.verify.bench import Bench
+from mngr_tmr.verify.checks import Check, Checked
 from mngr_tmr.verify.verify import RealInspector
 from tests.support import tmr_kit as kit
 from tests.support.cli import Cli

@@ -10,8 +10,9 @@ from mngr_tmr.dispatch.effects import Trial, Tried, Write
 from mngr_tmr.dispatch.roles import Fix
 from mngr_tmr.journal.model import Ruling, Run, TestRun, Verdict
 from mngr_tmr.verify import patches
-from mngr_tmr.verify.bench import Bench, Check
-from mngr_tmr.verify.companions import fails_otherwise, of_files
+from mngr_tmr.verify.bench import Bench
+from mngr_tmr.verify.cases import fails_otherwise, of_files
+from mngr_tmr.verify.checks import Check
 
 # which tests, and what follows: pure
 

@@ -1,10 +1,10 @@
-"""From verified tries to one linear branch that passes its gate at every commit. In code, with git.
+"""From accepted changes to one linear branch that passes its gate at every commit, with git.
 
-First one commit with all changes of tests and documents that stand alone, then the repairs by
-rank, then each changed expectation by itself, for a person to decide. What is held for review is
-kept as refs, or comes last where the user asked for it. Always from the start, and each step
-decided by the verdicts alone: who repeats it gets the same trees and messages. What a gate has said
-of a tree is remembered in the journal.
+First one commit with all changes of tests and documents that need no fix, then the repairs by
+rank, then each changed expectation in its own commit, for a person to decide. Changes held for
+review are kept as refs, or come last if the user asked for them. Integration starts from the base
+each time, and only the verdicts decide, so a repetition gives the same trees and messages. The
+journal has the result of each gate.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from pathlib import Path
 
 from mngr.api import Repo
 from mngr_outcome.codec import to_json
+from mngr_tmr.dispatch.roles import Note
 from mngr_tmr.integrate import messages, ranking
-from mngr_tmr.integrate.gating import Gate, Note
+from mngr_tmr.integrate.evictions import Evictions
+from mngr_tmr.integrate.gate import Gate
 from mngr_tmr.integrate.ranking import Repair
-from mngr_tmr.journal.model import Eviction, Pick, Run, Task, Verdict
+from mngr_tmr.journal.model import Pick, Run, Task, Verdict
 from mngr_tmr.verify import patches
 from mngr_tmr.verify.bench import Bench
 
 Resolve = Callable[[str, str, str, Sequence[str]], str]
-"""(tip, base, part, paths) -> a tree with the conflict resolved, or nothing"""
+"""(tip, base, part, paths) -> a tree with the conflict resolved, or """ ""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A change of tests or documents, and the tasks that made exactly this one."""
+    """A change of tests or documents, and the tasks whose agents made it."""
 
     tasks: tuple[Task, ...]
     verdict: Verdict
@@ -42,7 +44,7 @@ class Part:
 
 @dataclass
 class Branch:
-    """As far as it has grown."""
+    """The branch so far, and the tests that it claims."""
 
     tip: str
     claimed: set[str] = field(default_factory=set)
@@ -54,12 +56,12 @@ class Integration:
     ) -> None:
         self._run, self._repo = run, repo
         self._folder, self._note, self._resolve = folder, note, resolve
-        self._evicted: set[tuple[str, str]] = set()
+        self._evictions = Evictions(run, repo, note)
         self._gate = Gate(run, repo, bench, note)
         self._answers: dict[tuple[str, str], str] = {}
 
     def integrate(self) -> str:
-        """The tip of the branch; the base itself where nothing is to be changed."""
+        """Return the tip of the branch; the base if nothing is to be changed."""
         cancelled = self._run.cancelled
         self._note("integration_started", {})
         branch = Branch(self._run.tip or self._run.base, ranking.claimed(self._run))
@@ -71,7 +73,7 @@ class Integration:
             steps += self._steps(branch, held)
         for step in steps:
             if self._run.cancelled and not cancelled:
-                break  # just now; what is there passed its gates
+                break  # cancelled just now; the commits so far passed their gates
             step()
         return branch.tip
 
@@ -97,7 +99,7 @@ class Integration:
     # held for review
 
     def _keep(self, held: Sequence[tuple[Task, Verdict]]) -> None:
-        """Each as one commit, which `git cherry-pick` takes."""
+        """Keep each held change as one commit, for `git cherry-pick`."""
         for task, verdict in held:
             base = ranking.base_of(task)
             tree = self._repo.line("rev-parse", f"{base}^{{tree}}")
@@ -114,7 +116,7 @@ class Integration:
     def _add_others(self, branch: Branch) -> None:
         parts = self._standing_alone()
         kept, tree = self._settled(branch, [], parts, ask=False)
-        # Only now is it known what is really in the way of those that did not go on.
+        # Only now is it known which changes conflict with those that were not applied.
         missed = [part for part in parts if part not in kept and not self._is_evicted(part)]
         if missed:
             kept, tree = self._settled(branch, kept, missed, ask=True)
@@ -127,7 +129,8 @@ class Integration:
             self._run, [part.tasks for part in kept], self._gate.shaky(tree)
         )
         branch.claimed |= {test for part in kept for test in _claims(part)}
-        self._pick(branch, "other", _task_ids(kept), tree, subject, body, 0.0)
+        tasks = [task.id for part in kept for task in part.tasks]
+        self._pick(branch, "other", tasks, tree, f"{subject}\n\n{body}\n")
 
     def _standing_alone(self) -> list[Part]:
         groups: dict[str, list[tuple[Task, Verdict]]] = {}
@@ -143,7 +146,7 @@ class Integration:
     def _settled(
         self, branch: Branch, kept: list[Part], parts: Sequence[Part], *, ask: bool
     ) -> tuple[list[Part], str]:
-        """What can be kept of the parts and passes the gate; what breaks something is evicted."""
+        """Return the parts that pass the gate, and their tree; evict those that break a test."""
         tree, applied = self._laid(branch, [*kept, *parts], ask=ask)
         fresh = [part for part in applied if part not in kept]
         if not fresh:
@@ -161,35 +164,27 @@ class Integration:
         return self._settled(branch, kept, fresh[middle:], ask=ask)
 
     def _laid(self, branch: Branch, parts: Sequence[Part], *, ask: bool) -> tuple[str, list[Part]]:
-        """The tree with the parts on top of each other, and those that went on."""
+        """Return the tree with the parts applied, and the parts that did not conflict."""
         applied: list[Part] = []
-        tree = self._repo.line("rev-parse", f"{branch.tip}^{{tree}}")
+        tree = self._tree(branch)
         for part in parts:
-            result = patches.picked(self._repo, self._folder, tree, part.base, part.commit)
-            if not isinstance(result, str):
-                task = part.tasks[0].id
-                known = (tree, part.commit) in self._answers
-                result = (
-                    self._resolved(tree, part.base, part.commit, result, task)
-                    if ask or known
-                    else ""
-                )
+            known = (tree, part.commit) in self._answers
+            result = self._picked(tree, part.base, part.commit, part.tasks[0].id, ask or known)
             if result:
                 tree = result
                 applied.append(part)
         return tree, applied
 
     def _is_evicted(self, part: Part) -> bool:
-        return any((task.id, "other") in self._evicted for task in part.tasks)
+        return any((task.id, "other") in self._evictions for task in part.tasks)
 
     def _evict_part(self, part: Part, reason: str) -> None:
-        for task in part.tasks:
-            self._evict(task.id, "other", reason, part.commit)
+        self._evictions.evict([task.id for task in part.tasks], "other", reason, part.commit)
 
     # repairs
 
     def _add_repair(self, branch: Branch, repair: Repair) -> None:
-        # The repair's own tests cannot be claimed before their changes are there too.
+        # The repair's own tests cannot be claimed before their changes are on the branch.
         claimed = branch.claimed | set(repair.turned_green)
         if self._is_held(repair.task) and self._passes(branch, claimed):
             self._evict_repair(repair, "its tests pass without it", needless=True)
@@ -201,94 +196,86 @@ class Integration:
         if failing:
             self._evict_repair(repair, f"breaks {_few(failing)}")
             return
-        if tree == self._repo.line("rev-parse", f"{branch.tip}^{{tree}}"):
-            told = "nothing is left of it after the changes before it"
-            self._evict_repair(repair, told, needless=True)
+        if tree == self._tree(branch):
+            reason = "nothing is left of it after the changes before it"
+            self._evict_repair(repair, reason, needless=True)
             return
         branch.claimed = claimed
         subject, body = messages.repair(self._run, repair, self._gate.shaky(tree))
-        tasks = repair.tasks
-        self._pick(branch, "implementation", tasks, tree, subject, body, repair.score)
+        message = f"{subject}\n\n{body}\n"
+        self._pick(branch, "implementation", repair.tasks, tree, message, repair.score)
 
     def _is_held(self, task_id: str) -> bool:
         return self._run.tasks[task_id].held is not None
 
     def _passes(self, branch: Branch, claimed: set[str]) -> bool:
-        tree = self._repo.line("rev-parse", f"{branch.tip}^{{tree}}")
-        return not self._gate.failing(tree, claimed)
+        return not self._gate.failing(self._tree(branch), claimed)
 
     def _repaired(self, branch: Branch, repair: Repair) -> str:
-        """The tree with the repair and the test changes that need it; nothing on a conflict."""
-        tip = self._repo.line("rev-parse", f"{branch.tip}^{{tree}}")
+        """Return the tree with the repair and the test changes that need it; "" on a conflict."""
+        tree = self._tree(branch)
         changes = [(repair.base, repair.implementation)]
         for task_id in repair.tasks:
             verdict = self._run.tasks[task_id].verdict
             whole = verdict is not None and (verdict.together or self._is_held(task_id))
             if verdict is not None and whole and verdict.other:
                 changes.append((ranking.base_of(self._run.tasks[task_id]), verdict.other))
-        seen: set[str] = set()
-        for base, commit in changes:
-            identity = self._identity(base, commit)
-            if identity in seen:
-                continue
-            seen.add(identity)
-            result = patches.picked(self._repo, self._folder, tip, base, commit)
-            if not isinstance(result, str):
-                result = self._resolved(tip, base, commit, result, repair.task)
-            if not result:
+        distinct: dict[str, tuple[str, str]] = {}
+        for each in changes:
+            distinct.setdefault(self._identity(*each), each)
+        for base, commit in distinct.values():
+            tree = self._picked(tree, base, commit, repair.task)
+            if not tree:
                 self._evict_repair(repair, "conflicts with changes before it")
                 return ""
-            tip = result
-        return tip
+        return tree
 
     def _evict_repair(self, repair: Repair, reason: str, *, needless: bool = False) -> None:
-        for task_id in repair.tasks:
-            commit = repair.implementation
-            self._evict(task_id, "implementation", reason, commit, needless=needless)
+        commit = repair.implementation
+        self._evictions.evict(repair.tasks, "implementation", reason, commit, needless=needless)
 
     # expectations
 
     def _add_expectation(self, branch: Branch, task: Task, verdict: Verdict) -> None:
-        tree = self._repo.line("rev-parse", f"{branch.tip}^{{tree}}")
-        base, commit = ranking.base_of(task), verdict.expectation
+        def evict(reason: str, *, needless: bool = False) -> None:
+            commit = verdict.expectation
+            self._evictions.evict([task.id], "expectation", reason, commit, needless=needless)
+
         if task.held and self._passes(branch, branch.claimed | {task.node_id}):
-            self._evict(task.id, "expectation", "its test passes without it", commit, needless=True)
+            evict("its test passes without it", needless=True)
             return
-        result = patches.picked(self._repo, self._folder, tree, base, commit)
-        if not isinstance(result, str):
-            result = self._resolved(tree, base, commit, result, task.id)
-        if not result or result == tree:
-            why = "nothing is left of it" if result else "conflicts with changes before it"
-            self._evict(task.id, "expectation", why, commit, needless=bool(result))
+        before = self._tree(branch)
+        tree = self._picked(before, ranking.base_of(task), verdict.expectation, task.id)
+        if not tree or tree == before:
+            why = "nothing is left of it" if tree else "conflicts with changes before it"
+            evict(why, needless=bool(tree))
             return
         claimed = branch.claimed | {task.node_id, *verdict.tests_changed, *verdict.tests_added}
-        failing = self._gate.failing(result, claimed)
+        failing = self._gate.failing(tree, claimed)
         if failing:
-            self._evict(task.id, "expectation", f"breaks {_few(failing)}", commit)
+            evict(f"breaks {_few(failing)}")
             return
         branch.claimed = claimed
-        subject, body = messages.expectation(self._run, task, self._gate.shaky(result))
-        self._pick(branch, "expectation", [task.id], result, subject, body, 0.0)
+        subject, body = messages.expectation(self._run, task, self._gate.shaky(tree))
+        self._pick(branch, "expectation", [task.id], tree, f"{subject}\n\n{body}\n")
 
     # all of them
 
-    def _resolved(self, tree: str, base: str, part: str, paths: Sequence[str], task_id: str) -> str:
-        """Asked once for the same two, however often they are laid on each other."""
-        if (tree, part) not in self._answers:
-            self._note("conflict", {"text": f"{task_id}: {', '.join(paths[:5])}"})
-            self._answers[tree, part] = self._resolve(tree, base, part, paths)
-        return self._answers[tree, part]
+    def _tree(self, branch: Branch) -> str:
+        return self._repo.line("rev-parse", f"{branch.tip}^{{tree}}")
 
-    def _evict(
-        self, task_id: str, part: str, reason: str, commit: str, *, needless: bool = False
-    ) -> None:
-        if (task_id, part) in self._evicted:
-            return
-        self._evicted.add((task_id, part))
-        ref = f"refs/mngr/tmr/{self._run.name}/evicted/{task_id}/{part}"
-        self._repo.git("update-ref", ref, commit)
-        eviction = Eviction(task_id, part, reason, ref, needless)
-        self._note("evicted", {"eviction": to_json(eviction)})
+    def _picked(self, tree: str, base: str, part: str, task_id: str, ask: bool = True) -> str:
+        """Return the tree with base..part applied; "" on a conflict that is not resolved.
+
+        The integrator is asked once for the same two, however often they are applied.
+        """
+        result = patches.picked(self._repo, self._folder, tree, base, part)
+        if isinstance(result, str):
+            return result
+        if ask and (tree, part) not in self._answers:
+            self._note("conflict", {"text": f"{task_id}: {', '.join(result[:5])}"})
+            self._answers[tree, part] = self._resolve(tree, base, part, result)
+        return self._answers[tree, part] if ask else ""
 
     def _pick(
         self,
@@ -296,29 +283,22 @@ class Integration:
         kind: str,
         tasks: Sequence[str],
         tree: str,
-        subject: str,
-        body: str,
-        score: float,
+        message: str,
+        score: float = 0.0,
     ) -> None:
-        commit = patches.commit(self._repo, tree, [branch.tip], f"{subject}\n\n{body}\n")
-        branch.tip = commit
-        keep = f"refs/mngr/tmr/{self._run.name}/branch"
-        self._repo.git("update-ref", keep, commit)
-        pick = Pick(kind, tuple(tasks), commit, tree, subject, score)
+        branch.tip = patches.commit(self._repo, tree, [branch.tip], message)
+        self._repo.git("update-ref", f"refs/mngr/tmr/{self._run.name}/branch", branch.tip)
+        pick = Pick(kind, tuple(tasks), branch.tip, tree, message.split("\n", maxsplit=1)[0], score)
         self._note("picked", {"pick": to_json(pick)})
 
 
 def _claims(part: Part) -> set[str]:
-    """Its own test too, unless that waits for an implementation that is not there yet."""
+    """Return the tests that a part claims: its own too, unless that requires a fix."""
     verdict = part.verdict
     if verdict.expectation:
-        return set()  # its test passes only with the commit that comes last
+        return set()  # its test passes only with the last commit
     own = {task.node_id for task in part.tasks if task.verdict and not task.verdict.implementation}
     return {*own, *verdict.tests_changed, *verdict.tests_added}
-
-
-def _task_ids(parts: Sequence[Part]) -> list[str]:
-    return [task.id for part in parts for task in part.tasks]
 
 
 def _few(tests: Sequence[str]) -> str:

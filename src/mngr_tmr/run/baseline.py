@@ -11,7 +11,8 @@ from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch.roles import Note
 from mngr_tmr.journal.model import Run, TestRun
 from mngr_tmr.run import coverage
-from mngr_tmr.verify.bench import Bench, Check
+from mngr_tmr.verify.bench import Bench
+from mngr_tmr.verify.checks import Check
 
 
 class Baselining:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from mngr.api import Repo
 from mngr_tmr.journal.model import Run
 from mngr_tmr.verify import assertions, patches
-from mngr_tmr.verify.cases import Refusal, function
+from mngr_tmr.verify.cases import Refusal
+from mngr_tmr.verify.checks import function
 from mngr_tmr.verify.parts import Parts
 
 NEAR = 40

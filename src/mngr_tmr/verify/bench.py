@@ -24,11 +24,10 @@ from mngr_tmr.journal.model import Proof
 from mngr_tmr.probes import reports, sources
 from mngr_tmr.run.options import Options
 from mngr_tmr.run.settings import Project, pytest_command
-from mngr_tmr.verify import chamber, guarded_files
+from mngr_tmr.verify import chamber
 from mngr_tmr.verify.chamber import Interpreter, Place, Room
 from mngr_tmr.verify.checks import TIMED_OUT, Check, Checked, shards
 
-__all__ = ["TIMED_OUT", "Bench", "Check", "Checked"]
 NOOP = "MNGR_E2E_NOOP"
 
 
@@ -66,7 +65,6 @@ class Bench:
         self._python: Interpreter | None = None
         self._number = 0
         self._closed = False
-        guarded_files.installed = self._modules
 
     # workers
 
@@ -145,8 +143,8 @@ class Bench:
         found = exchange.settings(local_repository(self._repository))
         return chamber.git_config(found).encode("utf-8", "surrogateescape")
 
-    def _modules(self) -> frozenset[str]:
-        """Top-level modules that are installed where the tests run."""
+    def modules(self) -> frozenset[str]:
+        """Return the top-level modules that are installed where the tests run."""
         with self._worker(local_repository(self._repository).line("rev-parse", "HEAD")) as worker:
             return self._interpreter(worker.agent).modules
 

@@ -1,16 +1,18 @@
-"""One try under verification: what was found out so far, and the checks that found it out."""
+"""One attempt under verification: its checks, their results, and why it is refused."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from mngr.errors import MngrError
-from mngr_tmr.journal.model import Ended, Proof, Task, Try
-from mngr_tmr.verify.bench import Bench, Check, Checked
+from mngr_tmr.journal.model import Baseline, Ended, Proof, Run, Task, TestRun, Try
+from mngr_tmr.verify.bench import Bench
+from mngr_tmr.verify.checks import Check, Checked, function
 
 
 class Refusal(Exception):
-    """Why the work, or a part of it, is not taken."""
+    """Why a change, or a part of it, is not accepted."""
 
 
 @dataclass
@@ -20,16 +22,16 @@ class Case:
     ended: Ended
     bench: Bench
     limit: float = 900.0
-    """Seconds that a check may take."""
+    """Time limit of a check, in seconds."""
     proofs: list[Proof] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     artifacts: str = ""
     companions: tuple[str, ...] = ()
-    """The tests of its file, its own among them, where that passes only after others."""
+    """All tests of its file, if its test passes only after others."""
 
     @property
     def session(self) -> tuple[str, ...]:
-        """What runs when its own test does."""
+        """The tests that run when its own test does."""
         return self.companions or (self.own,)
 
     @property
@@ -44,10 +46,18 @@ class Case:
     def own(self) -> str:
         return self.task.node_id
 
-    def check(self, check: Check, *, collects: bool = True) -> Checked:
-        """A finished session, or a Refusal if only the agent's work keeps it from finishing.
+    def kept(self) -> str:
+        """Return the folder for the artifacts of a check.
 
-        Where it need not collect, a test that is missing is as good as red.
+        It is not below the folder that came from the agent, which could put files there itself.
+        """
+        self.artifacts = f"verified/{self.task.id}/{self.each.number}"
+        return self.artifacts
+
+    def check(self, check: Check, *, collects: bool = True) -> Checked:
+        """Return a finished session; raise a Refusal if it finishes only without the change.
+
+        If it need not collect, a missing test counts as failed.
         """
         checked = self._tried(check)
         if checked.timed_out and check.commit == self.base:
@@ -61,48 +71,45 @@ class Case:
         return checked
 
     def _tried(self, check: Check) -> Checked:
-        """Twice if need be: a session that does not finish says nothing about its tests."""
+        """Run a check, a second time if it does not finish: that says nothing about its tests."""
         checked = self.bench.check(check)
-        if not _ended(checked):
+        if not checked.ended:
             checked = self.bench.check(check)
         self.proofs.append(checked.proof)
         return checked
 
     def _blame(self, check: Check) -> None:
-        """The work is at fault if the same session finishes at the base; else nobody knows."""
+        """Raise a Refusal if the session finishes at the base, otherwise a MngrError."""
         what = f"{check.what}, at the base"
         if check.commit != self.base:
             at_base = self._tried(replace(check, what=what, commit=self.base, keep=""))
-            if _ended(at_base):
-                raise Refusal(
-                    f"{check.what}: pytest ended before its tests did, but not at the base"
-                )
+            if at_base.ended:
+                raise Refusal(f"{check.what}: pytest ended before its tests, but not at the base")
         raise MngrError(f"pytest did not finish: {check.what}, {check.commit[:12]}")
 
 
-def _ended(checked: Checked) -> bool:
-    return checked.finished or checked.timed_out
-
-
-def outcome(checked: Checked, test: str) -> str:
-    """Of a test, or of all that one function stands for."""
-    if test in checked.runs:
-        return checked.runs[test].outcome
-    runs = [run for node, run in checked.runs.items() if function(node) == test]
-    if not runs:
-        return "missing"
-    return next((run.outcome for run in runs if run.outcome != "passed"), "passed")
-
-
-def function(node_id: str) -> str:
-    """The node id without its parameters."""
-    return node_id.partition("[")[0]
-
-
-def failure(checked: Checked, test: str, what: str = "with its work") -> str:
-    kind = outcome(checked, test)
+def failure(checked: Checked, test: str, what: str) -> str:
+    """Return the sentence that says how a test failed."""
+    kind = checked.outcome(test)
     runs = [run for node, run in checked.runs.items() if test in (node, function(node))]
     run = next((each for each in runs if each.message.strip()), None)
     if run is None:
         return f"{test} is {kind} {what}"
     return f"{test} is {kind} {what}: {run.exception}: {run.message.strip().splitlines()[0][:200]}"
+
+
+# Tests that pass only after other tests of their file, which leave something that they need. At the
+# baseline and at the gates whole files run, so such a test passes there. Elsewhere it runs by
+# itself, and then fails in another way than it did at the baseline.
+
+
+def fails_otherwise(run: Run, node_id: str, now: TestRun | None) -> bool:
+    """Whether a test fails now, and failed at the baseline for another reason."""
+    before = run.baseline.get(node_id, Baseline()).signature
+    return now is not None and now.outcome == "failed" and before not in ("", now.signature)
+
+
+def of_files(run: Run, tests: Collection[str]) -> tuple[str, ...]:
+    """Return all tests of the files of these tests, in the order of their collection."""
+    files = {node_id.partition("::")[0] for node_id in tests}
+    return tuple(node_id for node_id, test in run.tests.items() if test.file in files)

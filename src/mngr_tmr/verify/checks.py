@@ -1,4 +1,4 @@
-"""What the bench is asked, and what it answers."""
+"""Checks for the bench, and their results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TIMED_OUT = 124
 
 @dataclass(frozen=True)
 class Check:
-    """Run these tests of this commit, or all of them; `noop` makes every command do nothing."""
+    """Run these tests of this commit, or all; with `noop` every command does nothing."""
 
     what: str
     commit: str
@@ -20,13 +20,13 @@ class Check:
     noop: bool = False
     collect_only: bool = False
     traced: bool = False
-    """Tell also which files each test needs."""
+    """Report also which files each test needs."""
     reach: bool = False
-    """Tell also which lines each test runs."""
+    """Report also which lines each test runs."""
     mutants: tuple[tuple[str, str, float], ...] = ()
-    """Tell also how the tests go with each of these: path, text, seconds."""
+    """Report also the results with each of these: path, text, seconds."""
     keep: str = ""
-    """A folder, relative to the run's, for the transcripts and recordings that the tests leave."""
+    """A folder, relative to the run's, for the transcripts and recordings of the tests."""
 
 
 @dataclass(frozen=True)
@@ -37,32 +37,49 @@ class Checked:
     proof: Proof
     touched: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict, compare=False)
     lines: Mapping[str, Mapping[str, str]] = field(default_factory=dict, compare=False)
-    """The lines each test runs, by file, as 1-3,7."""
+    """The lines that each test runs, by file, as 1-3,7."""
     mutants: Mapping[int, Mapping[str, str]] = field(default_factory=dict, compare=False)
-    """Mutant -> test -> outcome; none of a mutant with which pytest does not come to its end."""
+    """Mutant -> test -> outcome, if pytest finished with the mutant."""
     told: str = field(default="", compare=False)
-    """The end of what pytest printed."""
+    """The end of pytest's output."""
     finished: bool = True
-    """Pytest came to its end, with whatever result; else some tests were never tried."""
+    """pytest finished, with any result; otherwise some tests did not run."""
     infrastructure: str = ""
-    """Why this is no verdict, although it was tried twice: the work neither passed nor failed.
-    `runs` then holds only the tests that pytest ended within."""
+    """Why the results are not valid, although the check ran twice.
+    `runs` then has only the tests during which pytest ended."""
     bare: str = field(default="", compare=False)
-    """Why it did not run in a sandbox; nothing where it did."""
+    """Why it did not run in a sandbox; "" if it did."""
 
     @property
     def timed_out(self) -> bool:
         return self.proof.exit_code == TIMED_OUT
 
+    @property
+    def ended(self) -> bool:
+        return self.finished or self.timed_out
+
     def passed(self, tests: Iterable[str]) -> bool:
         return all(self.outcome(each) == "passed" for each in tests)
 
-    def outcome(self, node_id: str) -> str:
-        return self.runs[node_id].outcome if node_id in self.runs else "missing"
+    def outcome(self, test: str) -> str:
+        return outcome(self.runs, test)
+
+
+def outcome(runs: Mapping[str, TestRun], test: str) -> str:
+    """Return the outcome of a test, or the worst of all cases of a function."""
+    if test in runs:
+        return runs[test].outcome
+    found = [run.outcome for node, run in runs.items() if function(node) == test]
+    return next((each for each in found if each != "passed"), "passed" if found else "missing")
+
+
+def function(node_id: str) -> str:
+    """Return the node id without its parameters."""
+    return node_id.partition("[")[0]
 
 
 def shards(tests: Sequence[str], count: int) -> list[tuple[str, ...]]:
-    """As even as whole files allow: a test may need an earlier one of its file."""
+    """Split tests evenly, without splitting a file: a test may need an earlier one of its file."""
     files: dict[str, list[str]] = {}
     for each in tests:
         files.setdefault(each.partition("::")[0], []).append(each)

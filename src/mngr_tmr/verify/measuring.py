@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from mngr.api import Repo
 from mngr_tmr.verify import patches
-from mngr_tmr.verify.bench import Bench, Check
-from mngr_tmr.verify.cases import function
+from mngr_tmr.verify.bench import Bench
+from mngr_tmr.verify.checks import Check, function
 from mngr_tmr.verify.mutants import Mutant, mutants
 
 FEWEST, MOST = 3, 12

@@ -1,4 +1,4 @@
-"""Whether a change of tests is taken. What it does is measured, in sessions of pytest.
+"""Whether a change of tests is accepted. What it does is measured, in sessions of pytest.
 
 The old tests and the new ones run with the same implementation: the accepted fix, or the base.
 """
@@ -15,8 +15,8 @@ from mngr_tmr.journal.model import Run
 from mngr_tmr.run import coverage
 from mngr_tmr.run.concerned import Concerned, Touched
 from mngr_tmr.verify import assertions, measuring, patches
-from mngr_tmr.verify.bench import Check, Checked
-from mngr_tmr.verify.cases import Case, Refusal, failure, function, outcome
+from mngr_tmr.verify.cases import Case, Refusal, failure
+from mngr_tmr.verify.checks import Check, Checked, function
 from mngr_tmr.verify.measuring import Goal, Measure, Measured, Sides
 from mngr_tmr.verify.parts import Kind, Parts
 from mngr_tmr.verify.weakening import beyond_only, expects_else, weaker
@@ -24,17 +24,17 @@ from mngr_tmr.verify.weakening import beyond_only, expects_else, weaker
 NOOP = "with commands that do nothing"
 OLD_NOOP = f"the tests as they were, {NOOP}"
 OTHERS = 10
-"""Of tests that a change concerns only through a helper, so many are measured."""
+"""The number of tests that are measured of those affected only through a helper."""
 
 
 @dataclass(frozen=True)
-class Change:
-    """The commits that are set beside each other."""
+class Commits:
+    """The commits that are compared."""
 
     tests: str
     """The base with the test change alone."""
     fix: str
-    """The base with the accepted fix alone, or nothing."""
+    """The base with the accepted fix alone, or ""."""
     both: str
     """The base with the fix and the test change; without a fix the same as `tests`."""
     green: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Taken:
-    """A test change that is as good as what it replaces, or better."""
+    """An accepted test change: as good as what it replaces, or better."""
 
     touched: Touched
     needs_fix: bool = False
@@ -51,23 +51,23 @@ class Taken:
     """The test passes only because it was changed."""
     mutants: str = ""
     commit: str = ""
-    """The base with all that was judged together."""
+    """The base with everything that was judged together."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the sessions showed."""
+    """The results of the sessions."""
 
     old: Checked
     new: Checked
     before: Set[str]
     """Tests that pass as they were."""
     red: Set[str]
-    """Tests that are red without the fix."""
+    """Tests that fail without the fix."""
     noop: Set[str]
-    """Tests that notice a no-op, and did not before."""
+    """Tests that fail if commands do nothing, and did not before."""
     turned: bool
-    """The test passes only because of its change."""
+    """The test passes only because of its commits."""
 
 
 class TestJudge:
@@ -78,40 +78,38 @@ class TestJudge:
         self._measure, self._budget = measure, budget
         self._concerned = Concerned(run, repo, parts)
 
-    def judged(self, case: Case, change: Change) -> Taken:
-        """A Refusal says why it is not taken."""
-        changed = patches.changes(self._repo, case.base, change.tests)
-        touched = self._concerned.touched(case.base, change.tests, changed, case.own)
-        old = self._as_they_were(case, change, touched)
-        new = self._as_they_are(case, change, touched, old)
-        turned = _turned(case, old, new) and not change.fix
+    def judged(self, case: Case, commits: Commits) -> Taken:
+        """Return the accepted test change; raise a Refusal if it is rejected."""
+        changed = patches.changes(self._repo, case.base, commits.tests)
+        touched = self._concerned.touched(case.base, commits.tests, changed, case.own)
+        old = self._as_they_were(case, commits, touched)
+        new = self._as_they_are(case, commits, touched, old)
+        turned = _turned(case, old, new) and not commits.fix
         if turned:
             self._must_expect_else(case, touched)
-        red = self._without_fix(case, change, touched)
-        noop = self._noop(case, change, touched)
+        red = self._without_fix(case, commits, touched)
+        noop = self._noop(case, commits, touched)
         seen = Seen(old, new, _passing(old), red, noop, turned)
-        measured = self._measured(case, change, touched, seen)
+        measured = self._measured(case, commits, touched, seen)
         self._must_not_lose(case, touched, measured)
         self._must_notice(case, touched, seen, measured)
-        if case.task.want == "improve" and not change.fix and not turned:
+        if case.task.want == "improve" and not commits.fix and not turned:
             self._must_improve(touched, measured, noop)
         needs_fix = bool(red & {*touched.changed, *touched.added, function(case.own)})
         return Taken(touched, needs_fix, turned, measured.told)
 
     # sessions
 
-    def _as_they_were(self, case: Case, change: Change, touched: Touched) -> Checked:
+    def _as_they_were(self, case: Case, commits: Commits, touched: Touched) -> Checked:
         tests = tuple(dict.fromkeys([function(case.own), *touched.old]))
         what = "the tests as they were"
-        return case.check(Check(what, change.fix or case.base, tests, reach=True))
+        return case.check(Check(what, commits.fix or case.base, tests, reach=True))
 
-    def _as_they_are(self, case: Case, change: Change, touched: Touched, old: Checked) -> Checked:
-        """Nothing may be lost: no test, no case of one, and none that passed may fail."""
+    def _as_they_are(self, case: Case, commits: Commits, touched: Touched, old: Checked) -> Checked:
+        """Run the changed tests; no test or case may be lost, and none that passed may fail."""
         own = function(case.own)
         tests = tuple(dict.fromkeys([own, *touched.new]))
-        # Not below the folder of what came from the agent, which could put something there itself.
-        case.artifacts = case.artifacts or f"verified/{case.task.id}/{case.each.number}"
-        check = Check("with its test change", change.both, tests, keep=case.artifacts)
+        check = Check("with its test change", commits.both, tests, keep=case.kept())
         must = {own, *touched.changed, *touched.added, *(_passing(old) & {*touched.old})}
         new = self._seen_passing(case, check, must)
         for _ in range(self._run.options.repeats - 1):
@@ -125,45 +123,43 @@ class TestJudge:
     def _seen_passing(self, case: Case, check: Check, must: Set[str]) -> Checked:
         new = case.check(check)
         for test in check.tests:
-            if test in must and outcome(new, test) != "passed":
+            if test in must and new.outcome(test) != "passed":
                 raise Refusal(failure(new, test, check.what))
         return new
 
-    def _without_fix(self, case: Case, change: Change, touched: Touched) -> set[str]:
-        """Tests that are red without the fix; those that were red before have to be."""
-        if not change.fix or not touched.new:
+    def _without_fix(self, case: Case, commits: Commits, touched: Touched) -> set[str]:
+        """Return tests that fail without the fix; those that failed before must be among them."""
+        if not commits.fix or not touched.new:
             return set()
         what = "its test change without the fix"
-        checked = case.check(Check(what, change.tests, touched.new), collects=False)
-        red = {test for test in touched.new if outcome(checked, test) != "passed"}
+        checked = case.check(Check(what, commits.tests, touched.new), collects=False)
+        red = {test for test in touched.new if checked.outcome(test) != "passed"}
         for test in touched.old:
-            if test in {function(each) for each in change.green} and test not in red:
+            if test in {function(each) for each in commits.green} and test not in red:
                 raise Refusal(f"{test} passes without the fix, which it did not before")
         return red
 
-    def _noop(self, case: Case, change: Change, touched: Touched) -> set[str]:
-        """Tests that notice it when commands do nothing, and did not before."""
+    def _noop(self, case: Case, commits: Commits, touched: Touched) -> set[str]:
+        """Return tests that fail if commands do nothing, and did not before."""
         own = (*touched.changed, *touched.added)
         runs = [each for each in own if self._runs(touched, each)]
         exempt = [each for each in own if each not in runs]
         if exempt:
-            case.remarks.append(
-                f"runs no command, so it was not tried with commands that do nothing: {exempt[0]}"
-            )
+            case.remarks.append(f"not run {NOOP}, because it runs no command: {exempt[0]}")
         if not runs and not touched.near:
             return set()
-        before = self._noticing(case, OLD_NOOP, change.fix or case.base, touched.old)
-        after = self._noticing(case, NOOP, change.both, touched.new)
+        before = self._noticing(case, OLD_NOOP, commits.fix or case.base, touched.old)
+        after = self._noticing(case, NOOP, commits.both, touched.new)
         for test in (*runs, *sorted(before)):
             if test not in after:
-                raise Refusal(f"{test} passes also when the commands do nothing")
+                raise Refusal(f"{test} passes also if the commands do nothing")
         return after - before
 
     def _noticing(self, case: Case, what: str, commit: str, tests: tuple[str, ...]) -> set[str]:
         if not tests:
             return set()
         checked = case.check(Check(what, commit, tests, noop=True))
-        return {test for test in tests if outcome(checked, test) == "failed"}
+        return {test for test in tests if checked.outcome(test) == "failed"}
 
     def _runs(self, touched: Touched, test: str) -> bool:
         found = [each[test] for each in (touched.before, touched.after) if test in each]
@@ -171,21 +167,19 @@ class TestJudge:
 
     # mutants
 
-    def _measured(self, case: Case, change: Change, touched: Touched, seen: Seen) -> Measured:
-        """As many mutants as answer what is open, of lines that the tests reach."""
+    def _measured(self, case: Case, commits: Commits, touched: Touched, seen: Seen) -> Measured:
+        """Return the result with as many mutants as are necessary, of lines that tests reach."""
         own = function(case.own)
         seed = f"{self._run.name}/{case.task.id}/{case.each.number}"
         others = [each for each in touched.near if each != own]
         some = random.Random(seed).sample(others, min(OTHERS, len(others)))
-        before = [
-            t for t in {own: 0, **dict.fromkeys([*touched.changed, *some])} if t in seen.before
-        ]
+        before = [t for t in dict.fromkeys([own, *touched.changed, *some]) if t in seen.before]
         after = list(dict.fromkeys([own, *touched.changed, *touched.added, *some]))
-        after = [test for test in after if outcome(seen.new, test) == "passed"]
+        after = [test for test in after if seen.new.outcome(test) == "passed"]
         silent = {each for each in touched.added if each not in seen.red | seen.noop}
         goal = Goal(
             bool({*before} & {*touched.old}),
-            case.task.want == "improve" and not change.fix and not seen.noop,
+            case.task.want == "improve" and not commits.fix and not seen.noop,
             frozenset([*silent, *([own] if seen.turned else [])]),
         )
         if goal == Goal():
@@ -193,7 +187,7 @@ class TestJudge:
         reached = [*_reached(seen.old, before)]
         if goal.more or goal.killers:
             traced = case.check(
-                Check("lines that it reaches", change.both, tuple(after), reach=True)
+                Check("lines that it reaches", commits.both, tuple(after), reach=True)
             )
             reached += _reached(traced, after)
         lines = {
@@ -204,16 +198,16 @@ class TestJudge:
         seconds = sum(self._seconds(test) for test in after)
         count = measuring.sample_size(self._budget, seconds)
         sides = Sides(
-            change.fix or case.base, change.both, tuple(before), tuple(after), 10 + 5 * seconds
+            commits.fix or case.base, commits.both, tuple(before), tuple(after), 10 + 5 * seconds
         )
         return self._measure.measured(sides, goal, lines, seed, count) if lines else Measured()
 
     def _seconds(self, test: str) -> float:
-        """At the baseline, which the journal has."""
+        """Return the time of a test at the baseline, which the journal has."""
         runs = [each.runs for node, each in self._run.baseline.items() if function(node) == test]
         return sum(max((run.seconds for run in each), default=0.0) for each in runs)
 
-    # what they say
+    # conclusions
 
     def _must_not_lose(self, case: Case, touched: Touched, measured: Measured) -> None:
         hints = self._hints(touched)
@@ -230,21 +224,17 @@ class TestJudge:
             test, why = next(iter(hints.items()))
             raise Refusal(f"{test}: {why}")
         if not measured.old and touched.old:
-            told = "killed none" if measured.tried else "were not made"
-            case.remarks.append(f"mutants {told}: the assertions were compared by reading them")
+            told = "no mutant was killed" if measured.tried else "there are no mutants"
+            case.remarks.append(f"{told}: the assertions were compared by reading them")
 
     def _hints(self, touched: Touched) -> dict[str, str]:
-        """By reading. A helper that is defined anew may change what every assertion means."""
-        pairs = [
-            (test, touched.before[test], touched.after[test])
-            for test in touched.before
-            if test in touched.after
-        ]
-        found = {test: weaker(old, new) for test, old, new in pairs}
+        """Return what reading shows, also of helpers, which may change every assertion."""
+        both = [test for test in touched.before if test in touched.after]
+        found = {test: weaker(touched.before[test], touched.after[test]) for test in both}
         return {test: why for test, why in found.items() if why}
 
     def _must_expect_else(self, case: Case, touched: Touched) -> None:
-        """What its cited block shows, in the place of what it expected before."""
+        """Raise a Refusal unless the test now expects what its cited block shows."""
         own = function(case.own)
         if own not in touched.changed:
             what = ", ".join(touched.around[:3]) or "another test"
@@ -261,15 +251,15 @@ class TestJudge:
             raise Refusal(f"{own}: {why}")
 
     def _must_notice(self, case: Case, touched: Touched, seen: Seen, measured: Measured) -> None:
-        """A new test, and one that expects something else, has to notice something."""
+        """Raise a Refusal if a new test, or a changed expectation, detects no defect."""
         noticing = seen.red | seen.noop | measured.killers
         for test in (*touched.added, *([function(case.own)] if seen.turned else ())):
             if test in noticing:
                 continue
             if measured.tried:
-                raise Refusal(f"{test} notices none of {measured.tried} planted defects")
+                raise Refusal(f"{test} detects none of {measured.tried} planted defects")
             if self._runs(touched, test):
-                continue  # it fails when they do nothing
+                continue  # it fails if they do nothing
             if self._parts.has_python:
                 raise Refusal(f"{test} reaches no code of the implementation")
             case.remarks.append(f"not measured, because the implementation is not Python: {test}")
@@ -294,12 +284,12 @@ def _reached(checked: Checked, tests: Collection[str]) -> Iterator[Mapping[str, 
 
 def _passing(checked: Checked) -> set[str]:
     tests = {function(node) for node in checked.runs}
-    return {test for test in tests if outcome(checked, test) == "passed"}
+    return {test for test in tests if checked.outcome(test) == "passed"}
 
 
 def _turned(case: Case, old: Checked, new: Checked) -> bool:
     own = case.own
-    return outcome(old, own) != "passed" and outcome(new, function(own)) == "passed"
+    return old.outcome(own) != "passed" and new.outcome(function(own)) == "passed"
 
 
 def _only_beyond(touched: Touched, test: str) -> bool:

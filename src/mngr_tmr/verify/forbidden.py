@@ -1,4 +1,4 @@
-"""Files by which a project says how its tests are run: who is judged does not write them."""
+"""Changes that are refused before anything runs, for example of how tests are run."""
 
 from __future__ import annotations
 
@@ -9,38 +9,72 @@ import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 
+from mngr.api import Repo
+from mngr_tmr.run.settings import Project
+from mngr_tmr.verify import patches
+from mngr_tmr.verify.cases import Refusal
+
+SIZE_LIMIT = 1 << 20
+PROGRAMS = frozenset(
+    ("sh", "bash", "dash", "env", "git", "python", "python3", "pytest", "timeout", "tmux")
+)
 OURS = ("pytest", "mngr_e2e", "mngr_tmr")
 SECTIONS = {"tox.ini": "pytest", "setup.cfg": "tool:pytest"}
 PLUGINS = ("mngr_tmr_probe", "mngr_tmr_touch", "mngr_tmr_lines", "mngr_tmr_mutate")
 LOADED = frozenset(("pytest", "_pytest", "pluggy", "mngr_e2e", "mechanic_trace", *PLUGINS))
-"""Modules that judge. Checks have the top of the checkout and its src on Python's path."""
+"""Modules that run tests. Python looks for them in the checkout and its src first."""
 ENTRY_TABLES = (
     *(("project", "entry-points"), ("project", "scripts"), ("project", "gui-scripts")),
     *(("tool", "poetry", "plugins"), ("tool", "poetry", "scripts")),
 )
 ENTRY_KEYWORDS = ("entry_points", "scripts")
-"""Of setup() in a setup.py."""
+"""Arguments of setup() in a setup.py."""
 
-installed: Callable[[], frozenset[str]] = frozenset
-"""Top-level modules that are installed where the tests run; the bench of a run can tell."""
+Installed = Callable[[], frozenset[str]]
+"""Returns the top-level modules that are installed where the tests run."""
 
 
-def changed_judge(path: str, old: str | None, new: str | None) -> str:
-    """Why this change is one of how tests are run; nothing where it is not."""
+def refuse_forbidden(
+    repo: Repo, project: Project, base: str, head: str, installed: Installed
+) -> None:
+    if not patches.descends(repo, base, head):
+        raise Refusal("its commits do not build on the commit it was given")
+    found = patches.changes(repo, base, head)
+    forbidden = [each.path for each in found if project.is_forbidden(each.path)]
+    if forbidden:
+        raise Refusal(f"changes forbidden paths: {', '.join(forbidden[:5])}")
+    for each in found:
+        old, new = (patches.show(repo, commit, each.path) for commit in (base, head))
+        why = changed_judge(each.path, old, new, installed)
+        if why:
+            raise Refusal(why)
+        if old is None and PurePosixPath(each.path).name in PROGRAMS:
+            raise Refusal(f"replaces a program: {each.path}")
+    odd = [each.path for each in found if patches.odd(each)]
+    if odd:
+        raise Refusal(f"adds links or submodules: {', '.join(odd[:5])}")
+    for each in found:
+        gone = each.new_mode == patches.GONE
+        if not gone and int(repo.line("cat-file", "-s", each.new_blob)) > SIZE_LIMIT:
+            raise Refusal(f"adds a file larger than 1 MiB: {each.path}")
+
+
+def changed_judge(path: str, old: str | None, new: str | None, installed: Installed) -> str:
+    """Return why this change affects how tests are run; "" if it does not."""
     name = PurePosixPath(path).name
     if name == "pyproject.toml" and _tables(old) != _tables(new):
         return f"changes how pytest runs tests: {path}"
     if name in SECTIONS and _section(old, SECTIONS[name]) != _section(new, SECTIONS[name]):
         return f"changes how pytest runs tests: {path}"
     if _entries(name, old) != _entries(name, new):
-        return f"changes entry points, by which plugins and programs are found: {path}"
-    if old is None and (_module(path) in LOADED or _shadows(path)):
-        return f"puts something in the place of {_module(path)}: {path}"
+        return f"changes entry points of plugins or programs: {path}"
+    if old is None and (_module(path) in LOADED or _shadows(path, installed)):
+        return f"adds a module that shadows {_module(path)}: {path}"
     return ""
 
 
-def _shadows(path: str) -> bool:
-    """A new module or package by the name of one that is installed, where Python looks first."""
+def _shadows(path: str, installed: Installed) -> bool:
+    """Whether Python finds this new module or package before an installed one of its name."""
     parts = _below_src(path)
     is_module = len(parts) == 1 and parts[0].rpartition(".")[2] in ("py", "pyc", "so", "pyd")
     is_package = len(parts) == 2 and parts[1].startswith("__init__.")
@@ -51,7 +85,7 @@ def _shadows(path: str) -> bool:
 
 
 def _entries(name: str, text: str | None) -> object:
-    """What a file says about entry points; of what cannot be read, everything."""
+    """Return what a file says about entry points; all of a file that cannot be parsed."""
     if name == "pyproject.toml":
         data = _toml(text)
         return [_dig(data, keys) for keys in ENTRY_TABLES] if data is not None else text
@@ -90,7 +124,7 @@ def _dig(data: object, keys: tuple[str, ...]) -> object:
 
 
 def _tables(text: str | None) -> object:
-    """Of what cannot be read, everything counts."""
+    """Return the tables that decide how tests run; all of a file that cannot be parsed."""
     data = _toml(text)
     tool = data.get("tool", {}) if data is not None else None
     return {key: tool[key] for key in OURS if key in tool} if isinstance(tool, dict) else text
@@ -111,5 +145,5 @@ def _below_src(path: str) -> tuple[str, ...]:
 
 
 def _module(path: str) -> str:
-    """The module that Python would find there before any other of that name."""
+    """Return the name of the module that Python would find there."""
     return _below_src(path)[0].partition(".")[0]

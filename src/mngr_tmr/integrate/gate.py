@@ -1,22 +1,23 @@
-"""The gate of every commit: all that passed before and all that the branch claims has to pass."""
+"""The gate of every commit: all tests that passed before and all that the branch claims pass."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mngr.api import Repo
 from mngr.errors import MngrError
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
+from mngr_tmr.dispatch.roles import Note
 from mngr_tmr.journal.model import Proof, Run
 from mngr_tmr.verify import patches
-from mngr_tmr.verify.bench import Bench, Checked
+from mngr_tmr.verify.bench import Bench
+from mngr_tmr.verify.checks import Checked, outcome
 
-Note = Callable[[str, Mapping[str, Json]], None]
 FEW = 20
-"""So many failing tests are also tried at the base: more are hardly all flaky."""
+"""At most this many failing tests also run at the base: more are unlikely to be all flaky."""
 
 
 class Gate:
@@ -25,12 +26,14 @@ class Gate:
         self._shaky: dict[str, tuple[str, ...]] = {}
 
     def shaky(self, tree: str) -> tuple[str, ...]:
-        """Tests that failed at its gate first, and were not held against it."""
+        """Return flaky tests at the gate of a tree: they failed first, and evicted nothing."""
         return self._shaky.get(tree, ())
 
     def failing(self, tree: str, claimed: set[str]) -> list[str]:
-        """What fails of all that passed at the baseline and all that the branch claims."""
-        tests = sorted(claimed | {n for n, b in self._run.baseline.items() if _passed(b.standing)})
+        """Return what fails of all that passed at the baseline and all that the branch claims."""
+        tests = sorted(
+            claimed | {n for n, b in self._run.baseline.items() if b.standing == "passed"}
+        )
         key = f"{tree} {hashlib.sha256(chr(0).join(tests).encode()).hexdigest()[:16]}"
         if self._run.gates.get(key):
             self._shaky[tree] = self._run.shaky.get(key, ())
@@ -49,12 +52,12 @@ class Gate:
         self._note("gated", {**told, "proofs": [to_json(proof) for proof in proofs]})
         return looked.errors or failing
 
-    def _looked(self, what: str, commit: str, tests: Sequence[str]) -> Look:
+    def _looked(self, what: str, commit: str, tests: Sequence[str]) -> Session:
         """Run a session again if it did not finish; this alone evicts no change."""
         checks = self._bench.check_all(what, commit, tests)
         if not _finished(checks):
             checks = self._bench.check_all(f"{what}, after one that did not finish", commit, tests)
-        looked = Look.at(checks, tests)
+        looked = Session.of(checks, tests)
         if _finished(checks) or any(checked.timed_out for checked in checks):
             return looked
         if commit != self._run.base:
@@ -69,7 +72,7 @@ class Gate:
         """Return the tests that fail every time, and only with the candidate."""
         second = self._looked("gate, once more", commit, failing)
         proofs += second.proofs
-        # What the branch claims is its own doing: the base says nothing about that.
+        # Tests that the branch claims may fail at the base.
         asked = [each for each in second.failing if each not in claimed]
         if not asked or len(asked) > FEW:
             return second.failing
@@ -79,35 +82,22 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Look:
-    """What several checks of one commit say together."""
+class Session:
+    """The results of several checks of one commit."""
 
     failing: list[str]
     errors: list[str]
     proofs: list[Proof]
 
     @classmethod
-    def at(cls, checks: Sequence[Checked], tests: Sequence[str]) -> Look:
-        outcomes: dict[str, str] = {}
-        for checked in checks:
-            outcomes |= {node: run.outcome for node, run in checked.runs.items()}
+    def of(cls, checks: Sequence[Checked], tests: Sequence[str]) -> Session:
+        runs = {node: run for checked in checks for node, run in checked.runs.items()}
         errors = [error for checked in checks for error in checked.errors]
         if any(checked.timed_out for checked in checks):
             errors.append("the time limit of a check")
-        failing = [each for each in tests if _worst(outcomes, each) != "passed"]
+        failing = [each for each in tests if outcome(runs, each) != "passed"]
         return cls(failing, errors, [checked.proof for checked in checks])
 
 
 def _finished(checks: Sequence[Checked]) -> bool:
-    return all(checked.finished or checked.timed_out for checked in checks)
-
-
-def _passed(standing: str) -> bool:
-    return standing == "passed"
-
-
-def _worst(outcomes: Mapping[str, str], test: str) -> str:
-    if test in outcomes:
-        return outcomes[test]
-    mine = [kind for node, kind in outcomes.items() if node.partition("[")[0] == test]
-    return next((kind for kind in mine if kind != "passed"), "passed" if mine else "missing")
+    return all(checked.ended for checked in checks)
