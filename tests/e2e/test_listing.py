@@ -65,7 +65,7 @@ def test_status_is_show(e2e: E2eSession) -> None:
     expect(result.stdout).to_match(r"^fix  RUNNING for \d+s, since ")
     nameless = e2e.run("mngr status", comment="a name is needed, and the error says where they are")
     expect(nameless).to_fail()
-    expect(nameless.stderr).to_contain("name an agent; see `mngr list`")
+    expect(nameless.stderr).to_contain("no agent given; see `mngr list`")
 
 
 def test_show_tells_everything_about_one(e2e: E2eSession) -> None:
