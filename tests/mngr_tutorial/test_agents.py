@@ -134,8 +134,10 @@ SPOT = {"command": "ls --paint", "tried": "colours", "happened": "no such option
 @pytest.mark.dear
 def test_what_passes_is_written_below_its_comment_and_what_fails_is_told(anywhere: Stage) -> None:
     stage = anywhere
+    stage.tutorial.chmod(0o755)
     done = stage("fill", proposing(SHOUT, LIST, WRONG, confusing=(SPOT,)), "--yes-if-passing")
     assert done.code == 3, done
+    assert stage.tutorial.stat().st_mode & 0o777 == 0o755
     assert stage.tutorial.read_text() == TUTORIAL.replace(
         "# shout it\n", "# shout it\necho hello | tr a-z A-Z\n"
     ).replace("# Files\n", '# Files\n\n# list them\nls "$HOME" there\n')
