@@ -1,4 +1,4 @@
-"""The table of what each agent type can do; `python -m mngr.agents.capabilities PAGE` writes it.
+"""What each agent type can do: `python -m mngr.agents.capabilities DOCUMENT` writes the table.
 
 A test compares the table in the documentation with the code.
 """

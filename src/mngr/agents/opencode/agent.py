@@ -145,7 +145,7 @@ class OpenCodeAgent(ConversingAgent):
         return ("Enter",) if allow else ("Escape",)
 
     def evidence(self, delivery: Delivery) -> Receipt:
-        """Return a receipt: the text is stored at once, and a busy program reads it later."""
+        """Return a receipt: the text is recorded at once, though a busy program reads it later."""
         told = len(talk.heard(delivery.told, delivery.text))
         busy = talk.last_moment(delivery.before.tail, 0.0).word in ("busy", "retry")
 

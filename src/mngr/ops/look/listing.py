@@ -91,16 +91,20 @@ def agents(
     world: World, ids: Sequence[str] | None = None, hosts: Sequence[Host] | None = None
 ) -> list[Agent]:
     """Return all agents, oldest first; those of a host that does not answer as last known."""
-    found = []
-    for host, reading in world.readings(ids, hosts):
-        mine = [_judged(world, host, reading, evidence) for evidence in reading.agents]
-        if host.argv(["x"]) != ["x"]:  # this machine always answers
-            from mngr.ops.look import remembered
-
-            mine = remembered.completed(world, host, reading, mine, ids)
-        found += mine
+    readings = world.readings(ids, hosts)
+    found = [each for host, reading in readings for each in read(world, host, reading, ids)]
     found.sort(key=lambda agent: (_created(agent), agent.id))
     return found
+
+
+def read(world: World, host: Host, reading: HostReading, ids: Sequence[str] | None) -> list[Agent]:
+    """Return the agents of a reading, which is kept for when the host does not answer."""
+    mine = [_judged(world, host, reading, evidence) for evidence in reading.agents]
+    if host.argv(["x"]) == ["x"]:  # this machine always answers
+        return mine
+    from mngr.ops.look import remembered
+
+    return remembered.completed(world, host, reading, mine, ids)
 
 
 def candidates(world: World, words: Sequence[str], *, look: bool = True) -> list[Agent]:
@@ -275,9 +279,9 @@ def _is_at(ref: HostRef, address: Address) -> bool:
     return named or dotted == ref.name
 
 
-def refreshed(world: World, agent: Agent) -> Agent:
-    """Read the agent again."""
-    reading = agent.host.read([agent.id])
+def refreshed(world: World, agent: Agent, reading: HostReading | None = None) -> Agent:
+    """Read the agent again, or take it from a reading."""
+    reading = reading or agent.host.read([agent.id])
     for evidence in reading.agents:
         return _judged(world, agent.host, reading, evidence)
     if reading.stopped:
