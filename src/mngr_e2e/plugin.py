@@ -1,4 +1,4 @@
-"""The pytest plugin: the `e2e` fixture, and outcomes for its artifacts."""
+"""The pytest plugin: the `e2e` fixture, and the outcome of each test in its artifacts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mngr_e2e.runs import Run
 from mngr_e2e.session import E2eSession
 
 SESSION = pytest.StashKey[E2eSession]()
-_config: pytest.Config | None = None  # reports come without one
+_config: pytest.Config | None = None  # pytest_runtest_logreport gets none
 RUN_ID = pytest.StashKey[str]()
 
 
@@ -32,20 +32,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: pytest.Item) -> None:
-    """All workers of xdist write to one run."""
+    """Give the id of the run to all workers of xdist."""
     inputs: dict[str, str] = node.workerinput  # type: ignore[attr-defined]
     inputs[switches.RUN] = node.config.stash[RUN_ID]
 
 
 @pytest.fixture(scope="session")
 def e2e_settings(pytestconfig: pytest.Config) -> settings.Settings:
-    """`[tool.mngr_e2e]`; a project may override this fixture."""
+    """Return `[tool.mngr_e2e]`; a project may override this fixture."""
     return settings.load(pytestconfig.rootpath)
 
 
 @pytest.fixture(scope="session")
 def e2e_run_folder(pytestconfig: pytest.Config, e2e_settings: settings.Settings) -> Iterator[Path]:
-    """This run's artifacts."""
+    """Yield the folder of this run's artifacts."""
     base = pytestconfig.rootpath / e2e_settings.artifacts
     run = Run(base, pytestconfig.stash[RUN_ID], e2e_settings.keep_runs)
     yield run.folder
@@ -54,7 +54,7 @@ def e2e_run_folder(pytestconfig: pytest.Config, e2e_settings: settings.Settings)
 
 @pytest.fixture(scope="session")
 def e2e_guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guard]:
-    """Ends the commands if we are killed."""
+    """Yield the guard, which ends all commands if pytest is killed."""
     guard = Guard(tmp_path_factory.getbasetemp())
     yield guard
     guard.close()
@@ -68,7 +68,7 @@ def e2e(
     e2e_run_folder: Path,
     e2e_guard: Guard,
 ) -> Iterator[E2eSession]:
-    """A session in a home and a work directory of its own."""
+    """Yield a session with its own home and work directory."""
     session = _open(request, tmp_path, e2e_settings, e2e_run_folder, e2e_guard)
     request.node.stash[SESSION] = session
     session.save()
@@ -127,14 +127,14 @@ def pytest_runtest_makereport(
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """xdist tells of a worker that died in the middle of a test by a report of no phase."""
+    """Record a crash: xdist reports a worker that died during a test without a phase."""
     if str(report.when) == "???" and _config is not None:
         base = _config.rootpath / settings.load(_config.rootpath).artifacts
         artifacts.mark_crashed(base / _config.stash[RUN_ID], report.nodeid)
 
 
 def _judge(record: TestRecord, report: pytest.TestReport) -> None:
-    """The worst of the three phases, as pytest itself counts them."""
+    """Set the outcome to the worst of the three phases, as pytest counts them."""
     if report.when == "call" or (report.when == "setup" and not report.passed):
         record.outcome = _outcome(report)
     elif report.when == "teardown" and report.failed:

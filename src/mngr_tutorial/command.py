@@ -1,4 +1,4 @@
-"""`mngr tutorial`: is every block of the tutorial a test, and every test's block in it?"""
+"""`mngr tutorial`: parse the options, run a verb and print its result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mngr.cli.app.output import Column, Row
 
 FIELDS = ["kind", "path", "line", "message", "test"]
-# Which verbs an option goes with; the others go with all.
+# Options that only some verbs have.
 ONLY: dict[str, tuple[str, ...]] = {
     "no_results": ("check",),
     "user": ("install-commands",),
@@ -45,7 +45,7 @@ def configure(parser: Parser) -> None:
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help=", ".join(_VERBS))
     help = "directory or file with the tests; repeatable"
-    parser.completes(add("--tests", action="append", default=[], metavar="PATH", help=help), "file")
+    add("--tests", action="append", default=[], metavar="PATH", help=help, completes="file")
     help = "`check`: compare only the texts, not the commands that tests ran"
     add("--no-results", action="store_true", help=help)
     help = "`install-commands`: install for all projects, in your home directory"
@@ -59,7 +59,7 @@ def configure(parser: Parser) -> None:
 def _agents(parser: Parser) -> None:
     add = parser.add_argument_group("Agents (fill and sync)").add_argument
     help = "agent type (default: as for `mngr create`)"
-    parser.completes(add("--type", metavar="TYPE", help=help), "type")
+    add("--type", metavar="TYPE", help=help, completes="type")
     help = "argument for the agent's program; repeatable"
     add("--agent-arg", action="append", default=[], metavar="WORD", help=help)
     help = "time limit for an agent (default 30m)"

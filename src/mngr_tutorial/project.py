@@ -1,4 +1,4 @@
-"""Where a project keeps its tutorial, the tests that cite it and what they left."""
+"""The paths of a project: its tutorial, the tests that cite it and their artifacts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ TEST_FOLDERS = ("tests/e2e", "tests", ".")
 
 @dataclass(frozen=True)
 class Project:
+    """A project with a tutorial."""
+
     root: Path
     tutorial: Path
     tests: tuple[Path, ...]
-    """Files and folders in which citations are looked for; new tests go to the first folder."""
+    """Files and folders with tests; new tests are written to the first folder."""
     artifacts: Path
 
     def blocks(self) -> list[Block]:
@@ -31,18 +33,18 @@ class Project:
         return blocks.parse(text)
 
     def named(self, path: Path) -> str:
-        """As a reader finds it from the project's folder."""
+        """Return the path relative to the project, if it is inside."""
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
 
     @property
     def top(self) -> Path:
-        """Of the repository that the project is in; without one, its own folder."""
+        """The top of the project's repository; without one, the project's folder."""
         folders = [self.root, *self.root.parents]
         return next((folder for folder in folders if (folder / ".git").exists()), self.root)
 
     @property
     def inside(self) -> str:
-        """The project's folder, from the top of its repository: where an agent finds it."""
+        """The project's folder relative to the top of its repository."""
         return str(self.root.relative_to(self.top))
 
     def test_files(self) -> list[Path]:
@@ -55,14 +57,14 @@ class Project:
 
 
 def find_project(start: Path, tests: list[str]) -> Project:
-    """The nearest folder upwards with a pyproject.toml or a tutorial.sh."""
+    """Return the project in the nearest parent with a pyproject.toml or a tutorial.sh."""
     marks = ("pyproject.toml", "tutorial.sh")
     folders = [start, *start.parents]
     root = next((f for f in folders if any((f / mark).is_file() for mark in marks)), start)
     try:
         found = settings.load(root)
-    except (settings.SettingsError, ValueError) as error:
-        raise UsageError(f"{root / 'pyproject.toml'}: {error}") from None
+    except settings.SettingsError as error:
+        raise UsageError(str(error)) from None
     places = [start / name for name in tests] or [_default_tests(root)]
     for place in places:
         if not place.exists():
@@ -82,5 +84,5 @@ def _test_files(place: Path) -> list[Path]:
 
 
 def _is_hidden(path: Path) -> bool:
-    """Inside .venv, .git, .mngr-e2e and the like are other people's tests."""
+    """Return whether a file is in .venv, .git, node_modules or the like."""
     return any(part.startswith(".") or part == "node_modules" for part in path.parts[:-1])

@@ -8,10 +8,10 @@ from tests.e2e.world import ended, given, host_dir, names
 
 def test_plugins_can_be_listed(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # which plugins are there, and what do they add?
+    # list the plugins, and what they add
     mngr plugin list
     """)
-    result = e2e.run("mngr plugin list", comment="which plugins are there, and what do they add?")
+    result = e2e.run("mngr plugin list", comment="list the plugins, and what they add")
     expect(result).to_succeed()
     expect(result.stdout + result.stderr).not_to_be_empty()
     expect(result.stderr).not_to_contain("cannot be loaded")
@@ -94,11 +94,11 @@ def test_man_prints_the_manual(e2e: E2eSession) -> None:
 
 def test_help_prints_names_for_a_script(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # the names of all commands, for a script
+    # print the names of all commands, for a script
     mngr help --format '{name}'
     """)
     result = e2e.run(
-        "mngr help --format '{name}'", comment="the names of all commands, for a script"
+        "mngr help --format '{name}'", comment="print the names of all commands, for a script"
     )
     expect(result).to_succeed()
     expect(result.stdout).to_start_with("create\nlist\n")

@@ -51,6 +51,9 @@ def test_the_hash_of_a_test_changes_with_its_text_only(tmp_path: Path) -> None:
     path.write_text(SOURCE.replace("@mark", "@other"))
     assert artifacts.source_sha256(path, "TestX.test_a") != before
     assert artifacts.source_sha256(path, "test_a") != before
+    absent = artifacts.source_sha256(tmp_path / "none.py", "test_a")
+    path.write_text("def (")
+    assert artifacts.source_sha256(path, "test_a") == absent != before
 
 
 def test_a_result_is_whole_json_at_every_moment(tmp_path: Path) -> None:

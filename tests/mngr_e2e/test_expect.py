@@ -210,6 +210,8 @@ def test_a_schema_names_every_place_that_is_wrong() -> None:
     assert "there is no $.tags" in message(lambda: expect('{"id": 1}').to_match_schema(schema))
     with pytest.raises(ValueError, match="unknown schema keyword 'propertys'"):
         expect("1").to_match_schema({"propertys": {}})
+    with pytest.raises(ValueError, match="unknown schema type 'int'"):
+        expect("1").to_match_schema({"type": "int"})
 
 
 # waiting

@@ -12,6 +12,9 @@ from mngr.model.struct import Json, Struct
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from typing import Protocol
+else:
+    Protocol = object
 
 PROMPT_LIMIT = 96 * 1024
 """One word of an argv may hold 128 KB."""
@@ -270,3 +273,27 @@ class AgentType:
         if delivery.ended():
             return Receipt(outcome="failed", detail="the agent ended before it read the message")
         return Receipt(outcome="queued", detail="typed, not read by the program yet")
+
+
+class Reader(Protocol):
+    """A module that reads the conversation files of a program."""
+
+    METER: str
+
+    def transcript(self, files: Mapping[str, bytes], /) -> list[Turn]: ...
+    def usage(self, files: Mapping[str, bytes], /) -> dict[str, Tokens]: ...
+
+
+class ConversingAgent(AgentType):
+    """A program that stores its conversation in files, which a module of its own reads."""
+
+    reader: Reader
+
+    def transcript(self, files: Mapping[str, bytes]) -> list[Turn]:
+        return self.reader.transcript(files)
+
+    def usage(self, files: Mapping[str, bytes]) -> dict[str, Tokens]:
+        return self.reader.usage(files)
+
+    def meter(self) -> str:
+        return self.reader.METER

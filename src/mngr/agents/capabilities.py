@@ -1,4 +1,4 @@
-"""What each agent type can do: `python -m mngr.agents.capabilities DOCUMENT` writes the table.
+"""The table of what each agent type can do; `python -m mngr.agents.capabilities PAGE` writes it.
 
 A test compares the table in the documentation with the code.
 """

@@ -6,7 +6,7 @@ the trash, after a restore, and in a clone.
 
 from __future__ import annotations
 
-from mngr.agents.base import AgentType
+from mngr.agents.base import ConversingAgent
 from mngr.agents.claude import log
 from mngr.agents.claude import state as claude_state
 
@@ -14,14 +14,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mngr.agents.base import Delivery, Launch, LaunchContext, Login, Receipt, Tokens, Turn
+    from mngr.agents.base import Delivery, Launch, LaunchContext, Login, Receipt
     from mngr.model.state import Evidence, Signals
 
 NOT_A_YES = ("AskUserQuestion", "ExitPlanMode")
 """Questions whose first choice is not simply yes."""
 
 
-class ClaudeAgent(AgentType):
+class ClaudeAgent(ConversingAgent):
     name = "claude"
     program = "claude"
     install = "npm install -g @anthropic-ai/claude-code"
@@ -52,6 +52,7 @@ class ClaudeAgent(AgentType):
         "SSL_CERT_FILE",
     )
     conversation = log.FILES
+    reader = log
     # The input may contain a draft, or a prompt that Escape put back. Each Ctrl-U removes a line,
     # which Ctrl-Y restores; Backspace leaves the mode in which input is a shell command.
     clear_keys = ("C-u",) * 20 + ("BSpace",)
@@ -85,15 +86,6 @@ class ClaudeAgent(AgentType):
         from mngr.agents.claude import delivery as claude_delivery
 
         return claude_delivery.receipt(delivery)
-
-    def transcript(self, files: Mapping[str, bytes]) -> list[Turn]:
-        return log.transcript(files)
-
-    def usage(self, files: Mapping[str, bytes]) -> dict[str, Tokens]:
-        return log.usage(files)
-
-    def meter(self) -> str:
-        return log.METER
 
     def answer(self, evidence: Evidence, allow: bool) -> tuple[str, ...]:
         """Return the keys; Escape denies, the first choice allows if a tool asks for permission."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 
-from mngr.agents.base import UNREACHABLE, AgentType, Launch, fits_argv, options
+from mngr.agents.base import UNREACHABLE, ConversingAgent, Launch, fits_argv, options
 from mngr.agents.codex import rollout
 from mngr.agents.hooks import note, noted
-from mngr.agents.jsonl import AWK, iso, objects, one_line, table, text
+from mngr.agents.jsonl import iso, objects, one_line, table, text
 from mngr.agents.taking import receipt
 from mngr.model.state import STARTING, Signals
 
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mngr.agents.base import Delivery, LaunchContext, Login, Receipt, Tokens, Turn
+    from mngr.agents.base import Delivery, LaunchContext, Login, Receipt
     from mngr.agents.codex.rollout import Moment
     from mngr.model.state import Evidence
     from mngr.model.struct import Json
@@ -38,43 +38,13 @@ PATIENT = 20.0
 GRACE = 60.0
 """Seconds in which an attempt fails; one that takes longer is being answered."""
 
-METER = (
-    r"""
-for each in codex/sessions/*/*/*/rollout-*.jsonl; do
-  [ -f "$each" ] && grep -E '"type":"(turn_context|token_usage_record|token_count)"' "$each"
-  echo
-done 2>/dev/null | awk '"""
-    + AWK
-    + r"""
-  function take() {
-    read = count($0, "cached_input_tokens"); write = count($0, "cache_write_input_tokens")
-    fresh = count($0, "input_tokens") - read - write
-    i = fresh > 0 ? fresh : 0; o = count($0, "output_tokens")
-  }
-  function add() { input[m] += i; output[m] += o; reads[m] += read; writes[m] += write; any[m] = 1 }
-  function file_ends() {
-    if (!listed && counted) { i = ci; o = co; read = cr; write = cw; add() }
-    m = "unknown"; listed = counted = 0; split("", seen)
-  }
-  BEGIN { file_ends() }
-  $0 == "" { file_ends(); next }
-  /"type":"turn_context"/ { if (word($0, "model") != "") m = word($0, "model"); next }
-  /"type":"token_usage_record"/ {
-    id = match($0, "\"response_id\":\"[^\"]*\"") ? substr($0, RSTART, RLENGTH) : NR
-    if (id in seen) next
-    seen[id] = 1; listed = 1; take(); add(); next
-  }
-  /"total_token_usage":\{/ { take(); ci = i; co = o; cr = read; cw = write; counted = 1 }
-  END { for (m in any) print m, input[m], output[m], reads[m], writes[m] }'
-"""
-)
 
-
-class CodexAgent(AgentType):
+class CodexAgent(ConversingAgent):
     name = "codex"
     program = "codex"
     install = "npm install --global @openai/codex"
     environment = ("OPENAI_*", "CODEX_API_KEY", "AZURE_OPENAI_*")
+    reader = rollout
     conversation = (rollout.SESSIONS, rollout.HISTORY, rollout.THREADS)
     forks = True
     headless = "codex exec"
@@ -150,17 +120,6 @@ class CodexAgent(AgentType):
     def answer(self, evidence: Evidence, allow: bool) -> tuple[str, ...]:
         """Return the keys; if permission is denied, Codex ends the turn and waits."""
         return ("y",) if allow else ("Escape",)
-
-    # conversations
-
-    def transcript(self, files: Mapping[str, bytes]) -> list[Turn]:
-        return rollout.transcript(files)
-
-    def usage(self, files: Mapping[str, bytes]) -> dict[str, Tokens]:
-        return rollout.usage(files)
-
-    def meter(self) -> str:
-        return METER
 
     def evidence(self, delivery: Delivery) -> Receipt:
         """Return a receipt: text in the rollout was read, text only in the history is queued."""

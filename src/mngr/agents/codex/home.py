@@ -73,7 +73,7 @@ def _filter(context: LaunchContext) -> dict[str, str]:
 
 
 def files(context: LaunchContext, settings: Mapping[str, Toml]) -> Files:
-    """Return the settings, instructions and hooks."""
+    """Return the files with the settings, the instructions and the hooks."""
     home = users_home()
     made: Files = {
         "codex/hook.sh": (hooks.script(context.state_dir, hops=HOPS, more=BEGUN), 0o700),

@@ -10,7 +10,7 @@ import re
 
 from mngr.agents import base
 from mngr.agents.base import Tokens, ToolCall, Turn, by_model
-from mngr.agents.jsonl import number, objects, one_line, table, text
+from mngr.agents.jsonl import AWK, number, objects, one_line, table, text
 from mngr.model.struct import Json, Struct
 
 TYPE_CHECKING = False
@@ -264,6 +264,39 @@ def tokens(value: Json) -> Tokens:
         cache_read=read,
         cache_write=write,
     )
+
+
+# The same for a host that has only POSIX tools.
+METER = (
+    r"""
+for each in codex/sessions/*/*/*/rollout-*.jsonl; do
+  [ -f "$each" ] && grep -E '"type":"(turn_context|token_usage_record|token_count)"' "$each"
+  echo
+done 2>/dev/null | awk '"""
+    + AWK
+    + r"""
+  function take() {
+    read = count($0, "cached_input_tokens"); write = count($0, "cache_write_input_tokens")
+    fresh = count($0, "input_tokens") - read - write
+    i = fresh > 0 ? fresh : 0; o = count($0, "output_tokens")
+  }
+  function add() { input[m] += i; output[m] += o; reads[m] += read; writes[m] += write; any[m] = 1 }
+  function file_ends() {
+    if (!listed && counted) { i = ci; o = co; read = cr; write = cw; add() }
+    m = "unknown"; listed = counted = 0; split("", seen)
+  }
+  BEGIN { file_ends() }
+  $0 == "" { file_ends(); next }
+  /"type":"turn_context"/ { if (word($0, "model") != "") m = word($0, "model"); next }
+  /"type":"token_usage_record"/ {
+    id = match($0, "\"response_id\":\"[^\"]*\"") ? substr($0, RSTART, RLENGTH) : NR
+    if (id in seen) next
+    seen[id] = 1; listed = 1; take(); add(); next
+  }
+  /"total_token_usage":\{/ { take(); ci = i; co = o; cr = read; cw = write; counted = 1 }
+  END { for (m in any) print m, input[m], output[m], reads[m], writes[m] }'
+"""
+)
 
 
 # copies

@@ -10,9 +10,9 @@ import json
 import os
 import re
 
-from mngr.agents.base import UNREACHABLE, AgentType, Launch, fits_argv, options, reset
+from mngr.agents.base import UNREACHABLE, ConversingAgent, Launch, fits_argv, options, reset
 from mngr.agents.hooks import note, noted
-from mngr.agents.jsonl import AWK, one_line, read, text
+from mngr.agents.jsonl import one_line, read, text
 from mngr.agents.opencode import talk
 from mngr.agents.taking import receipt
 from mngr.model.state import STARTING, Signals
@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mngr.agents.base import Delivery, LaunchContext, Login, Receipt, Tokens, Turn
+    from mngr.agents.base import Delivery, LaunchContext, Login, Receipt
     from mngr.agents.opencode.talk import Moment
     from mngr.model.records import AgentRecord
     from mngr.model.state import Evidence
@@ -45,18 +45,6 @@ VALUED = (
 CHOOSING = ("-c", "--continue", "-s", "--session", "--fork", "--prompt")
 """Options that choose the conversation or begin it."""
 
-METER = (
-    r"""
-[ -f opencode/talk.jsonl ] && grep '^{"kind":"spent"' opencode/talk.jsonl 2>/dev/null | awk '"""
-    + AWK
-    + r"""
-  { id = word($0, "id"); model[id] = word($0, "model")
-    i[id] = count($0, "input"); o[id] = count($0, "output")
-    r[id] = count($0, "cache_read"); w[id] = count($0, "cache_write") }
-  END { for (id in model) print model[id], i[id], o[id], r[id], w[id] }'
-"""
-)
-
 LOCK = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
 """Without it OpenCode would install a package that the plugin does not require: 60 MB."""
 
@@ -71,7 +59,7 @@ exec opencode "$@"
 """
 
 
-class OpenCodeAgent(AgentType):
+class OpenCodeAgent(ConversingAgent):
     name = "opencode"
     program = "opencode"
     install = "npm install --global opencode-ai"
@@ -79,6 +67,7 @@ class OpenCodeAgent(AgentType):
         *("OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "OPENROUTER_API_KEY", "GEMINI_API_KEY"),
         *("GOOGLE_GENERATIVE_AI_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY"),
     )
+    reader = talk
     conversation = (talk.FILE,)
     forks = True
     headless = "opencode run"
@@ -155,19 +144,8 @@ class OpenCodeAgent(AgentType):
     def answer(self, evidence: Evidence, allow: bool) -> tuple[str, ...]:
         return ("Enter",) if allow else ("Escape",)
 
-    # conversations
-
-    def transcript(self, files: Mapping[str, bytes]) -> list[Turn]:
-        return talk.transcript(files)
-
-    def usage(self, files: Mapping[str, bytes]) -> dict[str, Tokens]:
-        return talk.usage(files)
-
-    def meter(self) -> str:
-        return METER
-
     def evidence(self, delivery: Delivery) -> Receipt:
-        """Return a receipt: the text is recorded at once, though a busy program reads it later."""
+        """Return a receipt: the text is stored at once, and a busy program reads it later."""
         told = len(talk.heard(delivery.told, delivery.text))
         busy = talk.last_moment(delivery.before.tail, 0.0).word in ("busy", "retry")
 

@@ -9,7 +9,7 @@ import json
 import re
 
 from mngr.agents.base import KINDS, Tokens, ToolCall, Turn, by_model
-from mngr.agents.jsonl import iso, number, objects, table, text
+from mngr.agents.jsonl import AWK, iso, number, objects, table, text
 from mngr.model.struct import Json, Struct
 
 TYPE_CHECKING = False
@@ -166,6 +166,20 @@ def usage(files: Mapping[str, bytes]) -> dict[str, Tokens]:
             tokens = Tokens(**{kind: number(value.get(kind)) for kind in KINDS})
             spent[text(value.get("id"))] = (text(value.get("model")) or "unknown", tokens)
     return by_model(spent.values())
+
+
+# The same for a host that has only POSIX tools.
+METER = (
+    r"""
+[ -f opencode/talk.jsonl ] && grep '^{"kind":"spent"' opencode/talk.jsonl 2>/dev/null | awk '"""
+    + AWK
+    + r"""
+  { id = word($0, "id"); model[id] = word($0, "model")
+    i[id] = count($0, "input"); o[id] = count($0, "output")
+    r[id] = count($0, "cache_read"); w[id] = count($0, "cache_write") }
+  END { for (id in model) print model[id], i[id], o[id], r[id], w[id] }'
+"""
+)
 
 
 # copies

@@ -69,10 +69,6 @@ class EngineHost(RemoteHost):
         self.capabilities = engine.capabilities
         self.ref = HostRef(id=note.id, name=note.name, provider=engine.name, tags={**note.tags})
 
-    @property
-    def handle(self) -> str:
-        return self._note.handle
-
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
         return self._engine.argv(self._note.handle, argv, tty=tty)
 
@@ -277,11 +273,12 @@ class Engine:
 
         Raise while the engine may still create the host: without the note it would not be found.
         """
-        pending = "" if note.handle else asking.pending(self.controller, note.id)
-        if pending != asking.BEING_MADE and (handle := note.handle or self.sought(note)):
+        handle = note.handle or self.sought(note)
+        why = asking.pending(self.controller, note.id, listed=bool(handle))
+        if why and not note.handle:
+            raise MngrError(f"host {note.name} of {self.name} is {why}", "try again later")
+        if handle:
             self.remove(handle)
-        elif pending:
-            raise MngrError(f"host {note.name} of {self.name} is {pending}", "try again later")
         ledger.forget(self.controller, self.name, note.name)
 
     def sought(self, note: HostNote) -> str:

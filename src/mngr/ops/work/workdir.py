@@ -81,10 +81,9 @@ def plan(
         return made.replace(transfer=mode, agent_id=agent_id)
     if branch:
         raise UsageError(f"--branch requires --transfer git-worktree or git-mirror, not {mode}")
-    commit = origin.checkout.head if origin.checkout else ""
+    commit, here = (origin.checkout.head, origin.checkout.branch) if origin.checkout else ("", "")
     if mode == "none":
         _refuse_elsewhere(host, origin)
-        here = origin.checkout.branch if origin.checkout else ""
         return Plan(
             transfer=mode, source=origin.folder, work_dir=origin.folder, made_work_dir=False,
             branch=here, base_commit=commit, origin=origin,
