@@ -87,8 +87,17 @@ def scan(folder: str) -> Iterator[EntryPoint]:
     for name in sorted(names):
         place = os.path.join(folder, name)
         is_whole = name.endswith((".dist-info", ".egg-info")) and name[0] != "~"
-        if is_whole and os.path.exists(os.path.join(place, "entry_points.txt")):
+        if is_whole and _mentions_us(os.path.join(place, "entry_points.txt")):
             yield from _offered(place)
+
+
+def _mentions_us(path: str) -> bool:
+    """Whether a file names our group; it saves parsing those of all other distributions."""
+    try:
+        with open(path, "rb") as file:
+            return GROUP.encode() in file.read()
+    except OSError:
+        return False
 
 
 def _offered(place: str) -> Iterator[EntryPoint]:
