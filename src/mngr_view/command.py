@@ -23,9 +23,8 @@ def configure(parser: Parser) -> None:
         "pages to a directory instead; they can be opened from disk and copied anywhere."
     )
     help = "name or directory of a run, or directory of a report (default: the newest run)"
-    parser.completes(
-        parser.add_argument("what", nargs="?", default="", metavar="RUN", help=help), "file"
-    )
+    add = parser.add_argument
+    add("what", nargs="?", default="", metavar="RUN", help=help, completes="file")
     parser.add_argument(
         "--bundle", default="", metavar="DIR", help="write the pages to this directory and exit"
     )

@@ -49,8 +49,9 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-create", "mngr-tutorial", "mngr-usage"]
     parser.verbs, parser.rest_name = SCREENS, "PYTEST_ARG"
     help = f"{', '.join(VERBS)}; then paths of tests for `run`, or the name of a run"
-    words = parser.add_argument("words", nargs="+", metavar="VERB [PATH|RUN]", help=help)
-    parser.completes(words, "mngr_tmr.cli.command:completed")
+    kind = "mngr_tmr.cli.command:completed"
+    metavar = "VERB [PATH|RUN]"
+    parser.add_argument("words", nargs="+", metavar=metavar, help=help, completes=kind)
     _what(parser)
     _agents(parser)
     _limits(parser)
@@ -96,7 +97,7 @@ def _what(parser: Parser) -> None:
 def _agents(parser: Parser) -> None:
     add = parser.add_argument_group("Agents").add_argument
     help = "agent type (default: as for `mngr create`)"
-    parser.completes(add("--type", default="", metavar="TYPE", help=help), "type")
+    add("--type", default="", metavar="TYPE", help=help, completes="type")
     help = "argument for the agents' program; repeatable"
     add("--agent-arg", action="append", default=[], metavar="WORD", help=help)
     add("--provider", default="", metavar="PROVIDER", help="provider of the hosts (default: local)")

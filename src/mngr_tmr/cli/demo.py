@@ -26,7 +26,7 @@ home and does not touch your agents."""
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     help = "new or empty directory (default: a temporary one)"
-    parser.completes(parser.add_argument("folder", nargs="?", metavar="DIR", help=help), "file")
+    parser.add_argument("folder", nargs="?", metavar="DIR", help=help, completes="file")
     parser.examples = [
         ("run the demo", "mngr demo"),
         ("choose the directory", "mngr demo ~/mngr-demo"),

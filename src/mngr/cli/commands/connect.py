@@ -39,16 +39,9 @@ FINISHED = (State.DONE, State.FAILED)
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
     targets.add_target(parser, nargs="?")
-    parser.add_argument(
-        "--start",
-        action="switch",
-        help="start the agent if it is not running (default: if STOPPED or LOST)",
-    )
-    parser.add_argument(
-        "--connect-command",
-        metavar="CMD",
-        help=terminal.CONNECT_COMMAND,
-    )
+    help = "start the agent if it is not running (default: if STOPPED or LOST)"
+    parser.add_argument("--start", action="switch", help=help)
+    parser.add_argument("--connect-command", metavar="CMD", help=terminal.CONNECT_COMMAND)
     parser.add_yes()
     parser.add_argument("--read-only", action="store_true", help="attach without sending keys")
     parser.examples = [

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli.app import targets
-from mngr.cli.app.output import warn
 from mngr.cli.commands.list_rows import FIELDS, add_filters, chosen, listed, requested
-from mngr.errors import PartialFailure, UsageError
+from mngr.errors import UsageError
 from mngr.model.durations import written
 from mngr.model.quoting import join
 from mngr.model.state import DULL
@@ -104,6 +103,7 @@ def run(args: Namespace) -> int:
 def _show(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     by_name = args.stdin or args.target
+    args.failures = []
     found = targets.agents(args, api) if by_name else api.list()
     table = chosen(args, _table(args, api, found))
     columns = COLUMNS
@@ -112,10 +112,7 @@ def _show(args: Namespace) -> int:
         table = _for_people(api, found, table, "changes" in columns)
     errors = _errors(api, found)
     listed(args, table, columns, "agents", errors, "No agents found", FIELDS)
-    failures = args.failures if by_name else ()
-    for error in failures:
-        warn(str(error))
-    return PartialFailure.exit_code if failures else 0
+    return targets.warn_failures(args)
 
 
 def _columns(args: Namespace, table: Sequence[Row]) -> list[Column]:

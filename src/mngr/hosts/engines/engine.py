@@ -117,10 +117,12 @@ class EngineHost(RemoteHost):
         start = f"type: mngr host start {self.ref.name}" if self.capabilities.restarts else ""
         return Stopped(self.ref.name, why, start) if why else super()._lost(stderr, code)
 
-    def read(self, ids: Sequence[str] | None = None) -> HostReading:
+    def read(
+        self, ids: Sequence[str] | None = None, after: Sequence[str] = (), patience: float = 0.0
+    ) -> HostReading:
         """Read the host; if it is not running, its agents are stopped, which is not an error."""
         try:
-            return super().read(ids)
+            return super().read(ids, after, patience)
         except Stopped as stopped:
             told, why = stopped.message, stopped.why
         except Unreachable as error:
@@ -130,6 +132,8 @@ class EngineHost(RemoteHost):
             told = Stopped(self.ref.name, why).message
         if not self.capabilities.restarts:
             ledger.ended(self._engine.controller, self._note.id, why)
+        if after:
+            raise Unreachable(told)
         return HostReading(host=self.ref, now=0.0, agents=(), error=told, stopped=True)
 
 

@@ -84,12 +84,22 @@ def _destroy_on(
     failures = {each: _unrecorded(names[each], error) for each, error in unrecorded.items()}
     outcomes = {**failures, **outcomes}
     read |= late
-    outcomes |= bury(world, host, {each: read[each] for each in read if each not in outcomes})
+    settled = {
+        agent.id for agent in mine if agent.id in read and _settled(agent, read[agent.id][0])
+    }
+    left = {each: read[each] for each in read if each not in outcomes}
+    outcomes |= bury(world, host, left, settled)
     _end_late(world, host, outcomes)
     for agent in mine:
         if isinstance(outcomes[agent.id], Destroyed):
             world.emit("agent_destroyed", host, agent.record)
     return outcomes
+
+
+def _settled(agent: Agent, record: AgentRecord) -> bool:
+    """Return whether the launch of this record had reported: its session was made before that."""
+    started = agent.evidence.started
+    return started is not None and started.launch == record.launch
 
 
 def _record(
