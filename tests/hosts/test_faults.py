@@ -38,13 +38,12 @@ def create(site: Site, step: str, gate: Path, fault: str) -> None:
     gate.touch()
     result(running).fails(5, site.host)
     site.heal()
+    # A node of Slurm may refuse for a moment longer: then nothing is known of its agents yet.
+    until(lambda: not site("list", "--format", "json").json()["errors"], what="every answer")
     before = site.states()
     assert before in ({}, {"foo": "LOST"}, {"foo": "RUNNING"})
-    if before != {"foo": "RUNNING"} and (again := site(*words)).code:
-        # It was created to the end, and its process ended with the step that had started it.
-        assert step == "launched"
-        again.fails(1, "taken")
-        site("start", "foo").ok()
+    if before != {"foo": "RUNNING"}:
+        site(*words).ok()
     assert site.states() == {"foo": "RUNNING"}
     site("gc").ok()
     assert len(site.folders("worktrees")) == len(site.folders("agents")) == 1

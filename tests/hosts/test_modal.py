@@ -212,7 +212,8 @@ def test_a_sandbox_that_nears_its_end_is_kept_before(modal: Cli, cloud: Cloud) -
     create(modal, "box", "--max-age", "14m")
     taken = lambda: [m for _, m in cloud.requests(owner(modal)) if m == "TaskSnapshotFilesystem"]  # noqa: E731
     until(taken, 100, "a snapshot")
-    assert json.loads(state(modal).read_text())["image"].startswith("im-")
+    noted = lambda: json.loads(state(modal).read_text())["image"].startswith("im-")  # noqa: E731
+    until(noted, 30, "the note of its image")
 
 
 @pytest.mark.soak
