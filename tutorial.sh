@@ -10,7 +10,7 @@
 
 # === First steps ===
 
-# which mngr is this?
+# print the version of mngr
 mngr --version
 
 # see every command, with one line about each
@@ -19,7 +19,7 @@ mngr help
 # read the manual of one command
 mngr help create
 
-# the same manual, from the command itself
+# every command shows its manual with --help
 mngr list --help
 
 # if you mistype a command, mngr suggests the nearest one
@@ -173,7 +173,7 @@ mngr create inplace --foreground --transfer none -- pwd
 mngr create bold --no-connect --branch ':try/*' -- sleep 1000
 git branch --list 'try/*'
 
-# name, source and uncommitted changes by the words other tools use
+# options known from other tools: --source is --from, --include-unclean is --include-dirty
 mngr create --name scout --source . --include-unclean --no-connect -- sleep 1000
 
 # start at another commit
@@ -202,13 +202,13 @@ mngr exec fix 'echo "$MNGR_AGENT_NAME works in $MNGR_AGENT_WORK_DIR"'
 
 # === Listing ===
 
-# each agent's state, how long it has been in it, its commits and the lines they changed
+# show each agent's state and how long it has lasted, its commits and the lines they changed
 mngr list fix server
 
 # ls is an alias of list; choose the columns
 mngr ls --fields name,state,state_reason,labels.team
 
-# ps is an alias of list; without changes, git is not asked
+# ps is an alias of list; --no-changes hides the column that requires git
 mngr ps --no-changes
 
 # show one agent in detail: state and reason, work, screen, and the commands to type next
@@ -220,7 +220,7 @@ mngr status fix
 # print the path of its work directory
 ls "$(mngr path fix)"
 
-# for a script: one JSON document
+# for scripts, print one JSON document
 mngr list --format json
 
 # print the JSON schema of this document
@@ -271,10 +271,10 @@ mngr list --include 'name.startsWith("s") && runtime_seconds < 3600.0'
 # sort them, and list only the first few
 mngr list --sort name:desc --limit 3
 
-# newest first
+# list the newest agent
 mngr list --sort create_time:desc --limit 1 --format '{name}'
 
-# ids, one per line; unlike names they never change
+# print ids, one per line; unlike names they never change
 mngr list --running --ids
 
 # list only the agents named on standard input
@@ -283,10 +283,10 @@ printf 'fix\nserver\n' | mngr list --stdin
 # show progress: commits made, commits missing, uncommitted files
 mngr list --running --fields name,ahead,behind,dirty
 
-# the hosts instead of the agents
+# list hosts instead of agents
 mngr list --hosts
 
-# on this machine, or on the hosts of one provider
+# list agents on this machine, or on the hosts of one provider
 mngr list --local --limit 2
 mngr list --provider local --limit 2
 
@@ -301,7 +301,7 @@ MNGR_HOST_DIR=~/elsewhere mngr list
 # type a message into its terminal, and confirm that the program read it
 mngr message clerk -m 'one melon'
 
-# for scripts: delivered means that the program has read all of it
+# for scripts, print the outcome: delivered means that the program has read all of it
 mngr msg clerk -m 'six eggs' --format '{outcome}'
 
 # send standard input
@@ -332,19 +332,19 @@ mngr message cook -m 'wake up' --start
 # print its screen
 mngr capture clerk
 
-# name the agent with an option, in any command
+# every command also takes the agent's name as an option
 mngr capture --agent clerk
 
-# and the scrollback, with colours
+# print the scrollback too, with colours
 mngr capture clerk --full --ansi
 
-# another of its windows
+# print another window
 mngr capture site --window log
 
 # print the last screen of an agent that has ended
 mngr capture greet
 
-# everything it has printed since it was created; -f follows it until it ends
+# print all its output since it was created; -f follows it until it ends
 mngr logs greet
 mngr logs greet -f
 
@@ -362,7 +362,7 @@ echo 'set -g prefix C-a' > ~/.mngr/tmux.user.conf
 
 # === Running commands beside agents ===
 
-# what has it changed?
+# show which files it has changed
 mngr exec fix 'git status --short'
 
 # x is an alias of exec; everything after -- is run as is, without a shell
@@ -390,7 +390,7 @@ mngr exec fix server 'git rev-parse --abbrev-ref HEAD' --format json
 # run on all agents in a list
 mngr list --running --format '{name}' | mngr exec - 'git log -1 --format=%s'
 
-# one after the other, until one fails
+# run on one agent after the other, until one fails
 mngr exec fix server --on-error abort 'test -e hello.txt' || echo "exit code $?"
 
 # the agent need not be running, but it can be started first
@@ -409,7 +409,7 @@ mngr wait fix DONE --timeout 1s || echo "exit code $?"
 # wait for the first of several
 mngr wait --any fix task --timeout 1m
 
-# wait for all agents of a type, and format the result
+# wait for all agents with a label, and format the result
 mngr list --label team=core --ids | mngr wait - --format '{name} {state}'
 
 # wait for an agent that does not exist: exit code 4
@@ -421,10 +421,10 @@ mngr event task
 # print how it ended
 mngr event task --include 'type == "agent_exited"' --tail 1
 
-# the first event only, for a script
+# print only the first event, for a script
 mngr event task --head 1 --format '{type}'
 
-# only those events that one source wrote
+# print only the events from one source
 mngr event task launcher
 
 # follow its events until Ctrl-C
@@ -455,7 +455,7 @@ mngr start slow
 # limits on dollars and tokens require a coding agent, which reports its usage
 mngr limit slow --max-cost 5 --max-tokens 2M || echo "exit code $?"
 
-# show the usage so far, of all agents or by ticket; nothing yet: no agent here uses a model
+# show the usage so far, in total or by ticket; no agent here uses a model, so it is zero
 mngr usage
 mngr usage --by label:ticket
 
@@ -565,7 +565,7 @@ mngr gc -S trash.keep=0s
 
 # === Moving work ===
 
-# what did it commit, and what not?
+# show what it has committed, and what it has not
 mngr exec fix 'echo one > one.txt; git add one.txt; git commit -qm "Add one"'
 mngr exec fix 'echo two > two.txt'
 mngr diff fix --commits
@@ -616,7 +616,7 @@ mngr merge mirrored --squash --check 'test -e far.txt'
 mngr exec bold 'echo bad > bad.txt; git add bad.txt; git commit -qm "Add bad"'
 mngr merge bold --check 'test ! -e bad.txt' || echo "exit code $?"
 
-# make another agent with the same program and the same work
+# create another agent with the same program and the same work
 mngr clone fix
 mngr clone fix other --label attempt=2 -- sleep 500
 
@@ -635,7 +635,7 @@ mngr snap destroy fix 2
 # create an agent from a snapshot
 mngr create retry --foreground --from fix/before -- cat two.txt
 
-# moving to another host works like this; here there is only one
+# move it to another host; here there is only one, so this fails
 mngr migrate fix localhost || echo "exit code $?"
 
 # === Many at once ===
@@ -665,7 +665,7 @@ mngr list --include 'name.startsWith("part")' --ids | mngr stop - --quiet
 
 # === Settings ===
 
-# every setting, and where its value comes from
+# list every setting, and where its value comes from
 mngr config list --origin
 
 # print one, change it, and reset it to the default
@@ -673,7 +673,7 @@ mngr config get trash.keep
 mngr config set trash.keep 30d
 mngr config unset trash.keep
 
-# for one command only, with a variable or with -S
+# set it for one command only, with a variable or with -S
 MNGR__TRASH__KEEP=1d mngr config get trash.keep
 mngr -S trash.keep=2h config get trash.keep
 
@@ -715,14 +715,14 @@ mngr create nap napper
 
 # === Tutorials that are tests ===
 
-# a tutorial such as this one can be tested, block by block; begin with a small one
+# a tutorial such as this one can be tested, block by block; start with a small one
 mkdir -p ~/greet/tests
 printf '%s\n' '# say hello' 'echo hello' '' '# say it loudly' > ~/greet/tutorial.sh
 
-# which of its blocks has no test?
+# list the blocks without a test
 (cd ~/greet && mngr tutorial check) || echo "exit code $?"
 
-# see what tests would be written, then have them written: plain ones, yours to improve
+# show which tests would be written, then write them; they are simple, for you to improve
 (cd ~/greet && mngr tutorial scaffold --dry-run)
 (cd ~/greet && mngr tutorial scaffold)
 
@@ -762,17 +762,17 @@ mngr tmr report shop --out ~/report
 # list the runs
 mngr tmr list --format '{run} {status}'
 
-# run it on a larger example, in a minute or two
+# read about the demo: the same on a larger example, in a minute or two
 mngr help demo
 
 # === Plugins, completion, manuals ===
 
-# which plugins are there, and what do they add?
+# list the plugins, and what they add
 mngr plugin list
 
 # a plugin is a Python module that registers something; name it in the settings
 mkdir -p ~/plugins
-echo 'def register(to): to.agent_type("parrot", "mngr.agents.command:CommandType")' \
+echo 'def register(to): to.agent_type("parrot", "mngr.agents.base:AgentType")' \
   > ~/plugins/parrot.py
 PYTHONPATH=~/plugins mngr -S 'plugins.modules=["parrot"]' plugin list
 
@@ -786,7 +786,7 @@ mngr completion bash
 # read a manual page
 mngr man create
 
-# the names of all commands, for a script
+# print the names of all commands, for a script
 mngr help --format '{name}'
 
 # list problems of this machine, then repair them

@@ -15,11 +15,9 @@ from pathlib import Path
 
 from benchmarks.measure import Row, interleaved, ratio
 from mngr_e2e.artifacts import TestRecord
-from mngr_e2e.environment import environment
-from mngr_e2e.redaction import Redactor
-from mngr_e2e.session import E2eSession, Place
+from mngr_e2e.environment import Place, environment
+from mngr_e2e.session import E2eSession
 from mngr_e2e.settings import Settings
-from mngr_e2e.transcript import Transcript
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,14 +51,8 @@ def rows(bench: Bench) -> list[Row]:
 
 def session(base: Path) -> E2eSession:
     place = Place(base, base / "e2e-home", base / "e2e-work", base / "e2e-artifacts")
-    for folder in (place.home, place.work, place.artifacts):
-        folder.mkdir()
-    env = environment(
-        Settings(), os.environ, {name: str(path) for name, path in vars(place).items()}
-    )
-    redact = Redactor(env)
-    transcript = Transcript(place.artifacts / "transcript.txt", redact)
-    return E2eSession(place, Settings(), TestRecord("bench", ""), transcript, redact, env)
+    env = environment(Settings(), place.make())
+    return E2eSession(place, Settings(), TestRecord("bench", ""), env)
 
 
 def timed(action: Callable[[], object]) -> float:

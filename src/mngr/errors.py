@@ -17,6 +17,10 @@ MngrError                 1    something failed
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 class MngrError(Exception):
     """What failed, on what; `hint` says what to do next."""
@@ -96,3 +100,9 @@ def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
 
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     return close[0] if close else ""
+
+
+def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return the hint `did you mean X?`, or another one if no known word is near."""
+    near = nearest(word, tuple(known))
+    return f"did you mean {near!r}?" if near else otherwise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr_e2e.commands.background import Background
 from mngr_e2e.commands.results import Chunk, CommandResult
-from mngr_e2e.expect import ExpectationFailed, expect, expect_file, soft
+from mngr_e2e.expect import ExpectationFailed, expect, soft
 from mngr_e2e.session import E2eSession
 
 __all__ = [
@@ -14,6 +14,5 @@ __all__ = [
     "E2eSession",
     "ExpectationFailed",
     "expect",
-    "expect_file",
     "soft",
 ]

@@ -1,4 +1,4 @@
-"""What a test leaves on disk, `.mngr-e2e/<run>/<slug>/`: no reader ever sees half of a file."""
+"""The files of a test, `.mngr-e2e/<run>/<slug>/`: no reader ever sees half of one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import secrets
 import shutil
 import textwrap
 import time
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 SCHEMA = 1
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 LONGEST_SLUG = 80
 
 
@@ -25,13 +27,13 @@ def new_run_id() -> str:
 
 
 def slug(node_id: str) -> str:
-    """A file name for a test: readable, and its own by the hash."""
+    """Return a file name for a test: readable, and unique by its hash."""
     digest = hashlib.sha256(node_id.encode("utf-8", "surrogateescape")).hexdigest()
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', node_id)[:LONGEST_SLUG]}-{digest[:8]}"
 
 
 def point(link: Path, target: str) -> None:
-    """By rename: another worker may do the same at this moment."""
+    """Make a link by rename: another worker may do the same at this moment."""
     if link.is_symlink() and os.readlink(link) == target:
         return
     fresh = link.with_name(f".{link.name}.{os.getpid()}.{secrets.token_hex(4)}")
@@ -40,25 +42,30 @@ def point(link: Path, target: str) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
+    """Replace a file by rename, with its mode: no reader sees half, and a kill leaves the old."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(fresh, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(text)
-    os.replace(fresh, path)
+    try:
+        fresh.write_text(text, encoding="utf-8", errors="backslashreplace")
+        if path.exists():
+            shutil.copymode(path, fresh)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def open_test(run: Path, node_id: str) -> Path:
-    """Empty: what an earlier try of the same test left there would mislead."""
+    """Return the test's folder, emptied: an earlier attempt may have left files there."""
     folder = run / slug(node_id)
-    try:
-        folder.mkdir()
-    except FileExistsError:
+    if folder.exists():
         shutil.rmtree(folder)
-        folder.mkdir()
+    folder.mkdir()
     return folder
 
 
 @dataclass(frozen=True)
 class CommandRecord:
+    """One command in `result.json`."""
+
     text: str
     exit_code: int | None
     """None while it runs."""
@@ -69,9 +76,8 @@ class CommandRecord:
 
     @cached_property
     def encoded(self) -> str:
-        """Once, though it is written with every later command again."""
-        names = [item.name for item in fields(self)]
-        return _json({name: getattr(self, name) for name in names})
+        """The JSON, encoded once: it is written again with every later command."""
+        return _json(asdict(self))
 
 
 @dataclass
@@ -83,7 +89,7 @@ class TestRecord:
     node_id: str
     source_sha256: str
     outcome: str = "running"
-    """running, until it is known; passed, failed, error, crashed, skipped, xfailed, xpassed."""
+    """running until it is known, then passed, failed, error, crashed, skipped, xfailed, xpassed."""
     seconds: float = 0.0
     started: str = ""
     blocks: list[str] = field(default_factory=list)
@@ -91,11 +97,11 @@ class TestRecord:
     casts: list[str] = field(default_factory=list)
     noop: bool = False
     is_over: bool = False
-    """Only then does the file say `noop`: the test might read it."""
+    """Whether the test has ended. Only then does the file say `noop`: a test might read it."""
     began: float = field(default_factory=time.monotonic)
 
     def encoded(self) -> str:
-        """As JSON. A list may grow while we look: a background command ends when it likes."""
+        """Return the JSON. The list is copied: a background command may end at any time."""
         head = _json(self._head())
         commands = ", ".join([command.encoded for command in self.commands])
         return f'{head[:-1]}, "commands": [{commands}]}}'
@@ -115,10 +121,10 @@ class TestRecord:
 
 
 class ResultFile:
-    """`result.json`, there from the first moment and rewritten with every command.
+    """`result.json`, which exists from the start and is rewritten with every command.
 
-    Each time in place, by one write of the whole: replacing a file by rename costs 1.6 ms on
-    ext4, which flushes it. What is shorter than before is filled up with blanks.
+    It is rewritten in place, by one write: replacing a file by rename costs 1.6 ms on ext4, which
+    flushes it. Shorter content is filled up with blanks.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -152,7 +158,7 @@ def _json(value: dict[str, object]) -> str:
 
 
 def mark_crashed(run: Path, node_id: str) -> None:
-    """The process that ran the test died and could not say so itself."""
+    """Set the outcome of a test whose process died while running it."""
     path = run / slug(node_id) / "result.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -162,20 +168,8 @@ def mark_crashed(run: Path, node_id: str) -> None:
         write_whole(path, json.dumps({**found, "outcome": "crashed"}, indent=1) + "\n")
 
 
-def cited(docstring: str | None) -> str:
-    """The block in a docstring: the lines after `Tutorial block:`, to the next empty one."""
-    _, found, rest = (docstring or "").partition("Tutorial block:")
-    return dedented(re.split(r"\n[ \t]*\n", rest.strip("\n"))[0]) if found else ""
-
-
-def dedented(block: str) -> str:
-    """A block as it is compared: without indentation, blank ends and trailing blanks."""
-    lines = [line.rstrip() for line in textwrap.dedent(block).strip("\n").split("\n")]
-    return textwrap.dedent("\n".join(lines)).strip("\n").rstrip()
-
-
 def source_sha256(path: Path, qualname: str) -> str:
-    """Of the text of one test, decorators included: a change elsewhere leaves it as it is."""
+    """Return the hash of one test's source, with its decorators; changes elsewhere do not count."""
     try:
         found = _sources(str(path), path.stat().st_mtime_ns).get(qualname, "")
     except (OSError, SyntaxError, UnicodeDecodeError):
@@ -186,17 +180,19 @@ def source_sha256(path: Path, qualname: str) -> str:
 @lru_cache(maxsize=64)
 def _sources(path: str, _changed: int) -> dict[str, str]:
     text = Path(path).read_text(encoding="utf-8")
+    lines = [line.rstrip() for line in text.split("\n")]
     found: dict[str, str] = {}
-    _collect(ast.parse(text), "", text.split("\n"), found)
+    for name, node in functions(ast.parse(text)):
+        first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+        found[name] = textwrap.dedent("\n".join(lines[first - 1 : node.end_lineno]))
     return found
 
 
-def _collect(node: ast.AST, prefix: str, lines: list[str], found: dict[str, str]) -> None:
-    """Functions by their dotted name, as in `TestNotes.test_add`."""
+def functions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
+    """Yield every function outside of functions with its dotted name: `TestNotes.test_add`."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.ClassDef):
-            _collect(child, f"{prefix}{child.name}.", lines, found)
-        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            first = min([child.lineno, *(each.lineno for each in child.decorator_list)])
-            body = [line.rstrip() for line in lines[first - 1 : child.end_lineno]]
-            found[prefix + child.name] = textwrap.dedent("\n".join(body))
+        if isinstance(child, Function):
+            yield prefix + child.name, child
+        else:
+            inner = f"{child.name}." if isinstance(child, ast.ClassDef) else ""
+            yield from functions(child, prefix + inner)

@@ -1,30 +1,27 @@
 """A tutorial as blocks, and a block as commands.
 
-A block is a run of consecutive non-empty lines. One that holds only comments, or begins with a
-shebang, is prose: it needs no test. A section begins with a comment block that is a heading:
-`## Looking at notes`, `# === Looking at notes ===` or `# LOOKING AT NOTES`.
+A block is a group of non-empty lines. A block of comments, or one that starts with a shebang, is
+prose: it needs no test. A section starts with a comment block that is a heading: `## Looking at
+notes`, `# === Looking at notes ===` or `# LOOKING AT NOTES`.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import textwrap
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from mngr_e2e.artifacts import dedented
-
-
-class TutorialError(ValueError):
-    """The tutorial cannot be read as blocks; the message names the lines."""
+MARK = "Tutorial block:"
 
 
 @dataclass(frozen=True)
 class Block:
+    """A block, as `dedented` returns it, and the number of its first line."""
+
     text: str
-    """Without indentation and trailing blanks: what a citation is compared with."""
     line: int
-    """Of its first line in the tutorial, from 1."""
     section: str = ""
 
     @property
@@ -37,12 +34,12 @@ class Block:
 
     @property
     def is_heading(self) -> bool:
-        """Whether a section begins with it."""
+        """Whether a section starts with it."""
         return bool(_heading(self.lines))
 
     @property
     def caption(self) -> str:
-        """The comment it begins with, on one line; else its first line."""
+        """The comment that it starts with, on one line; otherwise its first line."""
         words = [line.lstrip("# ") for line in _leading_comments(self.lines)]
         return " ".join(word for word in words if word) or self.lines[0]
 
@@ -52,7 +49,7 @@ class Block:
 
 
 def parse(text: str) -> list[Block]:
-    """Every block, prose too, in order."""
+    """Return every block of a tutorial in order, including prose."""
     found: list[Block] = []
     section = ""
     for line, lines in _runs(text.split("\n")):
@@ -62,15 +59,23 @@ def parse(text: str) -> list[Block]:
     return found
 
 
-def check_distinct(blocks: Iterable[Block]) -> None:
-    """A citation of one of two identical blocks could not say which it means."""
-    twice = [f"line {again.line} repeats line {first.line}" for first, again in repeated(blocks)]
-    if twice:
-        raise TutorialError(f"identical blocks: {'; '.join(twice)}")
+def dedented(block: str) -> str:
+    """Return a block as it is compared: without indentation, empty ends and trailing blanks."""
+    lines = [line.rstrip() for line in textwrap.dedent(block).strip("\n").split("\n")]
+    return textwrap.dedent("\n".join(lines)).strip("\n").rstrip()
+
+
+def in_docstring(text: str) -> Iterator[Block]:
+    """Yield the block that follows each line `Tutorial block:`, with its line in the docstring."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if line.strip() == MARK:
+            for block in parse("\n".join(lines[number:]))[:1]:
+                yield replace(block, line=number + block.line)
 
 
 def repeated(blocks: Iterable[Block]) -> Iterator[tuple[Block, Block]]:
-    """Every block that needs a test and stands there before, with its first occurrence."""
+    """Yield the first occurrence of each repeated block, and the repetition; not for prose."""
     first: dict[str, Block] = {}
     for block in blocks:
         if block.needs_test and first.setdefault(block.text, block) is not block:
@@ -103,7 +108,7 @@ _RULE = re.compile(r"#[#=~\s-]*")
 
 
 def _heading(lines: list[str]) -> str:
-    """The section that a comment block opens, if it does. Lines of nothing but rules are frames."""
+    """Return the title if the block is a heading; lines that consist of rules are its frame."""
     titles = [line for line in lines if not _RULE.fullmatch(line)]
     if len(titles) != 1 or _is_command(titles[0]) or titles[0].startswith("#!"):
         return ""
@@ -120,18 +125,18 @@ def _heading(lines: list[str]) -> str:
 
 _HEREDOC = re.compile(r"(?<!<)<<-?\s*(['\"]?)([A-Za-z_][A-Za-z0-9_]*)\1")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
-# They only change the shell they run in; a test says the same with `cwd=` and `env=`.
+# They only change the shell that runs them; a test uses `cwd=` and `env=` instead.
 _SHELL_STATE = ("cd", "export", "set", "unset", "umask")
 
 
 def commands(text: str) -> list[str]:
-    """The commands of shell text, each with its continuation lines and here-documents."""
+    """Return the commands of shell text, each with its continuation lines and here-documents."""
     lines = iter(text.split("\n"))
     return ["\n".join(_whole(line, lines)) for line in lines if _is_command(line)]
 
 
 def _whole(line: str, rest: Iterator[str]) -> Iterator[str]:
-    """The first line of a command and those that belong to it."""
+    """Yield the first line of a command and the lines that belong to it."""
     ends = [name for _, name in _HEREDOC.findall(line)]
     yield line
     text = line
@@ -147,30 +152,32 @@ def _whole(line: str, rest: Iterator[str]) -> Iterator[str]:
 
 
 def _is_open(text: str) -> bool:
-    """Whether a quotation, a line or a pipe goes on."""
+    """Return whether a quotation, a line or a pipe continues."""
     try:
         shlex.split(text, comments=True)
         return text.endswith(("|", "&&")) and "<<" not in text
     except ValueError:
-        # The body of a here-document may hold any quote.
+        # The body of a here-document may contain any quote.
         return text.endswith("\\") or "<<" not in text
 
 
 def keys(text: str) -> list[tuple[str, str]]:
-    """What each command of shell text is known by: its first word, and the second if that is no
-    option (else ""). All of a line's commands: those after `&&`, `|` and `;` too."""
+    """Return the first and the second word of each command, also after `&&`, `|` and `;`.
+
+    The second is "" if it is an option.
+    """
     found = (_key(words) for command in commands(text) for words in _simple(command))
     return [key for key in found if key is not None]
 
 
 def asked(command: str) -> tuple[str, str] | None:
-    """What a test of this command must run; None for what only changes the reader's shell."""
+    """Return the key that a test must run; None if the command only changes the shell."""
     known = (_key(words) for words in _simple(command))
     return next((key for key in known if key and key[0] not in _SHELL_STATE), None)
 
 
 def ran(command: str, texts: Iterable[str]) -> bool:
-    """Whether any of the texts that were run holds this command of a block."""
+    """Return whether one of the texts that were run contains this command of a block."""
     wanted = asked(command)
     if wanted is None:
         return True
@@ -190,7 +197,7 @@ def _key(words: list[str]) -> tuple[str, str] | None:
 
 
 def _simple(command: str) -> Iterator[list[str]]:
-    """The words of each simple command; here-documents are left out."""
+    """Yield the words of each simple command, without here-documents."""
     command = command.replace("\\\n", " ")
     head = command.split("\n", 1)[0] if _HEREDOC.search(command) else command
     words: list[str] = []

@@ -1,8 +1,8 @@
 """`mngr-e2e-connect`: attach to an agent without a terminal, and record it.
 
-Set as the connect command, it gets the command that would have been run in MNGR_CONNECT_ARGV and
-the folder for casts in E2E_CASTS. It returns when the recording has begun, and leaves the
-connection open until the test ends.
+As the connect command it gets the command to run in MNGR_CONNECT_ARGV and the folder for casts in
+E2E_CASTS. It returns when the recording has begun, and the connection stays open until the test
+ends.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _complain(text: str) -> int:
 
 
 def _hold(command: str, cast: Path) -> NoReturn:
-    """Be the terminal: in a session of our own, holding none of the caller's streams."""
+    """Run the recorder in its own session and terminal, without the caller's streams."""
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):

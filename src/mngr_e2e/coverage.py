@@ -1,4 +1,4 @@
-"""A coverage file for each test, so that it is known which code of a Python CLI a test reaches."""
+"""Write a coverage file per test: which code of a Python program the test executes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mngr_e2e.artifacts import write_whole
 from mngr_e2e.settings import Settings
 
 FILE = "coverage"
-# Where the CLI's interpreter has no coverage.py it runs as ever.
+# An interpreter without coverage.py runs as usual.
 STARTUP = """try:
     import coverage
 except ImportError:
@@ -28,8 +28,10 @@ def measures(settings: Settings) -> bool:
 
 
 def variables(settings: Settings, env: Mapping[str, str], run: Path, test: Path) -> dict[str, str]:
-    """For the environment of the test's commands. The file is named even when we do not measure:
-    a CLI that measures itself must not mix the tests up."""
+    """Return variables for a test's commands.
+
+    The file is named even if we do not measure, for programs that measure themselves.
+    """
     named = {"COVERAGE_FILE": str(test / FILE)}
     if not measures(settings):
         return named
@@ -42,22 +44,22 @@ def variables(settings: Settings, env: Mapping[str, str], run: Path, test: Path)
 
 
 def _rc(sources: list[str]) -> str:
-    """In parallel: the processes of one test each write their own, also when told to end."""
+    """Return the configuration: each process writes its own file, also at SIGTERM."""
     names = "".join(f"\n    {source}" for source in sources)
     return f"[run]\nparallel = true\nsigterm = true\nsource ={names}\n"
 
 
 def combine(settings: Settings, test: Path) -> None:
-    """One file of all that the test's processes measured."""
+    """Combine the files of a test's processes into one."""
     parts = [str(path) for path in test.glob(f"{FILE}.*")] if measures(settings) else []
     if not parts:
         return
     try:
         import coverage
-    except ImportError:  # the CLI's interpreter has it and ours has not: the parts stay
+    except ImportError:  # only the program's interpreter has it: the parts are kept
         return
     whole = coverage.Coverage(data_file=str(test / FILE), config_file=False)
     with warnings.catch_warnings(), suppress(coverage.CoverageException):
-        warnings.simplefilter("ignore")  # a process that was killed may have left half of a file
+        warnings.simplefilter("ignore")  # a process that was killed may leave an incomplete file
         whole.combine(parts, strict=True)
         whole.save()

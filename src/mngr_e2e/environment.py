@@ -1,41 +1,52 @@
-"""The environment of a test: little of ours, so that it does not matter who runs it."""
+"""The directories and the environment of a test: little of ours, so every caller gets the same."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from mngr_e2e.commands.tree import MARK
-from mngr_e2e.settings import Settings
+from mngr_e2e.settings import PLACES, Settings
 
 KEPT = ("USER", "LOGNAME", "TZ", "TMPDIR", MARK)
 
 
-def environment(
-    settings: Settings, outside: Mapping[str, str], places: Mapping[str, str]
-) -> dict[str, str]:
-    kept = {name: outside[name] for name in (*KEPT, *settings.pass_env) if name in outside}
-    env = {
-        **kept,
-        "HOME": places["home"],
+@dataclass(frozen=True)
+class Place:
+    """The directories of a session: the project, and the test's own."""
+
+    root: Path
+    home: Path
+    work: Path
+    artifacts: Path
+
+    def make(self) -> Place:
+        for folder in (self.home, self.work, self.artifacts):
+            folder.mkdir(exist_ok=True)
+        return self
+
+    def filled(self, text: str) -> str:
+        """Return the text with `{home}`, `{work}` and so on replaced by the directories."""
+        for name in PLACES:
+            text = text.replace(f"{{{name}}}", str(getattr(self, name)))
+        return text
+
+
+def environment(settings: Settings, place: Place) -> dict[str, str]:
+    """Return the variables of a test's commands."""
+    kept = (*KEPT, *settings.pass_env)
+    return {
+        **{name: os.environ[name] for name in kept if name in os.environ},
+        "HOME": str(place.home),
         "LANG": "C.UTF-8",
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{outside.get('PATH', os.defpath)}",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "SHELL": settings.shell,
         "TERM": "xterm-256color",
-        "ASCIINEMA_CONFIG_HOME": f"{places['home']}.asciinema",  # it writes an id there
-        # Without the prefix of mngr: a program must not tell that it is judged by that.
-        "E2E_ROOT": places["root"],
-        "E2E_CASTS": places["artifacts"],
+        "ASCIINEMA_CONFIG_HOME": f"{place.home}.asciinema",  # it writes an id there
+        # Without the prefix MNGR_, by which a program could tell that it is being judged.
+        "E2E_ROOT": str(place.root),
+        "E2E_CASTS": str(place.artifacts),
+        **{name: place.filled(value) for name, value in settings.env.items()},
     }
-    for name, value in settings.env.items():
-        env[name] = filled(value, places)
-    return env
-
-
-def filled(value: str, places: Mapping[str, str]) -> str:
-    """The text with every `{home}` and the like replaced by its place."""
-    for name, place in places.items():
-        value = value.replace(f"{{{name}}}", place)
-    return value

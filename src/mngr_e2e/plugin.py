@@ -1,27 +1,24 @@
-"""The pytest plugin: the `e2e` fixture, and outcomes for its artifacts."""
+"""The pytest plugin: the `e2e` fixture, and the outcome of each test in its artifacts."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from mngr_e2e import artifacts, coverage, settings, switches
+from mngr_e2e import artifacts, blocks, coverage, settings, switches
 from mngr_e2e.artifacts import TestRecord
 from mngr_e2e.commands.guard import Guard
 from mngr_e2e.commands.tree import MARK
-from mngr_e2e.environment import environment
-from mngr_e2e.redaction import Redactor
+from mngr_e2e.environment import Place, environment
 from mngr_e2e.redaction.reports import redact_report
 from mngr_e2e.runs import Run
-from mngr_e2e.session import E2eSession, Place
-from mngr_e2e.transcript import Transcript
+from mngr_e2e.session import E2eSession
 
 SESSION = pytest.StashKey[E2eSession]()
-_config: pytest.Config | None = None  # reports come without one
+_config: pytest.Config | None = None  # pytest_runtest_logreport gets none
 RUN_ID = pytest.StashKey[str]()
 
 
@@ -35,20 +32,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: pytest.Item) -> None:
-    """All workers of xdist write to one run."""
+    """Give the id of the run to all workers of xdist."""
     inputs: dict[str, str] = node.workerinput  # type: ignore[attr-defined]
     inputs[switches.RUN] = node.config.stash[RUN_ID]
 
 
 @pytest.fixture(scope="session")
 def e2e_settings(pytestconfig: pytest.Config) -> settings.Settings:
-    """`[tool.mngr_e2e]`; a project may override this fixture."""
+    """Return `[tool.mngr_e2e]`; a project may override this fixture."""
     return settings.load(pytestconfig.rootpath)
 
 
 @pytest.fixture(scope="session")
 def e2e_run_folder(pytestconfig: pytest.Config, e2e_settings: settings.Settings) -> Iterator[Path]:
-    """This run's artifacts."""
+    """Yield the folder of this run's artifacts."""
     base = pytestconfig.rootpath / e2e_settings.artifacts
     run = Run(base, pytestconfig.stash[RUN_ID], e2e_settings.keep_runs)
     yield run.folder
@@ -57,7 +54,7 @@ def e2e_run_folder(pytestconfig: pytest.Config, e2e_settings: settings.Settings)
 
 @pytest.fixture(scope="session")
 def e2e_guard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guard]:
-    """Ends the commands if we are killed."""
+    """Yield the guard, which ends all commands if pytest is killed."""
     guard = Guard(tmp_path_factory.getbasetemp())
     yield guard
     guard.close()
@@ -71,7 +68,7 @@ def e2e(
     e2e_run_folder: Path,
     e2e_guard: Guard,
 ) -> Iterator[E2eSession]:
-    """A session in a home and a work directory of its own."""
+    """Yield a session with its own home and work directory."""
     session = _open(request, tmp_path, e2e_settings, e2e_run_folder, e2e_guard)
     request.node.stash[SESSION] = session
     session.save()
@@ -92,28 +89,24 @@ def _open(
     guard: Guard,
 ) -> E2eSession:
     folder = artifacts.open_test(run, request.node.nodeid)
-    place = Place(request.config.rootpath, base / "home", base / "work", folder)
-    place.home.mkdir()
-    place.work.mkdir()
-    places = {name: str(path) for name, path in vars(place).items()}
-    env = environment(chosen, os.environ, places)
+    place = Place(request.config.rootpath, base / "home", base / "work", folder).make()
+    env = environment(chosen, place)
     env.update(coverage.variables(chosen, env, run, folder))
     env[MARK] = env.get(MARK, "") + guard.mark
-    redact = Redactor(env, chosen.redactions)
-    redact.on_change = lambda: guard.watch(folder, redact)
-    redact.on_change()
-    transcript = Transcript(folder / "transcript.txt", redact)
-    return E2eSession(place, chosen, _record(request), transcript, redact, env)
+    session = E2eSession(place, chosen, _record(request), env)
+    session.redactor.on_change = lambda: guard.watch(folder, session.redactor)
+    session.redactor.on_change()
+    return session
 
 
 def _record(request: pytest.FixtureRequest) -> TestRecord:
     qualname = str(getattr(request.function, "__qualname__", request.node.name))
-    block = artifacts.cited(request.function.__doc__)
+    cited = blocks.in_docstring(request.function.__doc__ or "")
     return TestRecord(
         request.node.nodeid,
         artifacts.source_sha256(request.path, qualname),
         started=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        blocks=[block] if block else [],
+        blocks=[block.text for block in cited],
         noop=switches.is_on(switches.NOOP),
     )
 
@@ -126,7 +119,7 @@ def pytest_runtest_makereport(
     session = item.stash.get(SESSION, None)
     if session is not None:
         _judge(session.record_of_test, report)
-        redact_report(report, session.redacted)
+        redact_report(report, session.redactor)
         if report.when == "teardown":
             session.finish()
             del item.stash[SESSION]
@@ -134,14 +127,14 @@ def pytest_runtest_makereport(
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """xdist tells of a worker that died in the middle of a test by a report of no phase."""
+    """Record a crash: xdist reports a worker that died during a test without a phase."""
     if str(report.when) == "???" and _config is not None:
         base = _config.rootpath / settings.load(_config.rootpath).artifacts
         artifacts.mark_crashed(base / _config.stash[RUN_ID], report.nodeid)
 
 
 def _judge(record: TestRecord, report: pytest.TestReport) -> None:
-    """The worst of the three phases, as pytest itself counts them."""
+    """Set the outcome to the worst of the three phases, as pytest counts them."""
     if report.when == "call" or (report.when == "setup" and not report.passed):
         record.outcome = _outcome(report)
     elif report.when == "teardown" and report.failed:

@@ -1,7 +1,7 @@
-"""The folders of runs, `.mngr-e2e/<run>`: one is opened, and of the old ones the newest are kept.
+"""The folders of runs, `.mngr-e2e/<run>`: open one, and remove all but the newest.
 
-Whoever uses a run's folder holds a shared lock on its `.lock`. The kernel lets go of it when the
-process is gone, so nothing is ever left to be in use by nobody.
+A process that uses a run's folder holds a shared lock on its `.lock`. The kernel releases the lock
+when the process ends, so no run stays locked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
 
 
 class Run:
-    """A run's folder, ours until `close`; `latest` then names it."""
+    """A run's folder, locked until `close`; the link `latest` names it."""
 
     def __init__(self, base: Path, name: str, keep: int) -> None:
         self.folder = base / name
@@ -41,7 +41,7 @@ class Run:
 def _hold(folder: Path) -> int:
     while True:
         folder.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):  # it was just removed as an old one: make it anew
+        with suppress(FileNotFoundError):  # it was just removed as an old one: create it again
             lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
             fcntl.flock(lock, fcntl.LOCK_SH)
             with suppress(FileNotFoundError):
@@ -52,7 +52,7 @@ def _hold(folder: Path) -> int:
 
 
 def remove_old(base: Path, keep: int) -> None:
-    """All but the newest; another process may do the same, or use one of them."""
+    """Remove all but the newest runs; another process may do the same, or use one of them."""
     runs = [path for path in base.iterdir() if _is_run(path)]
     runs.sort(key=_opened, reverse=True)
     for run in runs[keep:]:
@@ -62,7 +62,7 @@ def remove_old(base: Path, keep: int) -> None:
 
 
 def _is_run(path: Path) -> bool:
-    """The folder may be shared with other things: those are not ours to remove."""
+    """Return whether this is a run: the folder may contain other files, which are kept."""
     if path.is_symlink() or path.name.startswith("."):
         return False
     return (path / LOCK).is_file() or bool(_RUN_ID.fullmatch(path.name) and path.is_dir())
@@ -76,11 +76,11 @@ def _opened(run: Path) -> float:
 
 
 def _remove_unused(base: Path, run: Path) -> None:
-    with suppress(OSError):  # somebody else removed it, or holds it
+    with suppress(OSError):  # another process has removed it, or uses it
         lock = os.open(run / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Away in one step: nobody must find half of it.
+            # By rename: no process may find half of it.
             run.rename(base / f"{OLD}{secrets.token_hex(6)}")
         finally:
             os.close(lock)

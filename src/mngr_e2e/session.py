@@ -1,4 +1,4 @@
-"""`E2eSession`: the test's own home and work directory, and the commands it runs there."""
+"""`E2eSession`, the `e2e` fixture: it runs commands in the test's own home and work directory."""
 
 from __future__ import annotations
 
@@ -6,56 +6,40 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from mngr_e2e import artifacts
 from mngr_e2e.artifacts import CommandRecord, ResultFile, TestRecord
+from mngr_e2e.blocks import dedented
 from mngr_e2e.commands import recording, tree
 from mngr_e2e.commands.background import Background, Idle, Recorder
 from mngr_e2e.commands.process import STDERR, STDOUT, Process, Start
 from mngr_e2e.commands.results import CommandResult
-from mngr_e2e.environment import filled
+from mngr_e2e.environment import Place
 from mngr_e2e.redaction import Redactor
-from mngr_e2e.settings import PLACES, Settings
+from mngr_e2e.settings import Settings
 from mngr_e2e.transcript import Stretch, Transcript
 
 
 class SetupFailed(Exception):
-    """The project's setup or teardown command did not succeed."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a session lives."""
-
-    root: Path
-    """The project."""
-    home: Path
-    work: Path
-    artifacts: Path
+    """The project's setup or teardown command failed."""
 
 
 class E2eSession:
-    """Runs commands and keeps the record of them."""
+    """Runs commands in a test's own directories, and records them."""
 
     def __init__(
-        self,
-        place: Place,
-        settings: Settings,
-        record: TestRecord,
-        transcript: Transcript,
-        redact: Redactor,
-        env: Mapping[str, str],
+        self, place: Place, settings: Settings, record: TestRecord, env: dict[str, str]
     ) -> None:
         self.root, self.home, self.work = place.root, place.home, place.work
         self.artifacts = place.artifacts
         self.settings = settings
-        self.env = dict(env)
-        """What every command gets; a test may change it."""
-        self.transcript = transcript
+        self.env = env
+        """The environment of every command; a test may change it."""
+        self.redactor = Redactor(env, settings.redactions)
+        self.transcript = Transcript(place.artifacts / "transcript.txt", self.redactor)
         self.record_of_test = record
-        self._redact = redact
+        self._place = place
         self._file = ResultFile(place.artifacts)
         self._id = secrets.token_hex(6)
         self._count = 0
@@ -65,21 +49,21 @@ class E2eSession:
         self._closing = False
 
     def write_tutorial_block(self, block: str) -> None:
-        """Say which block of the tutorial this test is about, word for word."""
-        text = self._redact(artifacts.dedented(block))
+        """Cite the block of the tutorial that this test is about, word for word."""
+        text = self.redactor(dedented(block))
         if text not in self.record_of_test.blocks:
             self.record_of_test.blocks.append(text)
         self.save()
 
     def redact(self, secret: str) -> None:
-        """Keep this out of the artifacts, also where it was said before."""
-        self._redact.add(secret)
+        """Keep a value out of the artifacts, and remove it from what was written before."""
+        self.redactor.add(secret)
         self.transcript.redact_again()
         record = self.record_of_test
         with self._lock:
-            record.blocks = [self._redact(block) for block in record.blocks]
+            record.blocks = [self.redactor(block) for block in record.blocks]
             record.commands = [
-                replace(each, text=self._redact(each.text)) for each in record.commands
+                replace(each, text=self.redactor(each.text)) for each in record.commands
             ]
         self.save()
 
@@ -94,15 +78,17 @@ class E2eSession:
         stdin: str | bytes | None = None,
         pty: bool = False,
     ) -> CommandResult:
-        """Run a shell command to its end; after `timeout` seconds its whole tree is ended."""
+        """Run a shell command to its end; after `timeout` seconds, kill it and its children."""
         stretch, index = self._began(command, comment, env)
         if self.record_of_test.noop:
             self._ended(index, 0, 0.0)
-            return CommandResult(command, comment, 0, "", "", b"", b"", 0.0, False, self._text)
+            nothing = ("", "", b"", b"", 0.0, False)
+            return CommandResult(command, comment, 0, *nothing, self.transcript.text)
         limit = self.settings.timeout if timeout is None else timeout
         process = Process(self._start(command, env, cwd, stdin, pty), stretch.feed)
         process.finish(limit)
-        stretch.ended(process.exit_code, _remark(process, limit))
+        remark = f"timed out after {limit:g} s" if process.timed_out else ""
+        stretch.ended(process.exit_code, remark)
         self._ended(index, process.exit_code, process.seconds, process.timed_out)
         return self._result(process, comment)
 
@@ -136,7 +122,7 @@ class E2eSession:
         stdin: str | bytes | None = None,
         pty: bool = False,
     ) -> Background:
-        """Run a shell command while the test goes on; what still runs at its end is ended."""
+        """Run a shell command in the background; the end of the test ends it."""
         stretch, index = self._began(command, comment, env, background=True)
         if self.record_of_test.noop:
             self._ended(index, 0, 0.0)
@@ -148,7 +134,7 @@ class E2eSession:
 
     def _when_over(self, index: int, stretch: Stretch) -> Callable[[Background], None]:
         def over(background: Background) -> None:
-            # That we ended what was left is not worth a line.
+            # The exit code of a command that we ended ourselves is not worth a line.
             code = 0 if self._closing else background.exit_code
             stretch.ended(code, f"from {self.record_of_test.commands[index].text}")
             self._ended(index, background.exit_code, background.seconds)
@@ -166,7 +152,7 @@ class E2eSession:
         columns: int = 80,
         rows: int = 24,
     ) -> Background:
-        """Like `start`, on a terminal of its own that is recorded as `<name>.cast`."""
+        """Run a shell command like `start`, in a terminal recorded as `<name>.cast`."""
         stretch, index = self._began(command, comment, env, background=True)
         if self.record_of_test.noop:
             self._ended(index, 0, 0.0)
@@ -180,10 +166,6 @@ class E2eSession:
         self._running.append(recorder)
         return recorder
 
-    @property
-    def _text(self) -> str:
-        return self.transcript.text
-
     def _result(self, process: Process, comment: str) -> CommandResult:
         stdout, stderr = process.output(STDOUT), process.output(STDERR)
         return CommandResult(
@@ -196,7 +178,7 @@ class E2eSession:
             stderr,
             process.seconds,
             process.timed_out,
-            self._text,
+            self.transcript.text,
             tuple(process.chunks),
         )
 
@@ -205,8 +187,8 @@ class E2eSession:
     def _began(
         self, command: str, comment: str, env: Mapping[str, str] | None, background: bool = False
     ) -> tuple[Stretch, int]:
-        self._redact.learn({**self.env, **(env or {})})
-        text = self._redact.command(command)
+        self.redactor.learn({**self.env, **(env or {})})
+        text = self.redactor.command(command)
         stretch = self.transcript.began(text, comment, background)
         start = round(time.monotonic() - self.record_of_test.began, 4)
         with self._lock:
@@ -228,11 +210,8 @@ class E2eSession:
         with self._lock:
             self._file.write(self.record_of_test)
 
-    def redacted(self, text: str) -> str:
-        return self._redact(text)
-
     def finish(self) -> None:
-        """The outcome is known: the last word on this test."""
+        """Write the record for the last time, when the outcome is known."""
         self.record_of_test.is_over = True
         self.save()
         self._file.close()
@@ -240,13 +219,13 @@ class E2eSession:
     # --- the ends ---------------------------------------------------------------------------
 
     def prepare(self) -> None:
+        """Run the project's setup command."""
         self._hook("setup", self.settings.setup)
 
     def _hook(self, name: str, command: str) -> None:
         if not command:
             return
-        places = {place: str(getattr(self, place)) for place in PLACES}
-        start = self._start(filled(command, places), None, None, None, False)
+        start = self._start(self._place.filled(command), None, None, None, False)
         process = Process(start, lambda chunk: None)
         process.finish(self.settings.timeout)
         if process.exit_code:
@@ -254,7 +233,7 @@ class E2eSession:
             raise SetupFailed(f"{name} of [tool.mngr_e2e] gave {process.exit_code}: {said}")
 
     def close(self) -> None:
-        """End what the test left running."""
+        """Run the project's teardown command, then end the processes that the test left."""
         self._closing = True
         recording.end_all(self.artifacts, self._before)
         try:
@@ -265,20 +244,16 @@ class E2eSession:
             self.save()
 
     def _left(self) -> set[int]:
-        """A daemon may clear its environment of our mark, but it keeps its home, or its limit."""
+        """Return the test's processes: a daemon may drop our mark, but keeps its home or limit."""
         limit = tree.limit(self.env.get(tree.MARK, ""), f"/{self._id}.")
         marked = tree.marked([f"/{self._id}.", f"HOME={self.home}\0"], self._before)
         return marked | tree.limited(limit, tree.OF_TEST, self._before)
 
     def _settle(self) -> None:
-        """Nothing runs any more: let the readers finish, and keep the casts that began."""
+        """Wait for the reading threads, and record the casts that have begun."""
         for background in self._running:
             background.wait(5)
         self.transcript.close()
         casts = recording.named(self.artifacts, ".cast")
-        whole = [cast.name for cast in casts if recording.tidy(cast, self._redact)]
+        whole = [cast.name for cast in casts if recording.tidy(cast, self.redactor)]
         self.record_of_test.casts = whole
-
-
-def _remark(process: Process, limit: float) -> str:
-    return f"timed out after {limit:g} s" if process.timed_out else ""

@@ -12,31 +12,31 @@ PLACES = ("root", "home", "work", "artifacts")
 
 
 class SettingsError(Exception):
-    """The table says something that cannot be meant."""
+    """A key or a value of the table is invalid."""
 
 
 @dataclass(frozen=True)
 class Settings:
     setup: str = ""
-    """A shell command, run in the work directory before each test; has the placeholders too."""
+    """A shell command, run in the work directory before each test; may use placeholders."""
     teardown: str = ""
-    """A shell command, run there after each test, before what is left is ended."""
+    """A shell command, run there after each test, before its processes are ended."""
     env: dict[str, str] = field(default_factory=dict)
-    """Added to the environment of every command; each of PLACES is filled in."""
+    """Variables of every command; may use placeholders."""
     pass_env: list[str] = field(default_factory=list)
-    """Variables that commands get as they are outside; others they do not see."""
+    """Variables of pytest's own environment that are passed on."""
     redactions: list[str] = field(default_factory=list)
-    """Regular expressions; what they match is not written to artifacts."""
+    """Regular expressions; text that matches is not written to artifacts."""
     tutorial: str = "tutorial.sh"
     """The tutorial, relative to the project."""
     artifacts: str = ".mngr-e2e"
-    """Where artifacts go, relative to the project."""
+    """The directory of artifacts, relative to the project."""
     keep_runs: int = 20
-    """How many runs' artifacts are kept, this one included; 0 keeps all."""
+    """Number of runs to keep, including this one; 0 keeps all."""
     timeout: float = 30.0
-    """Seconds that a command may take, unless the test says otherwise."""
+    """Default time limit of a command, in seconds."""
     shell: str = "/bin/sh"
-    """What runs the commands."""
+    """The shell that runs commands."""
     coverage: list[str] = field(default_factory=list)
     """Packages or directories to measure, when MNGR_E2E_COVERAGE is set."""
 
@@ -45,7 +45,10 @@ def load(root: Path) -> Settings:
     path = root / "pyproject.toml"
     if not path.is_file():
         return Settings()
-    tool = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {})
+    try:
+        tool = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {})
+    except ValueError as error:
+        raise SettingsError(f"{path}: {error}") from None
     table: dict[str, object] = tool.get("mngr_e2e", {})
     known = {item.name: item.type for item in fields(Settings)}
     for key, value in table.items():
@@ -79,7 +82,7 @@ def _check(path: Path, key: str, value: object) -> None:
 
 
 def _check_places(path: Path, key: str, texts: list[str]) -> None:
-    """SettingsError for a placeholder that nothing fills in; quoted ones are a program's own."""
+    """Raise SettingsError for an unknown placeholder, except in quotes."""
     for text in texts:
         for name in re.findall(r"(?<!\$)\{([a-z_]+)\}", re.sub(r"'[^']*'", "", text)):
             if name not in PLACES:

@@ -1,7 +1,7 @@
-"""What the person who runs the tests asks for: MNGR_E2E_RUN, MNGR_E2E_NOOP, MNGR_E2E_COVERAGE.
+"""The switches MNGR_E2E_RUN, MNGR_E2E_NOOP and MNGR_E2E_COVERAGE.
 
-They come from the environment, unless a judge hands them over: a test could read them there, and
-expect something else of a command that does nothing.
+They are read from the environment, unless `take` was called: a test could read the environment too,
+and expect something else of a command that does nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _given: Mapping[str, str] = os.environ
 
 
 def take(given: Mapping[str, str]) -> None:
-    """From now on these, and nothing from the environment."""
+    """Use these switches from now on, instead of the environment."""
     global _given
     _given = given
 

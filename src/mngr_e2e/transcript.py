@@ -1,6 +1,6 @@
-"""What a reader sees of a session: comments, commands, output by line, exits.
+"""The transcript of a session: comments, commands, output by line, exit codes.
 
-It is written as things happen, so a killed test run leaves all that was seen until then.
+It is written immediately, so it is complete up to the moment at which a test run is killed.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from pathlib import Path
 from mngr_e2e.commands.results import Chunk
 from mngr_e2e.redaction import Redactor
 
-LONGEST = 1 << 20  # bytes of one command's output; the result of the command holds all of them
+LONGEST = 1 << 20  # bytes of one command's output; its result contains all of them
 PREFIX = {1: "", 2: "! "}
 
 
 class Transcript:
-    """Grows by lines; a background command writes to it from a thread of its own."""
+    """The file. A background command writes to it from its own thread."""
 
     def __init__(self, path: Path, redact: Redactor) -> None:
-        # Unbuffered: nothing waits in memory when we are killed.
+        # Unbuffered: nothing is lost if we are killed.
         self._file = open(path, "wb", buffering=0)
         self._redact = redact
         self.text = ""
@@ -33,7 +33,7 @@ class Transcript:
                 self._file.write(text.encode("utf-8", "surrogateescape"))
 
     def redact_again(self) -> None:
-        """There is a new secret, which may have been said already."""
+        """Redact what was written before a new secret was known."""
         with self._lock:
             self.text = self._redact(self.text)
             self._file.seek(0)
@@ -58,7 +58,7 @@ class Transcript:
 
 
 class Stretch:
-    """One command's part. Lines stay whole, in the order in which they were completed."""
+    """The part of one command. Lines are written when they are complete."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript

@@ -1,4 +1,4 @@
-"""`mngr tutorial`: a tutorial and the tests that cite its blocks. A plugin of mngr."""
+"""`mngr tutorial`, a plugin of mngr: keep a tutorial and the tests that cite it in sync."""
 
 from __future__ import annotations
 

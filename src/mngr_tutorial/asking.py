@@ -1,4 +1,4 @@
-"""Which comments of a tutorial ask for commands, and where kept ones go. Texts only."""
+"""Find the comments of a tutorial without commands, and insert commands below them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mngr_tutorial.proposals import Proposal
 
 
 def asking(everything: list[Block], lines: list[int]) -> list[Block]:
-    """Blocks of comments only, but for headings and the script's first lines; each text once."""
+    """Return the blocks of comments, except headings and the first lines; each text once."""
     found = {block.text: block for block in reversed(everything) if _asks(block)}
     asked = sorted(found.values(), key=lambda block: block.line)
     for line in lines:
@@ -29,7 +29,7 @@ def _holds(block: Block, line: int) -> bool:
 
 
 def batches(asked: list[Block], most: int) -> list[list[Block]]:
-    """Neighbours stay together: they are about the same."""
+    """Split the blocks into at most `most` lists of neighbours."""
     count = min(most, len(asked))
     size, more = divmod(len(asked), max(count, 1))
     ends = [size * n + min(n, more) for n in range(count + 1)]
@@ -37,7 +37,7 @@ def batches(asked: list[Block], most: int) -> list[list[Block]]:
 
 
 def filled(text: str, kept: list[Proposal]) -> str:
-    """The tutorial with the proposals in it: below their comments, or after them as blocks."""
+    """Return the tutorial with the proposals: below their comments, or as blocks after them."""
     lines = text.split("\n")
     places = {block.text: block for block in reversed(blocks.parse(text))}
     wanted = {each.block for each in kept}

@@ -1,4 +1,4 @@
-"""Whether the tutorial and the tests say the same, in both directions."""
+"""`mngr tutorial check`: compare the tutorial and the tests, in both directions."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from mngr_tutorial.project import Project
 
 @dataclass(frozen=True)
 class Problem:
+    """A difference between the tutorial and the tests."""
+
     kind: str
     """repeated, uncovered, unknown, unreadable, unproven or not_run."""
     path: str
@@ -28,8 +30,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class Report:
+    """The result of `check`."""
+
     blocks: list[Block]
-    """Those that need a test."""
+    """The blocks that need a test."""
     citations: list[Citation]
     problems: list[Problem]
 
@@ -54,7 +58,7 @@ def check(project: Project, evidence: bool = True) -> Report:
 
 def _repeated(project: Project, everything: list[Block]) -> Iterator[Problem]:
     for first, again in blocks.repeated(everything):
-        said = f"the same block stands at line {first.line}: {_short(again.caption)}"
+        said = f"the same block as at line {first.line}: {_short(again.caption)}"
         yield Problem("repeated", project.named(project.tutorial), again.line, said)
 
 

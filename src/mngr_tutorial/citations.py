@@ -1,4 +1,4 @@
-"""Which test cites which block: read from the test files, which are parsed and never imported."""
+"""Read which test cites which block, from test files that are parsed and never imported."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from pathlib import Path
 
 from mngr.errors import UsageError
 from mngr_e2e import blocks
+from mngr_e2e.artifacts import Function, functions
 
 CALL = "write_tutorial_block"
-MARK = "Tutorial block:"
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
 class Citation:
+    """A test and a block that it cites."""
+
     path: Path
     line: int
-    """Where the block's text begins."""
+    """The first line of the block's text."""
     test: str
     """The function's dotted name, as in `TestNotes.test_add`."""
     block: str | None
-    """None when it is not plain text, and cannot be compared."""
+    """None if it is not a plain string and cannot be compared."""
 
 
 def read_citations(path: Path) -> list[Citation]:
@@ -31,20 +32,10 @@ def read_citations(path: Path) -> list[Citation]:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as Python: {error}") from None
-    return [found for name, test in _functions(tree, "") for found in _cited(path, name, test)]
+    return [found for name, test in functions(tree) for found in _cited(path, name, test)]
 
 
-def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, _Function]]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.ClassDef):
-            yield from _functions(child, f"{prefix}{child.name}.")
-        elif isinstance(child, _Function):
-            yield prefix + child.name, child
-        else:
-            yield from _functions(child, prefix)
-
-
-def _cited(path: Path, name: str, test: _Function) -> Iterator[Citation]:
+def _cited(path: Path, name: str, test: Function) -> Iterator[Citation]:
     for line, text in [*_in_docstring(test), *_in_calls(test)]:
         if text is None:
             yield Citation(path, line, name, None)
@@ -53,7 +44,7 @@ def _cited(path: Path, name: str, test: _Function) -> Iterator[Citation]:
                 yield Citation(path, line + block.line - 1, name, block.text)
 
 
-def _in_calls(test: _Function) -> Iterator[tuple[int, str | None]]:
+def _in_calls(test: Function) -> Iterator[tuple[int, str | None]]:
     for node in ast.walk(test):
         if not isinstance(node, ast.Call) or _called(node.func) != CALL:
             continue
@@ -72,13 +63,8 @@ def _plain(node: ast.expr) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def _in_docstring(test: _Function) -> Iterator[tuple[int, str]]:
-    """The paragraph after the mark: a block has no empty lines, so that is where it ends."""
+def _in_docstring(test: Function) -> Iterator[tuple[int, str]]:
     first = test.body[0]
     text = _plain(first.value) if isinstance(first, ast.Expr) else None
-    lines = (text or "").split("\n")
-    for number, line in enumerate(lines):
-        if line.strip() == MARK:
-            after = "\n".join(lines[number + 1 :])
-            found = blocks.parse(after)[:1]
-            yield from ((first.lineno + number + 1 + each.line - 1, each.text) for each in found)
+    for block in blocks.in_docstring(text or ""):
+        yield first.lineno + block.line - 1, block.text

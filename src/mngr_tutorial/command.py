@@ -1,4 +1,4 @@
-"""`mngr tutorial`: is every block of the tutorial a test, and every test's block in it?"""
+"""`mngr tutorial`: parse the options, run a verb and print its result."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from mngr.cli.app.parser import Parser
 from mngr.cli.commands.create_options import count
 from mngr.errors import UsageError
 from mngr.model.durations import parse_duration
+from mngr_e2e.artifacts import write_whole
 from mngr_e2e.expect.matchers import plural
 from mngr_tutorial import installing, scaffolding
 from mngr_tutorial.checking import Report, check
 from mngr_tutorial.manual import DESCRIPTION, EXAMPLES, NOTES, SCREENS
-from mngr_tutorial.project import Project, find_project, replace_text
+from mngr_tutorial.project import Project, find_project
 
 if TYPE_CHECKING:
     from mngr.cli.app.output import Column, Row
 
 FIELDS = ["kind", "path", "line", "message", "test"]
-# Which verbs an option goes with; the others go with all.
+# Options that only some verbs have.
 ONLY: dict[str, tuple[str, ...]] = {
     "no_results": ("check",),
     "user": ("install-commands",),
@@ -44,7 +45,7 @@ def configure(parser: Parser) -> None:
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help=", ".join(_VERBS))
     help = "directory or file with the tests; repeatable"
-    parser.completes(add("--tests", action="append", default=[], metavar="PATH", help=help), "file")
+    add("--tests", action="append", default=[], metavar="PATH", help=help, completes="file")
     help = "`check`: compare only the texts, not the commands that tests ran"
     add("--no-results", action="store_true", help=help)
     help = "`install-commands`: install for all projects, in your home directory"
@@ -58,7 +59,7 @@ def configure(parser: Parser) -> None:
 def _agents(parser: Parser) -> None:
     add = parser.add_argument_group("Agents (fill and sync)").add_argument
     help = "agent type (default: as for `mngr create`)"
-    parser.completes(add("--type", metavar="TYPE", help=help), "type")
+    add("--type", metavar="TYPE", help=help, completes="type")
     help = "argument for the agent's program; repeatable"
     add("--agent-arg", action="append", default=[], metavar="WORD", help=help)
     help = "time limit for an agent (default 30m)"
@@ -154,7 +155,8 @@ def _install(args: argparse.Namespace, project: Project) -> int:
         installing.refuse_changed(path)
     needed = before != "current"
     if needed and not args.dry_run:
-        replace_text(path, text)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text)
     row: Row = {"path": str(path), "before": before, "written": needed and not args.dry_run}
     word = ("Would write" if args.dry_run else "Wrote") if needed else "Up to date:"
     one(args, row, f"{word} {path}")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from mngr.cli.app.output import clean
 from mngr.errors import Refused
+from mngr_e2e.artifacts import write_whole
 from mngr_outcome.outcome import Confusing
-from mngr_tutorial.project import replace_text
 from mngr_tutorial.trials import Trial
 
 NAME = "confusing.md"
@@ -22,7 +22,7 @@ Where an agent that had only the manuals and the documents went wrong. A person 
 
 
 def refuse_foreign(path: Path) -> None:
-    """Before an agent is paid: a file of that name that we did not write is not ours to replace."""
+    """Raise if the file exists and is not ours, before an agent costs money."""
     if path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(MARK):
         hint = "give it another name"
         raise Refused(
@@ -46,10 +46,10 @@ def of_trial(trial: Trial) -> Confusing:
 
 
 def write(path: Path, spots: Iterable[Confusing]) -> bool:
-    """Whether there is such a file now. An earlier one that no longer holds is taken away."""
+    """Write the file, or remove an earlier one; return whether there is a file now."""
     entries = [_entry(number, spot) for number, spot in enumerate(spots, 1)]
     if entries:
-        replace_text(path, "\n".join([HEAD, *entries]))
+        write_whole(path, "\n".join([HEAD, *entries]))
     else:
         path.unlink(missing_ok=True)
     return bool(entries)
@@ -63,5 +63,5 @@ def _entry(number: int, spot: Confusing) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Indented, so that nothing in it is taken for Markdown."""
+    """Return the text indented, so that it is not parsed as Markdown."""
     return "\n".join(f"    {line}".rstrip() for line in clean(text).strip("\n").split("\n"))

@@ -1,4 +1,4 @@
-"""What tests ran, from the newest `result.json` of each that is still about the present test."""
+"""The commands that tests ran, from the newest `result.json` of each test."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Run:
 
     @property
     def test(self) -> _Key:
-        """Without the parameters: they are cases of one test."""
+        """File and name, without parameters, which are cases of one test."""
         path, *names = self.node_id.partition("[")[0].split("::")
         return path, ".".join(names)
 
 
 class Evidence:
-    """The commands of each test. A result of another text of the test is stale, and ignored."""
+    """The commands of each test. A result of another version of its source is ignored."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root
@@ -44,7 +44,7 @@ class Evidence:
             self.by_test.setdefault(run.test, []).append(run)
 
     def commands(self, path: str, test: str) -> list[str] | None:
-        """Of all cases together. None: there is no result that counts."""
+        """Return the commands of all cases together; None if there is no valid result."""
         runs = self.by_test.get((path, test))
         return None if runs is None else [text for run in runs for text in run.commands]
 
@@ -62,7 +62,7 @@ class Evidence:
 
 
 def _read(path: Path) -> Run | None:
-    """A file that is half written, of another schema or of a no-op run proves nothing."""
+    """Return a result; None if it is incomplete, of another schema or of a no-op run."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found["schema"] != artifacts.SCHEMA or found.get("noop"):

@@ -1,4 +1,4 @@
-"""`mngr tutorial fill`: agents propose commands for comments; what passes and pleases is kept."""
+"""`mngr tutorial fill`: agents propose commands for comments, and the user keeps or drops them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from mngr.api import Mngr
 from mngr.cli.app.output import clean, confirm, one, rows, say, warn
 from mngr.errors import BadRecord, MngrError
+from mngr_e2e.artifacts import write_whole
 from mngr_e2e.blocks import Block
 from mngr_e2e.expect.matchers import plural
 from mngr_outcome.codec import to_json
 from mngr_outcome.outcome import Confusing
 from mngr_tutorial import asking, confusing, jobs, prompts, proposals, trials
 from mngr_tutorial.jobs import Errand, Job
-from mngr_tutorial.project import Project, replace_text
+from mngr_tutorial.project import Project
 from mngr_tutorial.proposals import Proposal, Proposals
 from mngr_tutorial.trials import Trial
 
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace, project: Project) -> int:
     confusing.refuse_foreign(project.root / confusing.NAME)
     api = Mngr(args.config, args.registry)
     requests = [jobs.asked(args, api, project.root, text, prompt.version) for text in texts]
-    # The agents look at the tutorial as it is now; nothing of theirs is merged.
+    # The agents see the tutorial as it is now; nothing of theirs is merged.
     requests = [request.replace(include_dirty=True) for request in requests]
     errand = Errand(
         proposals.FILE, proposals.LIMIT, REMINDER, lambda data: proposals.parse(data, asked)
@@ -82,7 +83,7 @@ def _preview(args: argparse.Namespace, asked: list[Block], texts: list[str]) -> 
 
 
 def _gathered(api: Mngr, done: list[Job], errand: Errand, asked: list[Block]) -> list[Proposals]:
-    """What each agent says. One that is of no use stays, stopped, to be looked at."""
+    """Return the proposals of all agents; an agent without a valid file is kept, stopped."""
     useful: list[Proposals] = []
     for job in done:
         try:
@@ -99,7 +100,7 @@ def _gathered(api: Mngr, done: list[Job], errand: Errand, asked: list[Block]) ->
 
 
 def _put_away(api: Mngr, job: Job) -> None:
-    """To the trash: all it was for is in its file. Commits that it was not to make are kept."""
+    """Move an agent to the trash, and keep its branch if it has commits."""
     commits = api.risk(job.agent, drop_branch=True).commits
     api.destroy(job.agent, drop_branch=not commits)
 
@@ -122,10 +123,10 @@ def _judge(args: argparse.Namespace, project: Project, found: Proposals) -> int:
 
 
 def _write(project: Project, kept: list[Proposal]) -> None:
-    """The tutorial is read again: it may have been edited since."""
+    """Write kept proposals to the tutorial, which may have been edited in the meantime."""
     if kept:
         text = project.tutorial.read_text(encoding="utf-8")
-        replace_text(project.tutorial.resolve(), asking.filled(text, kept))
+        write_whole(project.tutorial.resolve(), asking.filled(text, kept))
 
 
 def _show(args: argparse.Namespace, trial: Trial) -> None:
@@ -187,7 +188,7 @@ def _row(each: Judged, blocks: list[Block]) -> Row:
 
 
 def _line(proposal: Proposal, blocks: list[Block]) -> int | None:
-    """Where it stands now, else the comment that it was for, which may have commands by now."""
+    """Return the line of the proposal, or of its comment, which may have commands now."""
     places = [block.line for block in blocks if block.text == proposal.text]
     starts = (proposal.block, f"{proposal.block}\n")
     places += [b.line for b in blocks if b.text == starts[0] or b.text.startswith(starts[1])]

@@ -1,4 +1,4 @@
-"""The slash command for Claude Code: the packaged instructions, as a file where it looks."""
+"""`mngr tutorial install-commands`: write the instructions of `sync` as a slash command."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def state(path: Path, wanted: str) -> str:
 
 
 def is_ours(found: str) -> bool:
-    """Whether it stands as some version of mngr wrote it."""
+    """Return whether the text is unchanged since some version of mngr wrote it."""
     mark = _MARK.search(found)
     if mark is None or mark.end() < len(found):
         return False

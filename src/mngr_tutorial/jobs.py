@@ -1,6 +1,6 @@
-"""Work for agents: launch them with a prompt, and wait for the file by which each says it is done.
+"""Start agents with a prompt, and wait for the file with which each reports its result.
 
-Agents cost money. Whatever happens here, Ctrl-C included, none of them is left running.
+Agents cost money. Whatever happens here, including Ctrl-C, none of them is left running.
 """
 
 from __future__ import annotations
@@ -22,33 +22,35 @@ from mngr_outcome.publish import scripts
 
 PAUSE = 0.2
 BACKSTOP = 60.0
-"""Seconds after our own deadline at which an agent ends by itself, should we be gone by then."""
+"""Seconds after our own deadline at which an agent is stopped, even if we were killed."""
 
 INCAPABLE = ("command", "mechanic")
-"""Types that by themselves cannot read a task: the second only mends tests that fail."""
+"""Types that cannot read a prompt; the mechanic only repairs failing tests."""
 
 
 @dataclass(frozen=True)
 class Errand:
-    """What every agent of a job was sent for."""
+    """The file that every agent must write."""
 
     file: str
-    """In its state directory; written by rename, as its last act."""
+    """Its name in the state directory; written by rename at the end."""
     limit: int
-    """Bytes that it may hold."""
+    """Its maximum size in bytes."""
     reminder: str
-    """Reminder, sent once, to an agent that waits without having written its file."""
+    """Sent once to an agent that waits without having written its file."""
     parse: Callable[[bytes], object]
-    """Raises a MngrError for what is not whole."""
+    """Raises a MngrError if the content is incomplete."""
 
 
 @dataclass
 class Job:
+    """An agent and the content of its file."""
+
     agent: Agent
     data: bytes | None = None
     told: set[str] = field(default_factory=set)
     reminded: float | None = None
-    """Since when it had been waiting when it was reminded."""
+    """The time since which it had been waiting when it was reminded."""
 
     @property
     def name(self) -> str:
@@ -58,7 +60,7 @@ class Job:
 def asked(
     args: argparse.Namespace, api: Mngr, root: Path, prompt: str, version: int
 ) -> CreateRequest:
-    """The agent as `mngr create` would make it here, with its settings and ours on top."""
+    """Return the request for an agent, with the settings of `mngr create`."""
     name = f"tutorial-{args.verb}-{secrets.token_hex(2)}"
     # The prompt names the project's folder as seen from the top of its repository.
     found = repository.checkout(local_repository(str(root)))
@@ -81,9 +83,9 @@ def asked(
 
 
 def _cannot(args: argparse.Namespace, chosen: str) -> UsageError:
-    """The error for a type that cannot read a prompt, whether it was asked for or not."""
+    """Return the error for an agent type that cannot read a prompt."""
     if args.type:
-        what = "mends failing tests only" if chosen == "mechanic" else "only runs a command"
+        what = "only repairs failing tests" if chosen == "mechanic" else "only runs a command"
         return UsageError(
             f"`tutorial {args.verb}` requires a coding agent, and --type {args.type} {what}",
             "use --type claude, codex or opencode",
@@ -97,7 +99,7 @@ def _cannot(args: argparse.Namespace, chosen: str) -> UsageError:
 def carry_out(
     args: argparse.Namespace, api: Mngr, requests: list[CreateRequest], errand: Errand
 ) -> list[Job]:
-    """Until each agent has written its file, or will not any more. Then all are stopped."""
+    """Start the agents, wait until each has written its file or ended, and stop them."""
     jobs: list[Job] = []
     try:
         for agent in _launched(args, api, requests):
@@ -110,7 +112,7 @@ def carry_out(
 
 
 def _stop(api: Mngr, names: set[str]) -> None:
-    """Stop agents by name: on Ctrl-C an agent may run of which we have no record yet."""
+    """Stop agents by name: at Ctrl-C an agent may be running that is not in our list yet."""
     api.stop_many([agent for agent in api.list() if agent.name in names and agent.state in ALIVE])
 
 
@@ -138,8 +140,7 @@ def _wait(args: argparse.Namespace, api: Mngr, jobs: list[Job], errand: Errand) 
 
 
 def _look(args: argparse.Namespace, api: Mngr, job: Job, errand: Errand) -> bool:
-    """Whether there is nothing more to wait for. The state first: a file may come just before
-    the end, but never after it."""
+    """Return whether the job is done. The state is read first: the file never comes after it."""
     if job.data is not None:
         return True
     job.agent = api.get(job.agent)
@@ -150,7 +151,7 @@ def _look(args: argparse.Namespace, api: Mngr, job: Job, errand: Errand) -> bool
     try:
         errand.parse(data)
     except MngrError:
-        if not over:  # perhaps it is still being written
+        if not over:  # it may still be being written
             return False
     job.data = data
     return True
@@ -177,7 +178,7 @@ def _read(api: Mngr, agent: Agent, errand: Errand) -> bytes | None:
 
 
 def _remind(api: Mngr, job: Job, text: str) -> bool:
-    """Whether it was worth a word. An agent that has ended cannot hear it."""
+    """Send the reminder once, to a running agent; return whether it was delivered."""
     if job.reminded is not None or job.agent.state not in ALIVE:
         return False
     job.reminded = job.agent.verdict.since
@@ -188,6 +189,6 @@ def _remind(api: Mngr, job: Job, text: str) -> bool:
 
 
 def why_nothing(job: Job, errand: Errand) -> str:
-    """For an agent that is over without its file."""
+    """Return the message for an agent that ended without its file."""
     agent = job.agent
     return f"{job.name} wrote no {errand.file} ({agent.state}: {clean(agent.verdict.reason)})"

@@ -1,8 +1,7 @@
-"""Where a project keeps its tutorial, the tests that cite it and what they left."""
+"""The paths of a project: its tutorial, the tests that cite it and their artifacts."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +14,12 @@ TEST_FOLDERS = ("tests/e2e", "tests", ".")
 
 @dataclass(frozen=True)
 class Project:
+    """A project with a tutorial."""
+
     root: Path
     tutorial: Path
     tests: tuple[Path, ...]
-    """Files and folders in which citations are looked for; new tests go to the first folder."""
+    """Files and folders with tests; new tests are written to the first folder."""
     artifacts: Path
 
     def blocks(self) -> list[Block]:
@@ -32,18 +33,18 @@ class Project:
         return blocks.parse(text)
 
     def named(self, path: Path) -> str:
-        """As a reader finds it from the project's folder."""
+        """Return the path relative to the project, if it is inside."""
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
 
     @property
     def top(self) -> Path:
-        """Of the repository that the project is in; without one, its own folder."""
+        """The top of the project's repository; without one, the project's folder."""
         folders = [self.root, *self.root.parents]
         return next((folder for folder in folders if (folder / ".git").exists()), self.root)
 
     @property
     def inside(self) -> str:
-        """The project's folder, from the top of its repository: where an agent finds it."""
+        """The project's folder relative to the top of its repository."""
         return str(self.root.relative_to(self.top))
 
     def test_files(self) -> list[Path]:
@@ -56,14 +57,14 @@ class Project:
 
 
 def find_project(start: Path, tests: list[str]) -> Project:
-    """The nearest folder upwards with a pyproject.toml or a tutorial.sh."""
+    """Return the project in the nearest parent with a pyproject.toml or a tutorial.sh."""
     marks = ("pyproject.toml", "tutorial.sh")
     folders = [start, *start.parents]
     root = next((f for f in folders if any((f / mark).is_file() for mark in marks)), start)
     try:
         found = settings.load(root)
-    except (settings.SettingsError, ValueError) as error:
-        raise UsageError(f"{root / 'pyproject.toml'}: {error}") from None
+    except settings.SettingsError as error:
+        raise UsageError(str(error)) from None
     places = [start / name for name in tests] or [_default_tests(root)]
     for place in places:
         if not place.exists():
@@ -83,18 +84,5 @@ def _test_files(place: Path) -> list[Path]:
 
 
 def _is_hidden(path: Path) -> bool:
-    """Inside .venv, .git, .mngr-e2e and the like are other people's tests."""
+    """Return whether a file is in .venv, .git, node_modules or the like."""
     return any(part.startswith(".") or part == "node_modules" for part in path.parts[:-1])
-
-
-def replace_text(path: Path, text: str) -> None:
-    """By rename: no reader ever sees half of it, and a kill leaves the old text."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        fresh.write_text(text, encoding="utf-8", newline="")
-        if path.exists():
-            fresh.chmod(path.stat().st_mode & 0o7777)
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The packaged prompts: what agents are told, with a version, rendered strictly."""
+"""The packaged prompts of `fill` and `sync`, each with a version."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Prompt:
 
     @property
     def fields(self) -> set[str]:
-        """What has to be filled in."""
+        """The fields of the template."""
         return set(Template(self.text).get_identifiers())
 
     def render(self, **values: str) -> str:
-        """Each field has to be given, and nothing else: a slip must not reach an agent."""
+        """Return the prompt with all fields filled in; raise if the names differ."""
         if set(values) != self.fields:
             odd = ", ".join(sorted(set(values) ^ self.fields))
             raise MngrError(f"the prompt {self.name!r} and its values differ in: {odd}")
@@ -38,8 +38,7 @@ class Prompt:
 def load(name: str) -> Prompt:
     text = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
     version = _VERSION.match(text)
-    if version is None:
-        raise MngrError(f"the prompt {name!r} does not begin with its version")
+    assert version is not None, f"{name}.md does not start with its version"
     return Prompt(name, int(version[1]), text[version.end() :])
 
 
@@ -48,7 +47,7 @@ def names() -> list[str]:
 
 
 def quoted(blocks: list[Block]) -> str:
-    """Blocks as Markdown shows them, each with its place in the tutorial."""
+    """Return the blocks as Markdown, each with its line in the tutorial."""
     parts = [f"Line {block.line}{_section(block)}:\n\n{_indented(block.text)}" for block in blocks]
     return "\n\n".join(parts)
 
@@ -66,5 +65,5 @@ def test_places(project: Project) -> str:
 
 
 def sync_instructions(tutorial: str, tests: str, blocks: str) -> str:
-    """The same for an agent of ours and for a person who types the slash command."""
+    """Return the instructions for an agent of `sync` or for the slash command."""
     return load(SYNC).render(tutorial=tutorial, tests=tests, blocks=blocks).rstrip("\n")

@@ -1,4 +1,4 @@
-"""What an agent proposes for `fill`: a JSON file of its own, in which nothing is believed."""
+"""Parse and validate `proposals.json`, an agent's proposals for `fill`."""
 
 from __future__ import annotations
 
@@ -6,31 +6,32 @@ from dataclasses import dataclass
 
 from mngr.errors import BadRecord
 from mngr_e2e import blocks
-from mngr_e2e.artifacts import dedented
-from mngr_e2e.blocks import Block
+from mngr_e2e.blocks import Block, dedented
 from mngr_outcome import codec
 from mngr_outcome.outcome import DROPPED, Confusing, cleaned
 
 FILE = "proposals.json"
 LIMIT = 256 * 1024
 MOST = 500
-"""Proposals, or confusing spots, of one agent."""
+"""Maximum number of proposals, and of confusing spots, of one agent."""
 LONGEST, MOST_LINES = 8_000, 40
 COMMENT = 300
 
 
 @dataclass(frozen=True)
 class Proposal:
+    """Commands for a comment of the tutorial."""
+
     block: str = ""
-    """The comment that it is for, as it stands in the tutorial."""
+    """The comment, as in the tutorial."""
     comment: str = ""
-    """Its own, or nothing when the commands belong directly below the block's."""
+    """The proposal's own comment; empty if the commands belong directly below the block."""
     commands: str = ""
     setup: str = ""
 
     @property
     def text(self) -> str:
-        """The block that it would be."""
+        """The block that it would be in the tutorial."""
         return f"{self.comment or self.block}\n{self.commands}"
 
 
@@ -41,7 +42,7 @@ class Proposals:
 
     @classmethod
     def joined(cls, parts: list[Proposals]) -> Proposals:
-        """What several agents propose; each was asked about other comments."""
+        """Join the proposals of several agents."""
         return cls(
             tuple(each for part in parts for each in part.proposals),
             tuple(each for part in parts for each in part.confusing),
@@ -50,7 +51,7 @@ class Proposals:
 
 @dataclass(frozen=True)
 class _Spot(Confusing):
-    """Agents leave some of it out."""
+    """A confusing spot as agents write it: fields may be missing."""
 
     command: str = ""
     tried: str = ""
@@ -66,14 +67,14 @@ class _Told:
 
 
 def parse(data: bytes, asked: list[Block]) -> Proposals:
-    """The agent's file, or a BadRecord that says what is wrong with it."""
+    """Return the content of an agent's file; raise BadRecord if it is not valid."""
     told = codec.from_json(_Told, codec.loaded(data, LIMIT, "the proposals are"))
     if max(len(told.proposals), len(told.confusing)) > MOST:
         raise BadRecord(f"there are more than {MOST} proposals or confusing spots")
     found = tuple(_proposal(each, asked) for each in told.proposals)
     direct = [each.block for each in found if not each.comment]
     if len(set(direct)) < len(direct):
-        raise BadRecord("two proposals are to stand directly below the same comment")
+        raise BadRecord("two proposals belong directly below the same comment")
     if len({each.text for each in found}) < len(found):
         raise BadRecord("the same proposal is made twice")
     return Proposals(found, tuple(_confusing(each) for each in told.confusing))
@@ -96,7 +97,7 @@ def _comment(told: Proposal) -> str:
 
 
 def _shell(text: str, key: str) -> str:
-    """Shell text is refused rather than changed: what is run must be what is shown."""
+    """Return shell text; raise rather than change it, because it is shown and then run."""
     text = text.strip("\n")
     if len(text) > LONGEST or text.count("\n") >= MOST_LINES:
         raise BadRecord(f"{key!r} is longer than {MOST_LINES} lines or {LONGEST} characters")
@@ -106,7 +107,7 @@ def _shell(text: str, key: str) -> str:
 
 
 def _sound(proposal: Proposal) -> Proposal:
-    """In the tutorial it has to be one block that needs a test, and that same text."""
+    """Return the proposal if it would be exactly one block with a command."""
     found = blocks.parse(proposal.text)
     if [block.text for block in found] != [proposal.text] or not found[0].needs_test:
         shown = proposal.commands[:80]

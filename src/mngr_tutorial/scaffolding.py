@@ -1,6 +1,6 @@
-"""A plain test for every block that has none: it cites the block, runs it, expects success.
+"""`mngr tutorial scaffold`: write a simple test for every block without a test.
 
-A test goes to the file that cites most blocks of its section, else to `test_<section>.py`.
+It is added to the file that cites most blocks of its section, or to `test_<section>.py`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mngr_e2e.artifacts import write_whole
 from mngr_e2e.blocks import Block
 from mngr_tutorial.checking import Report
-from mngr_tutorial.project import Project, replace_text
+from mngr_tutorial.project import Project
 
 IMPORTS = ("E2eSession", "expect")
 LONGEST_NAME = 60
 LONGEST_LINE = 100
-# What one line leaves for the next needs one shell: variables, directories, loops, functions.
+# Commands that need the shell of the line before: variables, directories, loops, functions.
 _STATEFUL = re.compile(
     r"(cd|export|set|for|while|until|if|case|do|done|then|fi|\{|\})\b|\w+=|.*[{&]$"
 )
@@ -28,6 +29,8 @@ _STATEFUL = re.compile(
 
 @dataclass(frozen=True)
 class NewTest:
+    """A test to be written."""
+
     path: Path
     name: str
     block: Block
@@ -35,7 +38,7 @@ class NewTest:
 
 
 def plan(project: Project, report: Report) -> list[NewTest]:
-    """In the order of the tutorial; nothing is written."""
+    """Return the missing tests, in the order of the tutorial."""
     files = _files_by_section(report)
     taken: dict[Path, set[str]] = {}
     found: list[NewTest] = []
@@ -54,12 +57,12 @@ def write(tests: list[NewTest]) -> None:
         mine = [test for test in tests if test.path == path]
         old = path.read_text(encoding="utf-8") if path.exists() else _head(mine[0].block)
         new = extended(old, [test.source for test in mine])
-        ast.parse(new)  # what we append must never break a file that was fine
-        replace_text(path, new)
+        ast.parse(new)  # a valid file must stay valid
+        write_whole(path, new)
 
 
 def extended(old: str, sources: list[str]) -> str:
-    """The text of a file with tests at its end, and the imports that they need."""
+    """Return the text of a file with tests added at its end, and their imports."""
     base = _with_imports(old)
     return "\n\n\n".join([base.rstrip("\n"), *(source.rstrip("\n") for source in sources)]) + "\n"
 
@@ -77,7 +80,7 @@ def render(name: str, block: Block) -> str:
 
 
 def _runs(block: Block) -> list[str]:
-    """What to run: each command by itself, unless they need each other's shell."""
+    """Return what to run: each command by itself, unless they need one shell."""
     commands = block.commands
     if any(_STATEFUL.match(command.lstrip()) for command in commands):
         return ["\n".join(commands)]
@@ -85,7 +88,7 @@ def _runs(block: Block) -> list[str]:
 
 
 def _cited(text: str) -> list[str]:
-    """The call that cites. The text stands as in the tutorial, where Python lets it."""
+    """Return the lines that cite the text, unescaped if possible."""
     quote = '"""' if '"""' not in text else "'''"
     if quote in text or text.endswith("\\") or (not text.isascii() and not text.isprintable()):
         return [f"    e2e.write_tutorial_block({_literal(text)})"]
@@ -105,7 +108,7 @@ def _run_call(text: str, caption: str) -> list[str]:
 
 
 def _literal(text: str) -> str:
-    """A Python string, in the quotes a formatter chooses; JSON's escapes are Python's too."""
+    """Return a Python literal with a formatter's quotes; JSON has the same escapes."""
     quoted = json.dumps(text, ensure_ascii=False)
     if text.count('"') <= text.count("'"):
         return quoted
@@ -114,7 +117,7 @@ def _literal(text: str) -> str:
 
 
 def _files_by_section(report: Report) -> dict[str, Path]:
-    """Where most of a section's blocks are cited already."""
+    """Return, by section, the file that cites most of its blocks."""
     sections = {block.text: block.section for block in report.blocks}
     counts: dict[str, Counter[Path]] = {}
     for citation in report.citations:
@@ -129,7 +132,7 @@ def _slug(text: str) -> str:
 
 
 def _test_name(caption: str) -> str:
-    """Cut after a word. A caption without a Latin letter gives no name."""
+    """Return a name from a caption, truncated after a word."""
     slug = _slug(caption)
     if len(slug) > LONGEST_NAME:
         slug = slug[: LONGEST_NAME + 1].rpartition("_")[0] or slug[:LONGEST_NAME]
@@ -171,7 +174,7 @@ def _with_imports(text: str) -> str:
 
 
 def _end_of_head(tree: ast.Module) -> int:
-    """The line after which imports may stand: past the docstring and the imports there are."""
+    """Return the line after which imports may be added: after the docstring and imports."""
     end = 0
     for node in tree.body:
         is_docstring = node is tree.body[0] and isinstance(node, ast.Expr)
@@ -182,7 +185,7 @@ def _end_of_head(tree: ast.Module) -> int:
 
 
 def _is_import(tree: ast.Module, line: int) -> bool:
-    """Whether an ordinary import ends there, to which another can be added."""
+    """Return whether an import ends at this line, other than from __future__."""
     return any(
         node.end_lineno == line
         and isinstance(node, ast.Import | ast.ImportFrom)

@@ -1,4 +1,4 @@
-"""`mngr tutorial sync`: an agent writes the missing tests; mngr looks whether they are any good."""
+"""`mngr tutorial sync`: an agent writes the missing tests, and mngr verifies them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace, project: Project) -> int:
 
 
 def targets(report: Report, lines: list[int]) -> Wanted:
-    """Blocks without a test, or whose tests did not run them; and tests that cite what is gone."""
+    """Return blocks without a test or not run by it, and tests that cite a missing block."""
     idle = {
         (problem.path, problem.test) for problem in report.problems if problem.kind == "not_run"
     }
@@ -87,7 +87,7 @@ def _carry_out(args: argparse.Namespace, project: Project, wanted: Wanted, promp
 
 
 def _outcome(args: argparse.Namespace, job: Job, errand: Errand) -> Outcome | None:
-    """None from an agent that said nothing: its commits may still be good."""
+    """Return the outcome; None if there is none, although the commits may still be good."""
     try:
         outcome = parse_outcome(job.data) if job.data is not None else None
     except BadRecord as error:
@@ -101,7 +101,7 @@ def _outcome(args: argparse.Namespace, job: Job, errand: Errand) -> Outcome | No
 
 
 def _head(api: Mngr, job: Job, outcome: Outcome | None) -> str:
-    """The tip of its branch, which is what a merge would bring; here, wherever the agent works."""
+    """Return the tip of the agent's branch, fetched to this machine if it works elsewhere."""
     record = job.agent.record
     if record.transfer != "git-worktree":
         api.pull(job.agent)

@@ -1,7 +1,7 @@
-"""A throwaway world: a home, a directory and a home of mngr that are gone afterwards.
+"""Run commands in a temporary home and directory, with a temporary home of mngr.
 
-Commands run there as they would in an end-to-end test of the project: with its `[tool.mngr_e2e]`
-settings, little of our environment, and an end to every process that they leave behind.
+They run as in an end-to-end test of the project: with its `[tool.mngr_e2e]` settings and a small
+environment, and all their processes are ended afterwards.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ from mngr.errors import MngrError
 from mngr_e2e import settings
 from mngr_e2e.artifacts import TestRecord
 from mngr_e2e.commands.results import CommandResult
-from mngr_e2e.environment import environment
-from mngr_e2e.redaction import Redactor
-from mngr_e2e.session import E2eSession, Place, SetupFailed
-from mngr_e2e.transcript import Transcript
+from mngr_e2e.environment import Place, environment
+from mngr_e2e.session import E2eSession, SetupFailed
 from mngr_tutorial.proposals import Proposal
 
 SHOWN = 4_000
-"""Characters of a trial's output that are kept, from its end."""
+"""Number of characters at the end of a trial's output that are kept."""
 
 
 class Throwaway:
-    """`with Throwaway(root) as world:` an E2eSession that no test belongs to."""
+    """`with Throwaway(root) as world:` gives an E2eSession without a test."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -44,25 +42,18 @@ class Throwaway:
         return self.session.run(command, timeout=timeout, cwd=cwd, env=env)
 
     def output(self, done: CommandResult) -> str:
-        """The end of both streams, as they came, without secrets."""
+        """Return the end of both streams, in order of arrival, without secrets."""
         text = b"".join(chunk.data for chunk in done.chunks).decode("utf-8", "replace")
-        text = self._redact(text)
+        text = self.session.redactor(text)
         return text if len(text) <= SHOWN else f"…{text[-SHOWN:]}"
 
     def _open(self, chosen: settings.Settings) -> E2eSession:
         base = self.base
         place = Place(self.root, base / "home", base / "work", base / "artifacts")
-        for path in (place.home, place.work, place.artifacts):
-            path.mkdir()
-        places = {name: str(path) for name, path in vars(place).items()}
-        own = {"MNGR_HOST_DIR": str(base / "mngr")}
-        env = own | environment(chosen, os.environ, places)
-        # Its own programs, where mngr itself is installed elsewhere.
+        env = {"MNGR_HOST_DIR": str(base / "mngr")} | environment(chosen, place.make())
+        # The project's own programs, if mngr itself is installed elsewhere.
         env["PATH"] = f"{self.root / '.venv' / 'bin'}{os.pathsep}{env['PATH']}"
-        self._redact = Redactor(env, chosen.redactions)
-        transcript = Transcript(place.artifacts / "transcript.txt", self._redact)
-        record = TestRecord("trial", "")
-        return E2eSession(place, chosen, record, transcript, self._redact, env)
+        return E2eSession(place, chosen, TestRecord("trial", ""), env)
 
     def __exit__(
         self,
@@ -79,7 +70,7 @@ class Throwaway:
 
 @dataclass(frozen=True)
 class Trial:
-    """How a proposal fared."""
+    """The result of running a proposal."""
 
     proposal: Proposal
     exit_code: int

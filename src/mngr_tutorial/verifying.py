@@ -1,4 +1,4 @@
-"""Whether tests are any good, looked at in a fresh checkout and not in what their author says."""
+"""Verify the tests that an agent wrote for `sync`, in a clean checkout."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ RUN, NOOP = "sync", "sync-noop"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an agent was asked for."""
+    """The task of an agent."""
 
     blocks: list[Block]
-    """They need tests."""
+    """Blocks that need tests."""
     stale: list[Problem]
-    """Tests that cite what is not there."""
+    """Tests that cite a block that does not exist."""
 
 
 @dataclass
 class Verified:
-    """Something that needed tests, the tests it has now, and what is wrong with them."""
+    """A block or a stale test, the tests that it has now, and their problems."""
 
     what: str
     line: int
@@ -46,7 +46,7 @@ class Verified:
 def verify(
     project: Project, wanted: Wanted, base: str, head: str, timeout: float
 ) -> list[Verified]:
-    """Each block: cited, by tests that pass, that fail when nothing is run, and that ran it."""
+    """Return a verdict per block: cited by tests that pass, fail if no command runs, and ran it."""
     with Throwaway(project.root) as world:
         copy = world.base / "checkout"
         _checkout(world, project.top, copy, head)
@@ -54,7 +54,7 @@ def verify(
         strange = _strange(world, project, copy, base, head)
         try:
             report = check(theirs, evidence=False)
-        except UsageError as error:  # not even Python
+        except UsageError as error:  # a test file is not valid Python
             raise MngrError(str(error).replace(f"{copy}/", "")) from None
         found = [_cited(theirs, report, block) for block in wanted.blocks]
         found += [_mended(theirs, report, problem) for problem in wanted.stale]
@@ -71,7 +71,7 @@ def verify(
 
 
 def _checkout(world: Throwaway, top: Path, copy: Path, head: str) -> None:
-    """A clone that borrows the objects: nothing in the repository changes, nothing stays."""
+    """Clone the repository by sharing its objects, which changes nothing in it."""
     where = f"{shlex.quote(str(top))} {shlex.quote(str(copy))}"
     clone = f"git clone -q --shared --no-checkout {where}"
     done = world.run(f"{clone} && git -C {shlex.quote(str(copy))} checkout -q --detach {head}", 600)
@@ -80,14 +80,14 @@ def _checkout(world: Throwaway, top: Path, copy: Path, head: str) -> None:
 
 
 def _there(project: Project, copy: Path) -> Project:
-    """The same project, in the checkout."""
+    """Return the same project in the checkout."""
     root = copy / project.inside
     tests = [project.named(place) for place in project.tests]
     return find_project(root, tests)
 
 
 def _strange(world: Throwaway, project: Project, copy: Path, base: str, head: str) -> list[str]:
-    """Files outside the tests: a test that needs another program or tutorial proves nothing."""
+    """Return problems for changed files outside the tests, such as the program itself."""
     done = world.run(f"git diff --name-only -z {base} {head}", 60, cwd=copy)
     if done.exit_code:
         raise MngrError(f"cannot compare {base[:12]} with {head[:12]}: {world.output(done)}")
@@ -111,7 +111,7 @@ def _cited(project: Project, report: Report, block: Block) -> Verified:
 
 
 def _mended(project: Project, report: Report, stale: Problem) -> Verified:
-    """Gone is as good as brought up to date: whether anything is lacking, the blocks say."""
+    """Return the verdict on a stale test; removing it is as good as updating it."""
     left = [each for each in report.problems if _same(each, stale)]
     tests = [each for each in report.citations if each.test == stale.test]
     nodes = sorted({_node(project, each) for each in tests if _at(project, each) == stale.path})
@@ -133,7 +133,7 @@ def _node(project: Project, citation: Citation) -> str:
 def _run(
     world: Throwaway, project: Project, theirs: Project, nodes: list[str], run: str, timeout: float
 ) -> dict[str, list[str]]:
-    """Outcomes by test, of all its parameters; what did not run at all is not in it."""
+    """Run tests; return the outcomes of all parameters by test, without tests that did not run."""
     noop = "1" if run == NOOP else ""
     argv = [*pytest_argv(project), "-q", "--rootdir", str(theirs.root), *nodes]
     words = " ".join(map(shlex.quote, argv))
@@ -151,7 +151,7 @@ def _run(
 
 
 def pytest_argv(project: Project) -> list[str]:
-    """The project's own, if it has one; else ours."""
+    """Return the project's own pytest, or ours if it has none."""
     own = project.root / ".venv" / "bin" / "python"
     return [str(own) if own.exists() else sys.executable, "-m", "pytest"]
 
@@ -170,7 +170,7 @@ def _outcomes(
 
 
 def _unproven(theirs: Project, found: list[Verified]) -> None:
-    """What `check` says about these tests now that they have been run."""
+    """Add what `check` reports about these tests after they have run."""
     problems = check(theirs).problems
     for each in found:
         names = {test.partition("::")[2].replace("::", ".") for test in each.tests}

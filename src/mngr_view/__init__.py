@@ -1,1 +1,1 @@
-"""Pages over what runs leave on disk: static, escaped, and they need nothing but a browser."""
+"""Report pages of runs: static, escaped, and readable with only a browser."""

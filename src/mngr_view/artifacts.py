@@ -1,6 +1,6 @@
-"""What runs of a test left, by its agent or by verification, and the agent's conversation.
+"""Read artifacts of test runs, and the conversation of an agent.
 
-An agent decides what lies there. Only plain files of a bounded size are read.
+Agents write these files. Only plain files of a limited size are read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mngr_view.markup import decoded
 
 READ_LIMIT = 4 << 20
 RUNS, CASTS = 5, 6
-"""The newest are shown."""
+"""Maximum number of runs and recordings that are shown, newest first."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Recorded:
-    """One run of the test."""
+    """One run of a test."""
 
     name: str
     outcome: str
@@ -54,7 +54,7 @@ class Spoken:
 
 
 def recorded(folder: Path, node_id: str) -> tuple[list[Recorded], int]:
-    """Newest first, and how many older ones there are."""
+    """Return the newest runs of a test, newest first, and the number of older ones."""
     home = folder / ".mngr-e2e"
     names = [name for name in _names(home) if _is_folder(home / name / slug(node_id))]
     shown = sorted(names, reverse=True)[:RUNS]
@@ -109,7 +109,7 @@ def _shown(value: Json) -> str:
 
 
 def content(path: Path) -> bytes:
-    """Nothing, where it is no plain file or too large."""
+    """Return the content of a file; nothing if it is not a plain file or too large."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except (OSError, ValueError):

@@ -11,9 +11,8 @@ from mngr.cli.app.parser import Parser
 from mngr.errors import MngrError, NotFound, UsageError
 from mngr_tmr.journal.journal import NAME
 from mngr_tmr.run import runs
-from mngr_view.folder import MARK
 from mngr_view.serving import Server
-from mngr_view.writing import Live, write
+from mngr_view.writing import MARK, Live, write
 
 
 def configure(parser: Parser) -> None:
@@ -23,9 +22,8 @@ def configure(parser: Parser) -> None:
         "pages to a directory instead; they can be opened from disk and copied anywhere."
     )
     help = "name or directory of a run, or directory of a report (default: the newest run)"
-    parser.completes(
-        parser.add_argument("what", nargs="?", default="", metavar="RUN", help=help), "file"
-    )
+    add = parser.add_argument
+    add("what", nargs="?", default="", metavar="RUN", help=help, completes="file")
     parser.add_argument(
         "--bundle", default="", metavar="DIR", help="write the pages to this directory and exit"
     )

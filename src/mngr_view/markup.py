@@ -1,7 +1,7 @@
-"""HTML that cannot be forgotten to be escaped: whatever is not Html already becomes text.
+"""HTML that is escaped by default: everything that is not `Html` becomes text.
 
-Names, outputs and summaries come from agents. A plain `str` is always escaped, and loses what
-steers terminals; only `el` and `join` make Html.
+Names, outputs and summaries come from agents. A plain `str` is always escaped and loses terminal
+escapes. Only `el` and `join` create Html.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from html import escape
+from importlib import resources
 from urllib.parse import quote
 
 from mngr.cli.app.output import clean
@@ -18,7 +19,7 @@ LONGEST_LINE = 2000
 
 
 class Html(str):
-    """Text that is markup. Adding a plain text to it gives plain text again: the safe side."""
+    """Markup. Adding a plain text to it gives plain text, which is escaped later."""
 
     __slots__ = ()
 
@@ -27,7 +28,7 @@ Child = str | int | float | None
 
 
 def plain(text: str) -> str:
-    """Without terminal escapes, control characters and halves of characters."""
+    """Return the text without terminal escapes, control characters and lone surrogates."""
     if text.isprintable():
         return text
     lines = re.sub(r"\r\n?", "\n", text)
@@ -49,7 +50,7 @@ def join(children: Iterable[Child], between: str = "") -> Html:
 
 
 def el(name: str, /, *children: Child, **attributes: Child | bool) -> Html:
-    """`class_` is `class`; an attribute that is None or False is left out, True stands alone."""
+    """Return an element. `class_` is `class`; None and False omit an attribute."""
     given = "".join(_attribute(key, value) for key, value in attributes.items())
     if name in VOID:
         return Html(f"<{name}{given}>")
@@ -64,19 +65,19 @@ def _attribute(key: str, value: Child | bool) -> str:
 
 
 def link(text: Child, *parts: str, anchor: str = "") -> Html:
-    """To another page of the report; each part is one segment of a relative address."""
+    """Return a link to a page of the report; each part is one segment of the URL."""
     where = "/".join(quote(part, safe="", errors="replace") for part in parts)
     return el("a", text, href=f"{where}#{quote(anchor)}" if anchor else where)
 
 
 def shortened(text: str, limit: int) -> str:
-    """One line of it, for a table."""
+    """Return the text as one line, for a table."""
     line = " ".join(plain(text[: 4 * limit]).split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
 def cut(text: str, limit: int) -> str:
-    """Cleaned, with over-long lines and an over-long rest cut, and each cut said."""
+    """Return the text with long lines and a long rest cut, and a note at each cut."""
     whole = plain(text[: 2 * limit])
     kept = whole[:limit]
     if max(map(len, kept.split("\n")), default=0) > LONGEST_LINE:
@@ -112,7 +113,7 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[Child]], class_: str | N
 
 
 def diff(text: str, limit: int) -> Html:
-    """Of so many lines; colours are classes, so the style decides."""
+    """Return a diff of at most `limit` lines; the style sheet colours its classes."""
     lines = cut(text, 400_000).split("\n")
     more = len(lines) - limit
     shown = [_diff_line(line) for line in lines[:limit]]
@@ -128,3 +129,36 @@ def _diff_line(line: str) -> Html:
     if line.startswith(("+", "-")):
         return el("span", line, class_="d-in" if line[0] == "+" else "d-out")
     return Html(html(line))
+
+
+# whole pages
+
+# Nothing is loaded from elsewhere. A page on a disk has no origin for 'self', so file: is allowed.
+# The player is WebAssembly and moves its cursor with styles.
+POLICY = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
+    "style-src 'self' file: 'unsafe-inline'; script-src 'self' file: 'wasm-unsafe-eval'; "
+    "font-src data:; frame-src 'self' file:"
+)
+
+
+def page(title: str, *body: Child, up: str = "", head: Child = None, bare: bool = False) -> str:
+    """Return a page; `up` leads to the folder of the report."""
+    lines = [
+        Html("<!doctype html>"),
+        Html('<html lang="en"><head><meta charset="utf-8">'),
+        el("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="referrer", content="no-referrer"),
+        el("title", title),
+        el("link", rel="stylesheet", href=f"{up}style.css"),
+        head,
+        Html(f"</head><body{' class=bare' if bare else ''}>"),
+        *body,
+        Html("</body></html>\n"),
+    ]
+    return join(lines, "\n")
+
+
+def asset(name: str) -> bytes:
+    return resources.files("mngr_view").joinpath("assets", name).read_bytes()

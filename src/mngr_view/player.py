@@ -1,14 +1,16 @@
-"""asciinema's player, where it is installed: read as data out of another package's wheel."""
+"""asciinema's player, if installed: its files are read from another package's wheel."""
 
 from __future__ import annotations
 
 import json
 from importlib import resources
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from mngr_view.folder import Folder
-from mngr_view.layout import asset, page
-from mngr_view.markup import Html, el, link
+from mngr_view.markup import Html, asset, el, link, page
+
+if TYPE_CHECKING:
+    from mngr_view.writing import Folder
 
 PACKAGE = "mkdocs_asciinema_player"
 FILES = ("asciinema-player.min.js", "asciinema-player.css")
@@ -28,11 +30,11 @@ def install(folder: Folder) -> None:
 
 
 def player_page(title: str, cast: str, name: str) -> str:
-    """The recording is inside the page: from a disk, a page may not fetch other files."""
+    """Return a page that contains the recording: a page on a disk cannot load other files."""
     data = Html(json.dumps(cast).replace("<", "\\u003c"))
     body = (
         el("div", id="player"),
-        el("noscript", "Playing needs JavaScript: ", link("the recording as a file", name)),
+        el("noscript", "The player requires JavaScript. ", link("Download the recording", name)),
         el("script", data, type="application/json", id="cast"),
         el("script", src="../player/asciinema-player.min.js"),
         el("script", src="../player/start.js"),

@@ -1,4 +1,4 @@
-"""The journal, read as it grows: what is new since last time, and which tests it is about."""
+"""Read a journal as it grows: what is new, and which tasks it is about."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mngr_outcome.codec import from_json
-from mngr_tmr.journal.events import list_of, table_of, time_of
+from mngr_tmr.journal.events import Event, list_of, table_of, time_of
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import NAME, is_at_work, parsed
-from mngr_tmr.journal.model import Event, Proof, Run
+from mngr_tmr.journal.model import Proof, Run
 
 EVERYTHING = frozenset(("run_started", "collected", "baseline", "selected", "integration_started"))
-"""After these, any page may say something else."""
+"""Events after which any page may change."""
 
 
 @dataclass(frozen=True)
 class Gate:
-    """One look at a candidate of the branch."""
+    """One gate of a candidate of the branch."""
 
     passed: bool
     failing: tuple[str, ...]
@@ -27,14 +27,14 @@ class Gate:
 
 @dataclass
 class Reading:
-    """A run as far as it was read."""
+    """A run, as far as its journal has been read."""
 
     folder: Path
     run: Run = field(default_factory=Run)
     gates: dict[str, list[Gate]] = field(default_factory=dict)
     """By tree."""
     last: float = 0.0
-    """When the newest event happened: pages say how old they are without a clock of their own."""
+    """The time of the newest event, which pages show as theirs."""
     _offset: int = 0
 
     @property
@@ -42,7 +42,7 @@ class Reading:
         return is_at_work(self.folder)
 
     def advance(self) -> set[str] | None:
-        """The tasks that something happened to; None when that may be all of them."""
+        """Read what is new, and return the tasks it is about; None if that may be all."""
         touched: set[str] = set()
         everything = False
         for event in self._fresh():
@@ -58,7 +58,7 @@ class Reading:
                 file.seek(self._offset)
                 for line in file:
                     if not line.endswith(b"\n"):
-                        return  # its writer is in the middle of it
+                        return  # it is being written
                     self._offset += len(line)
                     event = parsed(line)
                     if event is not None:

@@ -1,17 +1,16 @@
-"""What the repository adds to the journal: diffs, and the blocks that tests cite."""
+"""Diffs, and the blocks that tests cite, from the repository of a run."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from mngr.api import local_repository
 from mngr_tmr.verify import assertions, patches
 
 LIMIT, TOTAL_LIMIT = 400_000, 64 << 20
-# An agent may have committed gigabytes, and the user may have set up programs that show
-# differences: neither is let in here.
+# Agents may have committed gigabytes, so sizes are limited, and no diff programs of the user run.
 DIFF = """
 git -C "$1" -c core.bigFileThreshold=1m diff-tree --stdin -r -p --no-renames --no-ext-diff \\
   --no-textconv | head -c "$2"
@@ -20,7 +19,7 @@ COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class Repository:
-    """Everything is asked for once: commits do not change. A repository that is gone is empty."""
+    """Reads everything once: commits do not change. A missing repository is empty."""
 
     def __init__(self, path: str) -> None:
         self._repo = local_repository(path) if path and os.path.isdir(path) else None
@@ -28,8 +27,8 @@ class Repository:
         self._cited: dict[tuple[str, str], dict[str, str]] = {}
 
     def fetch(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """(base, commit) pairs that passed verification, in one call however many they are."""
-        self._ask(dict(_reversed(pairs)), TOTAL_LIMIT)
+        """Read the diffs of these (base, commit) pairs in one call."""
+        self._ask({commit: base for base, commit in pairs}, TOTAL_LIMIT)
 
     def diff(self, base: str, commit: str) -> str:
         self._ask({commit: base}, LIMIT)
@@ -46,11 +45,11 @@ class Repository:
         told = "".join(f"{commit} {base}\n" for commit, base in wanted.items()).encode()
         argv = ["sh", "-c", DIFF, "mngr", self._repo.path, str(limit)]
         done = self._repo.run(argv, input=told, timeout=self._repo.timeout)
-        # Each begins with its commit on a line of its own; a line of a diff never looks like that.
+        # Each diff begins with a line that is only its commit; no line of a diff looks like that.
         self._diffs |= dict.fromkeys(wanted, "") | _split(done.stdout.decode("utf-8", "replace"))
 
     def block(self, commit: str, node_id: str) -> str:
-        """What a test cites, by its source in that commit."""
+        """Return the block that a test cites in this commit."""
         file, _, name = node_id.partition("::")
         if (commit, file) not in self._cited:
             self._cited[commit, file] = self._blocks(commit, file)
@@ -61,10 +60,6 @@ class Repository:
             return {}
         found = assertions.functions(patches.show(self._repo, commit, file) or "")
         return {name: assertions.blocks(function) for name, function in found.items()}
-
-
-def _reversed(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    return ((commit, base) for base, commit in pairs)
 
 
 def _split(text: str) -> dict[str, str]:

@@ -7,19 +7,25 @@ from collections.abc import Sequence
 
 from mngr_tmr.integrate import messages, ranking
 from mngr_tmr.journal.model import Eviction, Pick, Ruling, Task, Verdict
+from mngr_tmr.run.words import counted, reason_of
 from mngr_view.markup import Child, Html, cut, diff, el, folded, join, listed, pre, shortened, table
 from mngr_view.view import View, kind_of
-from mngr_view.words import NEEDY, badge, counted, place, reason_of
+from mngr_view.words import NEEDY, badge, place
 
 Part = tuple[int, list[Html]]
 SHORT = 6
-"""So many entries of a list are shown at once; the others unfold."""
+"""Entries of a list that are shown before you unfold the others."""
 DIFFS, DIFF_LINES = 50, 400
-"""Of so many commits the difference stands on the first page, and so long."""
+"""Number of commits with a diff on the first page, and lines of each diff."""
 OPEN_LINES = 40
 
 
+def card(*children: Child) -> Html:
+    return el("div", *children, class_="card")
+
+
 def few(items: Sequence[Child]) -> Html:
+    """Return the first items as a list, with the others to unfold."""
     rest = items[SHORT:]
     more = folded(f"{len(rest):,} more", listed(rest)) if rest else ""
     return join((listed(items[:SHORT]), more))
@@ -29,7 +35,7 @@ def few(items: Sequence[Child]) -> Html:
 
 
 def clusters(view: View) -> Part:
-    """Shared signatures first, the largest on top; single failures only by name."""
+    """Return failures with a shared signature, the largest group first, then single ones."""
     groups: dict[str, list[str]] = {}
     for node_id, baseline in view.run.baseline.items():
         if baseline.signature and baseline.standing in ("failed", "flaky"):
@@ -60,15 +66,12 @@ def _cluster(view: View, signature: str, tests: list[str]) -> Html:
         for word, number in sorted(became.items(), key=lambda each: place(each[0]))
     ]
     told = next((run.message for run in view.run.baseline[tests[0]].runs if run.message), "")
-    return el(
-        "div",
-        el(
-            "h3", f"{len(tests):,} tests fail the same way: ", el("code", shortened(signature, 300))
-        ),
+    title = f"{len(tests):,} tests fail the same way: "
+    return card(
+        el("h3", title, el("code", shortened(signature, 300))),
         el("p", join(standing, " ")),
         few([view.test_link(each) for each in tests]),
         folded("Output of the first test", pre(told, 8000)) if told else "",
-        class_="card",
     )
 
 
@@ -81,19 +84,16 @@ def repairs(view: View) -> Part:
 
 
 def _repair(view: View, rank: int, pick: Pick) -> Html:
-    tasks = [view.run.tasks[each] for each in pick.tasks if each in view.run.tasks]
-    return el(
-        "div",
+    tasks = view.run.tasks_of(pick)
+    score = f" · score {pick.score:g} · "
+    return card(
         el("h3", f"{rank}. {pick.subject}", id=f"c-{pick.commit[:12]}"),
-        el(
-            "p", view.commit_link(pick), f" · score {pick.score:g} · ", agents(tasks), class_="meta"
-        ),
+        el("p", view.commit_link(pick), score, agents(tasks), class_="meta"),
         _reason(pick, tasks),
         _turned_green(view, tasks),
         _flags(tasks),
         folded("Evidence", evidence(view, pick, "")),
         _short_diff(view, pick) if rank <= DIFFS else "",
-        class_="card",
     )
 
 
@@ -103,7 +103,7 @@ def agents(tasks: Sequence[Task]) -> str:
 
 
 def _reason(pick: Pick, tasks: Sequence[Task]) -> Child:
-    """Without the line that is the subject already."""
+    """Return the summary of the first agent, without a line that repeats the subject."""
     ended = tasks[0].telling.ended if tasks and tasks[0].telling else None
     first, _, rest = ended.summary.strip().partition("\n") if ended else ("", "", "")
     same = first.rstrip(".").casefold() == pick.subject.casefold()
@@ -123,7 +123,7 @@ def _flags(tasks: Sequence[Task]) -> Child:
 
 
 def flagged(flags: Sequence[str]) -> Child:
-    """Lines of the change that look like special cases for a test."""
+    """Return the lines of a change that look like special cases for a test."""
     if not flags:
         return None
     lines = [el("code", shortened(each, 300)) for each in dict.fromkeys(flags)]
@@ -137,29 +137,25 @@ def expectations(view: View) -> Part:
 
 
 def _expectation(view: View, pick: Pick) -> Html:
-    tasks = [view.run.tasks[each] for each in pick.tasks if each in view.run.tasks]
+    tasks = view.run.tasks_of(pick)
     block = next((task.verdict.block for task in tasks if task.verdict), "")
     cited = pre(block, 8000) if block else el("p", "The test cites no block.", class_="faint")
     text = view.repository.diff(view.parent(pick), pick.commit)
     sides = (el("div", el("p", "The test cites:"), cited), el("div", diff(text, DIFF_LINES)))
-    return el(
-        "div",
+    told = "The implementation was not fixed: the test passes only because the test was changed."
+    return card(
         el("h3", pick.subject, id=f"c-{pick.commit[:12]}"),
         el("p", view.commit_link(pick), " · ", agents(tasks), class_="meta"),
-        el(
-            "p",
-            "The implementation was not fixed: the test passes only because the test was changed.",
-        ),
+        el("p", told),
         el("p", *(view.test_link(task.node_id) for task in tasks)),
         el("div", *sides, class_="beside two"),
         _flags(tasks),
         folded("Evidence", evidence(view, pick, "")),
-        class_="card",
     )
 
 
 def held(view: View) -> Part:
-    """Changes that look like special cases for a test: not on the branch, unless somebody reads."""
+    """Return the changes that are not on the branch because they look like special cases."""
     found = ranking.held(view.run)
     return len(found), [_held(view, task, verdict) for task, verdict in found]
 
@@ -167,29 +163,24 @@ def held(view: View) -> Part:
 def _held(view: View, task: Task, verdict: Verdict) -> Html:
     commit = verdict.implementation or verdict.expectation
     text = view.repository.diff(ranking.base_of(task), commit)
-    return el(
-        "div",
+    ended = task.telling.ended if task.telling else None
+    summary = cut(ended.summary, 2000) if ended else ""
+    return card(
         el("h3", view.test_link(task.node_id)),
         el("p", agents([task]), class_="meta"),
-        el("p", cut(task.telling.ended.summary, 2000), class_="text")
-        if task.telling and task.telling.ended and task.telling.ended.summary
-        else "",
+        el("p", summary, class_="text") if summary else "",
         flagged(verdict.flags),
         el("p", "To take it: ", el("code", messages.taking(view.run, task))),
         folded("Evidence", view.evidence(verdict.proofs, "")) if verdict.proofs else "",
-        folded("Difference", diff(text, DIFF_LINES), open=text.count("\n") <= OPEN_LINES),
-        class_="card",
+        folded("Diff", diff(text, DIFF_LINES), open=text.count("\n") <= OPEN_LINES),
     )
 
 
 def evidence(view: View, pick: Pick, up: str) -> Html:
-    """What verification ran for the one who is quoted, and the gate of this very tree."""
-    task = view.run.tasks.get(pick.tasks[0]) if pick.tasks else None
-    verdict = task.verdict if task else None
-    gate = view.gate(pick)
-    proofs = (verdict.proofs if verdict and pick.kind != "other" else ()) + (
-        gate.proofs if gate else ()
-    )
+    """Return the checks of the first agent's change, and of the gate of this tree."""
+    task = view.run.tasks.get(pick.tasks[0]) if pick.tasks and pick.kind != "other" else None
+    verdict, gate = task.verdict if task else None, view.gate(pick)
+    proofs = (*(verdict.proofs if verdict else ()), *(gate.proofs if gate else ()))
     return view.evidence(proofs, up)
 
 
@@ -200,24 +191,22 @@ def _short_diff(view: View, pick: Pick) -> Html:
 
 
 def changes(view: View) -> Part:
-    """The one commit with all of them, and each with its agent."""
+    """Return the commit with all test and documentation changes."""
     picks = [pick for pick in view.run.picks if pick.kind == "other"]
     return sum(len(pick.tasks) for pick in picks), [_change(view, pick) for pick in picks]
 
 
 def _change(view: View, pick: Pick) -> Html:
-    tasks = [view.run.tasks[each] for each in pick.tasks if each in view.run.tasks]
+    tasks = view.run.tasks_of(pick)
     rows = [
         (view.test_link(task.node_id), task.latest.agent_name if task.latest else "", _said(task))
         for task in tasks
     ]
-    return el(
-        "div",
+    return card(
         el("h3", pick.subject, id=f"c-{pick.commit[:12]}"),
-        el("p", view.commit_link(pick), " has the whole diff.", class_="meta"),
+        el("p", "Full diff: ", view.commit_link(pick), class_="meta"),
         table(("Test", "Agent", "Summary"), rows),
         folded("Evidence", evidence(view, pick, "")),
-        class_="card",
     )
 
 
@@ -255,15 +244,12 @@ def _stuck(view: View, group: list[Task]) -> Html:
     ended = first.latest.ended if first.latest else None
     word = ranking.ending_of(first)
     title = [badge(word), f" {counted(len(group), 'agent')}" if len(group) > 1 else ""]
-    return el(
-        "div",
+    needs = f"Requires: {cut(ended.needs, 2000)}" if ended and ended.needs else ""
+    return card(
         el("h3", *title),
         el("p", cut(reason_of(first), 2000), class_="text"),
-        el("p", f"Requires: {cut(ended.needs, 2000)}", class_="text")
-        if ended and ended.needs
-        else "",
+        el("p", needs, class_="text") if needs else "",
         few([_stuck_agent(view, task) for task in group]),
-        class_="card",
     )
 
 
@@ -282,10 +268,11 @@ def not_taken(view: View) -> Part:
         if each.verdict and each.verdict.ruling in (Ruling.REFUSED, Ruling.UNDECIDED)
     ]
     evicted = [_eviction(view, each) for each in view.run.evictions]
-    rows = [*evicted, *refused]
-    if not rows:
-        return 0, []
-    return len(rows), [table(("Test", "", "Reason", "Ref"), rows)]
+    return _table(("Test", "", "Reason", "Ref"), [*evicted, *refused])
+
+
+def _table(heads: Sequence[str], rows: Sequence[list[Child]]) -> Part:
+    return len(rows), [table(heads, rows)] if rows else []
 
 
 def _refusal(view: View, task: Task, ref: str, verdict: Verdict) -> list[Child]:
@@ -309,6 +296,4 @@ def confusing(view: View) -> Part:
             told = (shortened(tried, 500), shortened(happened, 500))
             test = view.test_link(task.node_id)
             rows.append([el("code", shortened(command, 200)), *told, test])
-    if not rows:
-        return 0, []
-    return len(rows), [table(("Command", "Attempt", "Result", "Test"), rows)]
+    return _table(("Command", "Attempt", "Result", "Test"), rows)

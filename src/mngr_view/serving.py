@@ -1,7 +1,7 @@
-"""A report over HTTP, for this machine only, and only for who knows the address.
+"""Serve a report over HTTP, on this machine only and under a secret URL.
 
-Any program and any page in a browser here may knock at a port, so the address holds a secret, and
-requests that name another host, as a page that had its name pointed at us would, are turned away.
+Any program or web page on this machine can connect to the port, so the URL contains a secret.
+Requests for another host name are refused, against DNS rebinding.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KINDS = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
 }
-"""All else is handed over as a file: what an agent wrote is never a page."""
+"""Everything else is a download: files of agents are never shown as pages."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -44,12 +44,12 @@ class Server(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_port}/{self.token}/index.html"
 
     def renew(self) -> None:
-        """What is new, before the first page is shown again."""
+        """Update the report before its first page is served."""
         with self._lock:
             self._renew()
 
     def found(self, address: str) -> Path | None:
-        """The file that an address names; None for one that is not in the folder."""
+        """Return the file of a URL; None if it is not in the folder."""
         token, _, rest = unquote(urlsplit(address).path).lstrip("/").partition("/")
         if not secrets.compare_digest(token.encode("utf-8", "replace"), self.token.encode()):
             return None

@@ -1,33 +1,15 @@
-"""The first page of a report: what came of the run, and where a person has to look."""
+"""The first page of a report: the results of the run, and what requires attention."""
 
 from __future__ import annotations
 
 from mngr_tmr.integrate import ranking
 from mngr_tmr.journal.model import Run, Task
 from mngr_tmr.run import costs, forecast, publishing
-from mngr_view.layout import page
-from mngr_view.markup import Child, Html, el, join, link, listed, shortened
-from mngr_view.sections import (
-    changes,
-    clusters,
-    confusing,
-    expectations,
-    held,
-    needy,
-    not_taken,
-    repairs,
-)
+from mngr_tmr.run.words import counted, reason_of
+from mngr_view import sections
+from mngr_view.markup import Child, Html, el, join, link, listed, page, shortened
 from mngr_view.view import View
-from mngr_view.words import (
-    badge,
-    counted,
-    in_order,
-    lasting,
-    moment,
-    place,
-    reason_of,
-    used,
-)
+from mngr_view.words import badge, in_order, lasting, moment, place, used
 
 Section = tuple[str, str, int, list[Html]]
 """anchor, title, how many, content"""
@@ -35,10 +17,10 @@ Section = tuple[str, str, int, list[Html]]
 
 def index(view: View) -> str:
     run = view.run
-    sections = [each for each in _sections(view) if each[3]]
+    shown = [each for each in _sections(view) if each[3]]
     content = [
         join((el("h2", f"{title} ({number:,})", id=anchor), *body))
-        for anchor, title, number, body in sections
+        for anchor, title, number, body in shown
     ]
     return page(
         f"{run.name}: {view.stage}",
@@ -47,7 +29,7 @@ def index(view: View) -> str:
         _tiles(view),
         _spending(run),
         *(el("p", text, class_=f"notice {mood}") for mood, text in _notices(view)),
-        _contents(sections),
+        _contents(shown),
         *content,
         _all_tests(view),
         el("script", src="page.js"),
@@ -93,7 +75,7 @@ def _spending(run: Run) -> Html:
     tries = [each for task in run.tasks.values() for each in task.tries]
     said = [
         f"{counted(len(run.tests), 'test')} collected",
-        f"{len(run.tasks):,} given to agents",
+        f"{len(run.tasks):,} selected",
         counted(len(tries), "agent"),
         *used(run, run.spent),
         f"{lasting(costs.worked(costs.ends(run.tasks.values())))} of agent time",
@@ -132,23 +114,23 @@ def _notices(view: View) -> list[tuple[str, str]]:
 
 def _sections(view: View) -> list[Section]:
     return [
-        ("clusters", "Failures in the baseline", *clusters(view)),
-        ("repairs", "Implementation fixes, best first", *repairs(view)),
-        ("expectations", "Changed expectations, for you to decide", *expectations(view)),
-        ("held", "Held for review, not on the branch", *held(view)),
-        ("changes", "Test and documentation changes", *changes(view)),
-        ("needy", "Agents that require your help", *needy(view)),
-        ("left", "Rejected and evicted changes", *not_taken(view)),
-        ("confusing", "Confusing spots", *confusing(view)),
+        ("clusters", "Failures in the baseline", *sections.clusters(view)),
+        ("repairs", "Implementation fixes, best first", *sections.repairs(view)),
+        ("expectations", "Changed expectations, for you to decide", *sections.expectations(view)),
+        ("held", "Held for review, not on the branch", *sections.held(view)),
+        ("changes", "Test and documentation changes", *sections.changes(view)),
+        ("needy", "Agents that require your help", *sections.needy(view)),
+        ("left", "Rejected and evicted changes", *sections.not_taken(view)),
+        ("confusing", "Confusing spots", *sections.confusing(view)),
     ]
 
 
-def _contents(sections: list[Section]) -> Html:
-    links = [link(f"{title} ({number:,})", "", anchor=name) for name, title, number, _ in sections]
+def _contents(shown: list[Section]) -> Html:
+    links = [link(f"{title} ({number:,})", "", anchor=name) for name, title, number, _ in shown]
     return el("p", *links, link("All tests", "", anchor="tests"), class_="nav")
 
 
-# every test, in groups: the tiles lead here without any script
+# every test, in groups, which the tiles link to
 
 
 def _all_tests(view: View) -> Html:

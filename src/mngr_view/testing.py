@@ -7,13 +7,26 @@ from pathlib import Path
 
 from mngr_tmr.integrate import ranking
 from mngr_tmr.journal.model import Baseline, Ended, Ruling, Task, Try, Verdict
+from mngr_tmr.run.words import counted
 from mngr_view import artifacts
 from mngr_view.artifacts import Recorded, Spoken
-from mngr_view.layout import page
-from mngr_view.markup import Child, Html, cut, diff, el, folded, join, link, listed, pre, table
+from mngr_view.markup import (
+    Child,
+    Html,
+    cut,
+    diff,
+    el,
+    folded,
+    join,
+    link,
+    listed,
+    page,
+    pre,
+    table,
+)
 from mngr_view.sections import flagged
 from mngr_view.view import View, exit_code
-from mngr_view.words import badge, counted, lasting, moment, used
+from mngr_view.words import badge, lasting, moment, used
 
 UP = "../"
 TURNS, TURN_LIMIT = 400, 20_000
@@ -60,11 +73,8 @@ def _contract(view: View, node_id: str) -> Html:
     block = view.repository.block(view.run.base, node_id)
     told = [*(test.blocks if test else ()), block or (test.doc if test else "")]
     text = "\n".join(told).strip()
-    said = (
-        pre(text, 20_000)
-        if text
-        else el("p", "The test has no block and no docstring.", class_="faint")
-    )
+    none = "The test cites no block and has no docstring."
+    said = pre(text, 20_000) if text else el("p", none, class_="faint")
     return join((el("h2", "Specification"), said))
 
 
@@ -76,9 +86,8 @@ def _baseline(baseline: Baseline | None) -> Child:
     for number, run in enumerate(baseline.runs, 1):
         what = f" {run.exception}" if run.exception else ""
         where = f" in {run.stage}{f', {run.frame}' if run.frame else ''}" if run.stage else ""
-        line = join(
-            (f"Run {number}: ", badge(run.outcome), f" {lasting(run.seconds)}{what}{where}")
-        )
+        took = f" {lasting(run.seconds)}{what}{where}"
+        line = join((f"Run {number}: ", badge(run.outcome), took))
         told: Child = pre(run.message, 20_000) if run.message else ""
         if run.signature and run.signature in seen:
             told = folded("Same failure as before", told)
@@ -93,7 +102,7 @@ def _baseline(baseline: Baseline | None) -> Child:
 
 
 def _tries(view: View, task: Task | None) -> list[Html]:
-    """Newest first."""
+    """Return the attempts, newest first."""
     return [_try(view, task, each) for each in reversed(task.tries)] if task else []
 
 
@@ -180,14 +189,11 @@ def _named(view: View, title: str, tests: tuple[str, ...]) -> Child:
 
 
 def _work(view: View, each: Try) -> Child:
-    """Cut in two as it was verified; a refused try whole, as the agent left it."""
-    shown = [
-        (title, text)
+    """Return the diffs of the verified parts, or of all commits if the try was refused."""
+    return join(
+        folded(title, diff(text, DIFF_LINES), open=text.count("\n") < 200)
         for title, commit in _commits(each)
         if (text := view.repository.diff(each.base, commit))
-    ]
-    return join(
-        folded(title, diff(text, DIFF_LINES), open=text.count("\n") < 200) for title, text in shown
     )
 
 
@@ -209,18 +215,18 @@ def _parts(verdict: Verdict | None) -> list[tuple[str, str]]:
 
 
 def verified(each: Try) -> list[tuple[str, str]]:
-    """The differences that a try's page will ask for, as (base, commit)."""
+    """Return the (base, commit) pairs of the diffs on the page of a try."""
     return [(each.base, commit) for _, commit in _parts(each.verdict) if commit]
 
 
-# what runs of the test left: first the one that was believed, then the agent's own
+# runs of the test: first that of verification, then the agent's own
 
 Shown = tuple[str, Recorded]
-"""A name that is safe and unique within the report, and a run"""
+"""A safe name that is unique within the report, and a run."""
 
 
 def recordings(view: View, task: Task, each: Try) -> tuple[list[Shown], int]:
-    """And how many older ones there are."""
+    """Return the runs to show, and the number of older ones."""
     stem = f"{task.id}-{each.number}"
     shown: list[Shown] = []
     older = 0
@@ -245,13 +251,8 @@ def _recorded(view: View, name: str, run: Recorded, *, open: bool) -> Html:
         for c in run.commands
     ]
     noop = ", with commands that do nothing" if run.noop else ""
-    title = join(
-        (
-            f"{run.name} ",
-            badge(run.outcome or "unknown"),
-            f" {lasting(run.seconds)}{noop}",
-        )
-    )
+    took = f" {lasting(run.seconds)}{noop}"
+    title = join((f"{run.name} ", badge(run.outcome or "unknown"), took))
     transcript = el("div", pre(run.transcript)) if run.transcript.strip() else ""
     beside = el("div", transcript, *casts, class_="beside two" if casts else "beside")
     listing = folded("Commands", table(("Command", "Exit code"), commands)) if commands else ""
@@ -263,7 +264,7 @@ def _cast(view: View, name: str, path: Path) -> Html:
     if not view.plays:
         return el("div", el("p", "Recording: ", file))
     own = link("on its own page", "..", "casts", f"{name}.html")
-    # The recording is an agent's: its page may run the player, and lead nowhere.
+    # The recording is untrusted: its page may run the player, but not navigate.
     frame = el(
         "iframe",
         src=f"../casts/{name}.html",

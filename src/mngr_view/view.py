@@ -1,9 +1,8 @@
-"""One moment of a run, with what the pages look up again and again."""
+"""A run at one moment, with the lookups and links that pages share."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +11,10 @@ from mngr_e2e.artifacts import slug
 from mngr_tmr.cli import progress
 from mngr_tmr.journal.model import Eviction, Pick, Proof, Run, Task
 from mngr_tmr.run.signatures import normalise
+from mngr_tmr.run.words import reason_of
 from mngr_view.markup import Html, el, link, shortened, table
 from mngr_view.reading import Gate, Reading
 from mngr_view.repository import Repository
-from mngr_view.words import reason_of
 
 
 @dataclass
@@ -23,10 +22,10 @@ class View:
     reading: Reading
     repository: Repository
     plays: bool
-    """Whether recordings can be played, not only kept."""
+    """Whether recordings can be played."""
     at_work: bool = True
     logs: set[str] = field(default_factory=set)
-    """Logs that a page links to, and that need a page of their own."""
+    """Logs that pages link to."""
 
     @property
     def run(self) -> Run:
@@ -68,12 +67,12 @@ class View:
         return [pick for pick in self.run.picks if pick.kind == "implementation"]
 
     def gate(self, pick: Pick) -> Gate | None:
-        """The newest that passed this very tree."""
+        """Return the newest gate that this tree passed."""
         gates = [gate for gate in self.reading.gates.get(pick.tree, []) if gate.passed]
         return gates[-1] if gates else None
 
     def parent(self, pick: Pick) -> str:
-        """Of the commit before it on the branch, which is linear."""
+        """Return the commit before this one on the branch."""
         at = self.run.picks.index(pick)
         return self.run.picks[at - 1].commit if at else self.run.base
 
@@ -119,11 +118,11 @@ TO_FAIL = (
     "the tests as they were, with commands that do nothing",
     "other tests with its fix",
 )
-"""Checks that prove something although tests fail in them, or because they do."""
+"""Checks in which a failure is expected or allowed."""
 
 
 def result(proof: Proof) -> Html:
-    """How a check ended; only a failure that proves nothing is red."""
+    """Return the result of a check; an expected failure is not red."""
     mood = "good" if proof.exit_code == 0 else "bad"
     return el("span", proof.in_words, class_=f"badge {'quiet' if proof.what in TO_FAIL else mood}")
 
@@ -132,8 +131,8 @@ def exit_code(number: int) -> Html:
     return el("span", number, class_=f"badge {'good' if number == 0 else 'bad'}")
 
 
-def _up(up: str) -> Iterator[str]:
-    yield from (each for each in up.split("/") if each)
+def _up(up: str) -> list[str]:
+    return [each for each in up.split("/") if each]
 
 
 def log_name(log: str) -> str:
@@ -141,5 +140,5 @@ def log_name(log: str) -> str:
 
 
 def kind_of(task: Task, ending: str) -> str:
-    """Alike for agents that came to the same end for the same reason, numbers aside."""
+    """Return a text that is the same for results with the same reason, apart from numbers."""
     return f"{ending}: {normalise(reason_of(task))[:200]}"

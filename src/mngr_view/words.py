@@ -1,61 +1,34 @@
-"""Numbers and times as people read them, and what the endings of a task are called."""
+"""Results, times and usage as people read them."""
 
 from __future__ import annotations
 
 import time
 
 from mngr_tmr.integrate import ranking
-from mngr_tmr.journal.model import Run, Task
+from mngr_tmr.journal.model import Run
 from mngr_tmr.run.costs import Spending
+from mngr_tmr.run.words import counted
 from mngr_view.markup import Html, el, shortened
 
-ORDER = (
-    "unfinished",
-    "expectation changed",
-    "held for review",
-    "blocked",
-    "no result",
-    "died",
-    "timed out",
-    "over budget",
-    "quota",
-    "launch failed",
-    "refused",
-    "not verified",
-    "evicted",
-    "fixed",
-    "improved",
-    "passes",
-    "unchanged",
-    "skipped",
-    "cancelled",
+ORDER = tuple(
+    "unfinished, expectation changed, held for review, blocked, no result, died, timed out, "
+    "over budget, quota, launch failed, refused, not verified, evicted, fixed, improved, passes, "
+    "unchanged, skipped, cancelled".split(", ")
 )
 """Results that may require help come first."""
-NEEDY = frozenset(
-    ("blocked", "no result", "died", "timed out", "over budget", "quota", "launch failed")
-)
-MOODS = {
-    "fixed": "good",
-    "improved": "good",
-    "passed": "good",
-    "passes": "good",
-    "unchanged": "quiet",
-    "skipped": "quiet",
-    "cancelled": "quiet",
-    "not selected": "quiet",
-    "unfinished": "busy",
-    "expectation changed": "warn",
-    "held for review": "warn",
-    "blocked": "warn",
-    "refused": "warn",
-    "not verified": "warn",
-    "evicted": "warn",
-    "flaky": "warn",
+NEEDY = ORDER[ORDER.index("blocked") : ORDER.index("refused")]
+"""Results of agents that require help."""
+COLOURS = {
+    "good": ("fixed", "improved", "passed", "passes"),
+    "quiet": ("unchanged", "skipped", "cancelled", "not selected"),
+    "busy": ("unfinished",),
+    "warn": (*ORDER[1:4], "refused", "not verified", "evicted", "flaky"),
 }
+MOODS = {word: mood for mood, words in COLOURS.items() for word in words}
 
 
 def badge(word: str) -> Html:
-    """The word may be an agent's."""
+    """Return a word, perhaps of an agent, as a coloured badge."""
     return el("span", shortened(word, 30), class_=f"badge {MOODS.get(word, 'bad')}")
 
 
@@ -64,7 +37,7 @@ def place(ending: str) -> int:
 
 
 def in_order(run: Run) -> list[tuple[str, int]]:
-    """Endings and how many tasks have them."""
+    """Return each result with its number of tasks."""
     return sorted(ranking.counts(run).items(), key=lambda each: place(each[0]))
 
 
@@ -93,21 +66,3 @@ def used(run: Run, spent: Spending) -> list[str]:
     """Return tokens and cost, or nothing for agents that do not report their usage."""
     told = run.forecast is None or run.forecast.counted
     return [counted(spent.tokens, "token"), money(spent)] if told else []
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def reason_of(task: Task) -> str:
-    """Return the reason for the result of a task."""
-    if task.passes_with:
-        return f"passes with {task.passes_with[:12]}"
-    if task.evicted or task.skipped:
-        return task.evicted or task.skipped
-    ended, verdict = task.latest.ended if task.latest else None, task.verdict
-    if verdict is not None and verdict.reason not in ("", "verified"):
-        return verdict.reason
-    if ended is not None:
-        return ended.reason or ended.summary.strip().partition("\n")[0]
-    return f"waits for its canary {task.canary}" if task.canary else ""

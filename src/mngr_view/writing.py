@@ -1,38 +1,82 @@
-"""Write the report of a run: one static folder that opens from disk.
-
-A `Report` may be asked again and again while the run goes on: it reads what is new in the journal
-and writes the pages that this changes.
-"""
+"""Write the report of a run: a folder of static pages that can be opened from disk."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from time import monotonic
 
+from mngr.errors import Refused
 from mngr_e2e.artifacts import slug
 from mngr_tmr.journal.model import Pick, Task, Try
 from mngr_view import artifacts, player, summary, testing
-from mngr_view.folder import Folder
-from mngr_view.layout import asset, page
-from mngr_view.markup import decoded, diff, el, link, pre
+from mngr_view.markup import asset, decoded, diff, el, link, page, pre
 from mngr_view.reading import Reading
 from mngr_view.repository import Repository
 from mngr_view.sections import agents, evidence
 from mngr_view.view import View, log_name
 
 EVERY = 5.0
-"""Seconds between two reports of a run that goes on."""
+"""Seconds between two reports of a run in progress."""
 SHARE = 0.05
-"""At most so much of the time goes into them."""
+"""Maximum share of time spent on them."""
+MARK = ".mngr-report"
 
 
 def write(folder: Path, out: Path) -> Path:
-    """The page to open."""
+    """Write the report and return its first page."""
     return Report(folder, out).update()
 
 
+class Folder:
+    """The folder of a report. Files appear by rename, and unchanged files are left alone."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.written = 0
+        """Number of files written so far, without unchanged ones."""
+        self._made: set[str] = set()
+
+    def open(self) -> None:
+        """Refuse a folder that has other files in it."""
+        if self.path.is_dir() and any(self.path.iterdir()) and not (self.path / MARK).exists():
+            raise Refused(f"{self.path} is not empty and not a report", "choose a new directory")
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.file(MARK, b"")
+
+    def page(self, name: str, text: str) -> Path:
+        return self.file(name, text.encode("utf-8", "replace"))
+
+    def file(self, name: str, data: bytes) -> Path:
+        target = self.path / name
+        if self._holds(target, data):
+            return target
+        self._make(target.parent)
+        fresh = target.with_name(f".{target.name[:100]}.{os.getpid()}")
+        fresh.write_bytes(data)
+        fresh.replace(target)
+        self.written += 1
+        return target
+
+    def has(self, name: str) -> bool:
+        return (self.path / name).is_file()
+
+    def _holds(self, target: Path, data: bytes) -> bool:
+        try:
+            return target.stat().st_size == len(data) and target.read_bytes() == data
+        except OSError:
+            return False
+
+    def _make(self, parent: Path) -> None:
+        if str(parent) not in self._made:
+            parent.mkdir(parents=True, exist_ok=True)
+            self._made.add(str(parent))
+
+
 class Report:
+    """Writes the report of a run, again and again while the run is in progress."""
+
     def __init__(self, folder: Path, out: Path) -> None:
         self.folder = Folder(out)
         self._reading = Reading(folder)
@@ -42,6 +86,7 @@ class Report:
         self._first = True
 
     def update(self) -> Path:
+        """Read what is new in the journal, write the pages that change, return the first."""
         if self._first:
             self._open()
         touched = self._reading.advance()
@@ -53,7 +98,7 @@ class Report:
         for pick in view.run.picks:
             if not self.folder.has(_commit_name(pick)):
                 self.folder.page(_commit_name(pick), commit_page(view, pick))
-        # Last, so that whatever it links to is there.
+        # Last, so that the pages it links to exist.
         text = summary.index(view)
         self._write_logs(view)
         self._first = False
@@ -96,7 +141,7 @@ class Report:
             self.folder.page(f"casts/{name}.html", text)
 
     def _write_logs(self, view: View) -> None:
-        """A log never changes once it is there."""
+        """Write the logs that pages link to. A log never changes."""
         for log in sorted(view.logs - self._logs):
             self._logs.add(log)
             name = f"logs/{log_name(log)}"
@@ -115,13 +160,13 @@ def _pairs(view: View, tests: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def commit_page(view: View, pick: Pick) -> str:
-    tasks = [view.run.tasks[each] for each in pick.tasks if each in view.run.tasks]
+    tasks = view.run.tasks_of(pick)
     return page(
         pick.subject,
         el("p", link(f"← {view.run.name}", "..", "index.html"), class_="nav"),
         el("h1", pick.subject),
         el("p", el("code", pick.commit), f" · {agents(tasks)}", class_="meta"),
-        el("p", "Take it back with ", el("code", f"git revert {pick.commit[:12]}"), class_="meta"),
+        el("p", "To revert it: ", el("code", f"git revert {pick.commit[:12]}"), class_="meta"),
         evidence(view, pick, "../"),
         diff(view.repository.diff(view.parent(pick), pick.commit), 20_000),
         up="../",
@@ -129,7 +174,7 @@ def commit_page(view: View, pick: Pick) -> str:
 
 
 class Live:
-    """Keeps the report of a run at work up to date, for a small share of its time."""
+    """Updates the report of a run in progress, for a small share of its time."""
 
     def __init__(self, folder: Path, out: Path) -> None:
         self._report = Report(folder, out)
@@ -143,7 +188,7 @@ class Live:
             return
         try:
             self._report.update()
-        except Exception as error:  # a hundred agents do not stop for want of a page
+        except Exception as error:  # a report must not end the run
             self.problem = f"{type(error).__name__}: {error}"
         took = monotonic() - began
         self._next = began + took + max(EVERY, took / SHARE)

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.agents.base import LaunchContext, Tokens
+from mngr.agents.base import LaunchContext, Tokens, options
 from mngr.agents.codex import home as codex_home
 from mngr.agents.codex import rollout as codex_rollout
-from mngr.agents.codex.agent import CodexAgent, options
+from mngr.agents.codex.agent import VALUED, CodexAgent
 from mngr.errors import UsageError
 from mngr.model.records import AgentRecord
 from mngr.model.state import Evidence
@@ -550,9 +550,9 @@ def test_settings_are_written_as_they_were_read(table: dict[str, object]) -> Non
 
 @given(st.lists(st.sampled_from(["-m", "--model=x", "word", "--", "--search", "-", ""])))
 def test_options_keep_no_word_that_could_be_a_prompt(words: list[str]) -> None:
-    kept = list(options(words))
+    kept = list(options(words, VALUED))
     assert [x for n, x in enumerate(kept) if not x.startswith("-") and kept[n - 1] != "-m"] == []
-    assert options(kept) == tuple(kept)
+    assert options(kept, VALUED) == tuple(kept)
 
 
 LEAVES_DAEMONS = """#!/bin/sh

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.agents.base import Delivery, LaunchContext, Tokens
+from mngr.agents.base import Delivery, LaunchContext, Tokens, options
 from mngr.agents.opencode import talk
-from mngr.agents.opencode.agent import OpenCodeAgent, options
+from mngr.agents.opencode.agent import CHOOSING, VALUED, OpenCodeAgent
 from mngr.errors import UsageError
 from mngr.model.records import AgentRecord, Started
 from mngr.model.state import Evidence
@@ -375,6 +375,6 @@ def test_a_clone_goes_on_with_a_copy_under_an_id_of_its_own_and_owes_nothing() -
 
 @given(st.lists(st.sampled_from(["-m", "--model=x", "word", "--", "--auto", "--prompt", "-c"])))
 def test_options_keep_nothing_that_begins_a_conversation(words: list[str]) -> None:
-    kept = list(options(words))
+    kept = list(options(words, VALUED, CHOOSING))
     assert not {"--prompt", "-c"} & {x for n, x in enumerate(kept) if kept[n - 1] != "-m"}
-    assert options(kept) == tuple(kept)
+    assert options(kept, VALUED, CHOOSING) == tuple(kept)

@@ -29,7 +29,7 @@ def test_the_screen_in_all_its_forms(mngr: Cli) -> None:
 
 def test_wrong_use_is_named(local: Cli) -> None:
     local.create("foo", "-w", "side=exec cat")
-    local("capture").fails(2, "name an agent")
+    local("capture").fails(2, "no agent given")
     local("capture", "fo").fails(4, "no agent 'fo'", "'foo'")
     local("capture", "foo", "--window", "sid").fails(4, "no window 'sid'", "'side'")
     local("capture", "foo", "bar").fails(2, "unexpected argument 'bar'")

@@ -84,7 +84,7 @@ def test_every_kind_of_work_directory_can_be_cloned(mngr: Cli, transfer: str) ->
 def test_wrong_input_is_refused(local: Cli) -> None:
     local.create("foo")
     local.create("bar")
-    local("clone").fails(2, "name an agent")
+    local("clone").fails(2, "no agent given")
     local("clone", "fop").fails(4, "did you mean 'foo'?")
     local("clone", "foo", "bar").fails(1, "the name 'bar' is taken")
     local("clone", "foo", "a b").fails(2, "is not an agent name")

@@ -6,11 +6,15 @@ import hashlib
 import json
 import os
 import signal
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from mngr.api import CreateRequest, Mngr, State
+from mngr.plugins.registry import load_registry
+from mngr.settings.layers import Config
 from tests.support.cli import Cli, first_line, until
 from tests.support.screen import Screen
 
@@ -217,6 +221,37 @@ def test_a_clean_tree_has_no_changes_to_carry_to_another_base(local: Cli) -> Non
     local.write("notes", "mine\n")
     refused = local("create", "bar", "--no-ensure-clean", "--branch", "main:mngr/*", "--", "cat")
     refused.fails(2, "uncommitted changes require the current commit", "remove BASE")
+
+
+def test_creating_takes_four_processes(local: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that look at the repository side by side, the worktree, and the launch."""
+    started: list[str] = []
+    for key, value in local.env.items():
+        monkeypatch.setenv(key, value)
+    config = Config.load(str(local.home), str(local.repo), local.env, [])
+    mine = Mngr(config, load_registry(config))
+
+    def watch(event: str, args: tuple[object, ...]) -> None:
+        if event == "os.posix_spawn":
+            started.append(str(args[0]))
+
+    sys.addaudithook(watch)
+    request = CreateRequest(address="foo", args=("sleep", "1000"), source=str(local.repo))
+    made = mine.create(request)
+    assert started == ["git", "git", "sh", "sh"]
+    assert made.agent.state is State.RUNNING
+
+
+def test_a_sparse_checkout_is_as_sparse_for_the_agent(local: Cli) -> None:
+    for folder in ("wanted", "other"):
+        (local.repo / folder).mkdir()
+        (local.repo / folder / "file").write_text("text\n")
+    local.git("add", "-A")
+    local.git("commit", "-qm", "folders")
+    local.git("sparse-checkout", "set", "wanted")
+    local.create("foo")
+    work = local.work_dir("foo")
+    assert (work / "wanted" / "file").exists() and not (work / "other").exists()
 
 
 def test_arguments_reach_the_program_byte_for_byte(mngr: Cli) -> None:

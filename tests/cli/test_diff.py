@@ -79,7 +79,7 @@ def test_wrong_input_is_refused(mngr: Cli) -> None:
     mngr.create("plain", "--from", str(plain))
     mngr("diff", "plain").fails(1, "git repository of its own")
     mngr("diff", "plan").fails(4, "did you mean 'plain'?")
-    mngr("diff").fails(2, "name an agent")
+    mngr("diff").fails(2, "no agent given")
     mngr("diff", "plain", "--commits", "--stat").fails(2, "--commits cannot be used with")
     mngr.create("gone")
     subprocess.run(["rm", "-rf", str(mngr.work_dir("gone"))], check=True)

@@ -219,6 +219,7 @@ def test_watching_prints_again_until_interrupted(local: Cli) -> None:
 
 def test_listing_needs_one_program_and_nothing_slow(local: Cli, tmp_path: Path) -> None:
     local.create("foo", *NONE)
+    local("list").ok()  # writes the index of plugins
     log = tmp_path / "started"
     stub = tmp_path / "bin"
     stub.mkdir()

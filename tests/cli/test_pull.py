@@ -115,7 +115,7 @@ def test_what_does_not_come_along_is_told(mngr: Cli) -> None:
 
 
 def test_wrong_input_is_refused(local: Cli) -> None:
-    local("pull").fails(2, "name an agent")
+    local("pull").fails(2, "no agent given")
     local("pull", "nosuch").fails(4, "nosuch")
     working(local)
     local("pull", "foo", "--branch", "a..b").fails(2, "a..b")

@@ -156,7 +156,7 @@ def test_differing_files_and_links_there_are_left_alone(mngr: Cli) -> None:
 
 
 def test_wrong_input_is_refused(local: Cli) -> None:
-    local("push").fails(2, "name an agent")
+    local("push").fails(2, "no agent given")
     local("push", "nosuch").fails(4, "nosuch")
     local.create("foo")
     local("push", "foo", "nosuch").fails(2, "nosuch", "does not exist")

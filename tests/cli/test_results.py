@@ -196,7 +196,7 @@ def test_the_agent_option_means_what_the_word_means(local: Cli) -> None:
     assert "Snapshot foo/1" in local("snapshot", "create", "--agent", "foo").ok().out
     local("snapshot", "restore", "1", "--agent", "foo").ok()
     local("capture", "foo", "--agent", "bar").fails(2, "unexpected argument 'foo'")
-    local("capture").fails(2, "name an agent; see `mngr list`")
+    local("capture").fails(2, "no agent given; see `mngr list`")
     local("stop", "--all", "--agent", "foo").fails(2, "--all and names exclude each other")
     assert local("__complete", "--", "pull", "--agent", "").ok().out.split() == ["bar", "foo"]
     local("destroy", "--agent", "foo", "--force").ok()

@@ -69,13 +69,14 @@ def test_a_sandboxed_agent_reaches_its_work_and_nothing_of_the_user(mngr: Cli, s
     assert not (mngr.user_home / "note").exists() and not Path("/tmp/note").exists()
     agent = mngr.agent("safe")
     assert agent["sandbox"] == "offline"
+    assert mngr("capture", "safe").ok().out == "", "bwrap has nothing to say"
 
 
 def test_exec_goes_into_the_same_sandbox(mngr: Cli, server: int) -> None:
     (mngr.user_home / "secret").write_text("a secret\n")
     mngr.create("safe", "--sandbox=offline")
     done = mngr("exec", "safe", f"cat {mngr.user_home}/secret; {connect(server)}; echo over")
-    assert done.out == "over\n"
+    assert done.out == "over\n" and "bwrap" not in done.err
     assert mngr("exec", "safe", "exit 7").code == 7
 
 

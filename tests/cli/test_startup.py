@@ -84,3 +84,14 @@ def test_parsing_imports_nothing_slow(tmp_path: Path, line: str) -> None:
 def test_completing_a_command_does_without_the_parser(tmp_path: Path) -> None:
     modules = imported(tmp_path, "__complete", "--", "c")
     assert modules & (FORBIDDEN | {"mngr.cli.app.parser", "json", "re"}) == set()
+
+
+def test_a_remote_host_imports_nothing_slow() -> None:
+    script = "import sys, mngr.hosts.ssh; print(*sys.modules)"
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT}/src"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True
+    )
+    modules = set(done.stdout.split()) - at_any_start()
+    assert "mngr.hosts.shell" in modules
+    assert modules & (FORBIDDEN | {"hashlib", "io", "tarfile"}) == set()

@@ -76,4 +76,4 @@ def test_what_has_no_conversation_says_so(local: Cli) -> None:
     local("transcript", "plain", "--tail", "x").fails(2, "--tail")
     local("transcript", "plain", "--head", "1", "--follow").fails(2, "--head")
     local("transcript", "plan").fails(4, "no agent 'plan'", "'plain'")
-    local("transcript").fails(2, "name an agent")
+    local("transcript").fails(2, "no agent given")

@@ -30,3 +30,16 @@ def test_every_package_and_every_room_has_its_folder_of_tests() -> None:
     rooms = [*ROOT.glob("src/mngr/*/__init__.py"), *ROOT.glob("src/mngr_*/__init__.py")]
     names = [each.parent.name for each in rooms]
     assert [each for each in names if not list((ROOT / "tests" / each).glob("test_*.py"))] == []
+
+
+def test_every_event_of_the_manual_is_known_and_emitted() -> None:
+    from mngr.plugins.registry import EVENTS
+
+    table = (ROOT / "docs/plugins.md").read_text().partition("| event | when |")[2]
+    rows = re.match(r"(?:\n?\|.*)+", table)
+    assert rows is not None
+    first_cells = " ".join(row.split("|")[1] for row in rows[0].splitlines() if row)
+    assert sorted(re.findall(r"`(\w+)`", first_cells)) == sorted(EVENTS)
+    code = "".join(path.read_text() for path in (ROOT / "src/mngr/ops").rglob("*.py"))
+    emitted = re.findall(r'emit\((?:world, )?"(\w+)"', code)
+    assert sorted(set(emitted)) == sorted(EVENTS)

@@ -70,7 +70,7 @@ def test_the_failing_test_gets_an_agent_and_the_repair_a_commit(e2e: E2eSession)
     expect(run.stdout).to_contain("The run shop is done.")
     shown = e2e.run("mngr tmr show shop", comment="how did each test end?")
     expect(shown.stdout).to_match(r"\AThe run shop is done \(1 fixed\)\.\n")
-    expect(shown.stdout).to_match(r"\nfixed\s+tests/test_shop.py::test_total\s+verified\n")
+    expect(shown.stdout).to_match(r"\nfixed\s+tests/test_shop.py::test_total\s+Repair shop\.py:4 ")
     expect(run.stdout).to_contain("To merge it: git merge tmr/shop\n")
     expect(run.stderr).not_to_contain('{"')
     log = e2e.run("git -C ~/shop log --oneline main..tmr/shop", comment="the branch")
@@ -108,7 +108,7 @@ def test_a_run_that_is_not_there_is_named(e2e: E2eSession) -> None:
 
 def test_the_demo_explains_itself(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # run it on a larger example, in a minute or two
+    # read about the demo: the same on a larger example, in a minute or two
     mngr help demo
     """)
     told = e2e.run("mngr help demo", comment="see the whole of it on a larger example")

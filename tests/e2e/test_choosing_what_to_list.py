@@ -180,13 +180,14 @@ def test_the_list_can_be_sorted_and_cut(e2e: E2eSession) -> None:
 
 def test_the_newest_comes_first(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # newest first
+    # list the newest agent
     mngr list --sort create_time:desc --limit 1 --format '{name}'
     """)
     given(e2e, "older", command="true")
     given(e2e, "newer", command="true")
     result = e2e.run(
-        "mngr list --sort create_time:desc --limit 1 --format '{name}'", comment="newest first"
+        "mngr list --sort create_time:desc --limit 1 --format '{name}'",
+        comment="list the newest agent",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("newer\n")
@@ -194,12 +195,13 @@ def test_the_newest_comes_first(e2e: E2eSession) -> None:
 
 def test_ids_are_printed_one_per_line(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # ids, one per line; unlike names they never change
+    # print ids, one per line; unlike names they never change
     mngr list --running --ids
     """)
     given(e2e, "fix")
     result = e2e.run(
-        "mngr list --running --ids", comment="ids, one per line; unlike names they never change"
+        "mngr list --running --ids",
+        comment="print ids, one per line; unlike names they never change",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"\Aagent-[0-9a-f]{32}\n\Z")
@@ -241,25 +243,26 @@ def test_the_list_knows_how_far_each_has_come(e2e: E2eSession) -> None:
 
 def test_hosts_can_be_listed(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # the hosts instead of the agents
+    # list hosts instead of agents
     mngr list --hosts
     """)
     given(e2e, "fix")
-    result = e2e.run("mngr list --hosts", comment="the hosts instead of the agents")
+    result = e2e.run("mngr list --hosts", comment="list hosts instead of agents")
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^localhost +local +RUNNING +1$")
 
 
 def test_the_list_can_be_of_this_machine(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # on this machine, or on the hosts of one provider
+    # list agents on this machine, or on the hosts of one provider
     mngr list --local --limit 2
     mngr list --provider local --limit 2
     """)
     for name in ("a", "b", "c"):
         given(e2e, name, command="true")
     first = e2e.run(
-        "mngr list --local --limit 2", comment="on this machine, or on the hosts of one provider"
+        "mngr list --local --limit 2",
+        comment="list agents on this machine, or on the hosts of one provider",
     )
     expect(first).to_succeed()
     second = e2e.run("mngr list --provider local --limit 2")

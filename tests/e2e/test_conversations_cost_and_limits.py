@@ -85,7 +85,7 @@ def test_what_cannot_be_metered_is_not_limited(e2e: E2eSession) -> None:
 
 def test_usage_sums_up(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # show the usage so far, of all agents or by ticket; nothing yet: no agent here uses a model
+    # show the usage so far, in total or by ticket; no agent here uses a model, so it is zero
     mngr usage
     mngr usage --by label:ticket
     """)

@@ -17,10 +17,10 @@ def test_the_mngr_that_runs_here_is_the_one_beside_these_tests(e2e: E2eSession) 
 
 def test_the_version_is_printed(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # which mngr is this?
+    # print the version of mngr
     mngr --version
     """)
-    result = e2e.run("mngr --version", comment="which mngr is this?")
+    result = e2e.run("mngr --version", comment="print the version of mngr")
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"\Amngr \d+\.\d+")
 
@@ -49,10 +49,10 @@ def test_help_of_a_command_is_its_manual(e2e: E2eSession) -> None:
 
 def test_help_option_prints_the_same_manual(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # the same manual, from the command itself
+    # every command shows its manual with --help
     mngr list --help
     """)
-    result = e2e.run("mngr list --help", comment="the same manual, from the command itself")
+    result = e2e.run("mngr list --help", comment="every command shows its manual with --help")
     expect(result).to_succeed()
     manual = e2e.run("mngr help list", comment="the other way to ask")
     expect(result.stdout).to_start_with("NAME\n    mngr-list")

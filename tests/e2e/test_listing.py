@@ -10,7 +10,7 @@ from tests.e2e.world import commit, given
 
 def test_a_list_of_named_agents_tells_what_they_did(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # each agent's state, how long it has been in it, its commits and the lines they changed
+    # show each agent's state and how long it has lasted, its commits and the lines they changed
     mngr list fix server
     """)
     for name in ("fix", "server", "other"):
@@ -44,7 +44,7 @@ def test_the_columns_can_be_chosen(e2e: E2eSession) -> None:
 
 def test_ps_is_list_and_need_not_ask_git(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # ps is an alias of list; without changes, git is not asked
+    # ps is an alias of list; --no-changes hides the column that requires git
     mngr ps --no-changes
     """)
     given(e2e, "fix")
@@ -65,7 +65,7 @@ def test_status_is_show(e2e: E2eSession) -> None:
     expect(result.stdout).to_match(r"^fix  RUNNING for \d+s, since ")
     nameless = e2e.run("mngr status", comment="a name is needed, and the error says where they are")
     expect(nameless).to_fail()
-    expect(nameless.stderr).to_contain("name an agent; see `mngr list`")
+    expect(nameless.stderr).to_contain("no agent given; see `mngr list`")
 
 
 def test_show_tells_everything_about_one(e2e: E2eSession) -> None:
@@ -95,11 +95,11 @@ def test_path_tells_where_the_work_is(e2e: E2eSession) -> None:
 
 def test_the_list_can_be_a_json_document(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # for a script: one JSON document
+    # for scripts, print one JSON document
     mngr list --format json
     """)
     given(e2e, "fix")
-    result = e2e.run("mngr list --format json", comment="for a script: one JSON document")
+    result = e2e.run("mngr list --format json", comment="for scripts, print one JSON document")
     expect(result).to_succeed()
     expect(result.stdout).at("agents[0].name").to_equal("fix")
     expect(result.stdout).at("errors").to_equal([])

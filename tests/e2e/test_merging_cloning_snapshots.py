@@ -62,7 +62,7 @@ def test_a_failed_check_takes_the_merge_back(e2e: E2eSession) -> None:
 
 def test_a_clone_has_the_same_work(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # make another agent with the same program and the same work
+    # create another agent with the same program and the same work
     mngr clone fix
     mngr clone fix other --label attempt=2 -- sleep 500
     """)
@@ -70,7 +70,7 @@ def test_a_clone_has_the_same_work(e2e: E2eSession) -> None:
     (work_dir(e2e, "fix") / "two.txt").write_text("two\n")
     expect(
         e2e.run(
-            "mngr clone fix", comment="make another agent with the same program and the same work"
+            "mngr clone fix", comment="create another agent with the same program and the same work"
         )
     ).to_succeed()
     expect(e2e.run("mngr clone fix other --label attempt=2 -- sleep 500")).to_succeed()
@@ -158,13 +158,13 @@ def test_an_agent_can_start_from_a_snapshot(e2e: E2eSession) -> None:
 
 def test_migrating_to_the_same_host_is_refused(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # moving to another host works like this; here there is only one
+    # move it to another host; here there is only one, so this fails
     mngr migrate fix localhost || echo "exit code $?"
     """)
     given(e2e, "fix")
     result = e2e.run(
         'mngr migrate fix localhost || echo "exit code $?"',
-        comment="moving to another host works like this; here there is only one",
+        comment="move it to another host; here there is only one, so this fails",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("exit code 2\n")

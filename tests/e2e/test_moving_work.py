@@ -8,7 +8,7 @@ from tests.e2e.world import commit, git, given, work_dir
 
 def test_diff_tells_commits_from_the_rest(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what did it commit, and what not?
+    # show what it has committed, and what it has not
     mngr exec fix 'echo one > one.txt; git add one.txt; git commit -qm "Add one"'
     mngr exec fix 'echo two > two.txt'
     mngr diff fix --commits
@@ -18,7 +18,7 @@ def test_diff_tells_commits_from_the_rest(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             ("mngr exec fix 'echo one > one.txt; git add one.txt; git commit -qm \"Add one\"'"),
-            comment="what did it commit, and what not?",
+            comment="show what it has committed, and what it has not",
         )
     ).to_succeed()
     expect(e2e.run("mngr exec fix 'echo two > two.txt'")).to_succeed()

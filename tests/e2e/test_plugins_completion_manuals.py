@@ -8,10 +8,10 @@ from tests.e2e.world import ended, given, host_dir, names
 
 def test_plugins_can_be_listed(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # which plugins are there, and what do they add?
+    # list the plugins, and what they add
     mngr plugin list
     """)
-    result = e2e.run("mngr plugin list", comment="which plugins are there, and what do they add?")
+    result = e2e.run("mngr plugin list", comment="list the plugins, and what they add")
     expect(result).to_succeed()
     expect(result.stdout + result.stderr).not_to_be_empty()
     expect(result.stderr).not_to_contain("cannot be loaded")
@@ -21,7 +21,7 @@ def test_a_plugin_is_a_module(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r"""
     # a plugin is a Python module that registers something; name it in the settings
     mkdir -p ~/plugins
-    echo 'def register(to): to.agent_type("parrot", "mngr.agents.command:CommandType")' \
+    echo 'def register(to): to.agent_type("parrot", "mngr.agents.base:AgentType")' \
       > ~/plugins/parrot.py
     PYTHONPATH=~/plugins mngr -S 'plugins.modules=["parrot"]' plugin list
     """)
@@ -36,7 +36,7 @@ def test_a_plugin_is_a_module(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             'echo \'def register(to): to.agent_type("parrot", '
-            '"mngr.agents.command:CommandType")\' > ~/plugins/parrot.py'
+            '"mngr.agents.base:AgentType")\' > ~/plugins/parrot.py'
         )
     ).to_succeed()
     third = e2e.run("PYTHONPATH=~/plugins mngr -S 'plugins.modules=[\"parrot\"]' plugin list")
@@ -94,11 +94,11 @@ def test_man_prints_the_manual(e2e: E2eSession) -> None:
 
 def test_help_prints_names_for_a_script(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # the names of all commands, for a script
+    # print the names of all commands, for a script
     mngr help --format '{name}'
     """)
     result = e2e.run(
-        "mngr help --format '{name}'", comment="the names of all commands, for a script"
+        "mngr help --format '{name}'", comment="print the names of all commands, for a script"
     )
     expect(result).to_succeed()
     expect(result.stdout).to_start_with("create\nlist\n")

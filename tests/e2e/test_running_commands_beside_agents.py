@@ -8,12 +8,14 @@ from tests.e2e.world import ended, given, state, work_dir
 
 def test_exec_runs_in_the_work_directory(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # what has it changed?
+    # show which files it has changed
     mngr exec fix 'git status --short'
     """)
     given(e2e, "fix")
     (work_dir(e2e, "fix") / "more.txt").write_text("more\n")
-    result = e2e.run("mngr exec fix 'git status --short'", comment="what has it changed?")
+    result = e2e.run(
+        "mngr exec fix 'git status --short'", comment="show which files it has changed"
+    )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("?? more.txt\n")
 
@@ -139,14 +141,14 @@ def test_exec_runs_in_all_places_that_a_list_names(e2e: E2eSession) -> None:
 
 def test_exec_can_go_on_until_one_fails(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # one after the other, until one fails
+    # run on one agent after the other, until one fails
     mngr exec fix server --on-error abort 'test -e hello.txt' || echo "exit code $?"
     """)
     given(e2e, "fix")
     given(e2e, "server")
     result = e2e.run(
         ("mngr exec fix server --on-error abort 'test -e hello.txt' || echo \"exit code $?\""),
-        comment="one after the other, until one fails",
+        comment="run on one agent after the other, until one fails",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_match("exit code [13]")

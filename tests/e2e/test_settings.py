@@ -8,11 +8,11 @@ from tests.e2e.world import given, host_dir, names, show, state
 
 def test_config_list_says_where_from(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # every setting, and where its value comes from
+    # list every setting, and where its value comes from
     mngr config list --origin
     """)
     result = e2e.run(
-        "mngr config list --origin", comment="every setting, and where its value comes from"
+        "mngr config list --origin", comment="list every setting, and where its value comes from"
     )
     expect(result).to_succeed()
     expect(result.stdout).to_match("^trash.keep +14d +default$")
@@ -40,13 +40,13 @@ def test_a_setting_can_be_changed_and_unset(e2e: E2eSession) -> None:
 
 def test_a_setting_can_hold_for_one_command(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # for one command only, with a variable or with -S
+    # set it for one command only, with a variable or with -S
     MNGR__TRASH__KEEP=1d mngr config get trash.keep
     mngr -S trash.keep=2h config get trash.keep
     """)
     first = e2e.run(
         "MNGR__TRASH__KEEP=1d mngr config get trash.keep",
-        comment="for one command only, with a variable or with -S",
+        comment="set it for one command only, with a variable or with -S",
     )
     expect(first).to_succeed()
     second = e2e.run("mngr -S trash.keep=2h config get trash.keep")

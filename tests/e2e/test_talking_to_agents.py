@@ -33,13 +33,13 @@ def test_a_message_is_read(e2e: E2eSession) -> None:
 
 def test_the_outcome_of_a_message_is_for_scripts(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # for scripts: delivered means that the program has read all of it
+    # for scripts, print the outcome: delivered means that the program has read all of it
     mngr msg clerk -m 'six eggs' --format '{outcome}'
     """)
     clerk(e2e)
     result = e2e.run(
         "mngr msg clerk -m 'six eggs' --format '{outcome}'",
-        comment="for scripts: delivered means that the program has read all of it",
+        comment="for scripts, print the outcome",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("delivered\n")
@@ -168,13 +168,14 @@ def test_capture_prints_the_screen(e2e: E2eSession) -> None:
 
 def test_an_option_can_name_the_agent(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # name the agent with an option, in any command
+    # every command also takes the agent's name as an option
     mngr capture --agent clerk
     """)
     given(e2e, "clerk", command="sh -c 'echo noted; exec sleep 1000'")
     until_shown(e2e, "clerk", "noted")
     result = e2e.run(
-        "mngr capture --agent clerk", comment="name the agent with an option, in any command"
+        "mngr capture --agent clerk",
+        comment="every command also takes the agent's name as an option",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("noted\n")
@@ -182,14 +183,16 @@ def test_an_option_can_name_the_agent(e2e: E2eSession) -> None:
 
 def test_capture_prints_what_scrolled_away(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # and the scrollback, with colours
+    # print the scrollback too, with colours
     mngr capture clerk --full --ansi
     """)
     given(
         e2e, "clerk", command=r"""sh -c 'seq 300; printf "\033[31mred\033[0m\n"; exec sleep 1000'"""
     )
     until_shown(e2e, "clerk", "red")
-    result = e2e.run("mngr capture clerk --full --ansi", comment="and the scrollback, with colours")
+    result = e2e.run(
+        "mngr capture clerk --full --ansi", comment="print the scrollback too, with colours"
+    )
     expect(result).to_succeed()
     expect(result.stdout).to_start_with("1\n2\n")
     expect(result.stdout).to_contain("\x1b[31mred")
@@ -198,12 +201,12 @@ def test_capture_prints_what_scrolled_away(e2e: E2eSession) -> None:
 
 def test_capture_prints_another_window(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # another of its windows
+    # print another window
     mngr capture site --window log
     """)
     given(e2e, "site", "-w log='echo log begins; exec sleep 1000'")
     expect(lambda: e2e.run("mngr capture site --window log").stdout).eventually().to_contain("log")
-    result = e2e.run("mngr capture site --window log", comment="another of its windows")
+    result = e2e.run("mngr capture site --window log", comment="print another window")
     expect(result).to_succeed()
     expect(result.stdout).to_equal("log begins\n")
 
@@ -223,7 +226,7 @@ def test_capture_knows_the_last_screen(e2e: E2eSession) -> None:
 
 def test_logs_tell_all_that_was_printed(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # everything it has printed since it was created; -f follows it until it ends
+    # print all its output since it was created; -f follows it until it ends
     mngr logs greet
     mngr logs greet -f
     """)

@@ -33,7 +33,7 @@ def greet(e2e: E2eSession, *, tested: bool) -> Path:
 
 def test_a_tutorial_is_a_script_in_blocks(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r"""
-    # a tutorial such as this one can be tested, block by block; begin with a small one
+    # a tutorial such as this one can be tested, block by block; start with a small one
     mkdir -p ~/greet/tests
     printf '%s\n' '# say hello' 'echo hello' '' '# say it loudly' > ~/greet/tutorial.sh
     """)
@@ -48,13 +48,13 @@ def test_a_tutorial_is_a_script_in_blocks(e2e: E2eSession) -> None:
 
 def test_check_names_the_blocks_without_a_test(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # which of its blocks has no test?
+    # list the blocks without a test
     (cd ~/greet && mngr tutorial check) || echo "exit code $?"
     """)
     greet(e2e, tested=False)
     result = e2e.run(
         '(cd ~/greet && mngr tutorial check) || echo "exit code $?"',
-        comment="which of its blocks has no test?",
+        comment="list the blocks without a test",
     )
     expect(result.stdout).to_equal(
         "tutorial.sh:1: no test cites this block: say hello\nexit code 1\n"
@@ -64,7 +64,7 @@ def test_check_names_the_blocks_without_a_test(e2e: E2eSession) -> None:
 
 def test_scaffold_writes_plain_tests(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # see what tests would be written, then have them written: plain ones, yours to improve
+    # show which tests would be written, then write them; they are simple, for you to improve
     (cd ~/greet && mngr tutorial scaffold --dry-run)
     (cd ~/greet && mngr tutorial scaffold)
     """)

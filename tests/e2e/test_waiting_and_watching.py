@@ -54,13 +54,13 @@ def test_wait_returns_for_the_first_of_several(e2e: E2eSession) -> None:
 
 def test_wait_takes_names_from_a_list(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # wait for all agents of a type, and format the result
+    # wait for all agents with a label, and format the result
     mngr list --label team=core --ids | mngr wait - --format '{name} {state}'
     """)
     given(e2e, "lint", "--label team=core", command="true")
     result = e2e.run(
         "mngr list --label team=core --ids | mngr wait - --format '{name} {state}'",
-        comment="wait for all agents of a type, and format the result",
+        comment="wait for all agents with a label, and format the result",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("lint DONE\n")
@@ -109,12 +109,13 @@ def test_events_can_be_selected(e2e: E2eSession) -> None:
 
 def test_the_first_event_is_the_creation(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # the first event only, for a script
+    # print only the first event, for a script
     mngr event task --head 1 --format '{type}'
     """)
     ended(e2e, "task")
     result = e2e.run(
-        "mngr event task --head 1 --format '{type}'", comment="the first event only, for a script"
+        "mngr event task --head 1 --format '{type}'",
+        comment="print only the first event, for a script",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("agent_created\n")
@@ -122,11 +123,11 @@ def test_the_first_event_is_the_creation(e2e: E2eSession) -> None:
 
 def test_events_have_a_source(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # only those events that one source wrote
+    # print only the events from one source
     mngr event task launcher
     """)
     ended(e2e, "task")
-    result = e2e.run("mngr event task launcher", comment="only those events that one source wrote")
+    result = e2e.run("mngr event task launcher", comment="print only the events from one source")
     expect(result).to_succeed()
     expect(result.stdout).to_have_line_count(1)
     expect(result.stdout).to_contain('"source": "launcher"')

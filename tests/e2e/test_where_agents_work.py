@@ -111,13 +111,13 @@ def test_the_branch_has_the_chosen_name(e2e: E2eSession) -> None:
 
 def test_the_words_of_other_tools_are_understood(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # name, source and uncommitted changes by the words other tools use
+    # options known from other tools: --source is --from, --include-unclean is --include-dirty
     mngr create --name scout --source . --include-unclean --no-connect -- sleep 1000
     """)
     (e2e.work / "draft.txt").write_text("draft\n")
     result = e2e.run(
         "mngr create --name scout --source . --include-unclean --no-connect -- sleep 1000",
-        comment="name, source and uncommitted changes by the words other tools use",
+        comment="options known from other tools",
     )
     expect(result).to_succeed()
     expect(e2e.run("mngr exec scout 'cat draft.txt'").stdout).to_equal("draft\n")

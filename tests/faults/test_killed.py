@@ -32,6 +32,7 @@ def test_every_step_in_the_source_is_killed_here() -> None:
         *CREATE,
         *DESTROY,
         *RESTORE,
+        "restored",
         *PURGE,
         *RENAME,
         *STOP,
@@ -173,6 +174,15 @@ def test_a_killed_restore_is_completed_by_repeating_it(mngr: Cli, step: str) -> 
     whole(mngr, work)
     assert set(listed(mngr)) == {"foo"}
     mngr("gc", env={"MNGR__TRASH__KEEP": "0s"}).ok()
+    assert set(listed(mngr)) == {"foo"}
+    whole(mngr, work)
+    mngr("start", "foo").ok()
+
+
+def test_a_restore_killed_at_its_end_is_complete(mngr: Cli) -> None:
+    work = with_work(mngr)
+    mngr("destroy", "foo", "--force", "-b").ok()
+    killed(mngr, "restored", "restore", "foo")
     assert set(listed(mngr)) == {"foo"}
     whole(mngr, work)
     mngr("start", "foo").ok()

@@ -12,7 +12,10 @@ import pytest
 from mngr.errors import Unreachable
 from mngr.hosts.shell import _pack, _unpack
 
-LONG = "signals/" + "x" * 150 + ".json"
+# The first does not fit into a header, and what stands there instead looks like one; the second
+# does, in two parts.
+LONG = "signals/" + "1" * 150 + ".json"
+DEEP = "signals/" + "d" * 60 + "/" + "f" * 60
 FILES = {
     "started": b"{}",
     "signals/Stop.json": b"x" * 513,
@@ -22,23 +25,24 @@ FILES = {
 }
 
 
-def archive(folder: Path, files: dict[str, bytes], kind: str) -> bytes:
+def archive(folder: Path, files: dict[str, bytes], kind: str, link: bool = False) -> bytes:
     for name, content in files.items():
         path = folder / "agent-1" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    (folder / "agent-1" / "link").symlink_to("started")
+    if link:  # it is left to tarfile, with everything else
+        (folder / "agent-1" / "link").symlink_to("started")
     words = ["tar", f"--format={kind}", "-cf", "-", "./agent-1"]
     return subprocess.run(words, cwd=folder, check=True, capture_output=True).stdout
 
 
 @pytest.mark.parametrize("kind", ["gnu", "ustar", "pax", "v7"])
-@pytest.mark.parametrize("more", [{}, {LONG: b"long"}], ids=["usual", "long names"])
-def test_what_any_tar_packs_is_read(tmp_path: Path, kind: str, more: dict[str, bytes]) -> None:
-    if kind in ("v7", "ustar"):
-        more = {}  # these have no names as long as that
-    files = {**FILES, **more}
-    assert _unpack(archive(tmp_path, files, kind)) == {"agent-1": files}
+@pytest.mark.parametrize("more", ["", LONG, DEEP], ids=["usual", "long names", "deep names"])
+@pytest.mark.parametrize("link", [False, True], ids=["files", "a link"])
+def test_what_any_tar_packs_is_read(tmp_path: Path, kind: str, more: str, link: bool) -> None:
+    names = {"v7": [], "ustar": [DEEP]}.get(kind, [LONG, DEEP])  # the older have no longer ones
+    files = {**FILES, **({more: b"long"} if more in names else {})}
+    assert _unpack(archive(tmp_path, files, kind, link)) == {"agent-1": files}
 
 
 def test_a_torn_archive_is_told(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mngr.errors import UsageError
 from mngr.hosts.engines.command import filled
 from mngr.model.quoting import quote
-from tests.support.cli import Cli
+from tests.support.cli import KILL_AT, Cli
 from tests.support.folders import on_folders
 
 
@@ -71,6 +71,42 @@ def test_an_engine_by_template(folders: Cli, tmp_path: Path) -> None:
     told = folders("provider", "list", "--format", "json", env=broken).ok().json()["providers"]
     standing = {each["name"]: each for each in told}["folders"]
     assert (standing["usable"], standing["reason"]) == (False, "providers.folders.list: down")
+
+
+def test_templates_that_start_and_stop_a_host(folders: Cli, tmp_path: Path) -> None:
+    key = "MNGR__PROVIDERS__FOLDERS__"
+    for verb in ("START", "STOP"):
+        folders.env[f"{key}{verb}"] = f"echo {verb} {{handle}} >> {tmp_path}/log"
+    folders("host", "create", "box", "--provider", "folders").ok()
+    folders("host", "stop", "box").ok()
+    folders("host", "start", "box").ok()
+    assert (tmp_path / "log").read_text() == "STOP box\nSTART box\n"
+
+
+def test_templates_that_are_wrong_are_named(folders: Cli) -> None:
+    key = "MNGR__PROVIDERS__FOLDERS__"
+    make = ("host", "create", "box", "--provider", "folders")
+    for changed, told in (
+        ({"CREATE": ":"}, "providers.folders.create printed no handle"),
+        ({"EXEC": "sh 'x"}, "providers.folders.exec: No closing quotation"),
+        ({"EXEC": ""}, "providers.folders has no exec"),
+    ):
+        refused = folders(*make, env={f"{key}{name}": text for name, text in changed.items()})
+        assert refused.code in (1, 2) and told in refused.err, refused.err
+        assert (
+            folders("host", "audit", "--provider", "folders", "--format", "json")
+            .ok()
+            .json()["hosts"]
+            == []
+        )
+
+
+def test_a_host_whose_template_left_a_process_can_be_destroyed(folders: Cli) -> None:
+    """Its first process has what the template had open, and lives as long as the host."""
+    words = ("host", "create", "box", "--provider", "folders")
+    assert folders(*words, env={KILL_AT: "host_made"}).code == -9
+    folders("host", "destroy", "box").ok()
+    folders("host", "audit", "--provider", "folders").ok()
 
 
 def test_a_host_keeps_the_tags_it_was_made_with(folders: Cli, tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_a_host_is_kept_as_an_image(docker: Cli, engine: Engine) -> None:
     words = docker("host", "snapshot", "foo").ok().out.rstrip(".\n").split()
     docker("host", "destroy", "foo").fails(1, "has agents: foo", "--force")
     told = docker("host", "destroy", "foo", "--force").ok().out
-    assert "kept as the image mngr-kept:foo-" in told
+    assert "saved as the image mngr-kept:foo-" in told
     for image in (words[-1], told.rstrip(".\n").split()[-1]):
         docker("host", "create", "foo", "--provider", "docker", "-b", f"image={image}").ok()
         docker("start", "foo").ok()

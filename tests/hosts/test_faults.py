@@ -40,8 +40,11 @@ def create(site: Site, step: str, gate: Path, fault: str) -> None:
     site.heal()
     before = site.states()
     assert before in ({}, {"foo": "LOST"}, {"foo": "RUNNING"})
-    if before != {"foo": "RUNNING"}:
-        site(*words).ok()
+    if before != {"foo": "RUNNING"} and (again := site(*words)).code:
+        # It was created to the end, and its process ended with the step that had started it.
+        assert step == "launched"
+        again.fails(1, "taken")
+        site("start", "foo").ok()
     assert site.states() == {"foo": "RUNNING"}
     site("gc").ok()
     assert len(site.folders("worktrees")) == len(site.folders("agents")) == 1
@@ -163,6 +166,10 @@ def test_a_silent_engine_delays_nobody_and_costs_nothing(site: Site) -> None:
 
 @only("ssh")
 def test_a_full_disk_is_told_and_costs_nothing(site: Site) -> None:
+    full_disk(site)
+
+
+def full_disk(site: Site) -> None:
     name = site.smaller()
     try:
         site.cli.create(f"foo@{name}", "--", "sh", "-c", ECHO)
@@ -178,6 +185,38 @@ def test_a_full_disk_is_told_and_costs_nothing(site: Site) -> None:
         site("destroy", "foo", "bar", "--force").ok()
     finally:
         site.inside(f"umount -l {site.home} 2>/dev/null; :")
+
+
+WRONG_CLOCK = """#!/bin/sh
+exec /bin/date -d '{off} hours' "$@"
+"""
+
+
+def wrong_clock(site: Site, off: str) -> None:
+    site.program("date", WRONG_CLOCK.format(off=off))
+    try:
+        site.cli.create(site.at("foo"), "--", "sh", "-c", ECHO)
+        agent = site.cli.agent("foo")
+        assert agent["state"] == "RUNNING" and 0 <= agent["runtime_seconds"] < 600
+        site("message", "foo", "-m", "hello").ok()
+        until(lambda: heard(site) == "hello\n", what="the message")
+        site("stop", "foo").ok()
+        site("start", "foo").ok()
+        assert site.states() == {"foo": "RUNNING"}
+        site("destroy", "foo", "--force").ok()
+        site("gc", "-S", "trash.keep=1h").ok()
+        site("restore", "foo").ok()
+        assert heard(site) == "hello\n"
+        found = site("doctor", "--host", site.host, "--format", "json").json()["checks"]
+        assert [each["status"] for each in found if each["check"] == "clock"] == ["warning"]
+    finally:
+        site.program("date", "")
+
+
+@only("ssh")
+@pytest.mark.parametrize("off", ["+2", "-2"])
+def test_a_clock_that_is_two_hours_off(site: Site, off: str) -> None:
+    wrong_clock(site, off)
 
 
 CLIENTS = {"boxes": "docker", "slurm": "srun", "nodes": "srun", "kubernetes": "kubectl"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -12,12 +13,20 @@ from typing import Any
 
 import pytest
 
-from tests.hosts.test_faults import late, message, paused, pull, result
+from tests.hosts.test_faults import (
+    full_disk,
+    late,
+    message,
+    paused,
+    pull,
+    result,
+    wrong_clock,
+)
 from tests.hosts.test_leases import AFTER, BEFORE, CUT, audited
 from tests.support.cli import KILL_AT, Cli, until
 from tests.support.lab.kubernetes import Pods
 from tests.support.places import on_pods
-from tests.support.sites import Site
+from tests.support.sites import Site, shrunk
 
 pytestmark = pytest.mark.soak
 
@@ -39,14 +48,23 @@ def site(cluster: Cli, pods: Pods) -> Site:
     def inside(script: str) -> str:
         return pods.docker.told("exec", "-u", "root", container, "sh", "-c", script)
 
+    def mounting(script: str) -> str:
+        """As `inside`, with the rights of the machine."""
+        pid = pods.docker.told("inspect", "-f", "{{.State.Pid}}", container)
+        words = ("nsenter", "--target", pid, "--mount", "--", "sh", "-c", script)
+        done = subprocess.run([*pods.entering("--pid", "--mount"), *words], capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode()
+
     def unused() -> Any:
         raise AssertionError("not for pods")
 
-    return Site(
+    made = Site(
         cluster, "box", "kubernetes", inside, lambda: pods.freeze("apiserver"),
         lambda: pods.down("apiserver"), lambda: pods.up("apiserver"), "/usr/local/bin", unused,
-        unused,
+        lambda: shrunk(mounting, made.home, "box"),
     )  # fmt: skip
+    return made
 
 
 @pytest.mark.parametrize("fault", ["cut", "refuse"])
@@ -60,6 +78,15 @@ def test_a_cluster_that_is_gone_in_the_middle(
 @pytest.mark.parametrize("seconds", [7, 30])
 def test_a_cluster_that_answers_late(site: Site, seconds: int, tmp_path: Path) -> None:
     late(site, seconds, seconds // 2, tmp_path / "late")
+
+
+def test_a_full_disk_in_a_pod_is_told_and_costs_nothing(site: Site) -> None:
+    full_disk(site)
+
+
+@pytest.mark.parametrize("off", ["+2", "-2"])
+def test_the_clock_of_a_pod_is_two_hours_off(site: Site, off: str) -> None:
+    wrong_clock(site, off)
 
 
 def states(mngr: Cli) -> dict[str, str]:
@@ -155,7 +182,9 @@ def test_a_pod_deleted_under_its_agent(cluster: Cli, pods: Pods) -> None:
 
 # Ends whoever asked for the pod, before the cluster has heard of it, and asks on its own.
 WRAPPER = """#!/bin/sh
-case " $* " in *" create "*) [ -z "$KILL_ASKER" ] || kill -KILL $PPID ;; esac
+case "$KILL_ASKER $* " in
+  yes*" create "*) cat > "$0.input"; kill -KILL $PPID; exec {kubectl} "$@" < "$0.input" ;;
+esac
 exec {kubectl} "$@"
 """
 

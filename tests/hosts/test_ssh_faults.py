@@ -61,35 +61,6 @@ def test_after_a_silence_the_connection_is_made_anew(boxes: Boxes) -> None:
     assert boxes("exec", "foo", "echo again").ok().out == "again\n"
 
 
-FAST_CLOCK = """#!/bin/sh
-exec /bin/date -d '{off} hours' "$@"
-"""
-
-
-@pytest.mark.parametrize("off", ["+2", "-2"])
-def test_a_clock_that_is_two_hours_off(boxes: Boxes, off: str) -> None:
-    wrapper = "/usr/local/bin/date"
-    script = 'printf %s "$1" > "$2"; chmod 755 "$2"'
-    boxes.one.inside("sh", "-c", script, "sh", FAST_CLOCK.format(off=off), wrapper)
-    try:
-        boxes.cli.create("foo@box1", "--", "sh", "-c", ECHO)
-        agent = boxes.cli.agent("foo")
-        assert agent["state"] == "RUNNING" and 0 <= agent["runtime_seconds"] < 600
-        boxes("message", "foo", "-m", "hello").ok()
-        until(lambda: heard(boxes) == "hello\n", what="the message")
-        boxes("stop", "foo").ok()
-        boxes("start", "foo").ok()
-        assert boxes.states() == {"foo": "RUNNING"}
-        boxes("destroy", "foo", "--force").ok()
-        boxes("gc", "-S", "trash.keep=1h").ok()
-        boxes("restore", "foo").ok()
-        assert heard(boxes) == "hello\n"
-        found = boxes("doctor", "--host", "box1", "--format", "json").json()["checks"]
-        assert [each["status"] for each in found if each["check"] == "clock"] == ["warning"]
-    finally:
-        boxes.one.inside("rm", wrapper)
-
-
 def late(boxes: Boxes, seconds: int, patience: int) -> None:
     boxes.cli.create("here")
     boxes.cli.create("foo@box1", "--", "sh", "-c", ECHO)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import textwrap
 from pathlib import Path
 
 from hypothesis import given
@@ -52,24 +51,9 @@ def test_the_hash_of_a_test_changes_with_its_text_only(tmp_path: Path) -> None:
     path.write_text(SOURCE.replace("@mark", "@other"))
     assert artifacts.source_sha256(path, "TestX.test_a") != before
     assert artifacts.source_sha256(path, "test_a") != before
-
-
-def test_a_docstring_cites_the_block_up_to_the_next_empty_line() -> None:
-    docstring = """It works.
-
-        Tutorial block:
-            # see it
-            jot list
-
-        Scope: only this.
-    """
-    assert artifacts.cited(docstring) == "# see it\njot list"
-    assert artifacts.cited("nothing") == artifacts.cited(None) == ""
-
-
-def test_a_block_is_compared_without_indentation_and_trailing_blanks() -> None:
-    assert artifacts.dedented("\n    # a  \n    b\n      c\n    ") == "# a\nb\n  c"
-    assert artifacts.dedented(textwrap.indent("x", "\t")) == "x"
+    absent = artifacts.source_sha256(tmp_path / "none.py", "test_a")
+    path.write_text("def (")
+    assert artifacts.source_sha256(path, "test_a") == absent != before
 
 
 def test_a_result_is_whole_json_at_every_moment(tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr_e2e import blocks
-from mngr_e2e.artifacts import dedented
-from mngr_e2e.blocks import Block, TutorialError, parse
+from mngr_e2e.blocks import Block, dedented, parse
 
 TOUR = """\
 #!/bin/sh
@@ -83,11 +84,30 @@ def test_indentation_and_trailing_blanks_do_not_matter(
     assert dedented(f"\n{moved}\n{left}") == dedented("\n".join(run))
 
 
-def test_identical_blocks_are_an_error_that_names_both() -> None:
+def test_identical_blocks_are_named_with_their_first_occurrence() -> None:
     twice = parse("jot list\n\n# other\njot add x\n\njot list\n")
-    with pytest.raises(TutorialError, match="line 6 repeats line 1"):
-        blocks.check_distinct(twice)
-    blocks.check_distinct(parse("# same\n\n# same\n\njot list"))  # prose may repeat itself
+    found = [(first.line, again.line) for first, again in blocks.repeated(twice)]
+    assert found == [(1, 6)]
+    prose = parse("# same\n\n# same\n\njot list")
+    assert list(blocks.repeated(prose)) == []
+
+
+def test_a_docstring_cites_the_block_up_to_the_next_empty_line() -> None:
+    docstring = """It works.
+
+        Tutorial block:
+            # see it
+            jot list
+
+        Scope: only this.
+    """
+    assert list(blocks.in_docstring(docstring)) == [Block("# see it\njot list", 4)]
+    assert list(blocks.in_docstring("nothing")) == list(blocks.in_docstring("")) == []
+
+
+def test_a_block_is_compared_without_indentation_and_trailing_blanks() -> None:
+    assert dedented("\n    # a  \n    b\n      c\n    ") == "# a\nb\n  c"
+    assert dedented(textwrap.indent("x", "\t")) == "x"
 
 
 @pytest.mark.parametrize(

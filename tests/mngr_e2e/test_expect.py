@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr_e2e.commands.results import CommandResult
-from mngr_e2e.expect import ExpectationFailed, expect, expect_file, soft
+from mngr_e2e.expect import ExpectationFailed, expect, soft
 from mngr_e2e.expect.matchers import Json
 
 pytest_plugins = ["pytester"]
@@ -170,7 +170,7 @@ def test_a_missing_file_has_neither_content_nor_mode(tmp_path: Path) -> None:
     for claim in claims:
         assert "No such file" in message(partial(claim, "x"))
     assert not holds(lambda: said.not_to_have_mode(0o600))
-    expect_file(str(tmp_path / "note.txt")).to_exist()
+    expect(tmp_path / "note.txt").to_exist()
 
 
 # JSON
@@ -210,6 +210,8 @@ def test_a_schema_names_every_place_that_is_wrong() -> None:
     assert "there is no $.tags" in message(lambda: expect('{"id": 1}').to_match_schema(schema))
     with pytest.raises(ValueError, match="unknown schema keyword 'propertys'"):
         expect("1").to_match_schema({"propertys": {}})
+    with pytest.raises(ValueError, match="unknown schema type 'int'"):
+        expect("1").to_match_schema({"type": "int"})
 
 
 # waiting

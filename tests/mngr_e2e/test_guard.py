@@ -7,8 +7,7 @@ import signal
 from pathlib import Path
 
 from mngr_e2e.commands import tree
-from mngr_e2e.commands.aftermath import note, unfinished
-from mngr_e2e.commands.guard import Guard
+from mngr_e2e.commands.guard import Guard, note, unfinished
 from mngr_e2e.redaction import Redactor
 
 

@@ -57,9 +57,14 @@ def test_stop_keeps_all_that_was_shown(e2e: E2eSession) -> None:
     assert said(e2e.artifacts / "many.cast").endswith("1000\r\nall\r\n")
 
 
+def test_without_asciinema_nothing_is_recorded(e2e: E2eSession) -> None:
+    with pytest.raises(recording.MissingProgram, match="require asciinema"):
+        e2e.record("true", env={"PATH": "/nowhere"})
+
+
 def test_a_torn_recording_keeps_its_whole_events(tmp_path: Path) -> None:
     cast = tmp_path / "x.cast"
-    cast.write_text('{"version": 2}\n[0.1, "o", "key hunter2"]\n[0.2, "o", "to')
+    cast.write_text('{"version": 2}\n[0.1, "o", "key hunter2"]\n[0.2, "o", "\n[0.3, "o", "to')
     assert recording.tidy(cast, Redactor({"KEY_SECRET": "hunter2"}))
     assert said(cast) == "key [KEY_SECRET]"
     cast.write_text('{"versi')

@@ -93,7 +93,7 @@ def test_stop_ends_a_background_command_and_gives_its_exit_code(e2e: E2eSession)
 def test_what_was_not_said_fails_with_what_was(e2e: E2eSession) -> None:
     server = e2e.start("echo something else; sleep 100")
     server.wait_for_output("else")
-    with pytest.raises(OutputMissing, match=r"'ready' within 0\.1 s; it said:\nsomething"):
+    with pytest.raises(OutputMissing, match=r"'ready' within 0\.1 s; it printed:\nsomething"):
         server.wait_for_output("ready", timeout=0.1)
 
 

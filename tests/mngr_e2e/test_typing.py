@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, assert_type
 
-from mngr_e2e import Background, CommandResult, E2eSession, expect, expect_file, soft
-from mngr_e2e.expect.expectations import JsonExpectation, ResultExpectation, TextExpectation
-from mngr_e2e.expect.files import FileExpectation
+from mngr_e2e import Background, CommandResult, E2eSession, expect, soft
+from mngr_e2e.expect.expectations import (
+    FileExpectation,
+    JsonExpectation,
+    ResultExpectation,
+    TextExpectation,
+)
 
 
 class Note(TypedDict):
@@ -61,7 +65,7 @@ def test_each_kind_of_thing_has_its_own_claims(e2e: E2eSession) -> None:
     assert_type(expect(result.stdout), TextExpectation).to_equal("hi\n")
     assert_type(expect(result.stdout_bytes), TextExpectation).to_equal("hi\n")
     assert_type(expect(e2e.work / "file"), FileExpectation).to_contain("hi")
-    assert_type(expect_file(e2e.work / "file"), FileExpectation).to_exist()
+    assert_type(expect(e2e.work / "file"), FileExpectation).to_exist()
     with soft():
         expect(len(result.chunks)).to_equal(1)
 

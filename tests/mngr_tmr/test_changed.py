@@ -44,7 +44,7 @@ def test_tests_are_chosen_by_what_they_needed_when_they_last_ran(local: Cli) -> 
     found, told = chosen(robots, "third")
     assert found == {"div", "word", "idle", "add", "more"}
     assert "selects all tests" not in told
-    assert robots.run.left_out["tests/test_mul.py::test_mul"] == "not touched by what changed"
+    assert robots.run.left_out["tests/test_mul.py::test_mul"] == "does not use a changed file"
 
 
 E2E = '''import sys

@@ -150,7 +150,7 @@ def test_the_forecast_says_how_many_agents_a_cluster_needs() -> None:
     ]
     alone: Json = {"task": "x", "node_id": "x", "want": "fix", "signature": "y"}
     apply(run, {"type": "selected", "tasks": [*tasks, alone]})
-    told = "196 failing tests in 1 cluster and 1 outside clusters: probably 2 agents"
+    told = "196 failing tests (1 cluster and 1 test outside clusters): probably 2 agents"
     assert told in forecast.told(run)
     assert forecast.forecast(run, "/nowhere", metered=False).agents == 2
 

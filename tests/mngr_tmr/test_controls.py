@@ -110,7 +110,7 @@ def test_who_is_interrupted_leaves_no_check_behind(
     running.send_signal(number)
     _, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == code, err
-    assert b"`mngr tmr resume six` continues" in err and b"Traceback" not in err
+    assert b"continue with `mngr tmr resume six`" in err and b"Traceback" not in err
     until(lambda: not lives(mark.read_text()), 30, "the check ends")
     assert robots.agents() == {}
 
@@ -248,13 +248,13 @@ def test_a_run_that_is_not_there_is_named_with_the_nearest(past: Cli, verb: str)
 @pytest.mark.parametrize("verb", ["pause", "cancel", "retune"])
 def test_a_run_that_nobody_works_on_cannot_be_steered(past: Cli, verb: str) -> None:
     more = ["--max-agents", "2"] if verb == "retune" else []
-    past("tmr", verb, *more).fails(1, "no process is running", "mngr tmr resume past")
+    past("tmr", verb, *more).fails(1, "is not in progress", "mngr tmr resume past")
     assert not (past.home / "tmr/past/control").exists()
 
 
 def test_retune_wants_something_to_change_even_if_that_is_the_default(past: Cli) -> None:
     past("tmr", "retune").fails(2, "nothing to change", "--max-agents")
-    past("tmr", "retune", "--max-agents", "4").fails(1, "no process is running")
+    past("tmr", "retune", "--max-agents", "4").fails(1, "is not in progress")
 
 
 def test_orders_that_are_none_do_not_reach_the_journal(past: Cli) -> None:

@@ -437,7 +437,7 @@ def test_who_was_spared_by_a_fix_needs_it_on_the_branch() -> None:
         eviction = Eviction("x", "implementation", "breaks z", needless=needless)
         apply(run, {"type": "evicted", "eviction": to_json(eviction)})
         assert ranking.ending_of(run.tasks["y"]) == ending
-    assert run.tasks["y"].evicted == "the fix of x was not taken: breaks z"
+    assert run.tasks["y"].evicted == "the fix of x was evicted: breaks z"
     assert not run.tasks["z"].evicted
     apply(run, {"type": "integration_started"})
     assert ranking.ending_of(run.tasks["y"]) == "skipped"

@@ -33,7 +33,7 @@ def test_only_with_pr_a_run_uses_the_remote_and_gh(robots: Robots) -> None:
     cli.env["PATH"] = f"{gh.parent}:{cli.env['PATH']}"
     done = cli(*robots.words, "--yes", timeout=PATIENCE).ok()
     assert "1 test collected, 1 selected" in done.err
-    assert "Type: command, on this machine.\n" in done.err
+    assert "Agent type: command, on this machine.\n" in done.err
     assert "To publish it: git push -u origin tmr/six" in done.out
     assert cli.git("ls-remote", str(remote)) == "" and not said.exists()
     cli(*robots.words, "--yes", "--pr", timeout=PATIENCE).ok()

@@ -15,7 +15,7 @@ from mngr_tmr.journal.model import Baseline, Ruling, Task, TestRun, Verdict
 from mngr_tmr.verify.bench import Bench
 from mngr_tmr.verify.cases import Case
 from mngr_tmr.verify.checks import Check, Checked
-from mngr_tmr.verify.fixed import FIX, FixJudge
+from mngr_tmr.verify.fixed import FIX, OTHERS, FixJudge
 from mngr_tmr.verify.verify import RealInspector
 from mngr_view.artifacts import recorded
 from tests.support import tmr_kit as kit
@@ -79,6 +79,8 @@ def test_a_repair_is_taken_with_its_evidence(lab: Lab) -> None:
     red = next(proof for proof in given.proofs if proof.what == "before the fix")
     green = next(proof for proof in given.proofs if proof.what == FIX)
     assert (red.exit_code, green.exit_code) == (1, 0)
+    others = next(proof for proof in given.proofs if proof.what == OTHERS)
+    assert others.in_words == "no new failures (exit code 1)", "beta fails as before"
     assert b"alpha" in (lab.folder / red.log).read_bytes()
     assert lab.cli.git("diff", "--name-only", lab.base, given.implementation) == "kit/alpha.sh"
 

@@ -207,6 +207,15 @@ def test_a_proposal_that_does_not_end_is_ended(stage: Stage) -> None:
     assert "timed out after" in (stage.cli.repo / "confusing.md").read_text()
 
 
+def test_without_its_setup_a_proposal_is_not_run(stage: Stage) -> None:
+    play = proposing(proposal("# shout it", "echo shouted", setup="echo not ready; exit 3"))
+    done = stage("fill", play, "--yes-if-passing", "--format", "json")
+    (row,) = done.json()["proposals"]
+    assert (row["result"], row["exit_code"], row["output"]) == ("failed", 3, "not ready\n")
+    stage.cli.write("pyproject.toml", '[tool.mngr_e2e]\nsetup = "echo no database; exit 5"\n')
+    stage("fill", play, "--yes-if-passing").fails(1, "setup of [tool.mngr_e2e] gave 5: no database")
+
+
 def test_on_a_terminal_each_is_shown_and_kept_or_dropped(stage: Stage) -> None:
     play = stage.cli.base / "play.py"
     other = proposal("# only prose, though nobody can tell", "echo prose")
@@ -346,7 +355,9 @@ def test_a_dry_run_prints_the_prompt_and_starts_nobody(stage: Stage) -> None:
 def test_wrong_words_cost_nothing(stage: Stage) -> None:
     run = stage.cli
     run("tutorial", "fill", "--type", "command").fails(2, "--type command only runs a command")
-    run("tutorial", "fill", "--type", "mechanic").fails(2, "--type mechanic mends failing tests")
+    run("tutorial", "fill", "--type", "mechanic").fails(
+        2, "--type mechanic only repairs failing tests"
+    )
     run("tutorial", "sync", "--type", "command").ok()  # there is nothing to do
     run("tutorial", "fill", "--type", "scrib").fails(2, "did you mean 'scribe'?")
     run("tutorial", "check", "--type", "scribe").fails(
@@ -474,6 +485,23 @@ def test_an_agent_that_commits_nothing_or_no_python_is_no_success(stage: Stage) 
     stage("sync", syncing(capitals="def (")).fails(1, "tests/test_capitals.py cannot be read")
     stage.cli.write("tutorial.sh", TUTORIAL + COUNT)
     stage("sync", "").fails(1, "uncommitted changes")
+
+
+def test_the_branch_counts_and_not_what_the_agent_reports(stage: Stage) -> None:
+    uncovered(stage, CAPITALS)
+    more = "\nwrite('tests/test_more.py', '')\ncommit()\n"
+    done = stage("sync", syncing(capitals=GOOD) + more).ok()
+    assert "published" in done.err and "but its branch is at" in done.err
+    blocked = syncing(capitals=GOOD).replace("publish(", "publish('--blocked', 'no manual', ")
+    assert "was blocked: no manual" in stage("sync", blocked).ok().err
+    torn = syncing(capitals=GOOD) + "\nwrite(f'{state}/outcome.json', '{')\n"
+    assert "not JSON" in stage("sync", torn).ok().err
+
+
+def test_tests_that_cannot_be_collected_are_no_success(stage: Stage) -> None:
+    uncovered(stage, CAPITALS)
+    play = "write('tests/conftest.py', 'import no_such_module')\n" + syncing(capitals=GOOD)
+    stage("sync", play).fails(1, "the tests could not be run")
 
 
 def test_a_test_of_what_is_gone_is_brought_up_to_date(stage: Stage) -> None:

@@ -125,6 +125,7 @@ def test_a_proposal_that_cannot_be_meant_is_refused(
         (b'{"schema": 1, "proposals": {}}', "not a list"),
         (b'{"schema": 1, "proposals": [7]}', "not an object"),
         (b" " * 300_000, "larger than"),
+        (b'{"schema": 1, "proposals": [%s]}' % b",".join([b"{}"] * 501), "more than 500"),
     ],
 )
 def test_a_file_that_is_no_such_thing_is_refused(data: bytes, message: str) -> None:

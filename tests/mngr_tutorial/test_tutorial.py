@@ -148,7 +148,7 @@ def test_identical_blocks_and_citations_that_are_no_text_are_problems(project: P
     cite = "def test_odd(e2e):\n    e2e.write_tutorial_block(f'{1}')\n"
     (project.root / "tests/test_odd.py").write_text(cite)
     assert problems(project("check", "--no-results")) == [
-        "tutorial.sh:20: the same block stands at line 5: say hello",
+        "tutorial.sh:20: the same block as at line 5: say hello",
         "tests/test_odd.py:2: the cited block is not plain text, so it cannot be compared",
     ]
 
@@ -267,6 +267,39 @@ def test_without_a_tutorial_the_error_says_where_it_was_looked_for(project: Proj
     assert project("check").code == 2
 
 
+def test_what_cannot_be_read_is_named_in_one_line(project: Project) -> None:
+    project("fill", "--timeout", "0s").fails(2, "must be more than 0")
+    project("fill", "--line", "x").fails(2, "'x' is not a line number")
+    project.cli.write("pyproject.toml", "[tool.mngr_e2e]\nshel = 'sh'\n")
+    refused = project("check").fails(2, "unknown key 'shel'", "did you mean 'shell'?")
+    assert refused.err.count("pyproject.toml") == 1
+    project.cli.write("pyproject.toml", "[tool")
+    assert project("check").fails(2, "pyproject.toml: ").err.count("pyproject.toml") == 1
+    project.cli.write("pyproject.toml", "")
+    project.tutorial.write_bytes(b"echo \xff\n")
+    project("check").fails(2, "is not UTF-8")
+
+
+def test_one_file_of_tests_can_be_checked_and_torn_results_do_not_count(project: Project) -> None:
+    checked = project("check", "--no-results", "--tests", "tests/test_files.py")
+    assert all("no test cites this block" in line for line in problems(checked))
+    assert project.pytest().returncode == 0
+    project.cli.write(".mngr-e2e/torn/test/result.json", '{"schema": 1,')
+    assert problems(project("check")) == []
+
+
+def test_outside_a_repository_there_is_no_branch_for_new_tests(project: Project) -> None:
+    (project.root / "tests/test_files.py").unlink()
+    shutil.rmtree(project.root / ".git")
+    project("sync").fails(2, "is not in a git repository", "`sync` creates a branch")
+
+
+def test_the_name_of_a_test_is_cut_after_a_word(project: Project) -> None:
+    project.tutorial.write_text(f"{TUTORIAL}\n# {'forty ' * 11}winks\ntrue\n")
+    made = project("scaffold", "--dry-run", "--format", "{test}").ok().out.split()
+    assert made == [f"test_{'_'.join(['forty'] * 10)}"]
+
+
 LINE = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Zl", "Zp"]), min_size=1)
 
 
@@ -317,6 +350,9 @@ def test_a_slash_command_that_somebody_changed_is_left_alone(project: Project) -
     assert path.read_text() == changed
     project("install-commands", "--force").ok()
     assert "tutorial was" not in path.read_text()
+    path.unlink()
+    path.write_bytes(b"\xff")
+    project("install-commands").fails(1, "--force")
     path.unlink()
     target = project.cli.write("elsewhere.md", "mine\n")
     path.symlink_to(target)

@@ -76,7 +76,7 @@ def test_the_first_page_counts_every_outcome_and_what_was_spent(report: Path) ->
         "1 timed out",
     ):
         assert count in said
-    assert "12 tests collected · 11 given to agents" in said
+    assert "12 tests collected · 11 selected" in said
     assert "180,000 tokens · cost not known" in said
     assert "Forecast: 11 agents, 220,000 to 550,000 tokens, cost not known" in said
 

@@ -27,7 +27,7 @@ def register(registry: Registry) -> None:
 def configure(parser: Parser) -> None:
     parser.description = "Fly.\n\nOr fall."
     parser.rest_name = "TAIL"
-    parser.completes(parser.add_argument("target", nargs="+", help="whom to fly for"), "agent")
+    parser.add_argument("target", nargs="+", help="whom to fly for", completes="agent")
     parser.add_argument("--wind", choices=("north", "north-east", "south"), help="from where")
     parser.add_argument("--height", type=int, default=10, help="in metres (default %(default)s)")
     parser.add_argument("--string", action="switch", help="hold it")
@@ -35,10 +35,10 @@ def configure(parser: Parser) -> None:
         "-l", "--label", action="pairs", metavar="K=V", help="what is written on it"
     )
     parser.add_argument("--bow", action="append", help="a bow of this colour")
-    parser.completes(parser.add_argument("-t", "--template", action="append"), "template")
-    parser.completes(parser.add_argument("--type"), "type")
-    parser.completes(parser.add_argument("--plan"), "file")
-    parser.completes(parser.add_argument("--until"), "state")
+    parser.add_argument("-t", "--template", action="append", completes="template")
+    parser.add_argument("--type", completes="type")
+    parser.add_argument("--plan", completes="file")
+    parser.add_argument("--until", completes="state")
     parser.add_argument("--fate", default="fly", choices=tuple(FATES), help=argparse.SUPPRESS)
     parser.add_dry_run()
     parser.examples = [("fly one", "mngr kite a")]

@@ -31,13 +31,15 @@ class RefusingProvider:
 
 
 class RefusingHost(BareHost):
-    def read(self, ids: Sequence[str] | None = None) -> HostReading:
+    def read(
+        self, ids: Sequence[str] | None = None, after: Sequence[str] = (), patience: float = 0.0
+    ) -> HostReading:
         silent = f"{self.home}.silent"
         if os.path.exists(silent):
             with open(silent, "a") as file:
                 file.write("asked\n")
             raise Unreachable("host bare does not answer")
-        return super().read(ids)
+        return super().read(ids, after, patience)
 
     def swap(self, stem: str, rev: int, content: bytes) -> bool:
         record = json.loads(content)

@@ -1,72 +1,92 @@
-"""The contract every agent type keeps; small types override little."""
+"""The interface of agent types, and what several types share; small types override little."""
 
 from __future__ import annotations
 
+import os
+
+from mngr.agents.jsonl import iso
 from mngr.model.records import AgentRecord
 from mngr.model.state import Evidence, Signals
 from mngr.model.struct import Json, Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from typing import Protocol
+else:
+    Protocol = object
 
 PROMPT_LIMIT = 96 * 1024
 """One word of an argv may hold 128 KB."""
+KINDS = ("input", "output", "cache_read", "cache_write")
+"""Kinds of tokens, each with a price."""
+UNREACHABLE = "unreachable"
+"""Why an agent waits whose program keeps trying to reach the model's server."""
 
 
 class LaunchContext(Struct):
-    """What a type may look at when it prepares a launch."""
+    """What a type knows when it prepares a launch."""
 
     record: AgentRecord
     state_dir: str
     env: Mapping[str, str] = {}
-    """The environment the agent will have, secrets included; `resume` does not need it again."""
+    """The environment the agent will have, including secrets; empty in `resume`."""
     prompt: str = ""
     evidence: Evidence | None = None
-    """What the launches before said; None at the first one."""
+    """The evidence of earlier launches; None at the first one."""
     parent: Mapping[str, bytes] = {}
     """The conversation files of the agent this one is a clone of."""
     local: bool = True
-    """Whether files of this machine, such as the user's login, mean the same on the host."""
+    """Whether the host has the files of this machine, such as the user's login."""
 
     @property
     def copies_login(self) -> bool:
-        """Whether the user's login is to be copied there, which only they can ask for."""
+        """Return whether to copy the user's login to the host, which only the user can request."""
         return not self.local and self.record.pass_login
+
+    @property
+    def work_dirs(self) -> list[str]:
+        """Return the paths of the work directory that a program may use.
+
+        Programs use the real path, which is known only on this machine.
+        """
+        record = self.record
+        paths = [record.work_dir, os.path.join(record.work_dir, record.cwd).rstrip("/")]
+        return list(dict.fromkeys([*paths, *map(os.path.realpath, paths if self.local else ())]))
 
 
 class Launch(Struct):
-    """What to put on the host and run there."""
+    """The files and the command of a launch."""
 
     argv: tuple[str, ...]
     env: dict[str, str] = {}
     files: dict[str, tuple[bytes, int]] = {}
     """Paths relative to the agent's state directory."""
     links: dict[str, str] = {}
-    """Likewise; each becomes a symbolic link to that path on the host."""
+    """The same, as symbolic links, each with its target on the host."""
     took_prompt: bool = False
-    """Whether the first prompt rides in argv; else it is sent as a message."""
+    """Whether the first prompt is part of argv; otherwise it is sent as a message."""
     daemons: str = ""
-    """A word in the command lines of what the program leaves running; it is ended with it."""
+    """A word in the command lines of daemons that must be ended with the program."""
     remarks: tuple[str, ...] = ()
     """Lines for stderr, such as what was not copied to the host."""
 
 
 class Login(Struct):
-    """How a program proves to its model's server whose it is."""
+    """How a program authenticates to its model's server."""
 
     kind: str
     """none, key, token (long-lived) or renewable."""
     place: str = ""
     """The variable or file it is in."""
     advice: str = ""
-    """What to type for one that parallel agents can share."""
+    """How to get a login that parallel agents can share."""
     expires: float = 0.0
-    """When, in seconds since 1970; 0 where that is not known."""
+    """Seconds since 1970; 0 if unknown."""
 
 
 class Receipt(Struct):
-    """What became of a message: delivered, queued, typed, blocked or failed."""
+    """The outcome of a message: delivered, queued, typed, blocked or failed."""
 
     outcome: str
     detail: str = ""
@@ -77,24 +97,24 @@ class Receipt(Struct):
 
 
 class Delivery(Struct):
-    """What a type may look at to tell whether a message was taken."""
+    """What a type can use to find out whether a message was accepted."""
 
     record: AgentRecord
     text: str
     unread: Callable[[], int | None]
-    """Bytes typed and not yet read by the program; None where that cannot be seen."""
+    """Returns the bytes that the program has not read yet; None if that is unknown."""
     ended: Callable[[], bool]
     pause: Callable[[float], None]
     before: Evidence
-    """As it stood before anything was typed."""
+    """The evidence before anything was typed."""
     told: Mapping[str, bytes]
-    """Its conversation files before anything was typed."""
+    """The conversation files before anything was typed."""
     look: Callable[[], Evidence]
-    """The agent's evidence now."""
+    """Returns the current evidence."""
     conversation: Callable[[], Mapping[str, bytes]]
-    """Its conversation files now."""
+    """Returns the current conversation files."""
     press_enter: Callable[[], None]
-    """Once more: for a program that took the first one for a part of the text."""
+    """Presses Enter again, for a program that took the first one as part of the text."""
 
 
 class ToolCall(Struct):
@@ -119,7 +139,7 @@ class Turn(Struct):
 
 
 class Tokens(Struct):
-    """What one model was asked and has said."""
+    """The tokens of one model."""
 
     input: int = 0
     output: int = 0
@@ -127,81 +147,118 @@ class Tokens(Struct):
     cache_write: int = 0
 
     def __add__(self, other: Tokens) -> Tokens:
-        return Tokens(
-            input=self.input + other.input,
-            output=self.output + other.output,
-            cache_read=self.cache_read + other.cache_read,
-            cache_write=self.cache_write + other.cache_write,
-        )
+        return Tokens(**{kind: getattr(self, kind) + getattr(other, kind) for kind in KINDS})
 
     @property
     def total(self) -> int:
-        return self.input + self.output + self.cache_read + self.cache_write
+        return sum(getattr(self, kind) for kind in KINDS)
+
+
+def by_model(spent: Iterable[tuple[str, Tokens]]) -> dict[str, Tokens]:
+    """Return the sum of the tokens of each model."""
+    total: dict[str, Tokens] = {}
+    for model, tokens in spent:
+        total[model] = total.get(model, Tokens()) + tokens
+    return total
+
+
+def fits_argv(prompt: str) -> bool:
+    """Return whether there is a prompt and it can be a word of the command."""
+    return 0 < len(prompt.encode("utf-8", "replace")) <= PROMPT_LIMIT
+
+
+def options(
+    words: Sequence[str], valued: Collection[str], dropped: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return the options among the words, those in `valued` with their value.
+
+    The prompt and the options in `dropped` are left out: in a resumed conversation they would be
+    carried out again.
+    """
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            break
+        if not word.startswith("-") or word == "-":
+            continue
+        value = next(rest, None) if word in valued else None
+        if word.partition("=")[0] not in dropped:
+            kept += [word] if value is None else [word, value]
+    return tuple(kept)
+
+
+def reset(at: float, now: float) -> str:
+    """Return when a quota is reset, or that it was: most programs do not continue by themselves."""
+    when = f"{iso(at)[:19]}Z"
+    return f"resets {when}" if now < at else f"was reset {when}: send it a message to go on"
 
 
 class AgentType:
-    """Any program in a terminal."""
+    """Any program in a terminal, started without a shell."""
 
     name = "command"
     environment: tuple[str, ...] = ()
-    """Variables of the creator that agents of this type get without being asked; `X_*` is all
-    that begin with X_."""
+    """Variables of the creator's environment that its agents always get; `X_*` is a prefix."""
     program = ""
-    """What has to be installed on the host, where it is always the same program."""
+    """The program that must be installed on the host, if it is always the same one."""
     install = ""
-    """What to type to install it."""
+    """The command that installs it."""
     conversation: tuple[str, ...] = ()
-    """Shell patterns, relative to the state directory: the files `transcript` and `usage` read."""
+    """Shell patterns of the files that `transcript` and `usage` read, in the state directory."""
     forks = False
-    """Whether a clone goes on with a copy of the conversation."""
+    """Whether a clone continues with a copy of the conversation."""
     headless = ""
-    """What `--foreground` runs: the program without its screen."""
+    """The command that `--foreground` runs, without a screen."""
     clear_keys: tuple[str, ...] = ()
-    """Keys, as tmux names them, that empty the input before a message is typed into it."""
+    """Keys, as tmux names them, that clear the input before a message is typed."""
 
     def login(self, env: Mapping[str, str]) -> Login | None:
-        """The login an agent with this environment uses; None where it needs none."""
+        """Return the login that an agent with this environment uses; None if it requires none."""
         return None
 
     def prepare(self, context: LaunchContext) -> Launch:
+        """Return the first launch."""
         return Launch(argv=context.record.argv)
 
     def resume(self, context: LaunchContext) -> Launch:
+        """Return a later launch, which continues the conversation."""
         return self.prepare(context)
 
     def signals(self, evidence: Evidence) -> Signals:
+        """Return what hooks, files and the terminal say about the state of the program."""
         return Signals()
 
     def typed(self, text: str) -> str:
-        """What to type so that the program reads this text."""
+        """Return the keystrokes that make the program read this text."""
         return text
 
     def ready(self, evidence: Evidence) -> bool:
-        """Whether it can be typed to; a program that draws its own screen needs a moment."""
+        """Return whether the program accepts input; one with its own screen requires a moment."""
         return True
 
     def transcript(self, files: Mapping[str, bytes]) -> list[Turn]:
-        """The conversation, oldest first. Files by their path in the state directory."""
+        """Return the conversation, oldest first; `files` is by path in the state directory."""
         return []
 
     def usage(self, files: Mapping[str, bytes]) -> dict[str, Tokens]:
-        """By model, each answer counted once."""
+        """Return the tokens by model, each answer counted once."""
         return {}
 
     def answer(self, evidence: Evidence, allow: bool) -> tuple[str, ...]:
-        """The keys, as tmux names them, that answer the permission it asks for."""
+        """Return the keys, as tmux names them, that answer the permission request."""
         return ()
 
     def meter(self) -> str:
-        """Shell lines that print one line `MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE` per model.
+        """Return shell lines that print `MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE` per model.
 
-        They run in the state directory on the host, where only POSIX tools can be counted on;
-        without them, limits on tokens and cost cannot be kept.
+        They run in the state directory on the host, with POSIX tools only. Without them, limits on
+        tokens and cost cannot be enforced.
         """
         return ""
 
     def evidence(self, delivery: Delivery) -> Receipt:
-        """Typed text was taken when nothing of it is left unread on the terminal."""
+        """Return a receipt; here, text is delivered when none of it is unread on the terminal."""
         quiet = 0
         for _ in range(60):
             unread = delivery.unread()
@@ -216,3 +273,27 @@ class AgentType:
         if delivery.ended():
             return Receipt(outcome="failed", detail="the agent ended before it read the message")
         return Receipt(outcome="queued", detail="typed, not read by the program yet")
+
+
+class Reader(Protocol):
+    """A module that reads the conversation files of a program."""
+
+    METER: str
+
+    def transcript(self, files: Mapping[str, bytes], /) -> list[Turn]: ...
+    def usage(self, files: Mapping[str, bytes], /) -> dict[str, Tokens]: ...
+
+
+class ConversingAgent(AgentType):
+    """A program that stores its conversation in files, which a module of its own reads."""
+
+    reader: Reader
+
+    def transcript(self, files: Mapping[str, bytes]) -> list[Turn]:
+        return self.reader.transcript(files)
+
+    def usage(self, files: Mapping[str, bytes]) -> dict[str, Tokens]:
+        return self.reader.usage(files)
+
+    def meter(self) -> str:
+        return self.reader.METER

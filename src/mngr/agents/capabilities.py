@@ -1,6 +1,6 @@
-"""What each agent type can do, as its code says: `python -m mngr.agents.capabilities DOCUMENT`.
+"""The table of what each agent type can do; `python -m mngr.agents.capabilities PAGE` writes it.
 
-The table in the documents is made by this, and a test holds it to the code.
+A test compares the table in the documentation with the code.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROWS: tuple[tuple[str, Callable[[AgentType], bool]], ...] = (
 
 
 def table(types: Mapping[str, AgentType]) -> str:
-    """In Markdown: a row for each capability, a column for each type."""
+    """Return a Markdown table with a row per capability and a column per type."""
     names = [f"`{name}`" for name in types]
     lines = [["", *names], ["---", *("---" for _ in names)]]
     kinds = list(types.values())

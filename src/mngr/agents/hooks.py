@@ -1,18 +1,19 @@
-"""A hook that programs call on their events: it keeps what they say as signals/EVENT.json.
+"""The hook that programs call on their events; it writes its input to signals/EVENT.json.
 
-Nested programs share their parent's configuration, hooks included. So the hook looks at its own
-ancestors and keeps silent unless the launcher is near enough for it to be the agent's own program
-that speaks.
+A program that the agent starts may share the agent's configuration, including the hooks. So the
+hook counts the processes between itself and the launcher, and does nothing if there are too many.
 """
 
 from __future__ import annotations
 
 import json
 
+from mngr.agents.jsonl import table
 from mngr.model.quoting import quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mngr.model.state import Evidence
     from mngr.model.struct import Json
 
 # Arguments: the event. Standard input: JSON of the program. Always succeeds and prints nothing: a
@@ -52,19 +53,24 @@ exit 0
 """
 
 LIMIT = 512 * 1024
-"""A reading takes no signal larger than 1 MiB."""
+"""A reading ignores signals over 1 MiB."""
 
 
 def note(launch: str, event: str, **input: Json) -> dict[str, tuple[bytes, int]]:
-    """A signal of our own, as a file of a launch."""
+    """Return a file of a launch: a signal that is written by mngr itself."""
     said = {"launch": launch, "time": 0.0, "input": input}
     return {f"signals/{event}.json": (json.dumps(said).encode(), 0o600)}
 
 
-def script(state_dir: str, *, hops: int, more: str = "") -> bytes:
-    """`hops`: how many processes may stand between the hook and the launcher.
+def noted(evidence: Evidence | None, event: str) -> dict[str, Json]:
+    """Return the input of a signal, of whichever launch."""
+    return table(table(evidence.signals.get(event)).get("input")) if evidence else {}
 
-    `more` are shell lines that run after the signal is kept; $1 is the event, $input its JSON.
+
+def script(state_dir: str, *, hops: int, more: str = "") -> bytes:
+    """Return the hook; at most `hops` processes may be between it and the launcher.
+
+    `more` are shell lines that run after the signal is written; $1 is the event, $input its JSON.
     """
     text = HOOK.format(dir=quote(state_dir), hops=hops, limit=LIMIT, more=more)
     return text.encode("utf-8", "surrogateescape")

@@ -1,25 +1,22 @@
-"""Which login a coding agent uses: a key, a long-lived token, or one that each client renews.
+"""Find out which login a coding agent uses: a key, a long-lived token, or a renewable login.
 
-A renewable login is one refresh token. Each renewal replaces it, so of several clients that share
-it, all but the last to renew are logged out.
+A renewable login has one refresh token, which each renewal replaces. So if several clients share
+it, a renewal logs the others out.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
 from mngr.agents.base import Login
-from mngr.agents.jsonl import number, table, text
+from mngr.agents.jsonl import load, number, table, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mngr.model.struct import Json
-
-LIMIT = 1 << 20
 
 CLAUDE_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 CLAUDE_CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
@@ -38,14 +35,14 @@ def claude(env: Mapping[str, str]) -> Login | None:
     if env.get(CLAUDE_TOKEN):
         return Login(kind="token", place=CLAUDE_TOKEN)
     folder = claude_home.user_folder()
-    if _load(os.path.join(folder, "settings.json")).get("apiKeyHelper"):
+    if load(os.path.join(folder, "settings.json")).get("apiKeyHelper"):
         return Login(kind="key", place="apiKeyHelper")
     path = os.path.join(folder, claude_home.CREDENTIALS)
-    account = table(_load(path).get("claudeAiOauth"))
+    account = table(load(path).get("claudeAiOauth"))
     if account:
         return _account(path, CLAUDE_ADVICE, account.get("refreshToken"), account.get("expiresAt"))
     if sys.platform == "darwin":
-        return None  # it is in the keychain, or not
+        return None  # it may be in the keychain
     return Login(kind="none", advice=f"run `claude` and log in, or {CLAUDE_ADVICE}")
 
 
@@ -56,7 +53,7 @@ def codex(env: Mapping[str, str]) -> Login | None:
     if not codex_home.needs_login(codex_home.read_settings(home)):
         return None
     path = os.path.join(home, "auth.json")
-    content = _load(path)
+    content = load(path)
     tokens = table(content.get("tokens"))
     if tokens.get("refresh_token") and text(content.get("auth_mode")) != "apikey":
         return Login(kind="renewable", place=path, advice=CODEX_ADVICE)
@@ -69,10 +66,11 @@ def codex(env: Mapping[str, str]) -> Login | None:
 
 
 def opencode(env: Mapping[str, str]) -> Login | None:
-    """Its models without an account make `none` no fault."""
-    base = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-    path = os.path.join(base, "opencode", "auth.json")
-    accounts = [table(value) for value in _load(path).values()]
+    """Return the login; None without one, because some of its models require no account."""
+    from mngr.agents.opencode.agent import AUTH, user_file
+
+    path = user_file(*AUTH)
+    accounts = [table(value) for value in load(path).values()]
     for account in accounts:
         if account.get("type") == "oauth":
             return _account(path, OPENCODE_ADVICE, account.get("refresh"), account.get("expires"))
@@ -82,16 +80,6 @@ def opencode(env: Mapping[str, str]) -> Login | None:
 
 
 def _account(path: str, advice: str, refresh: Json, expires: Json) -> Login:
-    """Without a refresh token it is what it is until it expires; times are in milliseconds."""
+    """Return an account as a login, a token if it cannot be renewed; times are in milliseconds."""
     kind = "renewable" if text(refresh) else "token"
     return Login(kind=kind, place=path, advice=advice, expires=number(expires) / 1000)
-
-
-def _load(path: str) -> dict[str, Json]:
-    try:
-        if not os.path.isfile(path):
-            return {}
-        with open(path, "rb") as file:
-            return table(json.loads(file.read(LIMIT)))
-    except (OSError, ValueError, RecursionError):
-        return {}

@@ -1,7 +1,4 @@
-"""Whether a program has taken a message, for those that write it down once it has.
-
-A program that is busy, or slow to draw, takes its time: one look decides nothing.
-"""
+"""Confirm the delivery of a message for programs that write down each message they read."""
 
 from __future__ import annotations
 
@@ -14,19 +11,19 @@ if TYPE_CHECKING:
     from mngr.agents.base import Delivery
 
 LOOKS = 150
-"""Most of a minute: who is told that a message failed will send it again."""
+"""Most of a minute, because a message that is reported as failed will be sent again."""
 LATER = 10
-"""Looks after which one that is kept is not about to be read at once."""
+"""Looks after which a message that is kept counts as queued."""
 COMMAND = 20
-"""Looks after which a command of the program's own can be said to leave no trace."""
+"""Looks after which a command of the program, such as /clear, is assumed to leave no trace."""
 STEP = 30
-"""Looks between two at whether it lives, and whether Enter was lost."""
+"""Looks between two checks of whether the agent has ended or Enter was lost."""
 
 
 def receipt(
     delivery: Delivery, program: str, seen: Callable[[], str], at_rest: Callable[[], bool]
 ) -> Receipt:
-    """`seen` says what has become of it: read, kept for later, or nothing."""
+    """Return a receipt; `seen` returns `read`, `kept` (for later) or "" if there is no trace."""
     pressed = False
     for look in range(LOOKS):
         found = seen()
@@ -41,7 +38,7 @@ def receipt(
                 return Receipt(
                     outcome="failed", detail="the agent ended before it read the message"
                 )
-            # Only at rest: while it works a question may come up that Enter would answer.
+            # Only at rest: otherwise Enter could answer a question that has just come up.
             if not pressed and at_rest():
                 delivery.press_enter()
                 pressed = True

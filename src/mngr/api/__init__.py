@@ -1,4 +1,4 @@
-"""The public Python API: the verbs of the command line, typed, without printing.
+"""The public Python API: the commands as typed methods that do not print.
 
 from mngr.api import CreateRequest, Mngr
 
@@ -6,8 +6,8 @@ m = Mngr()
 made = m.create(CreateRequest(address="tests", args=("make", "test"), source="/src/project"))
 m.wait([made.agent])
 
-The command line and the sister packages use nothing of mngr's rooms but what is named here; the
-pure modules below them (model, query, settings, plugins, errors) are open to all.
+The command line and the sister packages import only names that are listed here, and the pure
+modules (model, query, settings, plugins, errors).
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def __getattr__(name: str) -> object:
 
 
 class Mngr(Look, Act, Work):
-    """One home. Agents are named by name, id or address, or given as an Agent."""
+    """One home of mngr. A target is an agent's name, id or address, or an Agent."""
 
     def __init__(self, config: Config | None = None, registry: Registry | None = None) -> None:
         config = config or default_config()
@@ -146,13 +146,13 @@ class Mngr(Look, Act, Work):
 
 
 def local_repository(path: str) -> Repo:
-    """git, for a directory of this machine."""
+    """Return the repository of a directory on this machine."""
     from mngr.ops.work import transport
 
     return transport.here(path)
 
 
 def default_config() -> Config:
-    """What the command line would use here and now."""
+    """Return the configuration that the command line would use."""
     home = os.environ.get("MNGR_HOST_DIR") or os.path.expanduser("~/.mngr")
     return Config.load(os.path.abspath(home), os.getcwd(), os.environ, [])

@@ -1,4 +1,4 @@
-"""The verbs of the public API that act on agents: create, message, exec, start, stop, label."""
+"""The methods of the public API that change agents: create, message, exec, start, stop, label."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class Act(Hosts):
-    """What can be done with agents."""
+    """Operations on agents."""
 
     def create(self, request: CreateRequest) -> Created:
-        """Returns when the agent provably runs or has provably ended."""
+        """Create an agent; return when it provably runs or has provably ended."""
         from mngr.ops.lifecycle import create
 
         return create.create(self.world, request)
 
     def derive(self, type: str = "", provider: str = "") -> Derived:
-        """What a type's name stands for here; without a name, what `create` would choose."""
+        """Return the type with that name; without a name, the one that `create` would choose."""
         from mngr.ops import types
 
         world = self.world
@@ -49,13 +49,13 @@ class Act(Hosts):
     def create_many(
         self, requests: Sequence[CreateRequest], *, max_parallel: int = 8
     ) -> Iterator[tuple[int, Created | Exception]]:
-        """Each as it completes, with its index; one failure does not stop the others."""
+        """Yield index and result of each as it completes; a failure does not stop the others."""
         from mngr.ops.lifecycle import batch
 
         return batch.create_many(self.world, requests, max_parallel)
 
     def settled(self, request: CreateRequest) -> tuple[CreateRequest, Sequence[str]]:
-        """With a type, where none was asked for, and a remark on that choice."""
+        """Return the request with a type, and a remark if mngr chose the type."""
         from mngr.ops import types
         from mngr.ops.lifecycle import create
 
@@ -63,31 +63,31 @@ class Act(Hosts):
         return types.settled(self.world, host, request)
 
     def preview(self, request: CreateRequest) -> tuple[str, Host, Plan | None]:
-        """What `create` would do: the name, the host, and the work directory it would make."""
+        """Return what `create` would use: the name, the host, and the plan of a work directory."""
         from mngr.ops.lifecycle import create
 
         return create.preview(self.world, request)
 
     def stream(self, target: str | Agent) -> Iterator[tuple[Literal["stdout", "stderr"], bytes]]:
-        """What a headless agent prints, until it has ended."""
+        """Yield the output of a headless agent until it has ended."""
         from mngr.ops.look import output
 
         return output.stream(self.world, self.get(target))
 
     def message(self, target: str | Agent, text: str, *, timeout: float = 0.0) -> Receipt:
-        """A program that is busy has until `timeout` to read it; else it is queued."""
+        """Send a message; a busy program has `timeout` seconds to read it, then it is queued."""
         from mngr.ops.talk import message
 
         return message.send(self.world, self.get(target), text, timeout=timeout)
 
     def ask(self, target: str | Agent, text: str, *, timeout: float = 0.0) -> Reply:
-        """As `message`, then wait for the answer."""
+        """Send a message and return the reply."""
         from mngr.ops.talk import message
 
         return message.ask(self.world, self.get(target), text, timeout=timeout)
 
     def answer(self, target: str | Agent, allow: bool, *, timeout: float = 30.0) -> Agent:
-        """Answer the permission it asks for; the agent as it is once it has gone on."""
+        """Answer a permission request; return the agent once it has accepted the answer."""
         from mngr.ops.talk import answering
 
         return answering.answer(self.world, self.get(target), allow, timeout=timeout)
@@ -95,7 +95,7 @@ class Act(Hosts):
     def limit(
         self, target: str | Agent, changes: Mapping[str, float | None]
     ) -> tuple[Limits, Limits]:
-        """Change timeout, max_cost or max_tokens; None lifts one. The limits before and after."""
+        """Change timeout, max_cost or max_tokens (None: no limit); return old and new limits."""
         from mngr.ops.limits import limits
 
         return limits.set_limits(self.world, self.get(target), changes)
@@ -109,14 +109,14 @@ class Act(Hosts):
         timeout: float = 3600.0,
         input: bytes | None = None,
     ) -> ExecResult:
-        """A string goes through sh; a sequence is an argv."""
+        """Run a command in the work directory: a string with sh, a sequence as argv."""
         from mngr.ops.work import execute
 
         argv = ["sh", "-c", command] if isinstance(command, str) else command
         return execute.execute(self.get(target), argv, cwd=cwd, timeout=timeout, input=input)
 
     def start(self, target: str | Agent, *, fresh: bool = False) -> Agent:
-        """`fresh` says that the agent has just been read."""
+        """Start an agent again; `fresh` means that the given Agent has just been read."""
         from mngr.ops.lifecycle import running
 
         return running.start(self.world, self._agent(target), fresh=fresh)
@@ -127,17 +127,17 @@ class Act(Hosts):
         return running.stop(self.world, self._agent(target))
 
     def stop_many(self, agents: Sequence[Agent], *, force: bool = False) -> dict[str, str]:
-        """One visit per host however many they are; look at them again to see how it went.
+        """Stop agents, one round trip per host; return by id why a stop could not be recorded.
 
-        With `force` programs get a second, not `stop.grace`. Returned is, by agent id, why a stop
-        could not be recorded.
+        Read the agents again to see the result. With `force`, programs have one second instead of
+        `stop.grace`.
         """
         from mngr.ops.lifecycle import running
 
         return running.stop_many(self.world, agents, force=force)
 
     def check_stopped(self, agent: Agent, unrecorded: Mapping[str, str]) -> None:
-        """Raise unless it has ended and its record says so."""
+        """Raise unless the agent has ended and the stop was recorded."""
         from mngr.ops.lifecycle import running
 
         running.check_stopped(agent, unrecorded)

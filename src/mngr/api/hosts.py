@@ -1,4 +1,4 @@
-"""Hosts in the public API: make, start, stop, end and audit them."""
+"""The methods of the public API that create, start, stop, destroy and audit hosts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Hosts(Targets):
-    """The hosts themselves."""
+    """Operations on hosts."""
 
     def host(self, name: str) -> Host:
         from mngr.ops.hosting import hosts
@@ -28,32 +28,32 @@ class Hosts(Targets):
         return hosts.capabilities(self.world, provider).new_hosts
 
     def unfinished_hosts(self) -> Sequence[tuple[Host, str]]:
-        """Hosts that are being made or whose creation was cut short, each with that reason."""
+        """Return hosts whose creation is in progress or was interrupted, with the reason."""
         from mngr.ops.hosting import hosts
 
         return [(host, hosts.CUT) for host in hosts.unfinished(self.world)]
 
     def host_cost(self, host: Host) -> float | None:
-        """Dollars so far; None if it is free or has no price."""
+        """Return the cost so far in dollars; None if it is free or has no price."""
         from mngr.ops.hosting import hosts
 
         return hosts.cost(self.world, host)
 
     def host_rate(self, provider: str, build: Mapping[str, str]) -> float | None:
-        """Dollars per second of a host that a provider makes; None if no price is known."""
+        """Return the price of a new host in dollars per second; None if unknown."""
         from mngr.ops.hosting import hosts
 
         return hosts.engine(self.world, provider).rate(build)
 
     def made_hosts(self, provider: str) -> Mapping[str, float]:
-        """The hosts that this home made with a provider, and when."""
+        """Return the hosts that this home created with a provider, and when."""
         from mngr.hosts import ledger
 
         notes = ledger.known(self.world.home, provider)
         return {note.name: note.time for note in notes if note.handle}
 
     def discard_host(self, provider: str, name: str) -> None:
-        """End a host whose creation was cut short, and forget it."""
+        """Destroy a host whose creation was interrupted, and its record."""
         from mngr.ops.hosting import hosts
 
         hosts.engine(self.world, provider).destroy(name)
@@ -69,19 +69,19 @@ class Hosts(Targets):
         hosts.stop(self.world, hosts.find(self.world, name))
 
     def start_host(self, name: str) -> Sequence[Agent]:
-        """The agents that were started with it."""
+        """Start a host; return the agents that were started with it."""
         from mngr.ops.hosting import hosts
 
         return hosts.start(self.world, hosts.find(self.world, name))
 
     def snapshot_host(self, name: str, label: str = "") -> str:
-        """The image that its file system was kept as."""
+        """Save the file system of a host; return the image."""
         from mngr.ops.hosting import hosts
 
         return hosts.snapshot(self.world, hosts.find(self.world, name), label)
 
     def destroy_host(self, name: str, *, force: bool = False, keep: bool = True) -> str:
-        """The image that it was kept as, if it had agents and its provider can."""
+        """Destroy a host; return the image it was saved as, if it had agents."""
         from mngr.ops.hosting import hosts
 
         host = hosts.find(self.world, name)
@@ -98,7 +98,7 @@ class Hosts(Targets):
         return hosts.providers(self.world)
 
     def leases(self) -> Mapping[str, Sequence[Lease]]:
-        """By provider, what it has of ours."""
+        """Return the leases of this home, by provider."""
         from mngr.ops.hosting import audit
 
         return audit.leases(self.world)
@@ -109,7 +109,7 @@ class Hosts(Targets):
         return audit.audit(self.world, provider)
 
     def settle_host(self, finding: Finding) -> None:
-        """End over there what should not be, and forget here what is not."""
+        """Resolve a finding: destroy an unknown host, or forget one that no longer exists."""
         from mngr.ops.hosting import audit
 
         audit.settle(self.world, finding)

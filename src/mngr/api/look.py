@@ -1,4 +1,4 @@
-"""The half of the public API that looks: list, capture, events, transcripts, usage, wait."""
+"""The methods of the public API that read: list, capture, events, transcripts, usage, wait."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Look(Targets):
-    """What there is, and in which state."""
+    """Agents, their states and their output."""
 
     def list(self, ids: Sequence[str] | None = None) -> Sequence[Agent]:
-        """Every agent; footnotes about silent hosts are in `problems`."""
+        """Return every agent; remarks about hosts that do not answer are in `problems`."""
         from mngr.ops.look import listing
 
         return listing.agents(self.world, ids)
@@ -48,13 +48,13 @@ class Look(Targets):
         return capture.capture(self.get(target), window=window, full=full, ansi=ansi)
 
     def printed(self, target: str | Agent) -> bytes:
-        """What its program wrote to its terminal, as far as the log goes back."""
+        """Return what its program wrote to its terminal, as far as the log goes back."""
         from mngr.ops.look import output
 
         return output.past(self.get(target))
 
     def follow_printed(self, target: str | Agent) -> Iterator[bytes]:
-        """As `printed`, then what comes, until the agent has ended."""
+        """Yield what `printed` returns, then new output, until the agent has ended."""
         from mngr.ops.look import output
 
         return output.follow(self.world, self.get(target))
@@ -66,7 +66,7 @@ class Look(Targets):
         return event_log.follow(agent) if follow else iter(event_log.past(agent))
 
     def transcript(self, target: str | Agent) -> Sequence[Turn]:
-        """The conversation, oldest first; empty where its program keeps none."""
+        """Return the conversation, oldest first; empty if its program stores none."""
         from mngr.ops.talk import conversation
 
         return conversation.transcript(self.world, self._agent(target))
@@ -74,14 +74,14 @@ class Look(Targets):
     def conversation(
         self, target: str | Agent, *, follow: bool = False
     ) -> Iterable[dict[str, Json]]:
-        """As records with ids; with `follow` until the agent has ended."""
+        """Return the conversation as records with ids; with `follow`, until the agent has ended."""
         from mngr.ops.talk import conversation
 
         look = conversation.follow if follow else conversation.past
         return look(self.world, self._agent(target))
 
     def usage(self, agents: Iterable[Agent]) -> dict[str, Usage]:
-        """By id, of the agents that tell what they use."""
+        """Return the usage by id, for agents that report it."""
         from mngr.ops.limits import usage
 
         return usage.of_reachable(self.world, tuple(agents))
@@ -92,13 +92,13 @@ class Look(Targets):
         return Limits.of(self._agent(target).record)
 
     def pending(self) -> Sequence[tuple[Agent, str]]:
-        """Every agent that asks permission for something, and its question."""
+        """Return every agent with an open permission request, and its question."""
         from mngr.ops.talk import answering
 
         return [(each, answering.question(each) or "") for each in answering.pending(self.list())]
 
     def question(self, target: str | Agent) -> str:
-        """What it asks permission for; Refused where it asks nothing."""
+        """Return the open permission request; raise Refused if there is none."""
         from mngr.ops.talk import answering
 
         return answering.require_question(self.get(target))

@@ -1,4 +1,4 @@
-"""From a name, an id or an address to the agent it means."""
+"""Resolve a name, an id or an address to an agent."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 class Targets:
-    """One home, and the agents in it."""
+    """One home of mngr and its agents."""
 
     world: World
 
     def get(self, target: str | Agent) -> Agent:
-        """The agent as it is now."""
+        """Return the agent in its current state."""
         from mngr.ops.look import listing
 
         if isinstance(target, Agent):
@@ -23,5 +23,5 @@ class Targets:
         return listing.resolve(self.world, [target])[0]
 
     def _agent(self, target: str | Agent) -> Agent:
-        """An Agent is returned unread: what travels does not depend on its state."""
+        """Return the agent; an Agent is returned as it is, if its current state is not needed."""
         return target if isinstance(target, Agent) else self.get(target)

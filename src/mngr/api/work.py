@@ -1,4 +1,4 @@
-"""The verbs of the public API that move, compare, keep and remove work."""
+"""The methods of the public API that move, compare, keep and remove work."""
 
 from __future__ import annotations
 
@@ -22,34 +22,35 @@ if TYPE_CHECKING:
     from mngr.ops.look.doctor import Finding
     from mngr.ops.work.clone import Migrated
     from mngr.ops.work.commits import Pulled, Pushed
+    from mngr.ops.work.ends import Ends
     from mngr.ops.work.files import Copied
     from mngr.ops.work.risk import Risk
 
 
 class Work(Targets):
-    """What can be done with an agent's work, wherever it is."""
+    """Operations on the work of an agent, on any host."""
 
     def snapshot(self, target: str | Agent, name: str = "") -> Saved:
-        """Keep the work directory as it is now; the agent does not notice."""
+        """Save the current files of the work directory; the agent does not notice."""
         from mngr.ops.keep import snapshot
 
         return snapshot.create(self.get(target), name)
 
     def snapshots(self, target: str | Agent) -> Sequence[Snapshot]:
-        """Oldest first."""
+        """Return the snapshots of an agent, oldest first."""
         from mngr.ops.keep import snapshot
 
         return snapshot.of(self.get(target))
 
     def restore_snapshot(self, target: str | Agent, which: str) -> Restored:
-        """Bring the files back; what would be lost by that is kept as another snapshot."""
+        """Restore the files; files that would be lost are saved in another snapshot first."""
         from mngr.ops.keep import rewind, snapshot
 
         agent = self.get(target)
         return rewind.restore(agent, snapshot.find(agent, which))
 
     def diff(self, target: str | Agent, *, uncommitted: bool = False) -> bytes:
-        """A patch from the agent's base, or its HEAD, to its files as they are."""
+        """Return a patch from the agent's base, or its HEAD, to its current files."""
         from mngr.ops.keep import compare
 
         return compare.difference(self.get(target), uncommitted=uncommitted).patch
@@ -64,37 +65,37 @@ class Work(Targets):
         cwd: str = "",
     ) -> Pulled:
         """Fetch the agent's branch into its source repository; HEAD does not move."""
-        from mngr.ops.work import commits, ends
+        from mngr.ops.work import commits
 
-        agent = self._agent(target)
-        home = ends.user_repository(self.world, agent, cwd or os.getcwd())
-        return commits.pull(self.world, agent, home, branch=branch, force=force, dry_run=dry_run)
+        return commits.pull(
+            self.world, self._ends(target, cwd), branch=branch, force=force, dry_run=dry_run
+        )
 
     def push(
         self, target: str | Agent, *, rev: str = "HEAD", dry_run: bool = False, cwd: str = ""
     ) -> Pushed:
-        """Fast-forward the branch the agent has checked out, and its files."""
-        from mngr.ops.work import commits, ends
+        """Fast-forward the branch that the agent has checked out, and its files."""
+        from mngr.ops.work import commits
 
-        agent = self._agent(target)
-        home = ends.user_repository(self.world, agent, cwd or os.getcwd())
-        return commits.push(self.world, agent, home, rev=rev, dry_run=dry_run)
+        return commits.push(self.world, self._ends(target, cwd), rev=rev, dry_run=dry_run)
 
     def bring(self, target: str | Agent, commit: str, ref: str, *, cwd: str = "") -> None:
-        """Keep exactly that commit of an agent under `ref` in its source repository."""
+        """Fetch exactly that commit of an agent into its source repository, under `ref`."""
+        from mngr.ops.work import ends
+
+        ends.bring(self.world, self._ends(target, cwd), commit, ref)
+
+    def deliver(self, target: str | Agent, commit: str, *, cwd: str = "") -> None:
+        """Send a commit to an agent; nothing in its work directory changes."""
+        from mngr.ops.work import commits
+
+        commits.deliver(self.world, self._ends(target, cwd), commit)
+
+    def _ends(self, target: str | Agent, cwd: str) -> Ends:
         from mngr.ops.work import ends
 
         agent = self._agent(target)
-        home = ends.user_repository(self.world, agent, cwd or os.getcwd())
-        ends.bring(self.world, agent, home, commit, ref)
-
-    def deliver(self, target: str | Agent, commit: str, *, cwd: str = "") -> None:
-        """Give an agent a commit to check out; nothing in its work directory moves."""
-        from mngr.ops.work import commits, ends
-
-        agent = self._agent(target)
-        home = ends.user_repository(self.world, agent, cwd or os.getcwd())
-        commits.deliver(self.world, agent, home, commit)
+        return ends.ends(agent, ends.user_repository(self.world, agent, cwd or os.getcwd()))
 
     def pull_files(
         self,
@@ -105,7 +106,7 @@ class Work(Targets):
         force: bool = False,
         dry_run: bool = False,
     ) -> Copied:
-        """A file or directory of the work directory, to exactly `local`."""
+        """Copy a file or directory of the work directory to exactly `local`."""
         from mngr.ops.work import files
 
         agent = self._agent(target)
@@ -120,13 +121,13 @@ class Work(Targets):
         force: bool = False,
         dry_run: bool = False,
     ) -> Copied:
-        """A file or directory of this machine, to exactly `path` in the work directory."""
+        """Copy a file or directory of this machine to exactly `path` in the work directory."""
         from mngr.ops.work import files
 
         return files.push(self._agent(target), local, path, force=force, dry_run=dry_run)
 
     def clone(self, target: str | Agent, address: str = "", **changes: object) -> Created:
-        """Another agent with the same work; `changes` are fields of a CreateRequest."""
+        """Create an agent with the same work; `changes` are fields of a CreateRequest."""
         from mngr.ops.lifecycle import create
         from mngr.ops.work import clone
 
@@ -134,7 +135,7 @@ class Work(Targets):
         return create.create(self.world, clone.request(self.world, agent, address, changes))
 
     def migrate(self, target: str | Agent, host: Host, *, pass_login: bool = False) -> Migrated:
-        """Clone there, prove the work equal, destroy here; the trash holds the original."""
+        """Clone the agent to a host, compare the work, and destroy the original."""
         from mngr.ops.work import clone
 
         return clone.migrate(self.world, self.get(target), host, pass_login=pass_login)
@@ -142,13 +143,13 @@ class Work(Targets):
     # remove, and undo
 
     def risk(self, target: str | Agent, *, drop_branch: bool = False) -> Risk:
-        """Work that would be lost once the trash is emptied too."""
+        """Return the work that would be lost if the trash were emptied too."""
         from mngr.ops.lifecycle import destroy
 
         return destroy.risk(self._agent(target), drop_branch=drop_branch)
 
     def destroy(self, target: str | Agent, *, drop_branch: bool = False) -> Destroyed:
-        """Move to the trash, without asking: look at `risk` first."""
+        """Move the agent to the trash without asking; check `risk` first."""
         from mngr.ops.lifecycle import destroy
 
         return destroy.destroy(self.world, self.get(target), drop_branch=drop_branch)
@@ -156,7 +157,7 @@ class Work(Targets):
     def destroy_many(
         self, agents: Sequence[Agent], *, drop_branch: bool = False
     ) -> Callable[[Agent], Destroyed]:
-        """Destroy all of them at once; what is returned tells of each, or raises its error."""
+        """Destroy all at once; return a function that returns the result of each or raises."""
         from mngr.errors import MngrError
         from mngr.ops.lifecycle import destroy
 
@@ -186,7 +187,7 @@ class Work(Targets):
         trash.purge(self.world, trashed)
 
     def leftovers(self, provider: str = "") -> Sequence[Leftover]:
-        """What `gc` would remove; call `.remove()` on each to do it."""
+        """Return what `gc` would remove; call `.remove()` on each to remove it."""
         from mngr.ops.lifecycle import gc
 
         found = gc.plan(self.world, provider)
@@ -196,7 +197,7 @@ class Work(Targets):
         return found
 
     def doctor(self, host: str = "") -> Sequence[Finding]:
-        """Checks of this machine, or of the host named."""
+        """Check this machine, or the named host."""
         from mngr.ops.look import doctor, doctor_host
 
         return doctor_host.of(self.world, host) if host else doctor.examine(self.world)

@@ -189,24 +189,56 @@ def valid_branch(repo: Repo, branch: str) -> bool:
     return repo.attempt("check-ref-format", "--branch", branch).code == 0
 
 
-def make_branch(repo: Repo, branch: str, commit: str) -> bool:
-    """Create a branch; return False if that fails, for instance because it exists."""
-    none = "0" * len(commit)
-    return repo.attempt("update-ref", f"refs/heads/{branch}", commit, none).code == 0
+# `git worktree add` takes four processes of git for this. As there, `locked` is written first, so
+# that no `git worktree prune` removes a worktree that is being made. On a full disk git fails after
+# it has created the branch.
+WORKTREE = r"""
+common=$1 work=$2 commit=$3 made=$4 admin=$1/worktrees/${2##*/}; shift 4; unset CDPATH
+[ ! -e "$admin" ] && [ ! -e "$work" ] && mkdir -p "$admin" "$work" || exit 1
+echo 'added by mngr' > "$admin/locked" && cd -P -- "$work" &&
+  printf '%s\n' "$PWD/.git" > "$admin/gitdir" && echo ../.. > "$admin/commondir" &&
+  printf '%s\n' "$commit" > "$admin/HEAD" && printf 'gitdir: %s\n' "$admin" > .git &&
+  git "$@" && exit 0
+code=$?
+read -r head < "$admin/HEAD"
+[ "$head" != "ref: $made" ] || git --git-dir="$common" update-ref -d "$made" "$commit"
+cd / && rm -rf -- "$admin" "$work"
+exit "$code"
+"""
 
 
-def drop_branch(repo: Repo, branch: str, commit: str) -> None:
-    """Delete the branch, unless it has moved."""
-    repo.attempt("update-ref", "-d", f"refs/heads/{branch}", commit)
-
-
-def add_worktree(repo: Repo, path: str, branch: str) -> None:
+def add_worktree(
+    repo: Repo, common: str, path: str, branch: str, commit: str, *, new: bool
+) -> Completed:
     """Add a worktree, locked so that `git worktree prune` does not remove it.
 
-    Adding it without files and then `git checkout -f -b` would take one process less, but longer,
-    and would remove a file that is staged there in between.
+    A new branch begins at `commit`; the call fails if the branch exists.
     """
-    repo.git("worktree", "add", "-q", "--lock", path, branch)
+    ref = f"refs/heads/{branch}"
+    if _is_plain(common):
+        where = ["--no-track", "-b", branch] if new else [branch, "--"]
+        given = [common, path, commit, ref if new else "", *repo.flags]
+        script = ["sh", "-c", WORKTREE, "mngr", *given, "checkout", "-q", "-f", *where]
+        return repo.run(script, timeout=repo.timeout)
+    if new and (made := repo.attempt("update-ref", ref, commit, "0" * len(commit))).code:
+        return made
+    done = repo.attempt("worktree", "add", "-q", "--lock", path, branch)
+    if done.code and new:
+        repo.attempt("update-ref", "-d", ref, commit)
+    return done
+
+
+def _is_plain(common: str) -> bool:
+    """Return whether a worktree of this repository is made of the well-known files.
+
+    With extensions it may require more, such as a copy of the settings of a sparse checkout.
+    """
+    try:
+        with open(os.path.join(common, "config"), "rb") as file:
+            text = file.read().lower()
+    except OSError:
+        return False
+    return b"extensions" not in text and b"sharedrepository" not in text
 
 
 def worktree_of_branch(repo: Repo, branch: str) -> str | None:

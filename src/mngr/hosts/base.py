@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mngr.errors import MngrError
 from mngr.model.records import revision
 from mngr.model.state import Evidence
 from mngr.model.struct import Json, Struct
@@ -46,6 +47,14 @@ class Completed(Struct):
         """Return the last line of stderr, which in most programs is the error."""
         lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines else f"exit code {self.code}"
+
+
+class CommandFailed(MngrError):
+    """A script of mngr's own failed on a host."""
+
+    def __init__(self, host: HostRef, done: Completed) -> None:
+        super().__init__(f"host {host.name}: {done.complaint}")
+        self.done = done
 
 
 class HostReading(Struct):
@@ -137,8 +146,14 @@ class Host(Protocol):
         With a sink, output is passed on as it arrives, by file descriptor, and not kept.
         """
 
-    def read(self, ids: Sequence[str] | None = None) -> HostReading:
-        """Read every record, pane and signal in one round trip; no agents if `ids` is empty."""
+    def read(
+        self, ids: Sequence[str] | None = None, after: Sequence[str] = (), patience: float = 0.0
+    ) -> HostReading:
+        """Read every record, pane and signal in one round trip; no agents if `ids` is empty.
+
+        A command `after` which to read is run first in the same round trip, with `patience` seconds
+        more; if it fails, CommandFailed is raised.
+        """
 
     def put(self, files: Files) -> None:
         """Write each file under a temporary name, then rename it into place."""

@@ -72,8 +72,10 @@ command -v bwrap > /dev/null || {
 mkdir -p -m 700 @private@ || exit 97
 set -- -- sh -c @inside@ mngr @forbidden@ @home@ \
   "$(stat -L -c '%n %i' -- @places@ @home@ 2>/dev/null)" @mode@ "$@"
-# Begun in a directory below the work directory, it stays there.
-case $PWD/ in @work_dir@/*) set -- --chdir "$PWD" "$@" ;; esac
+# Begun in a directory below the work directory, it stays there. bwrap warns of a second --chdir.
+start=@work_dir@
+case $PWD/ in @work_dir@/*) start=$PWD ;; esac
+set -- --chdir "$start" "$@"
 @resolver@@hide@exec bwrap @words@ "$@"
 """.replace("@places@", PLACES)
 
@@ -143,8 +145,7 @@ def _words(box: Sandbox, home: str, private: list[str]) -> list[str]:
     words += [word for source, target in box.mounts for word in ("--bind", source, target)]
     words += [word for path in box.readable for word in ("--ro-bind-try", path, path)]
     words += [word for path in box.writable for word in ("--bind-try", path, path)]
-    words += ["--setenv", "HOME", home, "--setenv", "TMPDIR", "/tmp"]
-    return [*words, "--chdir", box.work_dir]
+    return [*words, "--setenv", "HOME", home, "--setenv", "TMPDIR", "/tmp"]
 
 
 def is_system(path: str) -> bool:

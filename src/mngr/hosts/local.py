@@ -10,6 +10,7 @@ from mngr.hosts import agent_files, spawn, tmux, tmux_scripts
 from mngr.hosts.base import (
     CHANGING,
     Capabilities,
+    CommandFailed,
     Completed,
     Host,
     HostReading,
@@ -82,7 +83,18 @@ class LocalHost:
     ) -> Completed:
         return spawn.run(argv, input=input, timeout=timeout, sink=sink)
 
-    def read(self, ids: Sequence[str] | None = None) -> HostReading:
+    def read(
+        self, ids: Sequence[str] | None = None, after: Sequence[str] = (), patience: float = 0.0
+    ) -> HostReading:
+        if after:
+            done = self.run(after, timeout=self.patience + patience)
+            if done.code:
+                raise CommandFailed(self.ref, done)
+            # A launch lists the panes itself. They may be dead by now if the agent has ended.
+            panes = tmux.parse_panes(done.stdout.decode("utf-8", "replace"))
+            reading = self._read(ids or (), panes, "")
+            if panes and not any(each.exit for each in reading.agents):
+                return reading
         # Read the panes first: a launcher writes `exit` before its pane dies, so files read after
         # the panes are never older than them.
         panes, error = self._panes()

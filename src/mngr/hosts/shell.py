@@ -5,13 +5,18 @@ It requires POSIX sh, the standard utilities, tar, git and tmux on the host, nev
 
 from __future__ import annotations
 
-import io
-import tarfile
-
-from mngr.errors import MngrError, Unreachable
+from mngr.errors import Unreachable
 from mngr.hosts import agent_files, spawn, tmux, tmux_scripts
-from mngr.hosts.base import CHANGING, Capabilities, Completed, HostReading, HostRef
+from mngr.hosts.base import (
+    CHANGING,
+    Capabilities,
+    CommandFailed,
+    Completed,
+    HostReading,
+    HostRef,
+)
 from mngr.hosts.evidence import CANDIDATES, first_record, read_evidence
+from mngr.model.quoting import join
 from mngr.model.records import RECORD_LIMIT, TAIL, revision
 from mngr.model.state import Evidence, Pane
 
@@ -154,11 +159,13 @@ class ShellHost:
     ) -> bytes:
         done = self.run(["sh", "-c", script, "mngr", *words], input=input, timeout=timeout)
         if done.code:
-            raise MngrError(f"host {self.ref.name}: {done.complaint}")
+            raise CommandFailed(self.ref, done)
         return done.stdout
 
-    def read(self, ids: Sequence[str] | None = None) -> HostReading:
-        reading, torn = self._read_once(ids)
+    def read(
+        self, ids: Sequence[str] | None = None, after: Sequence[str] = (), patience: float = 0.0
+    ) -> HostReading:
+        reading, torn = self._read_once(ids, after, patience)
         agents = {evidence.id: evidence for evidence in reading.agents}
         before: dict[str, int] = {}
         # If a record was replaced between listing and packing, read it again. The same revision
@@ -175,13 +182,16 @@ class ShellHost:
         agents |= {each: Evidence(id=each, rev=0, record=None, problem=CHANGING) for each in lost}
         return reading.replace(agents=tuple(agents.values()))
 
-    def _read_once(self, ids: Sequence[str] | None) -> tuple[HostReading, dict[str, int]]:
+    def _read_once(
+        self, ids: Sequence[str] | None, after: Sequence[str] = (), patience: float = 0.0
+    ) -> tuple[HostReading, dict[str, int]]:
         """Read once; return also the agents whose newest record was missed, with its revision."""
         fields = tmux.list_panes(self.socket)[-1]
         # Without names the script reads every agent; no agent has this name.
         words = ("agent-",) if ids is not None and not ids else ids or ()
         given = (self.home, self.socket, fields, *words)
-        answer = self._script(READ, *given, timeout=self.patience)
+        first = f"{join(after)} > /dev/null || exit\n" if after else ""
+        answer = self._script(first + READ, *given, timeout=self.patience + patience)
         text, mark, archive = answer.partition(b"--\n")
         if not mark:
             raise Unreachable(f"host {self.ref.name} gave an incomplete answer")
@@ -257,6 +267,8 @@ def _members(data: bytes) -> Iterable[tuple[str, bytes]]:
 
 def _all_members(data: bytes) -> Iterator[tuple[str, bytes]]:
     """Yield the members by tarfile, which handles long names, large sizes and the like."""
+    import io
+    import tarfile
 
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:

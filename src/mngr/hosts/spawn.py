@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import time
+from _thread import get_ident
 
 from mngr.errors import MissingProgram, MngrError, TimedOut
 from mngr.hosts.base import Completed
@@ -24,6 +25,17 @@ HELD_PIPE = 0.3
 """How long to go on reading after the program ended, while a grandchild holds its pipes."""
 
 _GIT_LOCATION = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
+
+
+_idle: dict[int, list[Callable[[], object]]] = {}
+
+
+def meanwhile(*work: Callable[[], object]) -> None:
+    """Call each of these while the next program of this thread runs, on the other core.
+
+    For imports that come next, and for a second program that can run beside the first.
+    """
+    _idle.setdefault(get_ident(), []).extend(work)
 
 
 def environment() -> dict[str, str]:
@@ -136,6 +148,8 @@ def _converse(
         poll.register(stdin, select.POLLOUT)
     waiting, status, ended_at = set(received), None, 0.0
     try:
+        for work in _idle.pop(get_ident(), ()):
+            work()
         while waiting:
             now = time.monotonic()
             if now >= deadline:

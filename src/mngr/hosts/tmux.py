@@ -180,7 +180,7 @@ def new_session(
     windows: Sequence[tuple[str, Sequence[str]]],
     pipe_to: str = "",
 ) -> list[str]:
-    """Return the words after `tmux`: the session, its extra windows and options, in one call.
+    """Return the words after `tmux`: the session, its windows and options, then a list of panes.
 
     One call runs in one turn of the server's loop, so the pipe gets every byte of output, and a
     fast command does not end before its windows exist.
@@ -196,7 +196,7 @@ def new_session(
     for title, window_argv in windows:
         words += [";", "new-window", "-d", "-t", f"={session}:", "-n", title, "-c", work_dir]
         words += ["--", *_plain(window_argv)]
-    return words
+    return [*words, ";", "list-panes", "-s", "-t", f"={session}:", "-F", _format(PANE_FIELDS)]
 
 
 def _plain(argv: Sequence[str]) -> list[str]:

@@ -241,7 +241,8 @@ plain "$dir/env" || { echo "$dir/env is not a regular file" >&2; exit 1; }
 for file in "$dir/started" "$dir/exit"; do
   if [ -e "$file" ] || [ -h "$file" ]; then rm -rf "$dir/started" "$dir/exit" || exit 1; fi
 done
-pid=$(direct=exec; ours "$@") || exit 1
+panes=$(direct=exec; ours "$@") || exit 1
+pid=${panes%%[!0-9]*} panes=${panes#*[!0-9]}
 server=
 [ -f "$home/tmux.json" ] && IFS= read -r server < "$home/tmux.json"
 case $server in
@@ -256,5 +257,6 @@ until [ -e "$dir/started" ] || [ -e "$dir/exit" ]; do
   [ "$tries" -lt 1500 ] || { echo "the launcher did not report within 15 s" >&2; exit 1; }
   sleep "$nap"; [ "$tries" -lt 8 ] || nap=0.01
 done
+printf '%s\n' "$panes"
 """
 )

@@ -128,6 +128,13 @@ class World:
             self._types[name] = self.registry.load("agent_type", name)()  # type: ignore[operator]
         return self._types[name]
 
+    def known_type(self, name: str) -> AgentType:
+        """Return the type, or `command` for an agent whose type is from a removed plugin."""
+        try:
+            return self.agent_type(name)
+        except MngrError:
+            return self.agent_type("command")
+
     def readings(
         self, ids: Sequence[str] | None = None, hosts: Sequence[Host] | None = None
     ) -> list[tuple[Host, HostReading]]:

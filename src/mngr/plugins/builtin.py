@@ -54,11 +54,15 @@ COMMANDS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (REST, "help", "list the commands, or show the manual of one", ()),
 )
 
+TOGETHER = {"kill": "stop", "archive": "stop", "restart": "start", "man": "help"}
+"""Commands in the module of another one."""
+
 
 def register(registry: Registry) -> None:
     for group, name, help, aliases in COMMANDS:
-        registry.command(name, f"mngr.cli.commands.{name}", help, aliases, group=group)
-    registry.agent_type("command", "mngr.agents.command:CommandAgent")
+        module = f"mngr.cli.commands.{TOGETHER.get(name, name)}"
+        registry.command(name, module, help, aliases, group=group)
+    registry.agent_type("command", "mngr.agents.base:AgentType")
     registry.agent_type("claude", "mngr.agents.claude.agent:ClaudeAgent")
     registry.agent_type("codex", "mngr.agents.codex.agent:CodexAgent")
     registry.agent_type("opencode", "mngr.agents.opencode.agent:OpenCodeAgent")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from mngr.errors import MngrError, Taken, UsageError, nearest
+from mngr.errors import MngrError, Taken, UsageError, suggestion
 from mngr.model.struct import Json, Struct
 from mngr.plugins.entry_points import EntryPoint, installed
 
@@ -92,7 +92,7 @@ class Registry:
     def on(self, event: str, target: str) -> None:
         """Have `target(payload)` called after each such event, in the process that caused it."""
         if event not in EVENTS:
-            raise UsageError(f"unknown event {event!r}", _did_you_mean(event, EVENTS))
+            raise UsageError(f"unknown event {event!r}", suggestion(event, EVENTS))
         self._handlers.append((event, target))
 
     def leftovers(self, target: str) -> None:
@@ -117,8 +117,8 @@ class Registry:
     def resolve(self, word: str) -> Command:
         """The command that a word, perhaps an alias, stands for."""
         if word not in self._words:
-            near = _did_you_mean(word, tuple(self._words))
-            raise UsageError(f"unknown command {word!r}", near or "see `mngr help`")
+            hint = suggestion(word, self._words, "see `mngr help`")
+            raise UsageError(f"unknown command {word!r}", hint)
         return self.commands[self._words[word]]
 
     def load_command(self, name: str) -> ModuleType:
@@ -134,7 +134,7 @@ class Registry:
         targets = self._targets[kind]
         what = f"{kind.replace('_', ' ')} {name!r}"
         if name not in targets:
-            raise UsageError(f"unknown {what}", _did_you_mean(name, tuple(targets)))
+            raise UsageError(f"unknown {what}", suggestion(name, targets))
         return _object(targets[name], what)
 
     def emit(self, event: str, payload: dict[str, Json]) -> None:
@@ -300,8 +300,3 @@ class _Blamed:
         line = line if line.startswith(self.who) else f"{self.who}: {line}"
         self.problems.append(f"{line}; {self.remedy}" if self.remedy else line)
         return True
-
-
-def _did_you_mean(word: str, known: tuple[str, ...]) -> str:
-    near = nearest(word, known)
-    return f"did you mean {near!r}?" if near else ""

@@ -31,10 +31,9 @@ def compile_filter(
     # A list without a filter does not pay for these imports.
     from mngr.query.evaluate import truth
     from mngr.query.parser import Expression
-    from mngr.query.values import Fault
     from mngr.query.words import BadExpression
 
-    def refusal(error: BadExpression | Fault) -> UsageError:
+    def refusal(error: BadExpression) -> UsageError:
         place = f"at character {error.at + 1} of" if error.at >= 0 else "in"
         return UsageError(f"{error.message} {place} {where}", error.hint)
 
@@ -46,8 +45,8 @@ def compile_filter(
     def test(row: Mapping[str, Json]) -> bool:
         try:
             return truth(tested(row))
-        except Fault as fault:
-            raise refusal(fault) from None
+        except BadExpression as error:
+            raise refusal(error) from None
         except RecursionError:
             raise UsageError(f"data nested too deeply to compare in {where}") from None
 

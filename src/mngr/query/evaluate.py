@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mngr.query.fields import inside
-from mngr.query.values import Fault, compare, contained, kind_of, order, shift
+from mngr.query.values import contained, equal, kind_of, order, shift
 from mngr.query.words import BadExpression, Word
 
 TYPE_CHECKING = False
@@ -56,11 +56,12 @@ def sample(kind: Kind) -> Json | None:
 
 
 def truth(value: object) -> bool:
-    """Return a value where a test is needed: null is false, anything but a bool is a fault."""
+    """Return a value where a test is needed: null is false, anything but a bool is an error."""
     if value is None:
         return False
     if not isinstance(value, bool):
-        raise Fault(f"expected true or false, found {kind_of(value)}", "compare it with something")
+        fault = f"expected true or false, found {kind_of(value)}"
+        raise BadExpression(fault, hint="compare it with something")
     return value
 
 
@@ -81,10 +82,12 @@ def related(op: str, left: Value, right: Value, at: int) -> Value:
         try:
             if op == "in":
                 return contained(one, other)
-            if op in ("==", "!=") and isinstance(row, Sample) and kind_of(one) != kind_of(other):
+            if op not in ("==", "!="):
+                return order(op, one, other)
+            if isinstance(row, Sample) and kind_of(one) != kind_of(other):
                 order("<", one, other)  # fields of these kinds can never be equal
-            return compare(op, one, other)
-        except Fault as fault:
+            return equal(one, other) is (op == "==")
+        except BadExpression as fault:
             raise fault.placed(at) from None
 
     return value
@@ -94,7 +97,7 @@ def shifted(op: str, left: Value, right: Value, at: int) -> Value:
     def value(row: Mapping[str, Json]) -> object:
         try:
             return shift(op, left(row), right(row))
-        except Fault as fault:
+        except BadExpression as fault:
             raise fault.placed(at) from None
 
     return value
@@ -104,12 +107,12 @@ def logic(values: list[Value], settled: bool) -> Value:
     """`&&` and `||`: as in CEL, a part that faults does not matter if another part decides."""
 
     def value(row: Mapping[str, Json]) -> bool:
-        first: Fault | None = None
+        first: BadExpression | None = None
         for each in values:
             try:
                 if truth(each(row)) is settled and not isinstance(row, Sample):
                     return settled
-            except Fault as fault:
+            except BadExpression as fault:
                 first = first or fault
         if first:
             raise first
@@ -121,11 +124,12 @@ def logic(values: list[Value], settled: bool) -> Value:
 def text_test(word: Word, subject: object, argument: object) -> bool:
     for value in (subject, argument):
         if value is not None and not isinstance(value, str):
-            raise Fault(f"{word.text}() requires text, not {kind_of(value)}", at=word.at)
+            raise BadExpression(f"{word.text}() requires text, not {kind_of(value)}", at=word.at)
     if not isinstance(subject, str) or not isinstance(argument, str):
         return False
     if word.text == "matches" and len(subject) > MAX_TEXT:
-        raise Fault(f"matches() reads at most {MAX_TEXT:,} characters, not {len(subject):,}")
+        size = f"{MAX_TEXT:,} characters, not {len(subject):,}"
+        raise BadExpression(f"matches() reads at most {size}")
     return TESTS[word.text](subject, argument)
 
 

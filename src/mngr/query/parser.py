@@ -10,7 +10,7 @@ from mngr.errors import nearest
 from mngr.query import evaluate, words
 from mngr.query.evaluate import Sample, constant, truth
 from mngr.query.fields import Fields, inside, shorten
-from mngr.query.values import Fault, Timestamp, parse_duration, parse_timestamp
+from mngr.query.values import Timestamp, parse_duration, parse_timestamp
 from mngr.query.words import BadExpression, Word
 
 TYPE_CHECKING = False
@@ -43,10 +43,7 @@ class Expression:
         value = self.either()
         if self.word.kind != "end":
             raise self.surprise()
-        try:
-            truth(value(Sample(self.fields.kinds)))
-        except Fault as fault:
-            raise BadExpression(fault.message, fault.at, fault.hint) from None
+        truth(value(Sample(self.fields.kinds)))
         return value
 
     # words

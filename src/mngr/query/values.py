@@ -8,24 +8,11 @@ from __future__ import annotations
 
 from mngr.errors import UsageError
 from mngr.query.fields import shorten
+from mngr.query.words import BadExpression
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-class Fault(Exception):
-    """The expression has no value for this row."""
-
-    def __init__(self, message: str, hint: str = "", at: int = -1) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-        self.at = at
-
-    def placed(self, at: int) -> Fault:
-        """Return the same fault, at a character of the expression."""
-        return self if self.at >= 0 else Fault(self.message, self.hint, at)
 
 
 class Micros:
@@ -93,7 +80,7 @@ def parse_timestamp(text: str) -> Timestamp | None:
 def _timestamp(text: str) -> Timestamp:
     found = parse_timestamp(text)
     if found is None:
-        raise Fault(f"{shorten(repr(text))} is not a timestamp")
+        raise BadExpression(f"{shorten(repr(text))} is not a timestamp")
     return found
 
 
@@ -155,18 +142,12 @@ _ORDER: dict[str, Callable[[object, object], bool]] = {
 }
 
 
-def _uncomparable(left: str, right: str) -> Fault:
+def _uncomparable(left: str, right: str) -> BadExpression:
     kinds = {left, right}
     hint = 'write duration("10m")' if kinds == {"string", "duration"} else ""
     if kinds in ({"string", "int"}, {"string", "double"}):
         hint = "text is written with quotes, a number without"
-    return Fault(f"cannot compare {left} with {right}", hint)
-
-
-def compare(op: str, left: object, right: object) -> bool:
-    if op in ("==", "!="):
-        return equal(left, right) is (op == "==")
-    return order(op, left, right)
+    return BadExpression(f"cannot compare {left} with {right}", hint=hint)
 
 
 def contained(item: object, container: object) -> bool:
@@ -178,7 +159,7 @@ def contained(item: object, container: object) -> bool:
     if isinstance(container, (list, tuple)):
         return any(equal(item, each) for each in container)
     hint = "use contains()" if isinstance(container, str) else ""
-    raise Fault(f"'in' requires a list or a map, not {kind_of(container)}", hint)
+    raise BadExpression(f"'in' requires a list or a map, not {kind_of(container)}", hint=hint)
 
 
 def shift(op: str, left: object, right: object) -> Micros | None:
@@ -193,4 +174,4 @@ def shift(op: str, left: object, right: object) -> Micros | None:
         if isinstance(a, Timestamp) and op == "-":
             return Duration(micros)
     fault = f"cannot use '{op}' on {kind_of(left)} and {kind_of(right)}"
-    raise Fault(fault, "only times and durations can be added and subtracted")
+    raise BadExpression(fault, hint="only times and durations can be added and subtracted")

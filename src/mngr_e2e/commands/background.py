@@ -1,4 +1,4 @@
-"""A command that goes on while the test does."""
+"""Commands in the background: they run while the test continues."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ FOREVER = 365 * 86400.0
 
 
 class OutputMissing(AssertionError):
-    """What a background command was to say, it did not say in time."""
+    """A background command did not print the expected text in time."""
 
 
 class Background:
-    """Started by `E2eSession.start`; ended by `stop`, or with the test."""
+    """A command started by `E2eSession.start`, until `stop` or the end of the test."""
 
     def __init__(
         self, start: Start, feed: Callable[[Chunk], None], over: Callable[[Background], None]
@@ -49,7 +49,7 @@ class Background:
 
     @property
     def exit_code(self) -> int:
-        """Once it has ended."""
+        """The exit code, once it has ended."""
         return self._process.exit_code
 
     @property
@@ -70,12 +70,12 @@ class Background:
 
     @property
     def output(self) -> str:
-        """Both streams, as they arrived."""
+        """Both streams, in the order in which they arrived."""
         whole = b"".join([chunk.data for chunk in list(self._process.chunks)])
         return whole.decode("utf-8", "surrogateescape")
 
     def wait_for_output(self, text: str | re.Pattern[str], timeout: float = PATIENCE) -> str:
-        """Until either stream holds the text or the pattern; gives back all output so far."""
+        """Wait until a stream contains the text or pattern; return all output so far."""
         __tracebackhide__ = True
         deadline = time.monotonic() + timeout
         with self._changed:
@@ -98,20 +98,20 @@ class Background:
         wanted = text if isinstance(text, str) else text.pattern
         when = f"within {timeout:g} s" if self.running else "before it ended"
         raise OutputMissing(
-            f"`{self.command}` did not say {wanted!r} {when}; it said:\n{self.output}"
+            f"`{self.command}` did not print {wanted!r} {when}; it printed:\n{self.output}"
         )
 
     def wait(self, timeout: float = PATIENCE) -> int | None:
-        """Its exit code, or None if it still runs after `timeout` seconds."""
+        """Return its exit code, or None if it still runs after `timeout` seconds."""
         self._thread.join(timeout)
         return None if self._thread.is_alive() else self._process.exit_code
 
     def type(self, text: str) -> None:
-        """On its terminal, when it was started with one."""
+        """Type into its terminal, if it was started with `pty=True`."""
         self._process.write(text.encode("utf-8", "surrogateescape"))
 
     def stop(self, grace: float = 1.0) -> int:
-        """TERM its whole tree, KILL what is left after `grace` seconds; gives the exit code."""
+        """End it and its descendants, with KILL after `grace` seconds; return the exit code."""
         self._process.end(grace, time.sleep)
         self._thread.join(5)
         return self._process.exit_code
@@ -122,7 +122,7 @@ class Background:
 
 
 class Recorder(Background):
-    """asciinema around a command; its screen goes to the cast, not to the transcript."""
+    """A command under asciinema, whose output is in the cast and not in the transcript."""
 
     def __init__(
         self, start: Start, command: str, cast: Path, over: Callable[[Background], None]
@@ -135,14 +135,14 @@ class Recorder(Background):
             raise OutputMissing(f"the recording of `{command}` did not begin:\n{self.output}")
 
     def stop(self, grace: float = recording.GRACE) -> int:
-        """Hang up, so that the recording is whole; then end what ignored it."""
+        """Hang up, so that the recording is complete; then end what is left."""
         tree.send([self.pid], signal.SIGTERM)
         self.wait(grace)
         return super().stop()
 
 
 class Idle(Background):
-    """What `start` gives in no-op mode: it never ran, and says nothing."""
+    """What `start` returns in no-op mode: a command that was never run."""
 
     def __init__(self, command: str) -> None:
         self.command = command

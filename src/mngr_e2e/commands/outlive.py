@@ -1,4 +1,4 @@
-"""The process that guard.py starts. It is run as a file, and loads nothing until it has to."""
+"""The process that guard.py starts. It is run as a file, and imports only what it needs."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ BYE = "bye"
 
 
 def main(source: str, run: str, home: str) -> None:
-    """First comes a line with the processes that are older, then notes, then perhaps a bye."""
+    """Read a line with the ids of older processes, then notes; settle unless BYE follows."""
     lines: list[str] = []
     for line in sys.stdin:
         if line.strip() == BYE:
-            return  # at the word: a child that pytest forked may hold the pipe for longer
+            return  # at once: a child that pytest forked may hold the pipe for longer
         lines.append(line)
     older, *notes = lines or [""]
     sys.path.insert(0, source)
-    from mngr_e2e.commands import aftermath
+    from mngr_e2e.commands import guard
 
-    aftermath.settle(run, home, frozenset(older.split()), notes)
+    guard.settle(run, home, frozenset(older.split()), notes)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One shell command: its bytes as they arrive, and its end in bounded time."""
+"""Run one shell command, read its output as it arrives, and end it within a known time."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ GRACE = 1.0
 COLUMNS, ROWS = 80, 24
 STDOUT, STDERR = 1, 2
 TIMED_OUT = 124
-# A session's leader that opens a terminal gets it as its controlling one: no code between fork
-# and exec, which is slow, and unsafe with threads.
-# Opened for both: tmux writes to its client's stdin.
+# A session leader that opens a terminal gets it as its controlling terminal. So no code runs
+# between fork and exec, which would be slow, and unsafe with threads. The terminal is opened for
+# reading and writing, because tmux writes to its client's stdin.
 ON_TERMINAL = 'exec <>"$1" >&0 2>&1; shift; ' + tree.LIMITED
 
 
 @dataclass(frozen=True)
 class Start:
-    """What to run, and where."""
+    """A command to run, with its directory, environment and terminal."""
 
     command: str
     env: Mapping[str, str]
@@ -44,11 +44,11 @@ class Start:
     columns: int = COLUMNS
     rows: int = ROWS
     before: frozenset[str] = frozenset()
-    """Processes that cannot be its children, because they are older: a search skips them."""
+    """Older processes, which cannot be its children: a search skips them."""
 
 
 class Process:
-    """A command that runs. `finish` and `wait` must be called from one thread only."""
+    """A running command. Only one thread may call `finish`."""
 
     def __init__(self, start: Start, on_chunk: Callable[[Chunk], None]) -> None:
         self.start = start
@@ -117,7 +117,7 @@ class Process:
         if hasattr(fcntl, "F_SETPIPE_SZ") and not self.start.pty:
             try:
                 fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE)
-            except OSError:  # the user's share of pipe memory is used up: slower, not wrong
+            except OSError:  # the user's pipe memory is used up: slower, but correct
                 pass
         self._open += 1
         self._selector.register(fd, selectors.EVENT_READ, lambda: self._read(fd, stream))
@@ -138,7 +138,7 @@ class Process:
             data = os.read(fd, READ)
         except BlockingIOError:
             return
-        except OSError:  # EIO: the last process on the terminal is gone
+        except OSError:  # EIO: the last process on the terminal has ended
             data = b""
         if not data:
             self._selector.unregister(fd)
@@ -153,7 +153,7 @@ class Process:
             self._unsent = self._unsent[os.write(fd, self._unsent[:READ]) :]
         except BlockingIOError:
             return
-        except BrokenPipeError:  # not every program reads all it is given
+        except BrokenPipeError:  # not every program reads all its input
             self._unsent = memoryview(b"")
         if not self._unsent:
             self._selector.unregister(fd)
@@ -161,7 +161,7 @@ class Process:
             self._popen.stdin.close()
 
     def write(self, data: bytes) -> None:
-        """Type on the command's terminal."""
+        """Type into the command's terminal."""
         with self._writing:
             view = memoryview(data)
             deadline = time.monotonic() + 10
@@ -190,17 +190,16 @@ class Process:
         return 128 - code if code < 0 else code
 
     def _step(self, seconds: float) -> None:
-        """Wait for something to happen, and take it in."""
+        """Handle the next events; wait for them for at most `seconds`."""
         longest = 60.0 if self._pidfd >= 0 or self._popen.returncode is not None else 0.02
-        seconds = min(seconds, longest)
-        for key, _ in self._selector.select(max(seconds, 0)):
+        for key, _ in self._selector.select(max(min(seconds, longest), 0)):
             key.data()
 
     def finish(self, timeout: float) -> None:
-        """Until the command has ended and its streams are read, or the time is over."""
+        """Read until the command has ended; after `timeout` seconds, end it."""
         try:
             self._finish(timeout)
-        except BaseException:  # Ctrl-C, or a time limit of the test's: it ends with us
+        except BaseException:  # Ctrl-C, or a time limit of the test: it ends with us
             self.end(grace=0.2)
             raise
         finally:
@@ -217,17 +216,17 @@ class Process:
         self._drain()
 
     def _drain(self) -> None:
-        """A background child may hold the pipes for ever: what it says later is not awaited."""
+        """Read the rest for AFTER_EXIT seconds: a background child may hold the pipes for ever."""
         self._forget_exit()
         self._close_slave()
         deadline = time.monotonic() + AFTER_EXIT
         while self._open and (left := deadline - time.monotonic()) > 0:
             self._step(left)
-        if self._open:  # what stands in the pipes is ours, however late we are
+        if self._open:  # what the command wrote is still in the pipes, however late we are
             self._step(0)
 
     def end(self, grace: float = GRACE, meanwhile: Callable[[float], None] | None = None) -> None:
-        """The whole tree, wherever its members went. `meanwhile`: when another thread reads."""
+        """End the command and all its descendants; `meanwhile` waits if another thread reads."""
         wait = meanwhile or (time.sleep if self._closed else self._step)
         tree.end(self.members, grace, wait)
         deadline = time.monotonic() + 1

@@ -1,4 +1,4 @@
-"""Recordings: a command on a terminal of its own, under asciinema."""
+"""Recordings: a command in its own terminal, under asciinema."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ Event: TypeAlias = dict[str, object] | list[object]
 
 
 class MissingProgram(Exception):
-    """A program that the test needs is not installed."""
+    """A program that the test requires is not installed."""
 
 
 def rec(command: str, cast: Path, columns: int, rows: int, env: Mapping[str, str]) -> str:
-    """The shell command that records another one."""
+    """Return the shell command that records another one."""
     program = shutil.which("asciinema", path=env.get("PATH"))
     if not program:
-        raise MissingProgram("recordings need asciinema, which is not installed or not on PATH")
+        raise MissingProgram("recordings require asciinema, which is not on PATH")
     size = f"--cols {columns} --rows {rows}"
     files = f"-c {shlex.quote(command)} {shlex.quote(str(cast))}"
     return f"exec {shlex.quote(program)} rec -q --overwrite {size} {files}"
 
 
 def claim(folder: Path, name: str) -> Path:
-    """A cast's name that nothing else has, also when two processes ask."""
+    """Create and return a new file for a cast; two processes never get the same."""
     number = 0
     while True:
         number += 1
@@ -49,7 +49,7 @@ def claim(folder: Path, name: str) -> Path:
 
 
 def named(folder: Path, end: str) -> list[Path]:
-    """Files by the end of their name; Path.glob costs ten times as much."""
+    """Return the files whose names have this end; Path.glob takes ten times as long."""
     return [folder / name for name in sorted(os.listdir(folder)) if name.endswith(end)]
 
 
@@ -62,7 +62,7 @@ def has_header(cast: Path) -> bool:
 
 
 def await_header(cast: Path, alive: Callable[[], bool]) -> bool:
-    """Whether the recording began: from then on nothing is missed."""
+    """Wait for the recording to begin, and return whether it did."""
     deadline = time.monotonic() + HEADER_TIMEOUT
     while not has_header(cast):
         if not alive() or time.monotonic() > deadline:
@@ -76,10 +76,10 @@ def pid_file(cast: Path) -> Path:
 
 
 def end_all(folder: Path, ignore: frozenset[str]) -> None:
-    """Let every recorder in the folder finish its file.
+    """End every recorder in the folder, and wait until it has completed its file.
 
-    A recorder that is told to end hangs up: what it recorded detaches or ends. The process that
-    writes the file must not be told, or the last of the recording is lost.
+    A recorder that gets TERM hangs up, so the program that it records detaches or ends. The process
+    that writes the file must not get a signal, or the end of the recording would be lost.
     """
     files = named(folder, ".pid")
     if not files:
@@ -94,17 +94,14 @@ def end_all(folder: Path, ignore: frozenset[str]) -> None:
 
 
 def _recorder(path: Path, ignore: frozenset[str]) -> int:
-    """A process older than the test is not its recorder: the number was used again."""
-    try:
-        text = path.read_text().strip()
-    except FileNotFoundError:
-        return 0
+    """Return the recorder's id, or 0; a process older than the test has only the same number."""
+    text = path.read_text().strip()
     return int(text) if text.isdigit() and text not in ignore else 0
 
 
 def tidy(cast: Path, redact: Redactor) -> bool:
-    """Keep the whole events, without secrets. False if there was not even a header."""
-    lines = cast.read_bytes().split(b"\n")[:-1]  # what follows the last newline was cut off
+    """Keep complete events, without secrets. Return False if there is not even a header."""
+    lines = cast.read_bytes().split(b"\n")[:-1]  # the last line may be incomplete
     events = [found for line in lines if (found := _event(line)) is not None]
     header = events[0] if events else None
     if not isinstance(header, dict):
@@ -116,14 +113,14 @@ def tidy(cast: Path, redact: Redactor) -> bool:
 
 
 def _header(header: dict[str, object], redact: Redactor) -> dict[str, object]:
-    """Only inside the texts: the file must stay JSON, whatever a pattern matches."""
+    """Return the header with redacted texts; the file stays JSON whatever a pattern matches."""
     return {
         key: redact(value) if isinstance(value, str) else value for key, value in header.items()
     }
 
 
 def _without_secrets(events: list[Event], redact: Redactor) -> list[list[object]]:
-    """What is typed or printed comes in pieces of any size, and a secret may be in several."""
+    """Return the events without secrets, which may extend over several events."""
     whole = [event for event in events if isinstance(event, list) and len(event) == 3]
     for kind in {str(event[1]) for event in whole}:
         of_kind = [event for event in whole if event[1] == kind]

@@ -1,17 +1,16 @@
-"""What a command left behind."""
+"""The result of a command."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 PATIENCE = 30.0
-"""Seconds that something awaited may take, unless the test says otherwise: a busy machine is slow,
-and what comes is not waited for any longer."""
+"""Default seconds to wait for an event: long, because a busy machine is slow."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Bytes that arrived together: on stdout (1) or stderr (2), so many seconds after the start."""
+    """Bytes that arrived together on stdout (1) or stderr (2), `at` seconds after the start."""
 
     stream: int
     at: float
@@ -25,7 +24,7 @@ class CommandResult:
     command: str
     comment: str
     exit_code: int
-    """As a shell gives it: 128 + n for signal n; 124 when the time was over."""
+    """As in a shell: 128 + n for signal n; 124 after a timeout."""
     stdout: str
     stderr: str
     stdout_bytes: bytes = field(repr=False)

@@ -1,9 +1,9 @@
-"""Find and end every process that a command started, however it tried to get away.
+"""Find and end every process that a command started, even if it tried to escape.
 
-A child can leave its process group with `setsid` and its parent by forking twice, but it keeps
-the environment it was started with: each command carries a mark of its own there. A child may be
-given another environment, by `env -i` say. So on Linux there is a second mark, a soft limit on
-resident memory: every descendant inherits it, and the kernel has not heeded it for twenty years.
+A child can leave its process group with `setsid` and its parent by forking twice, but it keeps its
+environment, in which each command has its own mark. A child can also get another environment, for
+example by `env -i`. So on Linux there is a second mark, a soft limit on resident memory: every
+descendant inherits it, and the kernel does not enforce it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,14 @@ from collections.abc import Callable, Collection
 
 MARK = "E2E_MARK"
 FIRST_WAIT, LONGEST_WAIT = 0.002, 0.05
-
-
-# For a shell: `$0` is the limit, the words are run with it. Without /proc it could not be read.
+# For a shell: run the words with the limit `$0`. Without /proc the limit could not be read.
 LIMITED = '[ ! -r /proc/self/limits ] || ulimit -S -m "$0" 2>/dev/null; exec "$@"'
 OF_TEST, OF_RUN = 12, 28
-"""Bits by which the limits of one test's commands differ, and those of one run's."""
+"""Bits in which the limits of one test's commands differ, and those of one run's."""
 
 
 def limit(run: str, mark: str = "") -> int:
-    """In KiB, more than any machine has; `mark` is /TEST.COMMAND/, `run` ends in /RUN/."""
+    """Return the limit in KiB, larger than any memory, for /TEST.COMMAND/ of a run .../RUN/."""
     name = run.strip("/").rpartition("/")[2]
     test = zlib.crc32(mark.partition(".")[0].encode()) & 0xFFFF
     command = zlib.crc32(mark.encode()) & 0xFFF
@@ -35,7 +33,7 @@ def limit(run: str, mark: str = "") -> int:
 
 
 def limited(wanted: int, differing: int = 0, ignore: Collection[str] = ()) -> set[int]:
-    """The live processes with this limit, but for its last bits and those named in `ignore`."""
+    """Return the processes with this limit, except for its last bits; without `ignore`."""
     pids = [name for name in _pids() if name not in ignore]
     return {
         int(pid)
@@ -50,7 +48,7 @@ def _limit(pid: str) -> int:
 
 
 def marked(marks: Collection[str], ignore: Collection[str] = ()) -> set[int]:
-    """The live processes whose environment holds a mark, but for those named in `ignore`."""
+    """Return the processes whose environment contains a mark; without `ignore`."""
     wanted = [mark.encode() for mark in marks]
     if not sys.platform.startswith("linux"):
         return _marked_by_ps(wanted)
@@ -71,7 +69,7 @@ def _pids() -> list[str]:
 
 
 def snapshot() -> frozenset[str]:
-    """The processes of this moment. What exists before a test is none of its own."""
+    """Return the ids of all processes: those that exist before a test are not its own."""
     return frozenset(_pids())
 
 
@@ -79,7 +77,7 @@ def _read(pid: str, name: str) -> bytes:
     try:
         with open(f"/proc/{pid}/{name}", "rb") as file:
             return file.read()
-    except OSError:  # gone, or another user's
+    except OSError:  # it has ended, or belongs to another user
         return b""
 
 
@@ -88,12 +86,12 @@ def _is_zombie(pid: str) -> bool:
 
 
 def _stat(pid: str) -> list[bytes]:
-    """State, parent, … : what follows the name, which may hold blanks and parentheses."""
+    """Return state, parent, …: the fields after the name, which may contain parentheses."""
     return _read(pid, "stat").rpartition(b")")[2].split()
 
 
 def _marked_by_ps(wanted: list[bytes]) -> set[int]:
-    import subprocess  # half of a bare interpreter's start, and of use only here
+    import subprocess  # importing it takes half as long as starting the interpreter
 
     listing = subprocess.run(
         ["ps", "-axEww", "-o", "pid=,command="], capture_output=True, check=False
@@ -103,7 +101,7 @@ def _marked_by_ps(wanted: list[bytes]) -> set[int]:
 
 
 def descendants(root: int, ignore: Collection[str] = ()) -> set[int]:
-    """By parent: this catches a child that was given another environment."""
+    """Return the descendants by parent, which finds a child with another environment."""
     children: dict[int, list[int]] = {}
     for pid in _pids():
         stat = _stat(pid) if pid not in ignore else []
@@ -133,16 +131,16 @@ def _started(pid: int) -> tuple[int, int]:
 
 
 def end(find: Callable[[], set[int]], grace: float, meanwhile: Callable[[float], None]) -> None:
-    """TERM what `find` finds, KILL what is left after `grace`, until nothing is found.
+    """Send TERM to what `find` returns, and KILL after `grace` seconds, until nothing is left.
 
-    `meanwhile` waits for the seconds given: a process that is told to end may have more to say.
+    `meanwhile` waits for the given seconds: it may read the last output of these processes.
     """
-    seen = find() or find()  # what forks while we look may be missed once
+    seen = find() or find()  # a process that forks at this moment may be missed once
     if not seen:
         return
     send(seen, signal.SIGTERM)
     until_gone(find, time.monotonic() + grace, meanwhile)
-    deadline = time.monotonic() + 5  # a process may be stuck in the kernel: that is not our wait
+    deadline = time.monotonic() + 5  # a process may be stuck in the kernel
     while (left := find()) and time.monotonic() < deadline:
         send(left, signal.SIGKILL)
         meanwhile(FIRST_WAIT)
@@ -158,7 +156,7 @@ def until_gone(
 
 
 def alive(pid: int) -> bool:
-    """Not gone, nor only waiting for its parent to notice."""
+    """Return whether a process exists and is not a zombie."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

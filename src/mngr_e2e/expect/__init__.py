@@ -1,4 +1,4 @@
-"""`expect(…)`: what a test says of a command, its output, a file or anything as JSON.
+"""`expect(…)`: expectations of a command, its output, a file or a JSON value.
 
     expect(result).to_succeed()
     expect(result.stdout).to_contain("milk")
@@ -6,8 +6,8 @@
     expect(Path("notes.db")).not_to_exist()
     expect(lambda: log.read_text()).eventually(timeout=5).to_contain("ready")
 
-Every `to_…` has its `not_to_…`. A claim that cannot be judged fails both: `not_to_include_json`
-does not pass because the text was no JSON at all.
+Every `to_…` has a `not_to_…`. If a claim cannot be checked, both fail: `not_to_include_json` does
+not hold for text that is not JSON.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ from typing import Generic, TypeAlias, TypeVar, cast, overload
 from mngr_e2e.commands.results import PATIENCE, CommandResult
 from mngr_e2e.expect.expectations import (
     INTERVAL,
+    FileExpectation,
     JsonExpectation,
     ResultExpectation,
     TextExpectation,
+    decoded,
 )
 from mngr_e2e.expect.failures import ExpectationFailed, origin, soft
-from mngr_e2e.expect.files import FileExpectation, decoded
 from mngr_e2e.expect.matchers import Json, shown
 
-__all__ = ["ExpectationFailed", "Json", "expect", "expect_file", "soft"]
+__all__ = ["ExpectationFailed", "Json", "expect", "soft"]
 __tracebackhide__ = True  # pytest then shows the line of the test, not ours
 
 T_co = TypeVar("T_co", covariant=True)
 Value: TypeAlias = None | bool | int | float | Sequence[object] | Mapping[str, object]
-"""What JSON can say, but for text: text has claims of its own. A list of any of these is one."""
+"""A JSON value, except text, which has its own claims."""
 
 
 @dataclass(frozen=True)
 class Pending(Generic[T_co]):
-    """Something that will have a value: say `.eventually()` and then what of it."""
+    """A value that is computed for each check: call `.eventually()` and then a claim."""
 
     read: Callable[[], T_co]
 
@@ -57,11 +58,11 @@ class Pending(Generic[T_co]):
     def eventually(self: Pending[Value], timeout: float = PATIENCE) -> JsonExpectation: ...
 
     def eventually(self, timeout: float = PATIENCE) -> object:
-        """Look again until the claim holds, for at most `timeout` seconds."""
+        """Check again until the claim holds, for at most `timeout` seconds."""
         return _about(self._first(timeout), self.read).eventually(timeout)
 
     def _first(self, timeout: float) -> T_co:
-        """What kind of claims can be made is seen from the first value that can be had."""
+        """Return the first value that can be read: its type decides which claims there are."""
         deadline = time.monotonic() + timeout
         while True:
             try:
@@ -87,7 +88,7 @@ def expect(actual: Callable[[], T_co]) -> Pending[T_co]: ...
 
 
 def expect(actual: object) -> object:
-    """Say what to make claims about; a function is for `.eventually()`."""
+    """Return the claims that can be made about a value; pass a function for `.eventually()`."""
     if callable(actual):
         return Pending(actual)
     source, stream = origin(actual)
@@ -97,15 +98,10 @@ def expect(actual: object) -> object:
     return _about(actual, lambda: actual, source)
 
 
-def expect_file(path: str | Path) -> FileExpectation:
-    """As `expect(Path(path))`."""
-    return FileExpectation(lambda: Path(path), str(path), origin(None)[0])
-
-
 def _about(
     value: object, read: Callable[[], object], source: CommandResult | None = None
 ) -> ResultExpectation | FileExpectation | TextExpectation | JsonExpectation:
-    """The claims that can be made about a value of this kind."""
+    """Return the expectation for the type of the value."""
     if isinstance(value, CommandResult):
         return ResultExpectation(cast("Callable[[], CommandResult]", read))
     if isinstance(value, Path):

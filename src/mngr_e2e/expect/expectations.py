@@ -1,11 +1,13 @@
-"""What `expect` gives: claims about a command, text or JSON, that hold or fail."""
+"""The classes that `expect` returns: claims about a command, text, JSON or a file."""
 
 from __future__ import annotations
 
 import json
+import stat
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from mngr_e2e.commands.results import PATIENCE, CommandResult
 from mngr_e2e.expect import json_matchers, matchers
@@ -18,48 +20,53 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True  # pytest then shows the line of the test, not ours
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+E = TypeVar("E", bound="Expectation[object]")
+P = ParamSpec("P")
 INTERVAL = 0.02
 
 
 @dataclass(frozen=True)
-class Expectation(Generic[T]):
-    """Something to judge. It is read anew for every look, so that `eventually` can wait."""
+class Expectation(Generic[T_co]):
+    """A value to make claims about. It is read for every check, so that `eventually` can wait."""
 
-    read: Callable[[], T]
+    read: Callable[[], T_co]
     subject: str = ""
     source: CommandResult | None = None
     timeout: float = 0
     void: bool = False
-    """It stands on something that failed softly: there is nothing to judge."""
+    """Skip all claims, because the value comes from a claim that failed within `soft`."""
+    wanted: bool = True
+    """Whether the next claim must hold; False for `not_to_…`."""
 
     def eventually(self, timeout: float = PATIENCE) -> Self:
-        """Look again until the claim holds, for at most `timeout` seconds."""
+        """Check again until the claim holds, for at most `timeout` seconds."""
         return replace(self, timeout=timeout)
 
-    def _holds(self, judge: Callable[[T], Check], wanted: bool = True) -> Self:
+    def _holds(self, judge: Callable[[T_co], Check]) -> Self:
+        after = replace(self, wanted=True)
         if self.void:
-            return self
-        check, value = self._judged(judge, wanted)
-        if check.holds is wanted:
-            return self
-        claim = check.claim if wanted or check.holds is None else f"not {check.claim}"
+            return after
+        check, value = self._judged(judge)
+        if check.holds is self.wanted:
+            return after
+        plain = self.wanted or check.holds is None
+        claim = check.claim if plain else f"not {check.claim}"
         waited = f" within {self.timeout:g} s" if self.timeout else ""
         source, subject = self._origin(value)
-        detail = check.detail if wanted or check.holds is None else ""
-        fail(f"expected {subject} {claim}{waited}", detail, source)
-        return replace(self, void=True)
+        fail(f"expected {subject} {claim}{waited}", check.detail if plain else "", source)
+        return replace(after, void=True)
 
-    def _judged(self, judge: Callable[[T], Check], wanted: bool) -> tuple[Check, T | None]:
+    def _judged(self, judge: Callable[[T_co], Check]) -> tuple[Check, T_co | None]:
         deadline = time.monotonic() + self.timeout
         while True:
             check, value = self._look(judge)
-            if check.holds is wanted or time.monotonic() >= deadline:
+            if check.holds is self.wanted or time.monotonic() >= deadline:
                 return check, value
             time.sleep(INTERVAL)
 
-    def _look(self, judge: Callable[[T], Check]) -> tuple[Check, T | None]:
-        """A file that is not there has no content: neither this nor any other."""
+    def _look(self, judge: Callable[[T_co], Check]) -> tuple[Check, T_co | None]:
+        """Return the check and the value; a missing file has no content that could be judged."""
         try:
             value = self.read()
         except (LookupError, OSError, ValueError) as error:
@@ -69,154 +76,128 @@ class Expectation(Generic[T]):
         except OSError as error:
             return Check(None, "to be readable", str(error)), value
 
-    def _origin(self, value: T | None) -> tuple[CommandResult | None, str]:
-        """The command to show, and what to call the value."""
+    def _origin(self, value: object) -> tuple[CommandResult | None, str]:
+        """Return the command to show, and a name for the value."""
         return self.source, self.subject or (shown(value) if isinstance(value, str) else "it")
 
 
 def _said(error: Exception) -> str:
-    """A KeyError would quote itself."""
+    """Return an error's message; str of a KeyError would add quotes."""
     return str(error.args[0] if isinstance(error, LookupError) and error.args else error)
 
 
+def negated(claim: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[E, P], E]:
+    """Return the method `not_to_…` for a method `to_…`."""
+
+    def method(self: E, /, *args: P.args, **kwargs: P.kwargs) -> E:
+        return claim(replace(self, wanted=False), *args, **kwargs)
+
+    return method
+
+
 class ResultExpectation(Expectation[CommandResult]):
-    """What is said of a command that ran."""
+    """Claims about a command that has ended."""
 
-    def to_succeed(self) -> Self:
-        return self._holds(_succeeds)
+    def to_succeed(self) -> ResultExpectation:
+        return self._holds(lambda result: _ended(result, result.exit_code == 0, "to succeed"))
 
-    def not_to_succeed(self) -> Self:
-        return self._holds(_succeeds, False)
+    def to_fail(self) -> ResultExpectation:
+        return self._holds(lambda result: _ended(result, result.exit_code != 0, "to fail"))
 
-    def to_fail(self) -> Self:
-        return self._holds(_fails)
+    def to_have_exit_code(self, code: int) -> ResultExpectation:
+        claim = f"to have exit code {code}"
+        return self._holds(lambda result: _ended(result, result.exit_code == code, claim))
 
-    def not_to_fail(self) -> Self:
-        return self._holds(_fails, False)
+    def to_time_out(self) -> ResultExpectation:
+        return self._holds(
+            lambda result: Check(
+                result.timed_out, "to time out", f"it exited with {result.exit_code}"
+            )
+        )
 
-    def to_have_exit_code(self, code: int) -> Self:
-        return self._holds(lambda result: _exits(result, code))
+    not_to_succeed = negated(to_succeed)
+    not_to_fail = negated(to_fail)
+    not_to_have_exit_code = negated(to_have_exit_code)
+    not_to_time_out = negated(to_time_out)
 
-    def not_to_have_exit_code(self, code: int) -> Self:
-        return self._holds(lambda result: _exits(result, code), False)
-
-    def to_time_out(self) -> Self:
-        return self._holds(_times_out)
-
-    def not_to_time_out(self) -> Self:
-        return self._holds(_times_out, False)
-
-    def _origin(self, value: CommandResult | None) -> tuple[CommandResult | None, str]:
-        return value, f"`{value.command}`" if value else "the command"
+    def _origin(self, value: object) -> tuple[CommandResult | None, str]:
+        found = value if isinstance(value, CommandResult) else None
+        return found, f"`{found.command}`" if found else "the command"
 
 
 def _ended(result: CommandResult, holds: bool, claim: str) -> Check:
-    """A command that had to be ended tells nothing by its exit code."""
+    """Return a check of an exit code; after a timeout it says nothing about the command."""
     if result.timed_out:
         return Check(None, claim, f"it was ended after {result.seconds:.2f} s")
     return Check(holds, claim, f"it exited with {result.exit_code}")
 
 
-def _succeeds(result: CommandResult) -> Check:
-    return _ended(result, result.exit_code == 0, "to succeed")
-
-
-def _fails(result: CommandResult) -> Check:
-    return _ended(result, result.exit_code != 0, "to fail")
-
-
-def _exits(result: CommandResult, code: int) -> Check:
-    return _ended(result, result.exit_code == code, f"to have exit code {code}")
-
-
-def _times_out(result: CommandResult) -> Check:
-    return Check(result.timed_out, "to time out", f"it exited with {result.exit_code}")
-
-
 class JsonExpectation(Expectation[Json]):
-    """What is said of a value, as JSON sees it."""
+    """Claims about a value, compared as JSON."""
 
     def at(self, path: str) -> JsonExpectation:
-        """The value at `a.b[0]`."""
+        """Return the expectation for the value at `a.b[0]`."""
         json_matchers.steps(path)  # a malformed path is the test's mistake, and raised as one
         inner = JsonExpectation(
             lambda: json_matchers.at(self.read(), path), path, self.source, self.timeout, self.void
         )
         return inner._holds(lambda _: Check(True, "to be there"))
 
-    def to_equal(self, wanted: JsonLike) -> Self:
+    def to_equal(self, wanted: JsonLike) -> JsonExpectation:
         return self._holds(lambda value: json_matchers.same_json(value, wanted))
 
-    def not_to_equal(self, wanted: JsonLike) -> Self:
-        return self._holds(lambda value: json_matchers.same_json(value, wanted), False)
-
-    def to_include_json(self, wanted: JsonLike) -> Self:
+    def to_include_json(self, wanted: JsonLike) -> JsonExpectation:
         return self._holds(lambda value: json_matchers.includes_json(value, wanted))
 
-    def not_to_include_json(self, wanted: JsonLike) -> Self:
-        return self._holds(lambda value: json_matchers.includes_json(value, wanted), False)
-
-    def to_match_schema(self, schema: Mapping[str, object]) -> Self:
+    def to_match_schema(self, schema: Mapping[str, object]) -> JsonExpectation:
         return self._holds(lambda value: json_matchers.matches_schema(value, schema))
 
-    def not_to_match_schema(self, schema: Mapping[str, object]) -> Self:
-        return self._holds(lambda value: json_matchers.matches_schema(value, schema), False)
+    not_to_equal = negated(to_equal)
+    not_to_include_json = negated(to_include_json)
+    not_to_match_schema = negated(to_match_schema)
 
 
 class TextExpectation(Expectation[str]):
-    """What is said of text."""
+    """Claims about text, which may be JSON."""
 
-    def to_contain(self, wanted: str) -> Self:
+    def to_contain(self, wanted: str) -> TextExpectation:
         return self._holds(lambda text: matchers.contains(text, wanted))
 
-    def not_to_contain(self, wanted: str) -> Self:
-        return self._holds(lambda text: matchers.contains(text, wanted), False)
-
-    def to_match(self, pattern: str | re.Pattern[str]) -> Self:
+    def to_match(self, pattern: str | re.Pattern[str]) -> TextExpectation:
         return self._holds(lambda text: matchers.matches(text, pattern))
 
-    def not_to_match(self, pattern: str | re.Pattern[str]) -> Self:
-        return self._holds(lambda text: matchers.matches(text, pattern), False)
-
-    def to_equal(self, wanted: str) -> Self:
+    def to_equal(self, wanted: str) -> TextExpectation:
         return self._holds(lambda text: matchers.equals(text, wanted))
 
-    def not_to_equal(self, wanted: str) -> Self:
-        return self._holds(lambda text: matchers.equals(text, wanted), False)
-
-    def to_start_with(self, wanted: str) -> Self:
+    def to_start_with(self, wanted: str) -> TextExpectation:
         return self._holds(lambda text: matchers.starts_with(text, wanted))
 
-    def not_to_start_with(self, wanted: str) -> Self:
-        return self._holds(lambda text: matchers.starts_with(text, wanted), False)
-
-    def to_end_with(self, wanted: str) -> Self:
+    def to_end_with(self, wanted: str) -> TextExpectation:
         return self._holds(lambda text: matchers.ends_with(text, wanted))
 
-    def not_to_end_with(self, wanted: str) -> Self:
-        return self._holds(lambda text: matchers.ends_with(text, wanted), False)
-
-    def to_be_empty(self) -> Self:
+    def to_be_empty(self) -> TextExpectation:
         return self._holds(matchers.is_empty)
 
-    def not_to_be_empty(self) -> Self:
-        return self._holds(matchers.is_empty, False)
-
-    def to_have_line_count(self, count: int) -> Self:
+    def to_have_line_count(self, count: int) -> TextExpectation:
         return self._holds(lambda text: matchers.has_line_count(text, count))
 
-    def not_to_have_line_count(self, count: int) -> Self:
-        return self._holds(lambda text: matchers.has_line_count(text, count), False)
+    not_to_contain = negated(to_contain)
+    not_to_match = negated(to_match)
+    not_to_equal = negated(to_equal)
+    not_to_start_with = negated(to_start_with)
+    not_to_end_with = negated(to_end_with)
+    not_to_be_empty = negated(to_be_empty)
+    not_to_have_line_count = negated(to_have_line_count)
 
     def to_be_json(self) -> JsonExpectation:
-        """Further claims are about the value: `.at("a.b[0]")`, `.to_include_json({…})`."""
+        """Return the expectation for the value, for `.at("a.b[0]")` or `.to_include_json({…})`."""
         judged = self._holds(json_matchers.is_json)
         return JsonExpectation(
             lambda: json.loads(self.read()), self.subject, self.source, self.timeout, judged.void
         )
 
-    def not_to_be_json(self) -> Self:
-        return self._holds(json_matchers.is_json, False)
+    def not_to_be_json(self) -> TextExpectation:
+        return replace(self, wanted=False)._holds(json_matchers.is_json)
 
     def at(self, path: str) -> JsonExpectation:
         return self.to_be_json().at(path)
@@ -232,3 +213,46 @@ class TextExpectation(Expectation[str]):
 
     def not_to_match_schema(self, schema: Mapping[str, object]) -> JsonExpectation:
         return self.to_be_json().not_to_match_schema(schema)
+
+
+class FileExpectation(Expectation[Path]):
+    """Claims about a file, as it is when the claim is checked."""
+
+    def to_exist(self) -> FileExpectation:
+        return self._holds(_exists)
+
+    def to_have_content(self, wanted: str | bytes) -> FileExpectation:
+        return self._holds(lambda path: matchers.equals(_content(path), decoded(wanted)))
+
+    def to_contain(self, wanted: str | bytes) -> FileExpectation:
+        return self._holds(lambda path: matchers.contains(_content(path), decoded(wanted)))
+
+    def to_have_mode(self, mode: int) -> FileExpectation:
+        return self._holds(lambda path: _has_mode(path, mode))
+
+    not_to_exist = negated(to_exist)
+    not_to_have_content = negated(to_have_content)
+    not_to_contain = negated(to_contain)
+    not_to_have_mode = negated(to_have_mode)
+
+
+def _exists(path: Path) -> Check:
+    """Return a check that a path exists; a dangling symbolic link does."""
+    there = path.exists() or path.is_symlink()
+    if there or not path.parent.is_dir():
+        return Check(there, "to exist", "" if there else f"there is no {path.parent} either")
+    beside = sorted(entry.name for entry in path.parent.iterdir())[:20]
+    return Check(False, "to exist", f"beside it are: {', '.join(beside) or 'no files'}")
+
+
+def _has_mode(path: Path, wanted: int) -> Check:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    return Check(mode == wanted, f"to have mode {wanted:04o}", f"it has {mode:04o}")
+
+
+def _content(path: Path) -> str:
+    return decoded(path.read_bytes())
+
+
+def decoded(content: str | bytes) -> str:
+    return content if isinstance(content, str) else content.decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""What a failed expectation says: the claim, the difference, the command and what it printed.
+"""Failure messages: the claim, the difference, the command and its output.
 
 `with soft():` collects failures and raises them together at its end.
 """
@@ -26,14 +26,14 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class ExpectationFailed(AssertionError):
-    """An expectation that did not hold, with all a person needs to see why."""
+    """An expectation did not hold; the message shows why."""
 
 
 _group: ContextVar[list[str] | None] = ContextVar("soft expectations", default=None)
 
 
 def fail(headline: str, detail: str = "", result: CommandResult | None = None) -> None:
-    """Raise, or within `soft()` note where and go on."""
+    """Raise ExpectationFailed; within `soft()`, add it to the list instead."""
     parts = [headline, detail, _context(result) if result else _transcript()]
     message = "\n\n".join(part.rstrip("\n") for part in parts if part)
     group = _group.get()
@@ -43,9 +43,9 @@ def fail(headline: str, detail: str = "", result: CommandResult | None = None) -
 
 
 class soft:  # noqa: N801 - it is used as a verb
-    """`with soft():` checks everything inside, and fails at the end with all that did not hold."""
+    """`with soft():` checks all expectations inside, and raises all failures at its end."""
 
-    # A class, because the frames of contextlib would stand in the test's traceback.
+    # A class, because the frames of contextlib would be in the test's traceback.
 
     def __enter__(self) -> None:
         self.failures: list[str] = []
@@ -62,10 +62,10 @@ class soft:  # noqa: N801 - it is used as a verb
 
 
 def origin(value: object) -> tuple[CommandResult | None, str]:
-    """The command whose output a value is, and which of its streams; looked for in the caller.
+    """Return the command whose output a value is, and the stream, from the caller's variables.
 
-    A test says `expect(result.stdout)`, which is a plain string: the result it came from stands
-    in the test's own variables. Text derived from it is taken to come from the latest one there.
+    In `expect(result.stdout)` the value is a plain string; its result is in the test's variables.
+    For text derived from it, the latest result there is assumed.
     """
     latest: CommandResult | None = None
     for frame in _callers():
@@ -98,7 +98,7 @@ def _summary(failures: list[str]) -> str:
 
 
 def _transcript() -> str:
-    """Of the session that the caller has: in `expect(e2e.run(…).stdout)` no result has a name."""
+    """Return the transcript of the caller's session: `e2e.run(…).stdout` leaves no result."""
     for frame in _callers():
         for value in list(frame.f_locals.values()):
             if isinstance(value, E2eSession):
@@ -125,7 +125,7 @@ def _section(title: str, text: str, limit: int) -> str:
 
 
 def _clipped(text: str, limit: int) -> str:
-    """The beginning and the end: errors are said first or last."""
+    """Return the beginning and the end, where errors usually are."""
     if len(text) <= limit:
         return text
     half = limit // 2

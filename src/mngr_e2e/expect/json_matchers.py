@@ -1,4 +1,4 @@
-"""What can be said of JSON: equality, a part of it, a path into it, a small schema."""
+"""Claims about JSON: equality, inclusion, a path into it, a small schema."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def same_json(value: Json, expected: JsonLike) -> Check:
 
 
 def includes_json(value: Json, expected: JsonLike) -> Check:
-    """Every key of `expected` is there with what it includes; of a list, its items, in order."""
+    """Check that every key of `expected` is there, and of a list every item, in order."""
     wanted = cast("Json", expected)
     missing = next(_missing(value, wanted, "$"), "")
     return Check(not missing, f"to include {brief(wanted)}", missing)
@@ -38,7 +38,7 @@ def matches_schema(value: Json, schema: Mapping[str, object]) -> Check:
 
 
 def at(value: Json, path: str) -> Json:
-    """The value at `a.b[0]`; a key with dots is `["a.b"]`. LookupError says how far it got."""
+    """Return the value at `a.b[0]`, or `["a.b"]` for a key with dots; raise LookupError."""
     here = "$"
     for step in steps(path):
         name = f"{here}[{step}]" if isinstance(step, int) else f"{here}.{step}"
@@ -58,7 +58,7 @@ _STEP = re.compile(r"""\.?(?P<key>[^.\[\]"]+)|\[(?P<index>-?[0-9]+)\]|\[(?P<quot
 
 
 def steps(path: str) -> list[str | int]:
-    """The keys and indices that a path is made of."""
+    """Return the keys and indices of a path."""
     found: list[str | int] = []
     position = 0
     while position < len(path):
@@ -72,7 +72,7 @@ def steps(path: str) -> list[str | int]:
 
 
 def _same(one: Json, other: Json) -> bool:
-    """As JSON sees it: `true` is not 1."""
+    """Compare as JSON does: `true` is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, Mapping) and isinstance(other, Mapping):
@@ -90,11 +90,10 @@ def _missing(value: Json, wanted: Json, where: str) -> Iterator[str]:
             else:
                 yield from _missing(value[key], inner, f"{where}.{key}")
     elif isinstance(wanted, list | tuple) and isinstance(value, list | tuple):
-        rest = iter(value)  # what has been passed over is not looked at again: order counts
+        rest = iter(value)  # an iterator, because the order counts
         for number, item in enumerate(wanted):
             if not any(next(_missing(each, item, ""), None) is None for each in rest):
                 yield f"{where} has no item, in order, for [{number}]: {brief(item)}"
-                return
     elif not _same(value, wanted):
         yield f"{where} is {brief(value)}, not {brief(wanted)}"
 
@@ -112,7 +111,7 @@ _KEYWORDS = {"type", "required", "properties", "items", "enum", "title", "descri
 
 
 def _violations(value: Json, schema: Mapping[str, Json], where: str) -> Iterator[str]:
-    """The part of JSON Schema that a test of a command needs; other keywords are refused."""
+    """Yield violations of a subset of JSON Schema; raise ValueError for other keywords."""
     if unknown := sorted(schema.keys() - _KEYWORDS):
         raise ValueError(f"unknown schema keyword {unknown[0]!r}; known: {sorted(_KEYWORDS)}")
     types = schema.get("type", [])

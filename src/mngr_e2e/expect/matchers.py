@@ -1,7 +1,4 @@
-"""What can be said of text, as pure functions: a value in, a Check out.
-
-Nothing here knows of negation: `not_to_…` reads the same Check the other way round.
-"""
+"""Claims about text, as functions that return a Check; `not_to_…` inverts the same Check."""
 
 from __future__ import annotations
 
@@ -14,20 +11,20 @@ from typing import TypeAlias
 
 Json: TypeAlias = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 JsonLike: TypeAlias = None | bool | int | float | str | Sequence[object] | Mapping[str, object]
-"""What a test may hand us as JSON: to mypy, a TypedDict is a mapping of objects."""
+"""What a test may pass as JSON: for mypy, a TypedDict is a mapping of objects."""
 
 DIFF_LINES = 200
 
 
 @dataclass(frozen=True)
 class Check:
-    """Whether a claim holds. `None`: it cannot be judged, so neither it nor its negation holds."""
+    """Whether a claim holds; None if it cannot be checked, so its negation does not hold either."""
 
     holds: bool | None
     claim: str
-    """What follows "expected …": `to contain 'x'`."""
+    """The text after "expected …": `to contain 'x'`."""
     detail: str = ""
-    """What helps to see why it does not hold."""
+    """Why it does not hold."""
 
 
 # text
@@ -39,7 +36,7 @@ def contains(text: str, wanted: str) -> Check:
 
 
 def matches(text: str, pattern: str | re.Pattern[str]) -> Check:
-    """`^` and `$` are the ends of lines; the pattern may be found anywhere."""
+    """Check for a pattern anywhere in the text; `^` and `$` match at lines."""
     found = re.compile(pattern, re.MULTILINE) if isinstance(pattern, str) else pattern
     return Check(found.search(text) is not None, f"to match {shown(found.pattern)}")
 
@@ -65,7 +62,7 @@ def is_empty(text: str) -> Check:
 
 
 def has_line_count(text: str, wanted: int) -> Check:
-    """A last line counts also when no newline ends it."""
+    """Check the number of lines, including a last one without a newline."""
     count = text.count("\n") + (not text.endswith("\n") and text != "")
     return Check(count == wanted, f"to have {plural(wanted, 'line')}", f"it has {count}")
 
@@ -74,7 +71,7 @@ def has_line_count(text: str, wanted: int) -> Check:
 
 
 def shown(text: str, limit: int = 200) -> str:
-    """On one line, clipped."""
+    """Return the text quoted on one line, truncated."""
     return repr(text) if len(text) <= limit else f"{text[:limit]!r}… ({len(text)} characters)"
 
 
@@ -92,7 +89,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def diff(wanted: str, actual: str) -> str:
-    """A unified diff, from where they part: difflib is quadratic, so not all of a long text."""
+    """Return a unified diff from the first difference; difflib is quadratic, so not of all."""
     old, new = (text.split("\n") for text in (wanted, actual))
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:

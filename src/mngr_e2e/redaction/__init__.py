@@ -1,4 +1,4 @@
-"""Secrets, and how they are kept out of what a test leaves behind."""
+"""Keep secrets out of a test's artifacts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mngr_e2e.redaction.shellwords import EXPANSION, Word, words
 
 SHORTEST_SECRET = 6
 SHORTEST_WORD = 2
-"""A value shorter than SHORTEST_SECRET is taken out only where it is a whole word."""
+"""A value shorter than SHORTEST_SECRET is redacted only where it is a whole word."""
 _PASSWORDS = "PASSWORD|PASSWD|PASSPHRASE|SECRET|_PWD"
 _TELLING = f"TOKEN|PASSW|{_PASSWORDS}|API_?KEY|CREDENTIAL|PRIVATE_KEY"
 SECRET_NAME = re.compile(_TELLING, re.IGNORECASE)
@@ -28,16 +28,16 @@ _NAME = rf"(?P<name>\w*(?:{_TELLING})\w*)"
 _ASSIGNED = re.compile(rf"{_NAME}=(?P<value>.*)", re.IGNORECASE | re.DOTALL)
 _SOMEWHERE = re.compile(rf"""\b{_NAME}=(?P<value>[^\s"'&;|]+)""", re.IGNORECASE)
 _SCRIPT = re.compile(r"-[a-zA-Z]*c")
-"""The option after which a shell takes a command."""
+"""The option of a shell that is followed by a command."""
 NESTED = 3
-"""How many commands within commands are looked at."""
-# What a terminal is told in the middle of a word: colours, cursor moves, and a line's end where
-# the program or its editor wrapped it.
+"""Levels of commands within commands that are searched."""
+# Control sequences that may be in the middle of a word: colours, cursor movements, and the end of a
+# line where the program or its editor wrapped it.
 _STEERING = r"(?:\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()][A-Z0-9]|\x1b[=>78]| \r|[\r\n\b\x0e\x0f])*"
 
 
 class Redactor:
-    """Takes secrets out of text: values of telling variables, values named, patterns."""
+    """Removes secrets from text: values of variables such as API_TOKEN, given values, patterns."""
 
     def __init__(self, environment: Mapping[str, str], patterns: Sequence[str] = ()) -> None:
         self._secrets: dict[str, str] = {}
@@ -46,7 +46,7 @@ class Redactor:
         self.learn(environment)
 
     def known(self) -> tuple[dict[str, str], list[str]]:
-        """All that another process needs to do the same; see `knowing`."""
+        """Return what another process requires to do the same; see `knowing`."""
         return self._secrets, [pattern.pattern for pattern in self._patterns]
 
     @classmethod
@@ -61,9 +61,9 @@ class Redactor:
                 self.add(value, name)
 
     def add(self, value: str, name: str = "secret") -> None:
-        """Output is redacted by line, so the lines of a long secret are each one.
+        """Redact a value from now on, also in the forms it has in JSON and in a URL.
 
-        Also as it stands in JSON and in a URL, where some characters look different.
+        Output is redacted line by line, so each line of a long secret is a secret too.
         """
         whole = [value.strip()] if len(value.strip()) >= SHORTEST_WORD else []
         lines = [line for line in value.splitlines() if len(line) >= SHORTEST_SECRET]
@@ -100,8 +100,10 @@ class Redactor:
         return sorted(self._secrets, key=len, reverse=True)
 
     def pieces(self, pieces: Sequence[str]) -> list[str]:
-        """Of text that came in pieces, as on a terminal: a secret may begin in one and end in
-        another. What stands for it goes where it began; there are as many pieces as before."""
+        """Return text that arrived in pieces, as from a terminal, without secrets.
+
+        A secret may begin in one piece and end in another; its replacement is put where it began.
+        """
         texts = list(pieces)
         for value in self._longest_first():
             words = _STEERING.join(map(re.escape, value))
@@ -113,20 +115,20 @@ class Redactor:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether a variable of a telling name holds a secret rather than a setting such as `true`."""
+    """Return whether such a variable holds a secret rather than a setting such as `true`."""
     if len(value) >= SHORTEST_SECRET or _PASSWORD_NAME.search(name):
         return True
     return bool(_KEY_NAME.search(name)) and not _SETTING.fullmatch(value)
 
 
 class _Given(NamedTuple):
-    """A secret that a command gives, and the variable it is for, if there is one."""
+    """A secret in a command, with the name of its variable, if it has one."""
 
     start: int
     end: int
     name: str
     value: str
-    """Empty where an expansion is a part of it."""
+    """Empty if an expansion is part of it."""
 
 
 def _given(command: str, depth: int = 0) -> Iterator[_Given]:
@@ -146,7 +148,7 @@ def _given(command: str, depth: int = 0) -> Iterator[_Given]:
 
 
 def _places(text: str, before: str, bare: bool) -> Iterator[tuple[str, int, int]]:
-    """Where in a word a secret is, with the name of its variable; `bare` without any quotes."""
+    """Yield variable, start and end of each secret in a word; `bare` if it has no quotes."""
     option, equals, _ = text.partition("=")
     if _OPTION.fullmatch(before) and not (bare and text.startswith("--")):
         yield "", 0, len(text)
@@ -160,7 +162,7 @@ def _places(text: str, before: str, bare: bool) -> Iterator[tuple[str, int, int]
 
 
 def _balanced(command: str, word: Word, first: int, last: int) -> tuple[int, int]:
-    """The place of these characters; with the quotes inside of them, those around them go too."""
+    """Return the range of these characters, with the quotes around them if it contains quotes."""
     start, end = word.chars[first].start, word.chars[last - 1].end
     if re.search("[\"']", command[start:end]):
         start = word.chars[first - 1].end if first else start
@@ -169,7 +171,7 @@ def _balanced(command: str, word: Word, first: int, last: int) -> tuple[int, int
 
 
 def _word(pattern: str) -> re.Pattern[str]:
-    """A short secret as a whole word; what steers a terminal may stand right before it."""
+    """Return a pattern for a whole word; a control sequence may precede it."""
     steering = _STEERING.removesuffix("*")
     return re.compile(rf"(?:(?<!\w)|{steering})(?P<whole>{pattern})(?!\w)")
 
@@ -188,7 +190,7 @@ def _replaced(pieces: list[str], pattern: re.Pattern[str], by: str) -> list[str]
 
 
 def _kept(text: str, start: int, end: int, spans: deque[tuple[int, int]], by: str) -> Iterator[str]:
-    """What is left of one piece. A span stays first in line until the piece it ends in."""
+    """Yield the rest of one piece. A span stays in the queue until the piece in which it ends."""
     here = start
     while spans and spans[0][0] < end:
         first, last = spans[0]

@@ -1,4 +1,4 @@
-"""Secrets in what pytest itself shows of a failure: the message, the values, captured output."""
+"""Remove secrets from what pytest shows of a failure: message, values and captured output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def redact_report(report: pytest.TestReport, redact: Callable[[str], str]) -> No
 
 
 def redacted(shown: T, redact: Callable[[str], str]) -> T:
-    """A report is a tree of texts; those of pytest's objects are replaced where they stand."""
+    """Return a tree of texts without secrets; pytest's own objects are changed in place."""
     found: object = shown
     if isinstance(shown, str):
         found = redact(shown)

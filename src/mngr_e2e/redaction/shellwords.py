@@ -1,4 +1,4 @@
-"""The words of a shell command, each character with the place it comes from."""
+"""Split a shell command into words, each character with its position in the command."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 EXPANSION = "\0"
-"""Stands for a variable or the output of a command, whose value is unknown."""
+"""Replaces a variable or the output of a command, whose value is unknown."""
 
 _EXPANDED = r"\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`|\$(?:\w+|\{\w+\}|[?#@*!$-])"
-# A quote that nobody closes is an apostrophe.
+# A quote without an end is an apostrophe.
 _PART = re.compile(
     rf"""(?P<blank>[ \t\r]+|\\\n)|(?P<operator>[;&|<>()\n])|\$'(?P<ansi>(?:\\.|[^'\\])*)'"""
     rf"""|'(?P<single>[^']*)'|"(?P<double>(?:\\.|[^"\\])*)"|(?P<expanded>{_EXPANDED})"""
@@ -27,7 +27,7 @@ _INNER = {
 
 
 class Char(NamedTuple):
-    """One character of a word, written at `start` to `end`."""
+    """A character of a word, and its range in the command."""
 
     text: str
     start: int
@@ -35,7 +35,7 @@ class Char(NamedTuple):
 
 
 class Word(NamedTuple):
-    """What a program gets as one argument; an operator of the shell is a word without any."""
+    """An argument of a program; an operator of the shell is a word without characters."""
 
     chars: list[Char]
     end: int

@@ -79,7 +79,7 @@ def arithmetic(scope: Scope, node: ast.AST) -> Iterator[Edit]:
             # `x + 1` where x was meant.
             small = isinstance(node.right, ast.Constant) and node.right.value in (1, 2)
             for side, prior in ((node.left, 0.75 if small else 0.1), (node.right, 0.08)):
-                yield from scope.replace(node, scope.source.segment(side), "one side only", prior)
+                yield from scope.replace(node, scope.source.segment(side), "operand removed", prior)
     elif isinstance(node, ast.AugAssign):
         target, value = scope.source.span(node.target), scope.source.span(node.value)
         for token in scope.source.tokens_between(target[1], value[0]):
@@ -97,7 +97,7 @@ def booleans(scope: Scope, node: ast.AST) -> Iterator[Edit]:
                 yield from scope.edit(node, span, BOOLEAN[text], "and/or", 0.7)
         if len(node.values) == 2:
             sides = [source.segment(value) for value in node.values]
-            yield from scope.replace_each(node, sides, "one side only", 0.1)
+            yield from scope.replace_each(node, sides, "operand removed", 0.1)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         yield from scope.replace(node, source.segment(node.operand), "not", 0.7)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

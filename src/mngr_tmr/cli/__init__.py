@@ -1,1 +1,1 @@
-"""`mngr tmr` and `mngr demo`: their verbs, options and lines on a terminal."""
+"""`mngr tmr` and `mngr demo`: their commands, options and output."""

@@ -1,4 +1,4 @@
-"""`mngr tmr`: start an agent for every test, and build one branch from their changes."""
+"""`mngr tmr`: the command line, with its verbs and options."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-create", "mngr-tutorial", "mngr-usage"]
     parser.verbs, parser.rest_name = SCREENS, "PYTEST_ARG"
     help = f"{', '.join(VERBS)}; then paths of tests for `run`, or the name of a run"
-    words = parser.add_argument("words", nargs="+", metavar="VERB [PATH|RUN]", help=help)
-    parser.completes(words, "mngr_tmr.cli.command:completed")
+    kind = "mngr_tmr.cli.command:completed"
+    metavar = "VERB [PATH|RUN]"
+    parser.add_argument("words", nargs="+", metavar=metavar, help=help, completes=kind)
     _what(parser)
     _agents(parser)
     _limits(parser)
@@ -59,7 +60,7 @@ def configure(parser: Parser) -> None:
 
 
 def completed(home: str, words: list[str]) -> list[str]:
-    """For the shell: a verb, then the names of runs."""
+    """Return the completions for the shell: verbs, then names of runs."""
     given = [word for word in words[:-1] if not word.startswith("-")]
     if not given:
         return list(VERBS)
@@ -96,7 +97,7 @@ def _what(parser: Parser) -> None:
 def _agents(parser: Parser) -> None:
     add = parser.add_argument_group("Agents").add_argument
     help = "agent type (default: as for `mngr create`)"
-    parser.completes(add("--type", default="", metavar="TYPE", help=help), "type")
+    add("--type", default="", metavar="TYPE", help=help, completes="type")
     help = "argument for the agents' program; repeatable"
     add("--agent-arg", action="append", default=[], metavar="WORD", help=help)
     add("--provider", default="", metavar="PROVIDER", help="provider of the hosts (default: local)")
@@ -106,7 +107,7 @@ def _agents(parser: Parser) -> None:
     add("-b", "--build-arg", action="pairs", default={}, metavar="K=V", help=help)
     help = "argument for starting the hosts, passed on as is; repeatable"
     add("-s", "--start-arg", action="append", default=[], metavar="ARG", help=help)
-    # Those that `retune` takes have no default here: it must see which of them were given.
+    # Options of `retune` have no default here, so that it sees which of them were given.
     help = "agents at the same time (default 4)"
     add("--max-agents", type=count, metavar="N", help=help)
     help = "time between two agent starts (default 0s)"

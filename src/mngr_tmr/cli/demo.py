@@ -26,7 +26,7 @@ home and does not touch your agents."""
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     help = "new or empty directory (default: a temporary one)"
-    parser.completes(parser.add_argument("folder", nargs="?", metavar="DIR", help=help), "file")
+    parser.add_argument("folder", nargs="?", metavar="DIR", help=help, completes="file")
     parser.examples = [
         ("run the demo", "mngr demo"),
         ("choose the directory", "mngr demo ~/mngr-demo"),
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         raise Refused(str(error), "name a new or empty directory") from None
     failing = planted["failing"]
     assert isinstance(failing, list)
-    say(args, f"Made {folder / 'jot'}: {len(failing)} of its tests fail, four check nothing.")
+    say(args, f"Created {folder / 'jot'}: {len(failing)} of its tests fail, and 4 check nothing.")
     say(args, "Starting one mechanic agent for each of them; this takes a minute or two.")
     status = _pipeline(args, folder)
     if status:
@@ -60,7 +60,7 @@ def _need_pytest() -> None:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Ours, but for the home and for what an agent around us would hand down."""
+    """Return our environment with the demo's home, and without the variables of an agent."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("MNGR_AGENT_")}
     tools = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"
     return {**kept, "MNGR_HOST_DIR": str(folder / "home"), "PATH": tools}
@@ -69,7 +69,7 @@ def environment(folder: Path) -> dict[str, str]:
 def _pipeline(args: argparse.Namespace, folder: Path) -> int:
     words = ["tmr", "run", "--name", "demo", "--type", "mechanic", "--only", "needy", "--yes"]
     words += ["--max-agents", "2", "--workers", "2", "-S", "stop.grace=2s"]
-    words += ["--agent-arg=--budget=300"]  # a busy machine is no reason to give up
+    words += ["--agent-arg=--budget=300"]  # so that it does not give up on a busy machine
     words += ["--quiet"] if args.quiet or args.format != "human" else []
     out = subprocess.DEVNULL if args.format != "human" else None
     argv = [sys.executable, "-m", "mngr", *words]

@@ -60,7 +60,7 @@ later of `integrate`, puts such changes at the end of the branch.
 Before any agent starts, a forecast is shown and you are asked to confirm it. --yes skips the \
 question and is required without a terminal. --dry-run collects and runs the tests, shows which of \
 them would get an agent, and starts none. If you decline, nothing of the run is kept. Agents work \
-in their own clones and have no credentials for pushing. Their results are never trusted: bare \
+in their own clones, whose only remote is a mirror. Their results are never trusted: bare \
 agents run the tests again in clean checkouts.
 
 The table [tool.mngr_tmr] in pyproject.toml defines the implementation files (globs), forbidden \

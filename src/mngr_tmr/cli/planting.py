@@ -1,7 +1,7 @@
-"""Make the demo's jot: a fresh git repository with known defects, from the green examples/jot.
+"""Create the demo's jot: a new git repository with known defects, from examples/jot.
 
-What was planted, and which tests fail because of it, is printed as JSON and is not in the
-repository: whoever works there has to find out. The same jot gives the same commit everywhere.
+The defects and the tests that fail are printed as JSON and are not in the repository, so agents
+have to find them. The same jot gives the same commit everywhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-# In an installed package the example lies beside this file; in a checkout, where it is kept.
+# In an installed package, and in a checkout.
 PLACES = (Path(__file__).parents[1] / "example/jot", Path(__file__).parents[3] / "examples/jot")
 JOT = next((place for place in PLACES if place.is_dir()), PLACES[0])
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.egg-info", ".*_cache", ".mngr-e2e", ".venv")
@@ -28,7 +28,7 @@ MOVING = "tests/test_moving_notes.py"
 
 
 class CannotPlant(Exception):
-    """jot has changed, or the place is taken."""
+    """An edit does not fit jot, or the directory is not empty."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Defect:
     what: str
     edits: tuple[Edit, ...]
     tests: tuple[str, ...]
-    """The tests that it breaks, or, of a weak test, the test itself."""
+    """The tests that it breaks, or the weak test itself."""
     needs: str = ""
-    """The program that a blocked test waits for."""
+    """The program that a blocked test requires."""
 
 
 BUGS = (
@@ -203,7 +203,7 @@ DEFECTS = (*BUGS, *STALE, *WEAK, *BLOCKED)
 
 
 def planted(files: Mapping[str, str], defects: Iterable[Defect]) -> dict[str, str]:
-    """The files that change. Every edit has to find its place exactly once."""
+    """Return the changed files. The old text of every edit must occur exactly once."""
     changed: dict[str, str] = {}
     for defect in defects:
         for edit in defect.edits:
@@ -223,7 +223,7 @@ def read(root: Path, defects: Iterable[Defect]) -> dict[str, str]:
 
 
 def commit(root: Path) -> str:
-    """One commit whose hash depends on the files alone, not on who makes it and when."""
+    """Commit everything; the hash depends only on the files. Return it."""
     who = {"NAME": "jot", "EMAIL": "jot@example.com", "DATE": "2026-01-01T12:00:00Z"}
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     env |= {f"GIT_{role}_{key}": who[key] for role in ("AUTHOR", "COMMITTER") for key in who}

@@ -1,6 +1,6 @@
-"""What is going on: lines that rewrite themselves on a terminal, plain lines elsewhere.
+"""Show the progress of a run: updated in place on a terminal, otherwise as plain lines.
 
-With `--format jsonl` (or json) everything is a JSON line, for programs.
+With `--format jsonl` (or json), without a terminal, as JSON lines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from types import TracebackType
+from collections import Counter
 
 from mngr.cli.app.output import clean
 from mngr_tmr.integrate import ranking
@@ -24,10 +24,10 @@ PAUSE = 0.2
 
 
 class Progress:
-    """`show(run)` as often as you like."""
+    """Prints progress. `show(run)` may be called at any rate."""
 
     def __init__(self, args: argparse.Namespace, known: Run, *, acts: bool = True) -> None:
-        """Alerts that are `known` were raised before; only who works on the run acts on them."""
+        """Alerts in `known` are not shown again; without `acts`, --on-alert is not run."""
         self._acts = acts
         self._quiet = args.quiet
         self._terminal = sys.stderr.isatty() and not args.headless
@@ -41,15 +41,10 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.clear()
         if self._run is not None and not self._quiet and not self._terminal:
-            self._tell(self._run)  # the last word is not lost to the pause between two
+            self._tell(self._run)  # the pause between two lines may have left out the last
 
     def show(self, run: Run) -> None:
         self._alert(run)
@@ -63,7 +58,7 @@ class Progress:
             self._tell(run)
 
     def say(self, type: str, text: str, words: str = "") -> None:
-        """For a person; for a program as a JSON line."""
+        """Print a text for people, or as a JSON line for programs."""
         self.clear()
         line = json.dumps({"type": type, "text": text}) if self._json else clean(words or text)
         print(line, file=sys.stderr, flush=True)
@@ -124,7 +119,7 @@ def state(run: Run) -> dict[str, object]:
 
 
 def told(run: Run) -> str:
-    """One line for a log."""
+    """Return the progress as one line for a log."""
     now = state(run)
     ended = f"{now['ended']} of {counted(len(run.tasks), 'test')} ended"
     agents = f"{counted(int(str(now['running'])), 'agent')} at work"
@@ -173,17 +168,14 @@ def lines(run: Run, width: int) -> list[str]:
 
 
 def _last(run: Run) -> list[str]:
-    """What came in last, newest first."""
+    """Return the latest results, newest first."""
     ended = [task for task in run.tasks.values() if task.latest and task.latest.ended]
     newest = heapq.nlargest(3, ended, key=lambda task: task.tries[-1].ended_at)
     return [f"{ranking.ending_of(task)}: {task.node_id}" for task in newest]
 
 
 def _clusters(run: Run) -> list[str]:
-    """The signatures that most tests share."""
-    counts: dict[str, int] = {}
-    for baseline in run.baseline.values():
-        if baseline.signature and baseline.standing == "failed":
-            counts[baseline.signature] = counts.get(baseline.signature, 0) + 1
-    shared = [(n, each) for each, n in counts.items() if n > 1]
-    return [f"{n} fail the same way: {each}" for n, each in sorted(shared, reverse=True)[:3]]
+    """Return the signatures that most tests share."""
+    failed = [each for each in run.baseline.values() if each.standing == "failed"]
+    counts = Counter(each.signature for each in failed if each.signature)
+    return [f"{n} fail the same way: {each}" for each, n in counts.most_common(3) if n > 1]

@@ -1,4 +1,4 @@
-"""`mngr tmr rm`: a run moves into the trash with its refs and its branch, and comes back whole."""
+"""`mngr tmr rm`: move a run with its refs, branch and agents to the trash, or restore it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mngr_tmr.journal.model import Run
 from mngr_tmr.run import runs
 
 Moves = dict[str, str]
-"""From one ref to another."""
+"""Old ref -> new ref."""
 
 
 def rm(args: argparse.Namespace) -> int:
@@ -49,14 +49,14 @@ def _remove(args: argparse.Namespace, name: str) -> int:
         agents = len(_agents(Mngr(args.config, args.registry), name))
     row: dict[str, Json] = {"run": name, "refs": len(moves), "agents": agents}
     done = "Would remove" if args.dry_run else "Removed"
-    back = "" if args.dry_run else f" `mngr tmr rm --undo {name}` brings it back."
+    back = "" if args.dry_run else f" To restore it: mngr tmr rm --undo {name}"
     row["removed"] = not args.dry_run
     one(args, row, f"{done} run {name} and {len(moves)} refs.{back}")
     return 0
 
 
 def _undo(args: argparse.Namespace, name: str) -> int:
-    """The one that was removed last. Its agents come back with `mngr restore`."""
+    """Restore the run that was removed last. `mngr restore` restores its agents."""
     kept = sorted(runs.trash(args.config.home).glob(f"{name}.*"), key=_stamp)
     if not kept:
         raise NotFound(f"no run {name!r} was removed", "see `mngr tmr list`")
@@ -70,14 +70,14 @@ def _undo(args: argparse.Namespace, name: str) -> int:
         if repo:
             _move(repo, moves)
         kept[-1].rename(folder)
-    done = "Would bring back" if args.dry_run else "Brought back"
+    done = "Would restore" if args.dry_run else "Restored"
     row: dict[str, Json] = {"run": name, "refs": len(moves), "restored": not args.dry_run}
     one(args, row, f"{done} run {name} and {len(moves)} refs.")
     return 0
 
 
 def leftovers(config: Config) -> Iterator[Leftover]:
-    """For `mngr gc`: runs that have been in the trash for longer than `trash.keep`."""
+    """Yield the runs that have been in the trash for longer than `trash.keep`, for `mngr gc`."""
     keep = config.seconds("trash.keep")
     for folder in sorted(runs.trash(config.home).glob("*.*"), key=_stamp):
         days = (time.time() - _stamp(folder) / 1e9) / 86400
@@ -101,17 +101,13 @@ def _stamp(path: Path) -> int:
 
 
 def _repository(run: Run) -> Repo | None:
-    """None where it is gone: then there is nothing to move in it."""
+    """Return the repository of a run, or None if it no longer exists."""
     return local_repository(run.repository) if os.path.isdir(run.repository) else None
 
 
 def _agents(api: Mngr, name: str) -> list[str]:
-    found = []
-    for agent in api.list():
-        record = agent.evidence.record
-        if record is not None and record.labels.get("tmr") == name:
-            found.append(agent.id)
-    return found
+    records = [(agent.id, agent.evidence.record) for agent in api.list()]
+    return [id for id, record in records if record and record.labels.get("tmr") == name]
 
 
 def _bury(args: argparse.Namespace, name: str) -> int:
@@ -148,7 +144,7 @@ def _away(repo: Repo, run: Run, stamp: str) -> Moves:
 
 
 def _refs(repo: Repo, prefix: str) -> Moves:
-    """Where refs in the trash came from."""
+    """Return the refs in the trash, with the refs they were before."""
     return {ref: f"refs/{ref.removeprefix(prefix)}" for ref in _listed(repo, prefix)}
 
 
@@ -160,7 +156,7 @@ def _move(repo: Repo, moves: Moves) -> None:
 
 
 def delete_refs(repo: Repo, run: Run) -> None:
-    """Of a run that never was."""
+    """Delete the refs of a run that was declined."""
     found = _listed(repo, f"refs/mngr/tmr/{run.name}/") if run.name else []
     _update(repo, (f"delete {ref}" for ref in found))
 

@@ -1,26 +1,18 @@
-"""`mngr tmr pause`, `unpause`, `retune` and `cancel`: notes to the process at work on a run."""
+"""`mngr tmr pause`, `unpause`, `retune` and `cancel`: orders to the process of a run."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from mngr.cli.app.output import one
 from mngr.errors import Refused, UsageError
 from mngr.model.struct import Json
+from mngr_tmr.cli.viewing import chosen
 from mngr_tmr.dispatch import orders
 from mngr_tmr.journal.journal import is_at_work
-from mngr_tmr.run import runs
 
-TUNABLE = (
-    "max_agents",
-    "stagger",
-    "retries",
-    "agent_timeout",
-    "idle",
-    "alert_after",
-    "on_alert",
-)
+TUNABLE = tuple("max_agents stagger retries agent_timeout idle alert_after on_alert".split())
 BUDGETS = {
     "max_cost": ("run_budget", "cost"),
     "max_tokens": ("run_budget", "tokens"),
@@ -29,7 +21,7 @@ BUDGETS = {
     "agent_max_cost": ("agent_budget", "cost"),
     "agent_max_tokens": ("agent_budget", "tokens"),
 }
-"""Where a limit is kept in Options."""
+"""The field of Options that keeps each limit."""
 
 
 def pause(args: argparse.Namespace) -> int:
@@ -45,7 +37,7 @@ def cancel(args: argparse.Namespace) -> int:
 
 
 def retune(args: argparse.Namespace) -> int:
-    given = {key: getattr(args, key) for key in (*TUNABLE, *BUDGETS) if _is_given(args, key)}
+    given = _given(args, (*TUNABLE, *BUDGETS))
     if not given:
         options = ", ".join(_option(each) for each in (*TUNABLE, *BUDGETS))
         raise UsageError("nothing to change", f"give one of {options}")
@@ -53,8 +45,8 @@ def retune(args: argparse.Namespace) -> int:
     return _send(args, {"action": "retune", "options": tuned(args)}, "retune", "Retuned", words)
 
 
-def _is_given(args: argparse.Namespace, key: str) -> bool:
-    return getattr(args, key) is not None
+def _given(args: argparse.Namespace, keys: Iterable[str]) -> dict[str, Json]:
+    return {key: getattr(args, key) for key in keys if getattr(args, key) is not None}
 
 
 def _option(key: str) -> str:
@@ -67,26 +59,24 @@ def _shown(key: str, value: object) -> str:
 
 
 def tuned(args: argparse.Namespace) -> dict[str, Json]:
-    """Those that were given; named like the fields of Options, of budgets only single limits."""
-    found: dict[str, Json] = {key: getattr(args, key) for key in TUNABLE if _is_given(args, key)}
-    for key, (budget, limit) in BUDGETS.items():
-        if _is_given(args, key):
-            value = getattr(args, key)
-            limits = found.setdefault(budget, {})
-            assert isinstance(limits, dict)
-            limits[limit] = value / 60 if limit == "minutes" else value
+    """Return the given options as fields of Options; of budgets only the given limits."""
+    found = _given(args, TUNABLE)
+    for key in _given(args, BUDGETS):
+        budget, limit = BUDGETS[key]
+        limits = found.setdefault(budget, {})
+        assert isinstance(limits, dict)
+        value = getattr(args, key)
+        limits[limit] = value / 60 if limit == "minutes" else value
     return found
 
 
 def _send(
     args: argparse.Namespace, order: Mapping[str, Json], verb: str, done: str, effect: str
 ) -> int:
-    if len(args.words) > 1:
-        raise UsageError(f"one run at a time: {' '.join(args.words)!r}")
-    folder = runs.find(args.config.home, args.words[0] if args.words else args.name)
+    folder = chosen(args)
     if not is_at_work(folder):
-        hint = f"`mngr tmr resume {folder.name}` continues it"
-        raise Refused(f"no process is running the run {folder.name}", hint)
+        hint = f"continue it with `mngr tmr resume {folder.name}`"
+        raise Refused(f"the run {folder.name} is not in progress", hint)
     if not args.dry_run:
         orders.send(folder, order)
     row: dict[str, Json] = {"run": folder.name, **order, "sent": not args.dry_run}

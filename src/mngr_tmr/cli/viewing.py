@@ -1,9 +1,10 @@
-"""`mngr tmr list`, `show`, `watch` and `report`: looking at runs, from their journals alone."""
+"""`mngr tmr list`, `show`, `watch` and `report`: show runs, from their journals alone."""
 
 from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 
 from mngr.cli.app.output import one, rows
 from mngr.errors import UsageError
@@ -19,9 +20,16 @@ from mngr_tmr.run.words import counted, reason_of
 COLUMNS = ["task", "want", "ending", "reason", "test", "agent", "tries"]
 
 
+def chosen(args: argparse.Namespace) -> Path:
+    """Return the folder of the run that was named, or of the newest run."""
+    if len(args.words) > 1:
+        raise UsageError(f"one run at a time: {' '.join(args.words)!r}")
+    return runs.find(args.config.home, args.words[0] if args.words else args.name)
+
+
 def list_runs(args: argparse.Namespace) -> int:
     found = [runs.load(runs.root(args.config.home) / name) for name in runs.names(args.config.home)]
-    table: list[dict[str, Json]] = [_row(args, run) for run in found]
+    table = [_row(args, run) for run in found]
     columns = ["run", "status", "tests", "tasks", "commits", "tokens", "begun"]
     rows(args, table, columns, "runs", empty="No runs found", fields=columns)
     return 0
@@ -46,7 +54,7 @@ def _status(args: argparse.Namespace, run: Run) -> str:
 
 
 def show(args: argparse.Namespace) -> int:
-    folder = runs.find(args.config.home, _name(args))
+    folder = chosen(args)
     run = runs.load(folder)
     if args.format == "json":
         tasks: list[Json] = [_task_row(task) for task in run.tasks.values()]
@@ -60,7 +68,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def _print_run(args: argparse.Namespace, run: Run) -> None:
-    """The verdict, each test and how it ended, and what the run used."""
+    """Print the result of the run, the result of each test, and the usage."""
     one(args, {}, verdict(run, _status(args, run)))
     rows(args, _folded(run), ["ending", "test", "reason"], empty="No tests were selected")
     told = [*publishing.held_in_words(run), *forecast.in_words(run)]
@@ -71,14 +79,14 @@ def _print_run(args: argparse.Namespace, run: Run) -> None:
 
 
 def verdict(run: Run, status: str) -> str:
-    """One sentence: what became of the run, and how many tests ended how."""
+    """Return one sentence with the status of a run and the number of tests per result."""
     became = publishing.in_words(run) if run.status else f"is {status}"
     endings = ", ".join(f"{number} {word}" for word, number in ranking.counts(run).items())
     return f"The run {run.name} {became}" + (f" ({endings})." if endings else ".")
 
 
 def _folded(run: Run) -> list[dict[str, Json]]:
-    """One line for all tests of a cluster that came to the same end for the same reason."""
+    """Return one row for all tests without an agent that have the same result and reason."""
     rows = []
     for tasks in publishing.alike(run.tasks.values()):
         row = _task_row(tasks[0])
@@ -100,8 +108,8 @@ def _task_row(task: Task) -> dict[str, Json]:
 
 
 def watch(args: argparse.Namespace) -> int:
-    """Until the process that works on it is gone."""
-    folder = runs.find(args.config.home, _name(args))
+    """Show the progress of a run until its process ends."""
+    folder = chosen(args)
     with Progress(args, runs.load(folder), acts=False) as progress:
         while True:
             at_work = is_at_work(folder)
@@ -115,17 +123,9 @@ def watch(args: argparse.Namespace) -> int:
 
 
 def report(args: argparse.Namespace) -> int:
-    from pathlib import Path
-
     from mngr_view.writing import write
 
-    folder = runs.find(args.config.home, _name(args))
+    folder = chosen(args)
     page = write(folder, Path(args.out) if args.out else folder / "report")
     one(args, {"run": folder.name, "page": str(page)}, str(page))
     return 0
-
-
-def _name(args: argparse.Namespace) -> str:
-    if len(args.words) > 1:
-        raise UsageError(f"one run at a time: {' '.join(args.words)!r}")
-    return str(args.words[0] if args.words else args.name)

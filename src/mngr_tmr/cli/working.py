@@ -1,4 +1,4 @@
-"""`mngr tmr run`, `resume` and `integrate`: the verbs that do the work."""
+"""`mngr tmr run`, `resume` and `integrate`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
 from mngr_tmr.cli import removing, steering
 from mngr_tmr.cli.progress import Progress
+from mngr_tmr.cli.viewing import chosen
 from mngr_tmr.dispatch import orders
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import Journal, is_at_work
@@ -27,12 +28,12 @@ from mngr_tmr.journal.model import Run
 from mngr_tmr.run import coverage, forecast, publishing, runs, selecting
 from mngr_tmr.run.options import Options, retuned
 from mngr_tmr.run.pipeline import Pipeline
-from mngr_tmr.run.settings import Project, parse
+from mngr_tmr.run.settings import parse
 from mngr_tmr.verify.patches import show
 
 
 def run(args: argparse.Namespace) -> int:
-    """Begin a run, or finish what is missing of the one of that name."""
+    """Start a run, or continue the run of that name."""
     repo = _repository(os.getcwd())
     folder = _folder(args, repo)
     begun = runs.load(folder).name
@@ -44,17 +45,15 @@ def run(args: argparse.Namespace) -> int:
         if started is not None:
             journal.append("run_started", started)
             if args.only == "changed" and not coverage.load_files(args.config.home, repo.path):
-                say(
-                    args,
-                    "The coverage of the tests is not known yet, so `changed` selects all tests.",
-                )
+                told = "The coverage of the tests is not known yet, so `changed` selects all tests."
+                say(args, told)
         _lift_pause(folder, journal)
         return _work(args, folder, journal)
 
 
 @contextmanager
 def _leaving_nothing(args: argparse.Namespace, folder: Path) -> Iterator[None]:
-    """A run that was declined, or that could not begin, is not a run."""
+    """Remove a run that was declined or could not start."""
     try:
         yield
     except (MngrError, OSError):
@@ -75,7 +74,7 @@ def _drop_unless_agreed(folder: Path) -> bool:
 
 
 def resume(args: argparse.Namespace) -> int:
-    folder = runs.find(args.config.home, _one_word(args))
+    folder = chosen(args)
     _require_begun(folder)
     with _leaving_nothing(args, folder), Journal(folder, time.time) as journal:
         _lift_pause(folder, journal)
@@ -89,9 +88,9 @@ def _require_begun(folder: Path) -> None:
 
 
 def _lift_pause(folder: Path, journal: Journal) -> None:
-    """Whoever paused it by hand and now says `resume` does not want to say it twice.
+    """End a pause by hand: `resume` implies `unpause`.
 
-    That may be an order which the process that was killed had not read yet.
+    The order to pause may not have been read yet by a process that was killed.
     """
     run = runs.load(folder)
 
@@ -104,11 +103,11 @@ def _lift_pause(folder: Path, journal: Journal) -> None:
 
 
 def integrate(args: argparse.Namespace) -> int:
-    """Only the branch again; agents that published anew meanwhile are collected first."""
-    folder = runs.find(args.config.home, _one_word(args))
+    """Build the branch again, after collecting what agents have published since."""
+    folder = chosen(args)
     _require_begun(folder)
     if not runs.load(folder).consent:
-        hint = f"`mngr tmr resume {folder.name}` asks before it launches any"
+        hint = f"start them with `mngr tmr resume {folder.name}`"
         raise Refused(f"the run {folder.name} has no agents yet", hint)
     with Journal(folder, time.time) as journal:
         if args.include_flagged:
@@ -116,17 +115,12 @@ def integrate(args: argparse.Namespace) -> int:
         return _work(args, folder, journal, again=True)
 
 
-def _one_word(args: argparse.Namespace) -> str:
-    if len(args.words) > 1:
-        raise UsageError(f"one run at a time: {' '.join(args.words)!r}")
-    return str(args.words[0] if args.words else args.name)
-
-
 def _repository(cwd: str) -> Repo:
     repo = local_repository(cwd)
     found = repository.checkout(repo)
     if found is None or not found.head:
-        raise UsageError(f"{cwd} is not in a git repository with commits", "tmr requires one")
+        hint = "run `mngr tmr` in the repository whose tests you want to fix"
+        raise UsageError(f"{cwd} is not in a git repository with commits", hint)
     return local_repository(found.top)
 
 
@@ -139,7 +133,7 @@ def _folder(args: argparse.Namespace, repo: Repo) -> Path:
 
 
 def _fresh_name(args: argparse.Namespace) -> str:
-    """What is run, and four digits: `failing-3f2a`, or `e2e-90c1` for all tests of a folder."""
+    """Return a new name: `failing-3f2a`, or `e2e-90c1` for all tests of a folder."""
     word = str(args.only)
     if word == "all" and len(args.words) == 1:
         word = selecting.plain_word(Path(args.words[0].partition("::")[0]).stem, 15) or word
@@ -174,13 +168,13 @@ def options(args: argparse.Namespace) -> Options:
 
 
 def _started(args: argparse.Namespace, repo: Repo, folder: Path) -> dict[str, Json]:
-    """What is said first in the journal of a new run; nothing is written before all is well."""
+    """Return the first event of a new run, after checking that it can start."""
     base = repo.ask("rev-parse", "--verify", f"{args.base or 'HEAD'}^{{commit}}")
     if base is None:
         raise UsageError(f"{args.base!r} is not a commit in {repo.path}")
     dirty = [] if args.base else repository.uncommitted(repo)
-    if dirty:  # later nobody's edits disturb it: a run has its base
-        told = f"{repo.path} has uncommitted changes, which no agent would see: {dirty[0].path}"
+    if dirty:  # once started, a run uses its base commit and no edit disturbs it
+        told = f"{repo.path} has uncommitted changes ({dirty[0].path}), which agents would not see"
         raise Refused(told, "commit them first")
     api = Mngr(args.config, args.registry)
     kind = api.derive(args.type, args.provider)
@@ -192,18 +186,12 @@ def _started(args: argparse.Namespace, repo: Repo, folder: Path) -> dict[str, Js
         agent_args=(*kind.argv, *args.agent_arg),
         agent_env=tuple(sorted(kind.env.items())),
     )
-    standing = repository.checkout(repo)
     return {
         "run": folder.name,
         "repository": repo.path,
         "base": base,
-        "branch": standing.branch if standing else "",
         "options": to_json(chosen),
     }
-
-
-def _project(repo: Repo, base: str) -> Project:
-    return parse(show(repo, base, "pyproject.toml") or "")
 
 
 def _work(args: argparse.Namespace, folder: Path, journal: Journal, *, again: bool = False) -> int:
@@ -215,7 +203,7 @@ def _work(args: argparse.Namespace, folder: Path, journal: Journal, *, again: bo
             folder,
             journal,
             repo,
-            _project(repo, before.base),
+            parse(show(repo, before.base, "pyproject.toml") or ""),
             watch=_watching(progress, folder),
             inbox=orders.ControlFolder(folder),
         )
@@ -228,7 +216,7 @@ def _work(args: argparse.Namespace, folder: Path, journal: Journal, *, again: bo
 
 @contextmanager
 def _interruptible(args: argparse.Namespace, folder: Path) -> Iterator[None]:
-    """SIGTERM, or a terminal that is closed, ends us as Ctrl-C does: not without tidying up."""
+    """Clean up after SIGTERM, or when the terminal is closed, as after Ctrl-C."""
 
     def end(number: int, frame: object) -> None:
         raise SystemExit(128 + number)
@@ -239,12 +227,15 @@ def _interruptible(args: argparse.Namespace, folder: Path) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
-        say(args, f"Interrupted. Agents keep working; `mngr tmr resume {folder.name}` continues.")
+        say(
+            args,
+            f"Interrupted. Agents keep working; continue with `mngr tmr resume {folder.name}`.",
+        )
         raise
 
 
 def _watching(progress: Progress, folder: Path) -> Callable[[Run], None]:
-    """The terminal, and every few seconds the report."""
+    """Return a function that updates the terminal, and every few seconds the report."""
     from mngr_view.writing import Live
 
     live = Live(folder, folder / "report")
@@ -257,7 +248,7 @@ def _watching(progress: Progress, folder: Path) -> Callable[[Run], None]:
 
 
 def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run) -> bool:
-    """Asked once, before the first agent; a run that was begun was agreed to."""
+    """Return whether the user agrees to start agents, asking once per run."""
     if args.dry_run:
         progress.clear()
         one(args, forecast.dry_run_row(run), forecast.dry_run(run))
@@ -271,9 +262,8 @@ def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run
     try:
         return confirm(args, "Start them?")
     except Refused:
-        raise Refused(
-            "no agent was started, because a confirmation requires a terminal", "use --yes"
-        ) from None
+        told = "no agent was started, because a confirmation requires a terminal"
+        raise Refused(told, "use --yes") from None
 
 
 def _told(args: argparse.Namespace, folder: Path, run: Run, repo: Repo) -> int:

@@ -36,8 +36,8 @@ from mngr_tmr.journal.model import ANSWERS, INFRASTRUCTURE, Ended, Outcome, Ruli
 
 CANCELLED = Ended(Outcome.CANCELLED, "the run was cancelled")
 NUDGE = "The service was overloaded. Continue your task, and publish your outcome at the end."
-GIVEN_UP = ("more time", "a person who understands")
-"""What an agent requires that looked for a repair and found none."""
+GIVEN_UP = ("more time", "a manual fix")
+"""What a mechanic requires that looked for a repair and found none."""
 
 
 class Stage(Enum):

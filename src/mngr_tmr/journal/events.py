@@ -1,14 +1,16 @@
-"""Fields of a JSON object, with a default where it has none or something else.
+"""Read the fields of a JSON object, with a default if one is missing or of another type.
 
-For events of older journals, and for what tests and agents wrote.
+For events, and for what tests and agents wrote.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from mngr.model.struct import Json
-from mngr_tmr.journal.model import Event
+
+Event = Mapping[str, Json]
 
 
 def loaded(data: bytes) -> Json:

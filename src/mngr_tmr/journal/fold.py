@@ -6,27 +6,30 @@ from collections.abc import Callable, Iterable
 
 from mngr.model.struct import Json
 from mngr_outcome.codec import from_json
-from mngr_tmr.journal import fold_branch
-from mngr_tmr.journal.events import list_of, number_of, table_of, tables_of, text_of, time_of
+from mngr_tmr.journal.events import Event, list_of, number_of, table_of, tables_of, text_of, time_of
 from mngr_tmr.journal.model import (
     ANSWERS,
     Baseline,
     Ended,
-    Event,
+    Eviction,
     Outcome,
+    Pick,
     Run,
-    Suspect,
     Task,
     Test,
     TestRun,
     Try,
     Verdict,
 )
+from mngr_tmr.run.clustering import Suspect
 from mngr_tmr.run.costs import Forecast, HostTime, Spending
 from mngr_tmr.run.options import Options, retuned
 
+Handler = Callable[[Run, Event], None]
+
 
 def fold(events: Iterable[Event]) -> Run:
+    """Return the run that these events describe."""
     run = Run()
     for event in events:
         apply(run, event)
@@ -34,7 +37,7 @@ def fold(events: Iterable[Event]) -> Run:
 
 
 def apply(run: Run, event: Event) -> None:
-    """Unknown types and events about unknown things change nothing."""
+    """Change the run. Unknown types and events about unknown things change nothing."""
     handler = HANDLERS.get(str(event.get("type")))
     if handler is not None:
         run.waiting = ""
@@ -43,10 +46,9 @@ def apply(run: Run, event: Event) -> None:
 
 def _run_started(run: Run, event: Event) -> None:
     if run.name:
-        return  # resumed: the run is what it was begun as
+        return
     run.name, run.repository = text_of(event, "run"), text_of(event, "repository")
-    run.base, run.branch = text_of(event, "base"), text_of(event, "branch")
-    run.started = time_of(event)
+    run.base, run.started = text_of(event, "base"), time_of(event)
     run.options = from_json(Options, event.get("options"))
     run.slots = run.options.max_agents
 
@@ -59,7 +61,7 @@ def _collected(run: Run, event: Event) -> None:
 
 
 def _baseline(run: Run, event: Event) -> None:
-    """One event per round."""
+    """Add one run of each test."""
     run.rounds += 1
     for node_id, result in table_of(event, "results").items():
         before = run.baseline.get(node_id, Baseline())
@@ -74,22 +76,17 @@ def _weighed(run: Run, event: Event) -> None:
 def _selected(run: Run, event: Event) -> None:
     run.selected = True
     for told in tables_of(event, "tasks"):
-        task = Task(
-            id=text_of(told, "task"),
-            node_id=text_of(told, "node_id"),
-            want=text_of(told, "want"),
-            signature=text_of(told, "signature"),
-            canary=text_of(told, "canary"),
-            cluster=text_of(told, "cluster"),
-            reach=int(number_of(told, "reach")),
-        )
-        run.tasks.setdefault(task.id, task)
+        id, node_id, want = (text_of(told, key) for key in ("task", "node_id", "want"))
+        keys = ("signature", "canary", "cluster")
+        signature, canary, cluster = (text_of(told, key) for key in keys)
+        reach = int(number_of(told, "reach"))
+        run.tasks.setdefault(id, Task(id, node_id, want, signature, canary, cluster, reach))
     _named(run)
     _suspected(run, event)
 
 
 def _named(run: Run) -> None:
-    """A cluster that has no name is called after its first canary."""
+    """Name each cluster without a name after its first canary."""
     for task in run.tasks.values():
         canary = run.tasks.get(task.canary)
         if canary is not None:
@@ -103,26 +100,28 @@ def _suspected(run: Run, event: Event) -> None:
 
 
 def _grouped(run: Run, event: Event) -> None:
-    """Who waits for whom from now on; where a fix is known, with that as their base."""
-    for told in tables_of(event, "tasks"):
-        task = run.tasks.get(text_of(told, "task"))
-        if task is not None:
-            task.canary, task.cluster = text_of(told, "canary"), text_of(told, "cluster")
-            task.base = text_of(told, "base") or task.base
-            task.signature = text_of(told, "signature") or task.signature
+    """Change which task waits for which, and on which fix their agents begin."""
+    for task, told in _rows(run, event):
+        task.canary, task.cluster = text_of(told, "canary"), text_of(told, "cluster")
+        task.base = text_of(told, "base") or task.base
+        task.signature = text_of(told, "signature") or task.signature
     _named(run)
 
 
+def _rows(run: Run, event: Event) -> list[tuple[Task, Event]]:
+    """Return the known tasks that an event lists, with its fields for each."""
+    rows = [(text_of(each, "task"), each) for each in tables_of(event, "tasks")]
+    return [(run.tasks[task], each) for task, each in rows if task in run.tasks]
+
+
 def _round(run: Run, event: Event) -> None:
-    """Tests that still fail at the tip, or whose work was evicted, are given to agents again."""
+    """Begin a round: some tests get an agent again, at the tip of the branch."""
     run.round, run.tip = int(number_of(event, "round")), text_of(event, "tip")
     run.integrated = False
-    for told in tables_of(event, "tasks"):
-        task = run.tasks.get(text_of(told, "task"))
-        if task is not None:
-            task.round, task.earlier, task.base = run.round, len(task.tries), run.tip
-            task.skipped = task.spared_by = task.evicted = ""
-    again = {task.id for task in run.tasks.values() if task.round == run.round}
+    again = {task.id: task for task, _ in _rows(run, event)}
+    for task in again.values():
+        task.round, task.earlier, task.base = run.round, len(task.tries), run.tip
+        task.skipped = task.spared_by = task.evicted = ""
     run.evictions = [each for each in run.evictions if each.task not in again]
     run.kept = (len(run.picks), len(run.evictions))
     _grouped(run, event)
@@ -130,7 +129,7 @@ def _round(run: Run, event: Event) -> None:
 
 
 def _tried(run: Run, event: Event) -> None:
-    """At the tip of the branch: which tests pass there, and since which commit."""
+    """Set the commits with which tests pass at the tip of the branch."""
     passing = table_of(event, "passing")
     for task in run.tasks.values():
         task.passes_with = text_of(passing, task.id)
@@ -157,11 +156,7 @@ def _skipped(run: Run, event: Event) -> None:
         run.left_out[text_of(event, "node_id")] = text_of(event, "reason")
 
 
-def _released(run: Run, event: Event) -> None:
-    """The canary has an answer: this task waits no more, and may begin with its fix."""
-    task = run.tasks.get(text_of(event, "task"))
-    if task is not None:
-        task.canary, task.base = "", text_of(event, "base")
+# tries
 
 
 def _try_intended(run: Run, event: Event) -> None:
@@ -172,53 +167,49 @@ def _try_intended(run: Run, event: Event) -> None:
     agent_name, base = text_of(event, "agent_name"), text_of(event, "base")
     task.tries.append(Try(number, agent_name, base, time_of(event)))
     run.tries += 1
-    run.consent = True  # journals of earlier versions do not say so
-    run.integrated = False
+    run.consent, run.integrated = True, False  # journals of earlier versions have no `agreed`
 
 
-def _try(run: Run, event: Event) -> Try | None:
-    task = run.tasks.get(text_of(event, "task"))
-    number = int(number_of(event, "try"))
-    return task.tries[number - 1] if task and 0 < number <= len(task.tries) else None
+def _of_try(handler: Callable[[Run, Try, Event], None]) -> Handler:
+    def handle(run: Run, event: Event) -> None:
+        task = run.tasks.get(text_of(event, "task"))
+        number = int(number_of(event, "try"))
+        if task is not None and 0 < number <= len(task.tries):
+            handler(run, task.tries[number - 1], event)
+
+    return handle
 
 
-def _try_launched(run: Run, event: Event) -> None:
-    each = _try(run, event)
-    if each is not None:
-        each.agent_id, each.launched = text_of(event, "agent_id"), time_of(event)
+def _try_launched(run: Run, each: Try, event: Event) -> None:
+    each.agent_id, each.launched = text_of(event, "agent_id"), time_of(event)
 
 
-def _reminded(run: Run, event: Event) -> None:
-    each = _try(run, event)
-    if each is not None:
-        each.reminded = time_of(event)
+def _reminded(run: Run, each: Try, event: Event) -> None:
+    each.reminded = time_of(event)
 
 
-def _gathering(run: Run, event: Event) -> None:
-    each = _try(run, event)
-    if each is not None:
-        told: Json = {"outcome": event.get("outcome"), "reason": text_of(event, "reason")}
-        each.ending = from_json(Ended, told)
+def _gathering(run: Run, each: Try, event: Event) -> None:
+    told: Json = {"outcome": event.get("outcome"), "reason": text_of(event, "reason")}
+    each.ending = from_json(Ended, told)
 
 
-def _try_ended(run: Run, event: Event) -> None:
-    each = _try(run, event)
-    if each is not None:
-        if each.ended is not None:  # a human helped
-            run.tasks[text_of(event, "task")].round, run.integrated = run.round, False
-        before = each.ended.spent if each.ended else Spending()
-        each.ended = from_json(Ended, event.get("ended"))
-        run.spent = run.spent + each.ended.spent - before
-        each.ended_at = time_of(event)
-        each.verdict = None  # a human may have helped, and the try ended anew
-        if each.intended >= run.paused_at and each.ended.outcome in (*ANSWERS, Outcome.BLOCKED):
-            run.missed = 0  # whatever held the others back, it is over
+def _try_ended(run: Run, each: Try, event: Event) -> None:
+    """End a try, or end it again if a person helped its agent afterwards."""
+    if each.ended is not None:
+        run.tasks[text_of(event, "task")].round, run.integrated = run.round, False
+    before = each.ended.spent if each.ended else Spending()
+    each.ended = from_json(Ended, event.get("ended"))
+    run.spent = run.spent + each.ended.spent - before
+    each.ended_at, each.verdict = time_of(event), None
+    if each.intended >= run.paused_at and each.ended.outcome in (*ANSWERS, Outcome.BLOCKED):
+        run.missed = 0  # the quota is available again
 
 
-def _verdict(run: Run, event: Event) -> None:
-    each = _try(run, event)
-    if each is not None:
-        each.verdict = from_json(Verdict, event.get("verdict"))
+def _verdict(run: Run, each: Try, event: Event) -> None:
+    each.verdict = from_json(Verdict, event.get("verdict"))
+
+
+# orders, slots and pauses
 
 
 def _control(run: Run, event: Event) -> None:
@@ -256,7 +247,7 @@ def _alert(run: Run, event: Event) -> None:
 def _run_ended(run: Run, event: Event) -> None:
     run.status, run.ended = text_of(event, "status"), time_of(event)
     run.result_branch = branch = text_of(event, "branch")
-    if branch and branch not in run.published:  # journals of earlier versions do not say where
+    if branch and branch not in run.published:  # journals of earlier versions have no `published`
         run.published[branch] = ("", run.picks[-1].commit if run.picks else run.base)
 
 
@@ -266,8 +257,62 @@ def _host_ended(run: Run, event: Event) -> None:
     run.hosts[text_of(event, "host")] = HostTime(text_of(event, "provider"), seconds, agents, cost)
 
 
-HANDLERS: dict[str, Callable[[Run, Event], None]] = {
-    **fold_branch.HANDLERS,
+# the branch
+
+
+def _integration_started(run: Run, event: Event) -> None:
+    """Return to the start of the round: picks of an unfinished integration do not count."""
+    picks, evictions = run.kept
+    run.picks, run.evictions, run.conflicts = run.picks[:picks], run.evictions[:evictions], []
+    run.status, run.ended, run.integrated = "", 0.0, False
+    commits = {pick.commit for pick in run.picks}
+    for task in run.tasks.values():
+        task.passes_with = ""
+        task.included = task.included if task.included in commits else ""
+        task.evicted = "" if task.round == run.round else task.evicted
+
+
+def _integrated(run: Run, event: Event) -> None:
+    run.integrated = True
+
+
+def _gated(run: Run, event: Event) -> None:
+    key, unsteady = text_of(event, "key"), [str(each) for each in list_of(event, "unsteady")]
+    run.gates[key], run.shaky[key] = event.get("passed") is True, (*unsteady,)
+    run.unsteady |= {*unsteady}
+
+
+def _picked(run: Run, event: Event) -> None:
+    pick = from_json(Pick, event.get("pick"))
+    run.picks.append(pick)
+    for task in run.tasks_of(pick):
+        if task.held and pick.kind != "other":
+            task.included = pick.commit
+
+
+def _evicted(run: Run, event: Event) -> None:
+    eviction = from_json(Eviction, event.get("eviction"))
+    run.evictions.append(eviction)
+    task = run.tasks.get(eviction.task)
+    fix = task.verdict.implementation if task and task.verdict else ""
+    if task is None or eviction.needless or (fix and eviction.part == "other"):
+        return  # the branch has what makes the test pass
+    task.evicted = eviction.reason
+    for each in run.tasks.values():
+        if each.spared_by == task.id:
+            each.evicted = f"the fix of {task.id} was evicted: {eviction.reason}"
+
+
+def _conflict(run: Run, event: Event) -> None:
+    run.conflicts.append(text_of(event, "text"))
+
+
+def _published(run: Run, event: Event) -> None:
+    run.published[text_of(event, "branch")] = (text_of(event, "was"), text_of(event, "commit"))
+    run.branch_reason = text_of(event, "reason")
+
+
+HANDLERS: dict[str, Handler] = {
     "run_started": _run_started,
     "collected": _collected,
     "baseline": _baseline,
@@ -275,18 +320,17 @@ HANDLERS: dict[str, Callable[[Run, Event], None]] = {
     "selected": _selected,
     "forecast": _forecast,
     "skipped": _skipped,
-    "released": _released,
     "grouped": _grouped,
     "round": _round,
     "tried": _tried,
     "waiting": _waiting,
     "agreed": _agreed,
     "try_intended": _try_intended,
-    "try_launched": _try_launched,
-    "reminded": _reminded,
-    "gathering": _gathering,
-    "try_ended": _try_ended,
-    "verdict": _verdict,
+    "try_launched": _of_try(_try_launched),
+    "reminded": _of_try(_reminded),
+    "gathering": _of_try(_gathering),
+    "try_ended": _of_try(_try_ended),
+    "verdict": _of_try(_verdict),
     "control": _control,
     "slots": _slots,
     "paused": _paused,
@@ -294,4 +338,11 @@ HANDLERS: dict[str, Callable[[Run, Event], None]] = {
     "alert": _alert,
     "run_ended": _run_ended,
     "host_ended": _host_ended,
+    "integration_started": _integration_started,
+    "integrated": _integrated,
+    "gated": _gated,
+    "picked": _picked,
+    "evicted": _evicted,
+    "conflict": _conflict,
+    "published": _published,
 }

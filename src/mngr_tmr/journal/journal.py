@@ -1,7 +1,7 @@
-"""The spine of a run: one append-only file that says all that happened, in order.
+"""The journal of a run: one append-only file with everything that happened, in order.
 
-One process writes it at a time. A line is on the disk before what it announces is done, so after
-any kill the file tells what may have been begun.
+Only one process writes it at a time. An event is on the disk before the action that it announces,
+so after a kill the journal shows what may have begun.
 """
 
 from __future__ import annotations
@@ -12,20 +12,18 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from mngr.errors import Refused
 from mngr.model.events import iso
 from mngr.model.struct import Json
-from mngr_tmr.journal.events import as_table, loaded
-from mngr_tmr.journal.model import Event
+from mngr_tmr.journal.events import Event, as_table, loaded
 
 NAME = "journal.jsonl"
 
 
 def read(folder: Path) -> Iterator[Event]:
-    """Every whole line; a torn one, the end of a killed writer, is passed over."""
+    """Yield the events, without a torn line, which a killed writer may leave."""
     try:
         with (folder / NAME).open("rb") as file:
             for line in file:
@@ -44,7 +42,7 @@ def parsed(line: bytes) -> Event | None:
 
 
 class Journal:
-    """The one writer. `with Journal(folder, clock) as journal: journal.append(...)`."""
+    """The writer of a journal. `with Journal(folder, clock) as journal: journal.append(...)`."""
 
     def __init__(self, folder: Path, clock: Callable[[], float]) -> None:
         self._folder, self._clock = folder, clock
@@ -64,12 +62,7 @@ class Journal:
         self._end_torn_line()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         assert self._file is not None
         self._file.close()
 
@@ -81,7 +74,7 @@ class Journal:
             self._file.flush()
 
     def append(self, type: str, fields: Mapping[str, Json], *, sync: bool = True) -> Event:
-        """`sync` before whatever the event announces has an effect outside."""
+        """Append an event and return it; `sync` it before an action that it announces."""
         assert self._file is not None
         now = self._clock()
         event: dict[str, Json] = {
@@ -99,18 +92,18 @@ class Journal:
         return event
 
     def sync(self) -> None:
-        """All that was appended is on the disk, also should the machine fail."""
+        """Flush all events to the disk, so that they survive a crash of the machine."""
         assert self._file is not None
         os.fsync(self._file.fileno())
 
 
 def is_at_work(folder: Path) -> bool:
-    """Whether a process has the journal open for writing."""
+    """Return whether a process has the journal open for writing."""
     try:
         with (folder / NAME).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except FileNotFoundError:
-        return False
+        pass
     return False

@@ -1,20 +1,20 @@
-"""The nouns of a run. Data only: events become these in fold.py, and everything else reads them."""
+"""The data of a run. `fold.py` computes it from events, and everything else reads it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from mngr.model.struct import Json
 from mngr_tmr.run.costs import Forecast, HostTime, Spending
 from mngr_tmr.run.options import Options
 
-Event = Mapping[str, Json]
+if TYPE_CHECKING:
+    from mngr_tmr.run.clustering import Suspect
 
 
 class Outcome(StrEnum):
-    """How one try of an agent ended. Each is its own: none is folded into another."""
+    """How one try of an agent ended."""
 
     FIXED = "fixed"
     IMPROVED = "improved"
@@ -31,22 +31,22 @@ class Outcome(StrEnum):
 
 
 INFRASTRUCTURE = (Outcome.DIED, Outcome.LAUNCH_FAILED, Outcome.QUOTA)
-"""Not the agent's verdict on its test, so worth another try."""
+"""Failures of the infrastructure, which are worth another try."""
 
 ANSWERS = (Outcome.FIXED, Outcome.IMPROVED, Outcome.UNCHANGED)
-"""The agent did what it was asked for, or says so."""
+"""The agent claims to have done its task."""
 
 
 class Ruling(StrEnum):
-    """What verification made of a try."""
+    """The result of verification."""
 
     ACCEPTED = "accepted"
     HELD = "held for review"
-    """It would be accepted, but a line of it looks like a special case for a test."""
+    """Acceptable, but a line looks like a special case for a test."""
     UNCHANGED = "unchanged"
     REFUSED = "refused"
     UNDECIDED = "not verified"
-    """The checks themselves failed, again and again: nothing is known of the work."""
+    """The checks themselves failed several times: nothing is known about the work."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class TestRun:
     """passed, failed, skipped or missing"""
     seconds: float = 0.0
     stage: str = ""
-    """setup, call or teardown: where it failed"""
+    """setup, call or teardown, if it failed there"""
     exception: str = ""
     message: str = ""
     frame: str = ""
@@ -82,7 +82,7 @@ class TestRun:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A test in all baseline rounds."""
+    """All baseline runs of a test."""
 
     runs: tuple[TestRun, ...] = ()
 
@@ -109,15 +109,15 @@ class Ended:
     reason: str = ""
     head: str = ""
     ref: str = ""
-    """The ref that keeps its commits in the source repository; nothing where it made none."""
+    """The ref that keeps its commits in the source repository, if there are any."""
     summary: str = ""
     needs: str = ""
-    """What a blocked agent would need."""
+    """What a blocked agent requires."""
     tests_added: tuple[str, ...] = ()
     confusing: tuple[tuple[str, str, str], ...] = ()
     """command, what was tried, what happened"""
     artifacts: str = ""
-    """The folder, relative to the run's, with what was pulled from the agent."""
+    """The folder, relative to the run's, with artifacts of the agent."""
     spent: Spending = field(default_factory=Spending)
     seconds: float = 0.0
 
@@ -133,15 +133,18 @@ class Proof:
     log: str = ""
     """Relative to the run's folder."""
     sandboxed: bool = False
+    finding: str = ""
+    """The result in words, if the exit code alone would mislead."""
 
     @property
     def in_words(self) -> str:
-        return f"failed (exit code {self.exit_code})" if self.exit_code else "passed"
+        failed = f"{self.finding or 'failed'} (exit code {self.exit_code})"
+        return failed if self.exit_code else "passed"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What verification found out about a try, with the commits it made of it."""
+    """The result of verifying a try, with the commits that verification made of it."""
 
     ruling: Ruling
     reason: str
@@ -150,18 +153,18 @@ class Verdict:
     other: str = ""
     """A commit on the task's base with only the test and documentation changes."""
     together: bool = False
-    """The other part fails without the implementation's."""
+    """Whether the `other` part fails without the implementation."""
     turned_green: tuple[str, ...] = ()
     tests_changed: tuple[str, ...] = ()
     tests_added: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     proofs: tuple[Proof, ...] = ()
     artifacts: str = ""
-    """The folder, relative to the run's, with what the test left when it ran with the work."""
+    """The folder, relative to the run's, with artifacts of the test run with the change."""
     expectation: str = ""
-    """A commit on the task's base with which the test passes only because the test was changed."""
+    """A commit on the task's base that makes the test pass only by changing the test."""
     block: str = ""
-    """The block that a test with a changed expectation cites."""
+    """The block cited by a test with a changed expectation."""
     mutants: str = ""
     """How a test change was measured: the seed, and how many mutants the old and new tests kill."""
     flags: tuple[str, ...] = ()
@@ -170,7 +173,7 @@ class Verdict:
 
 @dataclass
 class Try:
-    """One agent at one task."""
+    """One agent for one task."""
 
     number: int
     agent_name: str
@@ -180,7 +183,7 @@ class Try:
     launched: float = 0.0
     reminded: float = 0.0
     ending: Ended | None = None
-    """What it was judged to be, before its work was brought home and it was stopped."""
+    """The outcome before its work is collected and the agent stopped."""
     ended: Ended | None = None
     ended_at: float = 0.0
     verdict: Verdict | None = None
@@ -188,7 +191,7 @@ class Try:
 
 @dataclass
 class Task:
-    """One test that was selected, and everything tried on it."""
+    """A selected test and all its tries."""
 
     id: str
     node_id: str
@@ -196,28 +199,28 @@ class Task:
     """fix or improve"""
     signature: str = ""
     canary: str = ""
-    """The task that this one waits for, which probably has the same cause."""
+    """The task that this one waits for, because it probably has the same cause."""
     cluster: str = ""
-    """Tests that probably fail for one reason have the same; nothing where it is alone."""
+    """The same for tests that probably fail for one reason; empty for a single test."""
     reach: int = 0
-    """How many lines of the implementation the test runs; 0 where that was not measured."""
+    """Number of lines of the implementation that the test executes; 0 if not measured."""
     round: int = 1
-    """The round in which it was last given to agents."""
+    """The last round in which it was given to agents."""
     earlier: int = 0
-    """Tries that belong to earlier rounds."""
+    """Number of tries in earlier rounds."""
     base: str = ""
-    """Where its agents begin, if not at the run's own base."""
+    """The commit that its agents start from, if not the base of the run."""
     tries: list[Try] = field(default_factory=list)
     skipped: str = ""
-    """Why no agent works on it after all."""
+    """Why it gets no agent."""
     spared_by: str = ""
     """The task whose fix it passes with."""
     evicted: str = ""
-    """Why what was accepted for it is not on the branch."""
+    """Why its accepted change is not on the branch."""
     passes_with: str = ""
-    """A commit of the branch with which the test passes, although no work of its own was taken."""
+    """A commit of the branch that makes the test pass, made for another test."""
     included: str = ""
-    """The commit of the branch with its held change, where the user asked for flagged changes."""
+    """The commit of the branch with its held change, with --include-flagged."""
 
     @property
     def latest(self) -> Try | None:
@@ -230,7 +233,7 @@ class Task:
 
     @property
     def held(self) -> Try | None:
-        """The latest try whose change is held for review, unless a later try settled the test."""
+        """The latest try with a change held for review, unless a later try settled the test."""
         for each in reversed(self.tries):
             ruling = each.verdict.ruling if each.verdict else None
             if ruling in (Ruling.ACCEPTED, Ruling.UNCHANGED):
@@ -241,25 +244,12 @@ class Task:
 
     @property
     def telling(self) -> Try | None:
-        """The try that counts: one that is held for review, else the latest."""
+        """The try that decides: one that is held for review, else the latest."""
         return self.held or self.latest
 
     @property
     def verdict(self) -> Verdict | None:
         return self.telling.verdict if self.telling else None
-
-
-@dataclass(frozen=True)
-class Suspect:
-    """Lines of one file, and how many failing and passing tests run them."""
-
-    path: str
-    lines: str
-    """As 1-3,7."""
-    score: float
-    """Ochiai's measure: 1 where all failing tests run a line and no passing one."""
-    failing: int
-    passing: int
 
 
 @dataclass(frozen=True)
@@ -277,24 +267,23 @@ class Pick:
 
 @dataclass(frozen=True)
 class Eviction:
-    """Work that did not go onto the branch, and where it is kept."""
+    """A change that is not on the branch, and the ref that keeps it."""
 
     task: str
     part: str
     reason: str
     ref: str = ""
     needless: bool = False
-    """The branch does what it was for without it."""
+    """Whether the branch makes its test pass without it."""
 
 
 @dataclass
 class Run:
-    """Everything the journal says."""
+    """A run, as its journal describes it."""
 
     name: str = ""
     repository: str = ""
     base: str = ""
-    branch: str = ""
     started: float = 0.0
     options: Options = field(default_factory=Options)
     tests: dict[str, Test] = field(default_factory=dict)
@@ -310,32 +299,32 @@ class Run:
     left_out: dict[str, str] = field(default_factory=dict)
     """node id -> why it was not selected"""
     paused: str = ""
-    """Why nothing is launched at the moment."""
+    """Why no agents are started at the moment."""
     paused_until: float = 0.0
     paused_at: float = 0.0
-    """When a quota last paused it."""
+    """When a quota last paused the run."""
     missed: int = 0
-    """Pauses in a row after which no agent got further than to its quota."""
+    """Pauses in a row after which the quota was still exhausted."""
     obeyed: set[str] = field(default_factory=set)
-    """Orders from outside that the journal has."""
+    """Names of the orders in the journal."""
     cancelled: bool = False
     slots: int = 0
-    """How many agents may run at once just now."""
+    """Number of agents that may run at once."""
     round: int = 1
     tip: str = ""
-    """Where the present round began: the end of the branch that the rounds before it made."""
+    """The commit at which the current round began: the end of the branch so far."""
     kept: tuple[int, int] = (0, 0)
-    """How many picks and evictions are of earlier rounds."""
+    """Number of picks and evictions of earlier rounds."""
     integrated: bool = False
     """The branch of this round is complete."""
     suspects: dict[str, tuple[Suspect, ...]] = field(default_factory=dict)
-    """By cluster, or by task where it is alone: the most suspicious lines first."""
+    """By cluster, or by task outside clusters; the most suspicious lines first."""
     waiting: str = ""
-    """What it has been waiting for, if nothing has happened for a minute."""
+    """What the run waits for, if nothing has happened for a minute."""
     consent: bool = False
     """The user has agreed to launch agents."""
     published: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Branches that this run wrote: where each was before, and where it was moved to."""
+    """Branches that this run wrote: the commits before and after."""
     branch_reason: str = ""
     """Why the branch has another name than the run."""
     picks: list[Pick] = field(default_factory=list)
@@ -343,9 +332,9 @@ class Run:
     gates: dict[str, bool] = field(default_factory=dict)
     """tree and tests, as one key -> whether it passed"""
     shaky: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """The same key -> tests that failed there at first, and were not held against the tree"""
+    """the same key -> flaky tests at that gate"""
     unsteady: set[str] = field(default_factory=set)
-    """Tests that failed at a gate, and then passed there or failed at the base just as well."""
+    """Tests that failed at a gate and passed when run again, or failed at the base too."""
     conflicts: list[str] = field(default_factory=list)
     alerts: list[str] = field(default_factory=list)
     status: str = ""
@@ -356,4 +345,7 @@ class Run:
     spent: Spending = field(default_factory=Spending)
     tries: int = 0
     hosts: dict[str, HostTime] = field(default_factory=dict)
-    """Those that were made for this run and have been ended."""
+    """Hosts created for this run that have ended."""
+
+    def tasks_of(self, pick: Pick) -> list[Task]:
+        return [self.tasks[each] for each in pick.tasks if each in self.tasks]

@@ -1,7 +1,7 @@
-"""Failing tests that probably have one cause, and the lines that probably hold it. Pure.
+"""Group failing tests that probably have one cause, and find the suspicious lines. Pure.
 
-Alike are failures with one signature, the cases of one parametrised test that raise the same
-exception, tests that run a line which hardly any passing test runs, and tests whose most suspicious
+A cluster has failures with one signature, cases of one parametrised test with the same exception,
+tests that execute a line which hardly any passing test executes, and tests whose most suspicious
 lines are mostly the same.
 """
 
@@ -12,22 +12,34 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mngr_tmr.journal.model import Suspect
 from mngr_tmr.probes.lines import ranges
 
 Line = tuple[str, int]
 Lines = frozenset[Line]
 TOP = 15
-"""Entries of suspicious lines that an agent is told of."""
+"""Entries of suspicious lines in the prompt of an agent."""
 FIRST, SAME = 10, 0.6
-"""So many of the first suspicious lines are compared, and this share of them has to be the same."""
+"""Number of suspicious lines to compare, and the share that must be the same."""
 MOSTLY = 2
-"""A line joins tests if more than so many times as many failing as passing tests run it."""
+"""A line joins tests if more than this many times as many failing as passing tests run it."""
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """Lines of one file that failing tests execute."""
+
+    path: str
+    lines: str
+    """As 1-3,7."""
+    score: float
+    """Ochiai's measure: 1 if all failing tests and no passing test execute the lines."""
+    failing: int
+    passing: int
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A failing test, as far as it tells its cause."""
+    """A failing test, with what is known about its cause."""
 
     id: str
     node_id: str
@@ -35,7 +47,7 @@ class Failure:
     exception: str
     seconds: float = 0.0
     lines: Lines = frozenset()
-    """Of the implementation; none where that was not measured."""
+    """The lines of the implementation that it executes; none if not measured."""
 
     @property
     def function(self) -> str:
@@ -43,7 +55,7 @@ class Failure:
 
     @property
     def effort(self) -> tuple[float, int, float, str]:
-        """The smaller, the better it serves as a canary: fast, and through few lines."""
+        """The sort key of canaries: fast tests that execute few lines come first."""
         return (round(self.seconds, 1), len(self.lines), self.seconds, self.node_id)
 
 
@@ -52,7 +64,7 @@ Cluster = tuple[Failure, ...]
 
 
 def clusters(failures: Sequence[Failure], passing: Sequence[Lines] = ()) -> list[Cluster]:
-    """In the order of their first members."""
+    """Return the clusters, in the order of their first members."""
     found = units(failures)
     if passing:
         passed = Counter(line for lines in passing for line in lines)
@@ -61,7 +73,7 @@ def clusters(failures: Sequence[Failure], passing: Sequence[Lines] = ()) -> list
 
 
 def units(failures: Iterable[Failure]) -> list[list[Failure]]:
-    """By signature, and by function and exception where it has parameters."""
+    """Group failures by signature, and parametrised ones by function and exception."""
     groups: list[list[Failure]] = []
     known: dict[Hashable, list[Failure]] = {}
     for failure in failures:
@@ -82,7 +94,7 @@ def units(failures: Iterable[Failure]) -> list[list[Failure]]:
 
 
 def _sharing_a_line(groups: list[list[Failure]], passed: Counter[Line]) -> list[list[Failure]]:
-    """Again and again, the most suspicious line joins the groups whose tests run it."""
+    """Join groups whose tests run the most suspicious line, as long as there is one."""
     found: list[list[Failure]] = []
     left = groups
     while left:
@@ -96,7 +108,7 @@ def _sharing_a_line(groups: list[list[Failure]], passed: Counter[Line]) -> list[
 
 
 def _coinciding(groups: list[list[Failure]], passed: Counter[Line]) -> list[list[Failure]]:
-    """Groups whose suspicious lines are mostly the same, as far as the shorter list goes."""
+    """Join groups whose suspicious lines are mostly the same."""
     found: list[tuple[set[Line], list[Failure]]] = []
     for group in groups:
         mine = _most_suspicious(group, passed)
@@ -109,7 +121,7 @@ def _coinciding(groups: list[list[Failure]], passed: Counter[Line]) -> list[list
 
 
 def _most_suspicious(group: Sequence[Failure], passed: Counter[Line]) -> set[Line]:
-    """Without those that are so much less suspicious that they say nothing beside the first."""
+    """Return the first lines, without those less than half as suspicious as the first."""
     scored = _scored(group, passed)[:FIRST]
     return {line for line, score, *_ in scored if 2 * score >= scored[0][1]}
 
@@ -120,7 +132,7 @@ def _overlap(one: set[Line], two: set[Line]) -> bool:
 
 
 def _joining(groups: Sequence[Sequence[Failure]], passed: Counter[Line]) -> Line | None:
-    """The most suspicious line of those that mostly failing tests run, and several groups."""
+    """Return the most suspicious line that several groups and mostly failing tests run."""
     members = [failure for group in groups for failure in group]
     failed = Counter(line for failure in members for line in failure.lines)
     several = Counter(line for group in groups for line in _of(group))
@@ -150,7 +162,7 @@ def ochiai(failing: int, passing: int, all_failing: int) -> float:
 
 
 def suspects(cluster: Sequence[Failure], passed: Mapping[Line, int]) -> tuple[Suspect, ...]:
-    """The most suspicious lines first; those of a file that the same tests run are one entry."""
+    """Return the most suspicious lines first, one entry for lines that the same tests run."""
     groups: dict[tuple[float, str, int, int], list[int]] = {}
     for (path, line), score, failing, passing in _scored(cluster, passed):
         groups.setdefault((score, path, failing, passing), []).append(line)
@@ -164,7 +176,7 @@ def suspects(cluster: Sequence[Failure], passed: Mapping[Line, int]) -> tuple[Su
 def _scored(
     cluster: Sequence[Failure], passed: Mapping[Line, int]
 ) -> list[tuple[Line, float, int, int]]:
-    """line, score, failing and passing tests; the most suspicious first."""
+    """Return (line, score, failing tests, passing tests), the most suspicious first."""
     failed = Counter(line for failure in cluster for line in failure.lines)
     found = []
     for line, failing in failed.items():
@@ -177,7 +189,7 @@ def _scored(
 def reached(
     lines: Mapping[str, Lines], tests: Collection[str], is_implementation: Callable[[str], bool]
 ) -> dict[str, Lines]:
-    """What each of these tests runs of the implementation."""
+    """Return the lines of the implementation that each of these tests executes."""
     kept: dict[str, bool] = defaultdict(bool)
     for path in {path for test in tests for path, _ in lines.get(test, ())}:
         kept[path] = is_implementation(path)

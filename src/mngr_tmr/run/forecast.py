@@ -78,9 +78,9 @@ def _clusters(run: Run) -> list[str]:
     shared = len({task.cluster for task in failing if task.cluster})
     alone = sum(1 for task in failing if not task.cluster)
     causes = counted(shared, "cluster")
-    causes += f" and {alone} outside clusters" if alone else ""
+    causes += f" and {counted(alone, 'test')} outside clusters" if alone else ""
     agents = counted(shared + alone, "agent")
-    return [f"{len(failing)} failing tests in {causes}: probably {agents}, not {len(failing)}."]
+    return [f"{len(failing)} failing tests ({causes}): probably {agents}, not {len(failing)}."]
 
 
 def _hosts(run: Run) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is tried at the tip of the branch, and which tests get another agent there. Pure."""
+"""Which tests are run at the tip of the branch, and which get another agent. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def tip_of(run: Run) -> str:
 
 
 def to_try(run: Run) -> list[Task]:
-    """Tasks whose test still fails as far as anybody knows; none where nothing was changed."""
+    """Return the tasks whose tests are not known to pass; none without a commit."""
     if not run.picks:
         return []
     return [task for task in run.tasks.values() if _is_broken(run, task)]
@@ -26,7 +26,7 @@ def _is_broken(run: Run, task: Task) -> bool:
 
 
 def passing(run: Run, results: Mapping[str, TestRun]) -> dict[str, str]:
-    """task -> the first commit of the branch that says so, else the tip."""
+    """Return the passing tasks, each with the commit that fixed it, or the tip."""
     return {
         task.id: _commit(run, task.node_id)
         for task in to_try(run)
@@ -36,14 +36,14 @@ def passing(run: Run, results: Mapping[str, TestRun]) -> dict[str, str]:
 
 def _commit(run: Run, node_id: str) -> str:
     for pick in run.picks:
-        verdicts = [run.tasks[each].verdict for each in pick.tasks if each in run.tasks]
+        verdicts = [task.verdict for task in run.tasks_of(pick)]
         if any(verdict and node_id in verdict.turned_green for verdict in verdicts):
             return pick.commit
     return tip_of(run)
 
 
 def reopened(run: Run, moved: Collection[str] = ()) -> list[Task]:
-    """What gets another agent; `moved` are the files that the branch has changed."""
+    """Return the tasks that get another agent; `moved` are the files changed on the branch."""
     progress = len(run.picks) > run.kept[0]
     if not progress or run.cancelled or run.round >= run.options.rounds:
         return []

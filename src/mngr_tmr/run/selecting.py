@@ -1,4 +1,4 @@
-"""Which tests get an agent, and which wait for another's answer first. Pure."""
+"""Which tests get an agent, and which wait for a canary. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
-from mngr_tmr.journal.model import Baseline, Run, Suspect, Task, TestRun
+from mngr_tmr.journal.model import Baseline, Run, Task, TestRun
 from mngr_tmr.run import clustering
-from mngr_tmr.run.clustering import Failure, Lines
+from mngr_tmr.run.clustering import Failure, Lines, Suspect
 
 CHOICES = ("all", "needy", "failing", "weak", "flaky", "changed")
 """`weak` passes although its commands do nothing; `needy` is weak, flaky or failing."""
 RESERVED = ("coverage", "trash")
-"""Folders beside those of the runs."""
+"""Names of other folders next to those of the runs."""
 WANT = {"failed": "fix", "flaky": "fix", "passed": "improve"}
 
 
@@ -30,7 +30,7 @@ class Selection:
 
 @dataclass
 class Groups:
-    """Which tasks wait for which, and the lines that are suspicious in each cluster."""
+    """Which tasks wait for which, and the suspicious lines of each cluster."""
 
     tasks: list[Json] = field(default_factory=list)
     suspects: dict[str, tuple[Suspect, ...]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Groups:
 
 
 def select(run: Run, changed: Collection[str] | None = None) -> Selection:
-    """`changed` are the tests that a coverage map connects with what was changed; None: no map."""
+    """Select tests. `changed` are those that use a changed file; None if that is not known."""
     chosen: list[str] = []
     left_out: dict[str, str] = {}
     for node_id in run.tests:
@@ -62,9 +62,9 @@ def grouped(
     reached: Mapping[str, Lines],
     results: Mapping[str, TestRun] | None = None,
 ) -> Groups:
-    """Of tests that probably fail for one reason the best canary goes first.
+    """Group tests that probably fail for one reason; all but the canary of a group wait.
 
-    `results` are newer than the baseline: at the tip of the branch, in a later round.
+    `results` are newer than the baseline: from the tip of the branch, in a later round.
     """
     found = Groups()
     broken = [_failure(run, task, reached, results or {}) for task in tasks if task.signature]
@@ -118,7 +118,7 @@ def _passed(run: Run, node_id: str) -> bool:
 
 
 def sample(run: Run, left_out: Mapping[str, str]) -> list[str]:
-    """Some that would get no agent, the same ones for the same seed."""
+    """Return a random choice of passing tests, the same for the same seed."""
     passing = [n for n in left_out if run.baseline.get(n, Baseline()).standing == "passed"]
     generator = random.Random(run.options.seed)
     return generator.sample(sorted(passing), min(run.options.sample, len(passing)))
@@ -138,7 +138,7 @@ def _not_chosen(run: Run, node_id: str, changed: Collection[str] | None) -> str:
     if only == "flaky" and standing != "flaky":
         return "not flaky"
     if only == "changed" and changed is not None and node_id not in changed:
-        return "not touched by what changed"
+        return "does not use a changed file"
     return ""
 
 
@@ -150,7 +150,7 @@ def _task(run: Run, node_id: str) -> Task:
 
 
 def task_id(node_id: str) -> str:
-    """Short, plain and unique: agents, branches and folders are named by it."""
+    """Return a short, unique name for agents, branches and folders."""
     last = node_id.rpartition("::")[2].removeprefix("test_")
     plain = plain_word(last, 20)
     mark = hashlib.sha256(node_id.encode("utf-8", "replace")).hexdigest()[:6]
@@ -158,14 +158,14 @@ def task_id(node_id: str) -> str:
 
 
 def plain_word(text: str, length: int) -> str:
-    """The small letters and digits of a text, with dashes for everything else."""
+    """Return the text in lower-case letters and digits, with dashes for everything else."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:length].strip("-")
 
 
 def run_name_problem(name: str) -> str:
-    """Names of runs stand in names of agents, which have at most 63 characters."""
+    """Return what is wrong with the name of a run, which is part of the names of agents."""
     if name in RESERVED:
         return "this name is reserved"
     if re.fullmatch(r"[a-z0-9](?:[a-z0-9-]{0,18}[a-z0-9])?", name):
         return ""
-    return "a run's name is at most 20 small letters, digits and dashes"
+    return "a run's name is at most 20 lower-case letters, digits and dashes"

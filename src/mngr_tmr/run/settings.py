@@ -1,4 +1,4 @@
-"""What a project says about itself under [tool.mngr_tmr] in its pyproject.toml."""
+"""The settings of a project: [tool.mngr_tmr] in its pyproject.toml."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ ALWAYS = (
         "**/*.egg-info/**",
     ),
 )
-"""Whatever a project says: what git, mngr, pytest and Python obey without being told to."""
+"""Always forbidden: files that git, mngr, pytest and Python read without being told to."""
 
 
 @dataclass(frozen=True)
@@ -64,22 +64,22 @@ class Project:
     """Globs match paths from the top of the repository; `**` matches any number of folders."""
 
     implementation: tuple[str, ...] = ()
-    """Instead of the default, which is everything that is not a test or a document."""
+    """Default: everything that is not a test or a document."""
     forbidden: tuple[str, ...] = FORBIDDEN
     setup: str = ""
-    """A shell command that readies a fresh checkout, for instance `uv sync`."""
+    """A shell command that prepares a fresh checkout, for instance `uv sync`."""
     pytest: str = ""
     """The command that runs pytest, if not `PYTHON -m pytest`."""
     python: str = ""
     check_timeout: int = 900
     sandbox: bool = True
-    """Run baseline, verification and gates in bubblewrap, where it is available."""
+    """Run baseline, verification and gates in bubblewrap, if available."""
     network: bool = False
     """Tests may use the network."""
     readable: tuple[str, ...] = ()
     """Further paths that tests may read, for instance `~/.cache/uv`."""
     mutant_seconds: int = 20
-    """Seconds for the mutants that a changed test is measured with; 0 makes none."""
+    """Seconds for the mutants of a changed test; 0 for none."""
     prompts: str = ""
     """A folder with templates that replace the packaged ones of the same name."""
 
@@ -93,13 +93,13 @@ class Project:
         return tuple(dict.fromkeys((*self.forbidden, *ALWAYS)))
 
     def is_forbidden(self, path: str) -> bool:
-        """In any spelling that some file system takes for the same name."""
+        """Compare in any spelling that some file system takes for the same name."""
         plain = "".join(c for c in path if category(c) != "Cf").casefold()
         return any(matches(plain, glob.casefold()) for glob in self.off_limits)
 
 
 def pytest_command(project: Project, repository: str, provider: str) -> str:
-    """What runs pytest: the project's own words, its environment beside the source, or ours."""
+    """Return the command for pytest: of the project, of its .venv, or ours."""
     if project.pytest:
         return project.pytest
     beside = os.path.join(repository, ".venv", "bin", "python")
@@ -115,7 +115,7 @@ def pytest_command(project: Project, repository: str, provider: str) -> str:
 
 
 def matches(path: str, glob: str) -> bool:
-    """`a/**` is everything below a; `**/x` is x at any depth; `*` does not cross a slash."""
+    """Match a path: `a/**` is all below a, `**/x` is x at any depth, `*` excludes slashes."""
     return _parts_match(PurePosixPath(path).parts, tuple(glob.split("/")))
 
 
@@ -130,7 +130,7 @@ def _parts_match(path: tuple[str, ...], glob: tuple[str, ...]) -> bool:
 
 
 def parse(text: str) -> Project:
-    """The table in a pyproject.toml; a UsageError names what is wrong with it."""
+    """Return the settings in a pyproject.toml. Raise UsageError if they are invalid."""
     try:
         tool = tomllib.loads(text).get("tool")
     except tomllib.TOMLDecodeError as error:
@@ -150,9 +150,9 @@ def parse(text: str) -> Project:
 def _checked(key: str, value: object, default: object) -> object:
     if isinstance(default, tuple):
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise UsageError(f"pyproject.toml: tool.mngr_tmr.{key} must be a list of texts")
+            raise UsageError(f"pyproject.toml: tool.mngr_tmr.{key} must be a list of strings")
         return tuple(value)
     if type(value) is not type(default):
-        kind = {bool: "true or false", int: "a whole number"}.get(type(default), "a text")
+        kind = {bool: "true or false", int: "a whole number"}.get(type(default), "a string")
         raise UsageError(f"pyproject.toml: tool.mngr_tmr.{key} must be {kind}")
     return value

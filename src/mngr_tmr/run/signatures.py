@@ -1,11 +1,11 @@
-"""Failures that look the same have the same signature, and probably the same cause. Pure."""
+"""The signature of a failure: the same for failures that look the same. Pure."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 
-# What differs between two failures with one cause, and what stands for it.
+# What may differ between two failures with one cause, and its replacement.
 SAME = (
     (re.compile(r"<[A-Za-z]\w* [^<>]*>"), "<OBJECT>"),
     (re.compile(r"0x[0-9a-fA-F]+"), "0x#"),
@@ -21,7 +21,7 @@ LINES = 3
 
 
 def normalise(message: str) -> str:
-    """The first lines that say something, without numbers, paths, times and identities."""
+    """Return the first lines of a message, without numbers, paths, times and ids."""
     told = [line.strip() for line in message.splitlines() if line.strip()]
     text = "\n".join(told[:LINES])[:600]
     for pattern, stand_in in SAME:
@@ -30,7 +30,7 @@ def normalise(message: str) -> str:
 
 
 def signature(stage: str, exception: str, message: str, frame: str) -> str:
-    """One line a person can read, with a few digits that tell it from its neighbours."""
+    """Return one readable line, with a hash that makes it unique."""
     text = normalise(message)
     whole = "\0".join((stage, exception, text, frame))
     mark = hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:8]

@@ -102,6 +102,8 @@ class FixJudge:
         after = case.check(Check(OTHERS, implementation, (*failing, *concerned)))
         broken = [each for each in concerned if after.outcome(each) != "passed"]
         self._refuse_broken(case, implementation, broken)
+        told = replace(after.proof, finding="no new failures")
+        case.proofs = [told if each is after.proof else each for each in case.proofs]
         return [each for each in failing if after.outcome(each) == "passed"]
 
     def _concerned(self, case: Case, implementation: str) -> list[str]:

@@ -83,8 +83,8 @@ class Measured:
             return ""
         counted = f"of {self.tried} mutants the old tests killed {self.old}"
         new = f"{self.more} more" if self.compared else "not all of them"
-        new = "these too" if not self.compared and not self.survivor else new
-        return f"{counted}, the new ones {new} (seed {self.seed})"
+        new = "the same ones" if not self.compared and not self.survivor else new
+        return f"{counted}, the new tests {new} (seed {self.seed})"
 
 
 def sample_size(budget: float, seconds: float) -> int:

@@ -11,10 +11,8 @@ from mngr.cli.app.parser import Parser
 
 def configure(parser: Parser) -> None:
     parser.description = "Greet agents: those named, or all of them."
-    names = parser.add_argument(
-        "names", nargs="*", default=[], metavar="NAME", help="whom to greet"
-    )
-    parser.completes(names, "agent")
+    help = "agents to greet"
+    parser.add_argument("names", nargs="*", metavar="NAME", help=help, completes="agent")
     parser.add_argument("--greeting", default="Hello", metavar="WORD", help="what to say first")
     parser.examples = [
         ("greet everybody", "mngr hello"),

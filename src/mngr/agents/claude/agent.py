@@ -1,12 +1,12 @@
-"""Anthropic's Claude Code, with a configuration folder of its own in the agent's state directory.
+"""Claude Code, with a separate configuration folder in the agent's state directory.
 
-So the user's own sessions never see mngr's hooks, and the conversation goes wherever the agent
-goes: into the trash and back, or along with a clone.
+So the user's other sessions never run mngr's hooks, and the conversation stays with the agent: in
+the trash, after a restore, and in a clone.
 """
 
 from __future__ import annotations
 
-from mngr.agents.base import AgentType
+from mngr.agents.base import ConversingAgent
 from mngr.agents.claude import log
 from mngr.agents.claude import state as claude_state
 
@@ -14,20 +14,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mngr.agents.base import Delivery, Launch, LaunchContext, Login, Receipt, Tokens, Turn
+    from mngr.agents.base import Delivery, Launch, LaunchContext, Login, Receipt
     from mngr.model.state import Evidence, Signals
 
 NOT_A_YES = ("AskUserQuestion", "ExitPlanMode")
-"""Questions whose first choice is more than a yes."""
+"""Questions whose first choice is not simply yes."""
 
 
-class ClaudeAgent(AgentType):
+class ClaudeAgent(ConversingAgent):
     name = "claude"
     program = "claude"
     install = "npm install -g @anthropic-ai/claude-code"
     forks = True
     headless = "claude -p"
-    # Not CLAUDE_CODE_*: a Claude that runs mngr has marks of its own session among those.
+    # Not CLAUDE_CODE_*: if Claude itself runs mngr, some of these describe its own session.
     environment = (
         "ANTHROPIC_*",
         "CLAUDE_CODE_OAUTH_TOKEN",
@@ -52,9 +52,9 @@ class ClaudeAgent(AgentType):
         "SSL_CERT_FILE",
     )
     conversation = log.FILES
-    # Escape puts a prompt back that was not begun with, and somebody may have left a draft. Each
-    # Ctrl-U takes a line away, and Ctrl-Y brings them back; Backspace leaves the mode in which a
-    # message would be a shell command.
+    reader = log
+    # The input may contain a draft, or a prompt that Escape put back. Each Ctrl-U removes a line,
+    # which Ctrl-Y restores; Backspace leaves the mode in which input is a shell command.
     clear_keys = ("C-u",) * 20 + ("BSpace",)
 
     def login(self, env: Mapping[str, str]) -> Login | None:
@@ -63,7 +63,7 @@ class ClaudeAgent(AgentType):
         return logins.claude(env)
 
     def prepare(self, context: LaunchContext) -> Launch:
-        from mngr.agents.claude import launch  # a listing has no use for it
+        from mngr.agents.claude import launch  # not needed by `list`
 
         return launch.first(context)
 
@@ -79,7 +79,7 @@ class ClaudeAgent(AgentType):
         return claude_state.has_input_box(evidence)
 
     def typed(self, text: str) -> str:
-        """A backslash before Enter would mean: no, only a new line."""
+        """Return the text; a final backslash gets a space, or Enter would only add a line."""
         return f"{text} " if text.endswith("\\") else text
 
     def evidence(self, delivery: Delivery) -> Receipt:
@@ -87,17 +87,8 @@ class ClaudeAgent(AgentType):
 
         return claude_delivery.receipt(delivery)
 
-    def transcript(self, files: Mapping[str, bytes]) -> list[Turn]:
-        return log.transcript(files)
-
-    def usage(self, files: Mapping[str, bytes]) -> dict[str, Tokens]:
-        return log.usage(files)
-
-    def meter(self) -> str:
-        return log.METER
-
     def answer(self, evidence: Evidence, allow: bool) -> tuple[str, ...]:
-        """Escape refuses anything. The first choice is yes only where a tool asks plainly."""
+        """Return the keys; Escape denies, the first choice allows if a tool asks for permission."""
         now = claude_state.status(evidence)
         asked = claude_state.request(evidence, now)
         if not allow:

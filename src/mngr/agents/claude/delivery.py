@@ -1,7 +1,7 @@
-"""Whether Claude has taken a message, by what it wrote down since.
+"""Find out from Claude's files whether it accepted a message.
 
-Its history gets a line for every text that was sent off from the input box, commands included; the
-transcript has it once the model is to see it; a busy client writes down that it queued it.
+Its history gets a line for every text submitted from the input box, including commands; its
+transcript has the text once it is sent to the model; a busy client writes that it queued the text.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
     from mngr.agents.base import Delivery
 
 FOLDED = "[Pasted text #"
-"""A long text stands in the input box, and in the history, as this."""
+"""A long text is shown like this in the input box and in the history."""
 UNKNOWN = ("Unknown command", "Unknown skill", "Unknown slash command")
 SUBMIT = "UserPromptSubmit"
 LOOKS = 170
-"""A minute: who is told that a message failed sends it again."""
+"""A minute, because a message that is reported as failed will be sent again."""
 ENTER = (12, 24, 40, 60, 90, 130)
-"""At these looks Enter is pressed again: after a large paste the first one may have been lost."""
+"""Looks at which Enter is pressed again: after a large paste the first one may be lost."""
 SETTLE = 30
-"""Looks that an idle program gets from sending a text off to writing it into the transcript."""
+"""Looks that an idle program has between submitting a text and writing it to the transcript."""
 
 
 def receipt(delivery: Delivery) -> Receipt:
+    """Return a receipt once the files show what happened to the message."""
     sent = -1
     for look in range(LOOKS):
         new = fresh(delivery.told, delivery.conversation())
@@ -51,7 +52,7 @@ def receipt(delivery: Delivery) -> Receipt:
 
 
 def _hooked(delivery: Delivery) -> str:
-    """A hook tells of texts that are sent off, too, also where the files have grown too large."""
+    """Return `sent` if the hook reported the text: the files may be too large to read."""
     before = delivery.before.this_signals.get(SUBMIT)
     now = delivery.look().this_signals.get(SUBMIT)
     new = now is not None and (before is None or now.time > before.time)
@@ -61,12 +62,12 @@ def _hooked(delivery: Delivery) -> str:
 
 
 def _asks(delivery: Delivery) -> bool:
-    """Enter would be its answer."""
+    """Return whether the program asks something, which Enter would answer."""
     return state.status(delivery.look()).word == "waiting"
 
 
 def fresh(told: Mapping[str, bytes], now: Mapping[str, bytes]) -> dict[str, bytes]:
-    """What was added since: these files only grow."""
+    """Return what was added to each file; these files only grow."""
     added = {}
     for path, data in now.items():
         before = told.get(path, b"")
@@ -76,7 +77,7 @@ def fresh(told: Mapping[str, bytes], now: Mapping[str, bytes]) -> dict[str, byte
 
 
 def seen(words: str, new: Mapping[str, bytes]) -> str:
-    """delivered, sent, refused, or nothing."""
+    """Return `delivered`, `sent`, `refused`, or "" if there is no trace of the text."""
     wanted, sent = _plain(words), ""
     for path, data in new.items():
         if path == log.HISTORY:
@@ -95,7 +96,7 @@ def seen(words: str, new: Mapping[str, bytes]) -> str:
 
 
 def _plain(words: str) -> str:
-    """Tabs become spaces in the input box, and spaces at the end are dropped."""
+    """Return the text with single spaces, since the input box changes tabs and trailing spaces."""
     return " ".join(words.split())
 
 

@@ -1,7 +1,7 @@
-"""The configuration folder of one agent: what the user has set, our hooks, no questions at start.
+"""The configuration folder of one agent: the user's settings, mngr's hooks, no dialogs at start.
 
-Dialogs that only ask whether to begin are answered beforehand, since whoever creates an agent has
-said so. Permission to use a tool is never given here, but for what the user's own settings allow.
+Dialogs that only ask whether to begin are answered in advance, because creating the agent answers
+them. Permission to use a tool is never given here, except what the user's own settings allow.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import os
 import sys
 
-from mngr.agents.jsonl import table
+from mngr.agents.jsonl import load, read, table
 from mngr.model.quoting import quote
 
 TYPE_CHECKING = False
@@ -32,25 +32,25 @@ EVENTS = (
     "Notification",
 )
 SECONDS = 10
-"""A hook that hangs holds up the program."""
+"""Timeout of a hook, because a hook that hangs blocks the program."""
 
 QUIET = (
     "DISABLE_AUTOUPDATER",
     "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL",
     "CLAUDE_CODE_DISABLE_FEEDBACK_SURVEY",
 )
-"""One agent must not replace the program under the others, nor each of them fetch a catalogue; and
-a survey would take a message that begins with a digit for its answer."""
+"""An agent must not update the program while others run it, nor download a catalogue; and a survey
+would take a message that begins with a digit as its answer."""
 
 OWN_LOGIN = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 STATE = ("theme", "verbose", "autoCompactEnabled", "bypassPermissionsModeAccepted")
 LOGIN_STATE = ("oauthAccount", "mcpServers")
-"""These go only where the user's own files are at home."""
+"""Copied only if the host has the user's files."""
 PROJECT = ("allowedTools", "enabledMcpjsonServers", "disabledMcpjsonServers")
 NOT_TAKEN = ("hooks", "disableAllHooks", "enabledPlugins", "extraKnownMarketplaces", "editorMode")
-"""Plugins lie elsewhere; in vim's normal mode, a message would be commands."""
+"""Plugins are in other folders; in vim's normal mode, a message would be commands."""
 ABROAD = ("model", "permissions", "effortLevel", "outputStyle", "language", "includeCoAuthoredBy")
-"""What of the settings goes to another machine: nothing that names files or holds secrets."""
+"""Settings that are copied to another machine: none that names files or holds secrets."""
 TAKEN = ("CLAUDE.md", "keybindings.json", "commands", "agents", "skills", "output-styles", "rules")
 FILE_LIMIT, TOTAL_LIMIT = 256 << 10, 4 << 20
 
@@ -58,30 +58,32 @@ BYPASS = ("--dangerously-skip-permissions", "--allow-dangerously-skip-permission
 
 
 def environment(context: LaunchContext) -> dict[str, str]:
+    """Return the variables that make the program use the agent's folder and the user's login."""
     found = {name: context.env.get(name, "1") for name in QUIET}
     found["CLAUDE_CONFIG_DIR"] = os.path.join(context.state_dir, FOLDER)
-    # The folder, not a copy: whoever renews the login, all others see it. The program replaces the
-    # file when it does, so a link to it would not last.
+    # The folder itself, so that all clients see a renewed login. The program replaces the file when
+    # it renews the login, so a link to the file would not last.
     if _shares_login(context):
         found["CLAUDE_SECURESTORAGE_CONFIG_DIR"] = user_folder()
     return found
 
 
 def _shares_login(context: LaunchContext) -> bool:
-    """On macOS the login is in the keychain, under a name that this setting would change."""
+    """Return whether the login is a file; on macOS it is in the keychain, by folder."""
     if not context.local or sys.platform == "darwin":
         return False
     return os.path.exists(os.path.join(user_folder(), CREDENTIALS))
 
 
 def files(context: LaunchContext) -> dict[str, tuple[bytes, int]]:
+    """Return the files of the configuration folder."""
     found = {
         **{f"{FOLDER}/{name}": (data, 0o600) for name, data in _copies(user_folder())},
         f"{FOLDER}/.claude.json": (_dump(state(context)), 0o600),
         f"{FOLDER}/settings.json": (_dump(settings(context)), 0o600),
     }
     if context.copies_login and not any(context.env.get(key) for key in OWN_LOGIN):
-        login = _read(os.path.join(user_folder(), CREDENTIALS))
+        login = read(os.path.join(user_folder(), CREDENTIALS))
         if login:
             found[f"{FOLDER}/{CREDENTIALS}"] = (login, 0o600)
     return found
@@ -93,11 +95,11 @@ def user_folder() -> str:
 
 def _user_state() -> dict[str, Json]:
     folder = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~")
-    return _load(os.path.join(folder, ".claude.json"))
+    return load(os.path.join(folder, ".claude.json"))
 
 
 def state(context: LaunchContext) -> dict[str, Json]:
-    """What the program notes about itself; with this, it asks nothing before it begins."""
+    """Return the program's own state file, with which it shows no dialogs at its start."""
     record, user = context.record, _user_state()
     key = context.env.get("ANTHROPIC_API_KEY", "")
     kept = (*STATE, *LOGIN_STATE) if context.local else STATE
@@ -109,7 +111,7 @@ def state(context: LaunchContext) -> dict[str, Json]:
         "theme": "dark",
         **{name: user[name] for name in kept if name in user},
         "hasCompletedOnboarding": True,
-        "projects": dict.fromkeys(_paths(context), project),
+        "projects": dict.fromkeys(context.work_dirs, project),
         "customApiKeyResponses": {"approved": [key[-20:]] if key else [], "rejected": []},
     }
     if _bypasses(record.argv):
@@ -117,17 +119,10 @@ def state(context: LaunchContext) -> dict[str, Json]:
     return found
 
 
-def _paths(context: LaunchContext) -> list[str]:
-    """The program goes by the real path; elsewhere than here, that cannot be known."""
-    record = context.record
-    paths = [record.work_dir, os.path.join(record.work_dir, record.cwd).rstrip("/")]
-    return [*paths, *map(os.path.realpath, paths)] if context.local else paths
-
-
 def _refused_servers(context: LaunchContext, known: dict[str, Json]) -> Json:
     """Return the project's MCP servers that the user disabled or has not decided on."""
-    brought = table(_load(os.path.join(context.record.source, ".mcp.json")).get("mcpServers"))
-    settings = _load(os.path.join(user_folder(), "settings.json"))
+    brought = table(load(os.path.join(context.record.source, ".mcp.json")).get("mcpServers"))
+    settings = load(os.path.join(user_folder(), "settings.json"))
     if settings.get("enableAllProjectMcpServers"):
         brought = {}
     places = (known, settings)
@@ -148,8 +143,8 @@ def _bypasses(argv: tuple[str, ...]) -> bool:
 
 
 def settings(context: LaunchContext) -> dict[str, Json]:
-    """The user's, and our hooks beside theirs."""
-    user = _load(os.path.join(user_folder(), "settings.json"))
+    """Return the user's settings with mngr's hooks added to the user's."""
+    user = load(os.path.join(user_folder(), "settings.json"))
     theirs = table(user.get("hooks")) if context.local and not user.get("disableAllHooks") else {}
     names = [name for name in user if name not in NOT_TAKEN] if context.local else ABROAD
     hooks: dict[str, Json] = dict(theirs)
@@ -160,16 +155,16 @@ def settings(context: LaunchContext) -> dict[str, Json]:
 
 
 def _hook(context: LaunchContext, event: str) -> Json:
-    """`exec`: between hook and program there is then no shell, whichever shell it is."""
+    """Return a hook; with `exec` no shell is between the hook and the program."""
     words = f"exec {quote(os.path.join(context.state_dir, HOOK))} {event}"
     return {"hooks": [{"type": "command", "command": words, "timeout": SECONDS}]}
 
 
 def _copies(folder: str) -> Iterator[tuple[str, bytes]]:
-    """The user's instructions, commands and the like, as they are now."""
+    """Yield the user's instructions, commands and similar files, up to a total size."""
     left = TOTAL_LIMIT
     for name in _listed(folder):
-        data = _read(os.path.join(folder, name))
+        data = read(os.path.join(folder, name))
         if data and len(data) <= min(left, FILE_LIMIT):
             left -= len(data)
             yield name, data
@@ -182,23 +177,6 @@ def _listed(folder: str) -> Iterator[str]:
             yield name
         for parent, _, names in os.walk(path):
             yield from (os.path.relpath(os.path.join(parent, each), folder) for each in names)
-
-
-def _read(path: str) -> bytes:
-    try:
-        if os.path.getsize(path) > FILE_LIMIT * 16 or not os.path.isfile(path):
-            return b""
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""  # not there, or not ours to read
-
-
-def _load(path: str) -> dict[str, Json]:
-    try:
-        return table(json.loads(_read(path) or b"{}"))
-    except (ValueError, RecursionError):
-        return {}
 
 
 def _dump(value: Mapping[str, Json]) -> bytes:

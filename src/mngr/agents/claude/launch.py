@@ -1,4 +1,4 @@
-"""How Claude is started: its words, its folder, and the conversation it goes on with."""
+"""The command and the files that start Claude, and the conversation it continues."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 
 from mngr.agents import hooks
-from mngr.agents.base import PROMPT_LIMIT, Launch
+from mngr.agents.base import Launch, fits_argv
 from mngr.agents.claude import home, log
 from mngr.agents.jsonl import table, text
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 HOPS = 3
-"""hook.sh, the program, perhaps a wrapper of the user's, the launcher; a Claude that the agent
-starts has the agent's own Claude and a shell in between as well."""
+"""From hook.sh to the program, perhaps a wrapper, and the launcher. A Claude that the agent starts
+also has the agent's own Claude and a shell in between."""
 
-# The links lead to what the program keeps on this process and on this conversation.
+# Links to the program's files about this process and this conversation.
 LINKS = r"""case $1 in SessionStart)
   path=${input#*\"transcript_path\":\"} path=${path%%\"*} path=${path##*/projects/}
   case $path in
@@ -35,14 +35,15 @@ LINKS = r"""case $1 in SessionStart)
 esac"""
 
 WITH_PROMPT = 'exec "$@" -- "$(cat "$0")"'
-"""For a launch that says the first prompt again: it is on the host only."""
+"""For a launch that repeats the first prompt, which only the host has."""
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 CHOICES = {"--session-id": 1, "--resume": 1, "-r": 1, "--continue": 0, "-c": 0, "--fork-session": 0}
-"""Options about which conversation it is, and how many words each may be followed by."""
+"""Options that choose the conversation, and how many words may follow each."""
 
 
 def first(context: LaunchContext) -> Launch:
+    """Return the first launch: a new conversation, or a fork of the original's for a clone."""
     record, parent = context.record, newest_session(context.parent)
     prompt = _prompt_words(record, context.prompt)
     kept: dict[str, Json] = {"session_id": session_of(record.id)}
@@ -64,16 +65,16 @@ def first(context: LaunchContext) -> Launch:
 
 
 def again(context: LaunchContext) -> Launch:
-    """The same words, and the conversation it was in last, which `/clear` may have changed."""
+    """Return a later launch: the same options, and the last conversation (`/clear` begins one)."""
     record, tail = context.record, context.evidence.tail if context.evidence else b""
-    own, kept = session_of(record.id), _said(context.evidence, "Launch")
+    own, kept = session_of(record.id), hooks.noted(context.evidence, "Launch")
     session = _last_session(context.evidence) or own
-    # The end of a long one may be a single line that is not seen whole.
+    # The tail of a long conversation may be one line whose beginning is missing.
     begun = b'"type":"user"' in tail or len(tail) > 8192
     prompt = bool(kept.get("prompt")) and (record.headless or not begun)
     words = ["--resume", session]
     if not begun:
-        # An id whose file exists is refused, also where nothing was said in it.
+        # The program refuses an id whose file exists, even if the conversation is empty.
         fresh = session == own and not tail
         id = own if fresh else session_of(os.urandom(16).hex())
         words = _beginning(context, bool(kept.get("forks")), id)
@@ -90,26 +91,27 @@ def _beginning(context: LaunchContext, forks: bool, session: str = "") -> list[s
 
 
 def program(record: AgentRecord) -> tuple[str, ...]:
-    """Without a terminal it prints its answer and ends."""
+    """Return the command; without a terminal, the one that prints its answer and exits."""
     asked = any(word in ("-p", "--print") for word in record.argv)
     return ("claude", "-p") if record.headless and not asked else ("claude",)
 
 
 def session_of(agent_id: str) -> str:
-    """The id of its first conversation, made from its own, in the shape of a random UUID."""
+    """Return the id of the first conversation: the agent's id in the form of a random UUID."""
     bits = agent_id[-32:]
     bits = f"{bits[:12]}4{bits[13:16]}8{bits[17:]}"
     return "-".join([bits[:8], bits[8:12], bits[12:16], bits[16:20], bits[20:]])
 
 
 def _prompt_words(record: AgentRecord, prompt: str) -> tuple[str, ...]:
-    """`--` ends options that take any number of words; a single word may be a subcommand's name."""
-    if not prompt or len(os.fsencode(prompt)) > PROMPT_LIMIT or "--" in record.argv:
+    """Return the prompt after `--`; a single word gets a space, or it could be a subcommand."""
+    if not fits_argv(prompt) or "--" in record.argv:
         return ()
     return ("--", f"{prompt} " if re.fullmatch("[a-z][a-z-]{0,30}", prompt) else prompt)
 
 
 def without_choices(argv: Sequence[str]) -> tuple[str, ...]:
+    """Return the words without the options that choose a conversation."""
     kept, skip = [], 0
     for word in argv:
         name, equals, _ = word.partition("=")
@@ -126,7 +128,7 @@ def without_choices(argv: Sequence[str]) -> tuple[str, ...]:
 def _every_launch(
     context: LaunchContext, kept: dict[str, Json], prompted: bool
 ) -> dict[str, tuple[bytes, int]]:
-    """`kept` is what later launches need to know of the first."""
+    """Return the hook, and a signal with `kept`, which later launches require."""
     record, input = context.record, {**kept, "prompted": prompted}
     signal: dict[str, Json] = {"launch": record.launch, "time": record.launch_time, "input": input}
     hook = hooks.script(context.state_dir, hops=HOPS, more=LINKS)
@@ -136,27 +138,22 @@ def _every_launch(
     }
 
 
-def _said(evidence: Evidence | None, event: str) -> dict[str, Json]:
-    """What a signal of whichever launch holds."""
-    return table(table(evidence.signals.get(event)).get("input")) if evidence else {}
-
-
 def _last_session(evidence: Evidence | None) -> str:
-    """Hooks of programs the agent itself started are not among the signals."""
+    """Return the conversation that the newest signal names, or ""."""
     found = []
     for event, signal in evidence.signals.items() if evidence else ():
         time = table(signal).get("time")
         session = text(table(table(signal).get("input")).get("session_id"))
-        # An agent can write there, and this becomes a word of a command.
+        # The agent can write this file, and the session becomes a word of a command.
         if event != "Launch" and isinstance(time, (int, float)) and UUID.fullmatch(session):
             found.append((time, session))
     return max(found)[1] if found else ""
 
 
 def newest_session(files: Mapping[str, bytes]) -> bytes:
-    """The conversation a clone goes on with: the one its original was in last.
+    """Return the original's last conversation, which a clone continues.
 
-    An original that is a clone itself, and was never spoken to, has only what it began with.
+    If the original is itself a clone without a conversation of its own, return its parent's.
     """
     own = log.own(files)
     return own[-1] if own else files.get(log.PARENT, b"")

@@ -1,11 +1,11 @@
-"""What Claude writes down of its conversations: transcript and usage, from the files alone."""
+"""Read the transcript and the usage from Claude's conversation files."""
 
 from __future__ import annotations
 
 import re
 
-from mngr.agents.base import Tokens, ToolCall, Turn
-from mngr.agents.jsonl import number, objects, rows, table, text
+from mngr.agents.base import KINDS, Tokens, ToolCall, Turn, by_model
+from mngr.agents.jsonl import AWK, number, objects, rows, table, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PROJECTS = "claude/projects/"
 PARENT = "claude/parent.jsonl"
-"""The conversation that a clone went on from: said and paid for by another agent."""
+"""The conversation that a clone continues; its cost belongs to the original."""
 HISTORY = "claude/history.jsonl"
 LAUNCH = "signals/Launch.json"
 FILES = (f"{PROJECTS}*/*.jsonl", f"{PROJECTS}*/*/subagents/*.jsonl", PARENT, HISTORY, LAUNCH)
@@ -26,13 +26,13 @@ ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 SHELL = re.compile(r"<bash-input>(.*)</bash-input>", re.DOTALL)
 INTERRUPTED = "[Request interrupted by user"
 NOT_SAID = ("<task-notification>", "<local-command-", "<bash-std", "<system-reminder>", INTERRUPTED)
-"""How texts begin that stand in the user's place but are the program's."""
+"""Beginnings of texts with the role of the user that the program wrote."""
 STAMP = b'"timestamp":"'
 TALK = (b'"type":"user"', b'"type":"assistant"', b'"queued_command"')
 
 
 def said(content: Json) -> str:
-    """The text of a message, which is one string or a list of blocks."""
+    """Return the text of a message, which is a string or a list of blocks."""
     if isinstance(content, str):
         return content
     blocks = [text(block.get("text")) for block in rows(content) if block.get("type") == "text"]
@@ -60,17 +60,18 @@ def prompt(entry: Mapping[str, Json]) -> str:
 
 
 def _human(entry: Mapping[str, Json]) -> bool:
+    """Return whether a person wrote the entry."""
     return text(table(entry.get("origin")).get("kind")) in ("", "human")
 
 
 def transcript(files: Mapping[str, bytes]) -> list[Turn]:
-    """Every conversation of the agent's own, oldest first; what its subagents said is left out."""
+    """Return all conversations of the agent itself, oldest first, without its subagents."""
     turns: dict[str, Turn] = {}
     seen: set[str] = set()
     for data in own(files):
         for entry in objects(data, *TALK):
             uuid = text(entry.get("uuid"))
-            # A fork repeats the entries of the conversation before.
+            # A fork repeats the entries of the earlier conversation.
             if uuid not in seen and not entry.get("isSidechain"):
                 seen.add(uuid)
                 _add(turns, entry)
@@ -78,10 +79,10 @@ def transcript(files: Mapping[str, bytes]) -> list[Turn]:
 
 
 def own(files: Mapping[str, bytes]) -> list[bytes]:
-    """Its own conversations, the one it was in last at the end.
+    """Return the agent's own conversations, the last one at the end.
 
-    Programs the agent starts share its folder; they are not interactive, which it is, unless its
-    first conversation is its only one.
+    Other programs that the agent starts share its folder, but are not interactive. The agent itself
+    is, unless its first conversation is its only one.
     """
     launched = next(objects(files.get(LAUNCH, b"")), {})
     first = text(table(launched.get("input")).get("session_id"))
@@ -98,7 +99,7 @@ def own(files: Mapping[str, bytes]) -> list[bytes]:
 
 
 def _add(turns: dict[str, Turn], entry: dict[str, Json]) -> None:
-    """An answer comes in pieces with one id."""
+    """Add an entry; an answer consists of several entries with one id."""
     for key, turn in _turns(entry):
         old = turns.get(key)
         if old is None:
@@ -141,7 +142,7 @@ def _answer(message: dict[str, Json], time: str) -> Turn:
 
 
 def usage(files: Mapping[str, bytes]) -> dict[str, Tokens]:
-    """All that was asked from the agent's folder, by whichever program; each answer once."""
+    """Return the usage of all programs that used the agent's folder; each answer counts once."""
     parent = {id for id, _, _ in _spent(files.get(PARENT, b""))}
     answers: dict[str, tuple[str, Tokens]] = {}
     for path, data in files.items():
@@ -149,10 +150,7 @@ def usage(files: Mapping[str, bytes]) -> dict[str, Tokens]:
             for id, model, tokens in _spent(data):
                 if id not in parent:
                     answers[id] = (model, _larger(answers.get(id, ("", Tokens()))[1], tokens))
-    total: dict[str, Tokens] = {}
-    for model, tokens in answers.values():
-        total[model] = total.get(model, Tokens()) + tokens
-    return total
+    return by_model(answers.values())
 
 
 def _spent(data: bytes) -> Iterator[tuple[str, str, Tokens]]:
@@ -173,32 +171,22 @@ def _tokens(told: dict[str, Json]) -> Tokens:
 
 
 def _larger(one: Tokens, other: Tokens) -> Tokens:
-    """The pieces of an answer are written while it streams: the last one knows most."""
-    return Tokens(
-        input=max(one.input, other.input),
-        output=max(one.output, other.output),
-        cache_read=max(one.cache_read, other.cache_read),
-        cache_write=max(one.cache_write, other.cache_write),
-    )
+    """Return the larger counts: the entries of an answer are written while it streams."""
+    return Tokens(**{kind: max(getattr(one, kind), getattr(other, kind)) for kind in KINDS})
 
 
-# The same sum for a host that has only POSIX tools. Inside a JSON string a quote is never bare, so
-# `"name":` is always a key; the usage is the last one of its line, after whatever a tool was given.
-METER = r"""
+# The same sum for a host that has only POSIX tools. In a line, the usage is the last key of its
+# name, after any input of a tool.
+METER = (
+    r"""
 { grep -h '"type":"assistant"' claude/parent.jsonl; echo
   find claude/projects -name '*.jsonl' -exec grep -h '"type":"assistant"' {} +
-} 2>/dev/null | awk '
+} 2>/dev/null | awk '"""
+    + AWK
+    + r"""
   function after(words, mark,  at) {
     while (at = index(words, mark)) words = substr(words, at + length(mark))
     return words
-  }
-  function word(words, name) {
-    if (!match(words, "\"" name "\":\"[^\" ]+\"")) return ""
-    return substr(words, RSTART + length(name) + 4, RLENGTH - length(name) - 5)
-  }
-  function count(words, name) {
-    if (!match(words, "\"" name "\":[0-9]+")) return 0
-    return substr(words, RSTART + length(name) + 3, RLENGTH - length(name) - 3) + 0
   }
   function most(table, id, value) { if (value > table[id] + 0) table[id] = value }
   $0 == "" { own = 1; next }
@@ -220,3 +208,4 @@ METER = r"""
     for (m in any) printf "%s %.0f %.0f %.0f %.0f\n", m, i[m], o[m], r[m], w[m]
   }'
 """
+)

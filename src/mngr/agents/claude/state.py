@@ -1,15 +1,15 @@
-"""What a Claude agent is at.
+"""Find out what a Claude agent is doing.
 
-The program keeps a file on each of its processes that says busy, idle or waiting: that decides.
-Its hooks say what it asks and how a turn ended; no hook fires when the user interrupts it, but the
-end of the transcript tells. Where a version keeps no such file, hooks and transcript decide alone.
+The program has a status file for each of its processes: busy, idle or waiting. Its hooks report
+what it asks and how a turn ended. No hook runs when the user interrupts a turn, but the transcript
+shows it. If a version has no status file, hooks and transcript decide alone.
 """
 
 from __future__ import annotations
 
 import re
 
-from mngr.agents import waits
+from mngr.agents.base import reset
 from mngr.agents.claude import log
 from mngr.agents.jsonl import iso, number, objects, one_line, rows, table, text
 from mngr.model.state import FAR, STARTING, Signals
@@ -28,18 +28,18 @@ TOOL = "PermissionRequest"
 RESET = re.compile(
     r"resets (?P<day>.{0,20}?)(?P<hour>\d\d?)(:(?P<minute>\d\d))?(?P<half>[ap]m)(?P<zone>.{0,40})"
 )
-"""As a person reads it; the transcript, which is a moment later, has it as a number."""
+"""As shown to people; the transcript has it as a number, but is written a moment later."""
 SLACK = 2.0
-"""Seconds by which a file and the hook that tells of the same may differ."""
+"""Seconds by which the times of a file and of the hook for the same event may differ."""
 BEGIN = 30.0
-"""Seconds that an idle program gets, on a slow machine, to begin with a prompt that it has."""
+"""Seconds that an idle program may take, on a slow machine, to begin with a prompt."""
 
 SILENT = 5.0
-"""The same for a version that keeps no file on its processes."""
+"""The same for a version without status files."""
 
 
 class Status(Struct):
-    """The program's own word: busy, idle, shell, waiting; empty while it has not said any."""
+    """The program's own status: busy, idle, shell or waiting; empty before the first one."""
 
     word: str = ""
     waits_for: str = ""
@@ -47,7 +47,7 @@ class Status(Struct):
 
 
 class Ending(Struct):
-    """The last thing said in a transcript."""
+    """The last entry of a transcript."""
 
     kind: str = ""
     """asked, called, answered, command, interrupted, error or quota."""
@@ -56,6 +56,7 @@ class Ending(Struct):
 
 
 def read(evidence: Evidence) -> Signals:
+    """Return the signals by status file, hooks and transcript."""
     said = evidence.this_signals
     if "SessionStart" not in said:
         return Signals(working=STARTING, since=_launched(evidence))
@@ -70,7 +71,7 @@ def read(evidence: Evidence) -> Signals:
 
 
 def status(evidence: Evidence) -> Status:
-    """Of this launch; the link may still lead to what an earlier one left."""
+    """Return the status; empty if the file is from an earlier launch."""
     told = next(objects(evidence.status), {})
     started = evidence.this_started
     if started is None or number(told.get("startedAt")) / 1000 < started.time - SLACK:
@@ -83,10 +84,10 @@ def status(evidence: Evidence) -> Status:
 
 
 def has_input_box(evidence: Evidence) -> bool:
-    """Whether it takes what is typed as a prompt.
+    """Return whether typed text becomes a prompt.
 
-    A resumed program says SessionStart about a second before it draws its input box and calls
-    itself idle, longer on a busy machine. What is typed in between may be lost, or lose its Enter.
+    A resumed program reports SessionStart about a second before it draws its input box and becomes
+    idle, longer on a busy machine. Text that is typed in between, or its Enter, may be lost.
     """
     begun = evidence.this_signals.get("SessionStart")
     if begun is None or status(evidence).word:
@@ -99,14 +100,15 @@ def _launched(evidence: Evidence) -> float:
 
 
 def newest(said: dict[str, Signal], *events: str) -> Signal | None:
+    """Return the newest signal of these events."""
     found = [signal for event, signal in said.items() if event in events]
     return max(found, key=lambda signal: signal.time) if found else None
 
 
 def _at_rest(evidence: Evidence, since: float) -> Signals:
-    """Why it has nothing to do."""
+    """Return why the program is idle."""
     end, last = ending(evidence.tail, evidence.now), newest(evidence.this_signals, *EVENTS)
-    # A turn has begun or ended since, of which the transcript is a moment late to tell.
+    # A turn has begun or ended since, and the transcript does not have it yet.
     late = last is not None and last.event in TURN and end.time < iso(last.time)
     if end.kind in ("interrupted", "error", "quota") and not late:
         return Signals(waiting=end.kind, detail=end.detail, since=since)
@@ -115,7 +117,7 @@ def _at_rest(evidence: Evidence, since: float) -> Signals:
         return Signals(waiting=kind, detail=detail, since=since)
     if last is not None and _about_to_begin(evidence, last, end, since):
         return Signals(working="working", since=last.time)
-    # A prompt went in, nothing says that its turn has ended, and yet it does nothing.
+    # There was a prompt, its turn has not ended, and yet the program is idle.
     dropped = last is not None and last.event == "UserPromptSubmit"
     killed = last is not None and last.event == "SessionStart" and end.kind in ("asked", "called")
     reason = "interrupted" if dropped or killed else "end_of_turn"
@@ -123,9 +125,9 @@ def _at_rest(evidence: Evidence, since: float) -> Signals:
 
 
 def _about_to_begin(evidence: Evidence, last: Signal, end: Ending, since: float) -> bool:
-    """It calls itself idle still, between having its prompt and beginning with it."""
+    """Return whether the program has a prompt and is still idle because it has not begun."""
     if evidence.now - max(since, last.time) > BEGIN:
-        return False  # the prompt was taken back, or was nothing to begin with
+        return False  # the prompt was withdrawn, or required no turn
     said, launched = evidence.this_signals, iso(_launched(evidence))
     if last.event == "UserPromptSubmit":
         return since < last.time
@@ -137,8 +139,8 @@ QUEUE = b'"queue-operation"'
 
 
 def _queued(tail: bytes, launched: str) -> bool:
-    """Whether something that came while it was busy has yet to be begun with."""
-    if QUEUE not in tail:  # most have none, and a listing looks at every agent
+    """Return whether the last queued message has not been begun yet."""
+    if QUEUE not in tail:  # the usual case; `list` checks every agent
         return False
     for entry in _backwards(tail, QUEUE):
         if entry.get("type") == "queue-operation":
@@ -150,11 +152,12 @@ def _queued(tail: bytes, launched: str) -> bool:
 
 
 def _prompted(said: dict[str, Signal]) -> bool:
-    """Whether it was launched with a prompt."""
+    """Return whether it was launched with a prompt."""
     return "Launch" in said and bool(said["Launch"].input.get("prompted"))
 
 
 def _without_status(evidence: Evidence, said: dict[str, Signal]) -> Signals:
+    """Return the signals by hooks and transcript alone."""
     last = newest(said, *EVENTS)
     assert last is not None, "SessionStart is there"
     end, asked = ending(evidence.tail, evidence.now), _asked(said, last.time)
@@ -165,7 +168,7 @@ def _without_status(evidence: Evidence, said: dict[str, Signal]) -> Signals:
         return Signals(waiting="interrupted", since=last.time)
     prompted = last.event == "SessionStart" and _prompted(said)
     begun = last.event == "UserPromptSubmit" or prompted
-    # What was queued begins a turn of its own, of which no hook tells.
+    # A queued message begins a turn, for which no hook runs.
     if begun or (later and end.kind in ("asked", "called")):
         return Signals(working="working", since=last.time)
     return _at_rest(evidence, last.time)
@@ -177,6 +180,7 @@ def _asked(said: dict[str, Signal], since: float) -> Signal | None:
 
 
 def ending(tail: bytes, now: float) -> Ending:
+    """Return the last entry of the transcript that says something about the turn."""
     for entry in _backwards(tail):
         if not entry.get("isSidechain") and not entry.get("isMeta"):
             kind, detail = _kind(entry, now)
@@ -186,7 +190,7 @@ def ending(tail: bytes, now: float) -> Ending:
 
 
 def _backwards(tail: bytes, *more: bytes) -> Iterator[dict[str, Json]]:
-    """The last line first, and none parsed in vain: a listing does this for every agent."""
+    """Yield the entries, last first, parsed only when needed: `list` does this for every agent."""
     return objects(b"\n".join(reversed(tail.split(b"\n"))), *log.TALK, *more)
 
 
@@ -207,12 +211,12 @@ def _kind(entry: dict[str, Json], now: float) -> tuple[str, str]:
 
 
 def failure(told: dict[str, Json], now: float) -> tuple[str, str]:
-    """An error as the transcript or the StopFailure hook tells it; a used-up plan is a quota."""
+    """Return `quota` or `error` and its detail, from the transcript or the StopFailure hook."""
     message = table(told.get("message")).get("content", told.get("last_assistant_message"))
     words = one_line(log.said(message)) or text(told.get("error")) or "unknown"
-    reset = number(table(told.get("quotaLimits")).get("resetsAt"))
-    if reset:
-        return "quota", waits.reset(reset, now)
+    resets_at = number(table(told.get("quotaLimits")).get("resetsAt"))
+    if resets_at:
+        return "quota", reset(resets_at, now)
     at = RESET.search(words) if told.get("error") == "rate_limit" else None
     if at is not None:
         hour = int(at["hour"]) % 12 + 12 * (at["half"] == "pm")
@@ -221,7 +225,7 @@ def failure(told: dict[str, Json], now: float) -> tuple[str, str]:
 
 
 def question(evidence: Evidence, now: Status) -> str:
-    """What it asks; a hook tells, and where none fired, the call that stands unanswered."""
+    """Return the question, from a hook, or else from the tool call that has no result."""
     asked = request(evidence, now)
     if asked is not None:
         return describe(asked.input)
@@ -232,12 +236,12 @@ def question(evidence: Evidence, now: Status) -> str:
 
 
 def request(evidence: Evidence, now: Status) -> Signal | None:
-    """The permission request that it waits on now, where it is a plain one."""
+    """Return the open permission request of a tool; None for other questions."""
     return _asked(evidence.this_signals, now.since - SLACK)
 
 
 def _open_call(tail: bytes) -> dict[str, Json]:
-    """In the shape of a hook's input."""
+    """Return the last tool call without a result, in the format of a hook's input."""
     answered = set()
     for entry in _backwards(tail):
         for block in reversed(rows(table(entry.get("message")).get("content"))):
@@ -248,7 +252,7 @@ def _open_call(tail: bytes) -> dict[str, Json]:
 
 
 def describe(asked: dict[str, Json]) -> str:
-    """One line: the tool and what it is to do."""
+    """Return one line with the tool and its most important argument."""
     name, given = text(asked.get("tool_name")), table(asked.get("tool_input"))
     questions = rows(given.get("questions"))
     if questions:

@@ -1,17 +1,16 @@
-"""OpenAI's Codex, with a home of its own in the agent's state directory.
+"""Codex, with a separate home in the agent's state directory.
 
-Its terminal title tells whether it works, waits or asks; what it writes down of the conversation
-tells how a turn ended; a hook keeps the question it asks.
+Its terminal title shows whether it works, waits or asks; its conversation file shows how a turn
+ended; a hook reports the question it asks.
 """
 
 from __future__ import annotations
 
 import json
 
-from mngr.agents import waits
-from mngr.agents.base import PROMPT_LIMIT, AgentType, Launch
+from mngr.agents.base import UNREACHABLE, ConversingAgent, Launch, fits_argv, options
 from mngr.agents.codex import rollout
-from mngr.agents.hooks import note
+from mngr.agents.hooks import note, noted
 from mngr.agents.jsonl import iso, objects, one_line, table, text
 from mngr.agents.taking import receipt
 from mngr.model.state import STARTING, Signals
@@ -20,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mngr.agents.base import Delivery, LaunchContext, Login, Receipt, Tokens, Turn
+    from mngr.agents.base import Delivery, LaunchContext, Login, Receipt
     from mngr.agents.codex.rollout import Moment
     from mngr.model.state import Evidence
     from mngr.model.struct import Json
@@ -28,57 +27,24 @@ if TYPE_CHECKING:
 ASKS = "Action Required"
 BUSY = ("Working", "Thinking", "Undoing", "Waiting", "Starting")
 
-# Options that are followed by a word of their own.
+# Options with a value.
 VALUED = (
     "-c --config --enable --disable --remote --remote-auth-token-env -i --image -m --model "
     "--local-provider -p --profile -s --sandbox -C --cd --add-dir -a --ask-for-approval"
 ).split()
 
 PATIENT = 20.0
-"""Seconds; one that pauses for so long has failed three times to reach its server."""
+"""Seconds; after a pause this long, the server was unreachable three times."""
 GRACE = 60.0
-"""Seconds in which a try that began fails; one that goes on for longer is being answered."""
-
-METER = r"""
-for each in codex/sessions/*/*/*/rollout-*.jsonl; do
-  [ -f "$each" ] && grep -E '"type":"(turn_context|token_usage_record|token_count)"' "$each"
-  echo
-done 2>/dev/null | awk '
-  function field(name) {
-    if (!match($0, "\"" name "\":[0-9]+")) return 0
-    return substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3) + 0
-  }
-  function take() {
-    read = field("cached_input_tokens"); write = field("cache_write_input_tokens")
-    fresh = field("input_tokens") - read - write
-    i = fresh > 0 ? fresh : 0; o = field("output_tokens")
-  }
-  function add() { input[m] += i; output[m] += o; reads[m] += read; writes[m] += write; any[m] = 1 }
-  function file_ends() {
-    if (!listed && counted) { i = ci; o = co; read = cr; write = cw; add() }
-    m = "unknown"; listed = counted = 0; split("", seen)
-  }
-  BEGIN { file_ends() }
-  $0 == "" { file_ends(); next }
-  /"type":"turn_context"/ {
-    if (match($0, "\"model\":\"[^\" ]+\"")) m = substr($0, RSTART + 9, RLENGTH - 10)
-    next
-  }
-  /"type":"token_usage_record"/ {
-    id = match($0, "\"response_id\":\"[^\"]*\"") ? substr($0, RSTART, RLENGTH) : NR
-    if (id in seen) next
-    seen[id] = 1; listed = 1; take(); add(); next
-  }
-  /"total_token_usage":\{/ { take(); ci = i; co = o; cr = read; cw = write; counted = 1 }
-  END { for (m in any) print m, input[m], output[m], reads[m], writes[m] }'
-"""
+"""Seconds in which an attempt fails; one that takes longer is being answered."""
 
 
-class CodexAgent(AgentType):
+class CodexAgent(ConversingAgent):
     name = "codex"
     program = "codex"
     install = "npm install --global @openai/codex"
     environment = ("OPENAI_*", "CODEX_API_KEY", "AZURE_OPENAI_*")
+    reader = rollout
     conversation = (rollout.SESSIONS, rollout.HISTORY, rollout.THREADS)
     forks = True
     headless = "codex exec"
@@ -110,15 +76,14 @@ class CodexAgent(AgentType):
         )
 
     def resume(self, context: LaunchContext) -> Launch:
-        """The newest conversation it began; if it never did, its first prompt once more.
+        """Return a launch with the newest conversation, or with the first prompt if there is none.
 
-        A run without a screen has its prompt and nothing to wait for: it is run again.
+        A run without a screen repeats its prompt.
         """
-        said = context.evidence.signals if context.evidence else {}
-        thread = text(_input(said, "SessionStart").get("session_id"))
+        thread = text(noted(context.evidence, "SessionStart").get("session_id"))
         if rollout.THREAD.fullmatch(thread) and not context.record.headless:
             return _begin(context, "", thread)
-        return _begin(context, text(_input(said, "Prompt").get("prompt")))
+        return _begin(context, text(noted(context.evidence, "Prompt").get("prompt")))
 
     # states
 
@@ -137,8 +102,8 @@ class CodexAgent(AgentType):
             return Signals(waiting="permission", detail=question, since=since or started.time)
         if moment.kind == "started":
             return _cut_off(evidence, moment) or Signals(working="working", since=moment.epoch)
-        # With a first prompt it is not at rest before it has begun. A last line larger than the
-        # tail, on the other hand, leaves nothing but the title to go by.
+        # With a first prompt, Ready does not count before the conversation has begun. If the last
+        # line is larger than the tail, the title is the only evidence.
         if title == "Ready" and ("Prompt" not in said or "SessionStart" in said):
             return Signals(waiting="end_of_turn", since=started.time)
         if title in BUSY or "SessionStart" in said:
@@ -153,22 +118,11 @@ class CodexAgent(AgentType):
         return bool(title) and title != "Starting"
 
     def answer(self, evidence: Evidence, allow: bool) -> tuple[str, ...]:
-        """Codex ends the turn when its question is denied, and waits to be told what else to do."""
+        """Return the keys; if permission is denied, Codex ends the turn and waits."""
         return ("y",) if allow else ("Escape",)
 
-    # conversations
-
-    def transcript(self, files: Mapping[str, bytes]) -> list[Turn]:
-        return rollout.transcript(files)
-
-    def usage(self, files: Mapping[str, bytes]) -> dict[str, Tokens]:
-        return rollout.usage(files)
-
-    def meter(self) -> str:
-        return METER
-
     def evidence(self, delivery: Delivery) -> Receipt:
-        """It is in the rollout: read; only in the list of what was typed: kept."""
+        """Return a receipt: text in the rollout was read, text only in the history is queued."""
         told = _heard(delivery.told, delivery.text)
 
         def seen() -> str:
@@ -179,7 +133,7 @@ class CodexAgent(AgentType):
 
 
 def _heard(files: Mapping[str, bytes], words: str) -> tuple[int, int]:
-    """How often this was said, and how often typed, in all conversations of the agent."""
+    """Return how often the text is in the agent's conversations, and in its history."""
     said = [turn for turn in rollout.transcript(files) if turn.type == "user_message"]
     typed = [entry.get("text") for entry in objects(files.get(rollout.HISTORY, b""))]
     wanted = words.strip()
@@ -190,14 +144,14 @@ def _heard(files: Mapping[str, bytes], words: str) -> tuple[int, int]:
 
 
 def _begin(context: LaunchContext, prompt: str, thread: str = "") -> Launch:
-    """A new conversation, or a kept one that goes on."""
+    """Return a launch with a new conversation, or with `thread`."""
     from mngr.agents.codex.home import PROFILE
 
     record = context.record
-    takes = bool(prompt) and len(prompt.encode("utf-8", "replace")) <= PROMPT_LIMIT
+    takes = fits_argv(prompt)
     verb = ["exec", "--skip-git-repo-check"] if record.headless else []
     again = ["resume", thread] if thread else []
-    given = options(record.argv) if thread else record.argv
+    given = options(record.argv, VALUED) if thread else record.argv
     words = ["--", prompt] if takes else []
     return Launch(
         argv=("codex", *verb, *again, "--profile", PROFILE, *given, *words),
@@ -236,48 +190,25 @@ def _refuse_profile(words: Sequence[str]) -> None:
             raise UsageError(f"codex: {word}: an agent's profile is mngr's", "use -c KEY=VALUE")
 
 
-def options(words: Sequence[str]) -> tuple[str, ...]:
-    """Without the prompt: said once more, it would be done once more."""
-    kept: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        if word == "--":
-            break
-        if word.startswith("-") and word != "-":
-            kept.append(word)
-            if word in VALUED:
-                kept += [value for value in [next(rest, None)] if value is not None]
-    return tuple(kept)
-
-
 def _forked(context: LaunchContext) -> tuple[str, dict[str, tuple[bytes, int]]]:
-    """A clone goes on with the last conversation of the original, under an id of its own."""
+    """Return a new id and files: a copy of the original's last conversation, for a clone."""
     mine = [] if context.record.headless else rollout.own(context.parent)
     match = rollout.NAME.fullmatch(mine[-1]) if mine else None
     if match is None:
         return "", {}
-    old, new = match[1], _new_thread()
+    from uuid import uuid4
+
+    old, new = match[1], str(uuid4())
     copied = rollout.fork(context.parent[mine[-1]], old, new)
     return new, {
         mine[-1].replace(old, new): (copied, 0o600),
         rollout.THREADS: (f"{new}\n".encode(), 0o600),
-        **note("", "SessionStart", session_id=new),  # of no launch: it has not begun here
+        **note("", "SessionStart", session_id=new),  # of no launch: nothing has begun here
     }
 
 
-def _new_thread() -> str:
-    from uuid import uuid4
-
-    return str(uuid4())
-
-
-def _input(signals: Mapping[str, Json], event: str) -> dict[str, Json]:
-    """Of whatever launch."""
-    return table(table(signals.get(event)).get("input"))
-
-
 def _title(evidence: Evidence) -> str:
-    """What the terminal is called, where Codex has named it; a shell would name it otherwise."""
+    """Return the state in the terminal's title, or "" if the title is not from Codex."""
     title = evidence.pane.title if evidence.pane else ""
     words = [word.strip() for word in title.split("|")]
     known = [word for word in words if word in ("Ready", *BUSY) or word.endswith(ASKS)]
@@ -292,12 +223,12 @@ def _question(input: Mapping[str, Json]) -> str:
 
 
 def _cut_off(evidence: Evidence, moment: Moment) -> Signals | None:
-    """Codex tries for ever to reach a server that is gone, at intervals that grow."""
+    """Return UNREACHABLE if the server does not answer: Codex retries forever, ever less often."""
     outage = rollout.outage(evidence.status, moment)
     if outage.pause < PATIENT or evidence.now > outage.until + GRACE:
         return None
     detail = f"{outage.error} (it goes on trying)"
-    return Signals(waiting=waits.UNREACHABLE, detail=detail, since=outage.began)
+    return Signals(waiting=UNREACHABLE, detail=detail, since=outage.began)
 
 
 def _ended(moment: Moment, now: float) -> Signals:

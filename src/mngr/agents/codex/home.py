@@ -1,7 +1,7 @@
-"""The home directory an agent's Codex gets: the user's settings, and ours in a profile above them.
+"""The home of an agent's Codex: the user's settings, and mngr's in a profile that overrides them.
 
-The hooks stand in the profile, which only the agent's own program is told to use: a Codex that
-the agent starts shares the home but not the hooks.
+The hooks are in the profile, which only the agent's own program uses: a Codex that the agent starts
+has the same home but no hooks.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import re
 
 from mngr.agents import hooks
+from mngr.agents.jsonl import read
 from mngr.model.quoting import quote
 
 TYPE_CHECKING = False
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
 PROFILE = "mngr"
 EVENTS = {"SessionStart": "session_start", "PermissionRequest": "permission_request"}
 TIMEOUT = 3
-"""Seconds; Codex takes no more for some of its events."""
+"""Seconds; for some events Codex allows no more."""
 
-# From the hook to the launcher: the program, and start scripts of whatever installed it. A nested
-# program has no hooks that would have to be told apart.
+# Between the hook and the launcher are the program and the start scripts of its installer. A nested
+# Codex has no hooks.
 HOPS = 9
 
-# A conversation begins with its first prompt. `transcript` then leads to what is written of it.
+# A conversation begins with its first prompt. `transcript` is then a link to its file.
 BEGUN = r"""
 case $1 in SessionStart)
   id=${input#*\"session_id\":\"} id=${id%%\"*}
@@ -62,9 +63,9 @@ def log(context: LaunchContext) -> str:
 
 
 def _filter(context: LaunchContext) -> dict[str, str]:
-    """Of its log one kind of line is of use, that it cannot reach its server; all are 60 KB a turn.
+    """Return the log filter: only that the server is unreachable; all lines are 60 KB a turn.
 
-    Who has a filter of their own wants that for what the agent runs.
+    A filter of the user is kept, because it is meant for the programs that the agent runs.
     """
     if context.record.headless or "RUST_LOG" in context.env:
         return {}
@@ -81,21 +82,17 @@ def files(context: LaunchContext, settings: Mapping[str, Toml]) -> Files:
     }
     for name in ("AGENTS.md", "AGENTS.override.md", "rules/default.rules"):
         content = read(os.path.join(home, name))
-        if content is not None:
+        if content:
             made[f"codex/{name}"] = (content, 0o600)
     return made
 
 
 def base(settings: Mapping[str, Toml], context: LaunchContext) -> dict[str, Toml]:
-    """The user's own, without hooks, which they trusted elsewhere; and the work directory trusted.
+    """Return the user's settings without hooks, with the work directory trusted.
 
-    Codex would start a server of its own that outlives the agent and would run its hooks.
+    The daemon is disabled, because it would outlive the agent and run its hooks.
     """
-    record = context.record
-    paths = {record.work_dir, os.path.join(record.work_dir, record.cwd).rstrip("/")}
-    if context.local:
-        paths |= {*map(os.path.realpath, paths)}
-    trusted = {path: {"trust_level": "trusted"} for path in paths}
+    trusted = {path: {"trust_level": "trusted"} for path in context.work_dirs}
     return {
         **{key: value for key, value in settings.items() if key != "hooks"},
         "check_for_update_on_startup": False,
@@ -105,7 +102,7 @@ def base(settings: Mapping[str, Toml], context: LaunchContext) -> dict[str, Toml
 
 
 def profile(settings: Mapping[str, Toml], context: LaunchContext) -> dict[str, Toml]:
-    """Hooks, trusted as they stand here; a title that tells the state; no questions at resume."""
+    """Return the profile: trusted hooks, a title that shows the state, no questions at resume."""
     path = os.path.join(context.state_dir, "codex", f"{PROFILE}.config.toml")
     script = os.path.join(context.state_dir, "codex", "hook.sh")
     table: dict[str, Toml] = {}
@@ -129,7 +126,7 @@ def profile(settings: Mapping[str, Toml], context: LaunchContext) -> dict[str, T
 
 
 def _kept_from_commands(settings: Mapping[str, Toml], context: LaunchContext) -> dict[str, Toml]:
-    """Our filter of its log is not meant for programs that the agent runs."""
+    """Return a setting that hides the log filter from the programs that the agent runs."""
     excluded = _table(settings, "shell_environment_policy").get("exclude")
     names = [*(excluded if isinstance(excluded, list) else []), *_filter(context)]
     return {"shell_environment_policy": {"exclude": names}} if _filter(context) else {}
@@ -143,7 +140,7 @@ def fingerprint(label: str, command: Mapping[str, Toml]) -> str:
 
 
 def _trusted_by_the_user(settings: Mapping[str, Toml], context: LaunchContext) -> dict[str, Toml]:
-    """The project's hooks that the user trusts where the work came from."""
+    """Return the hooks of the project that the user trusts in the source directory."""
     source, here = context.record.source.rstrip("/"), context.record.work_dir
     return {
         here + path.removeprefix(source): value
@@ -156,12 +153,12 @@ def _trusted_by_the_user(settings: Mapping[str, Toml], context: LaunchContext) -
 
 
 def login(context: LaunchContext) -> tuple[Files, dict[str, str]]:
-    """Files and links. A linked login stays the user's own when Codex renews it."""
+    """Return files and links; with a link, a renewed login stays the user's."""
     theirs = os.path.join(users_home(), "auth.json")
     content = read(theirs)
-    if content is not None and context.local:
+    if content and context.local:
         return {}, {"codex/auth.json": os.path.abspath(theirs)}
-    if content is not None and context.copies_login:
+    if content and context.copies_login:
         return {"codex/auth.json": (content, 0o600)}, {}
     key = next((context.env[name] for name in KEYS if context.env.get(name)), "")
     if key:
@@ -170,14 +167,14 @@ def login(context: LaunchContext) -> tuple[Files, dict[str, str]]:
 
 
 def needs_login(settings: Mapping[str, Toml]) -> bool:
-    """Whether its provider is one that Codex wants an account for."""
+    """Return whether the provider requires an account."""
     name = settings.get("model_provider", "openai")
     provider = _table(_table(settings, "model_providers"), str(name))
     return name == "openai" or bool(provider.get("requires_openai_auth"))
 
 
 def provider_keys(settings: Mapping[str, Toml]) -> dict[str, str]:
-    """Return the variables that the user's own providers take their keys from."""
+    """Return the variables with the keys of the user's own providers."""
     found: dict[str, str] = {}
     for provider in _table(settings, "model_providers").values():
         key = str(provider.get("env_key") or "") if isinstance(provider, dict) else ""
@@ -189,20 +186,12 @@ def provider_keys(settings: Mapping[str, Toml]) -> dict[str, str]:
 # files
 
 
-def read(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as file:
-            return file.read(1 << 20)
-    except OSError:
-        return None
-
-
 def read_settings(home: str) -> dict[str, Toml]:
-    """What is not TOML would stop the user's own Codex as well; the agent's goes without it."""
+    """Return the user's settings; {} if the file is not TOML, which stops the user's Codex too."""
     import tomllib
 
     try:
-        return tomllib.loads((read(os.path.join(home, "config.toml")) or b"").decode())
+        return tomllib.loads(read(os.path.join(home, "config.toml")).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
         return {}
 
@@ -216,6 +205,7 @@ PLAIN = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def toml(table: Mapping[str, Toml]) -> bytes:
+    """Return a table as TOML."""
     return "".join(_lines(table, "")).encode("utf-8", "surrogateescape")
 
 

@@ -1,6 +1,6 @@
-"""What Codex writes down of a conversation: one JSON object per line.
+"""Read Codex's conversation files (rollouts): one JSON object per line.
 
-Everything here gets bytes that an agent could have written, torn or huge, and never raises.
+An agent can write these files, so nothing here raises on torn or huge content.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import re
 
-from mngr.agents import waits
-from mngr.agents.base import Tokens, ToolCall, Turn
-from mngr.agents.jsonl import number, objects, one_line, table, text
+from mngr.agents import base
+from mngr.agents.base import Tokens, ToolCall, Turn, by_model
+from mngr.agents.jsonl import AWK, number, objects, one_line, table, text
 from mngr.model.struct import Json, Struct
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SESSIONS = "codex/sessions/*/*/*/rollout-*.jsonl"
 HISTORY = "codex/history.jsonl"
 THREADS = "codex/threads"
-"""The ids of the agent's own conversations, oldest first: programs it starts share its home."""
+"""The ids of the agent's own conversations, oldest first: other programs share its home."""
 
 THREAD = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NAME = re.compile(rf"codex/sessions/.*/rollout-.*-({THREAD.pattern})\.jsonl", re.DOTALL)
@@ -28,25 +28,26 @@ RESET = re.compile(r"try again (?:at|in) ([^.]{1,60})")
 
 
 class Moment(Struct):
-    """The last thing a rollout says about its turn."""
+    """The state of the last turn of a rollout."""
 
     kind: str = ""
-    """started, complete, aborted; empty where none of them is in sight."""
+    """started, complete or aborted; empty if unknown."""
     epoch: float = 0.0
     error: str = ""
     error_kind: str = ""
     answered: str = ""
-    """When the last tool gave its result."""
+    """Time of the last tool result."""
     last: str = ""
-    """When anything was written down."""
+    """Time of the last entry."""
     turn: str = ""
     """Its id."""
     reset: float = 0.0
-    """When the plan's limit that is used up will be reset."""
+    """When the exhausted limit of the plan will be reset."""
 
 
 def epoch(iso: str) -> float:
-    from datetime import datetime  # 2 ms: only where there is something to tell
+    """Return seconds since 1970; 0.0 for anything but a time."""
+    from datetime import datetime  # takes 2 ms to import
 
     try:
         return datetime.fromisoformat(iso).timestamp()
@@ -58,7 +59,7 @@ ENDS = {"task_started": "started", "task_complete": "complete", "turn_aborted": 
 
 
 def last_moment(tail: bytes, since: str) -> Moment:
-    """Where the turn stands by the end of a rollout; what is older than `since` is left out."""
+    """Return the state of the last turn, from entries that are not older than `since`."""
     found, reset = Moment(), 0.0
     for entry in objects(tail):
         payload, when = table(entry.get("payload")), text(entry.get("timestamp"))
@@ -96,7 +97,7 @@ def _percent(window: dict[str, Json]) -> float:
 
 
 def _error(value: Json) -> tuple[str, str]:
-    """The message, which may be the server's whole answer, and Codex's word for its kind."""
+    """Return the message, perhaps from the server's JSON, and Codex's word for its kind."""
     error = table(value)
     message = text(error.get("message"))
     for inner in objects(message.encode("utf-8", "replace")):
@@ -107,9 +108,9 @@ def _error(value: Json) -> tuple[str, str]:
 
 
 def reset_time(moment: Moment, now: float) -> str:
-    """In UTC where Codex was told the time; else as it tells it, in the time of its host."""
+    """Return when the quota is reset, in UTC if Codex knows it, else in the time of its host."""
     if moment.reset:
-        return waits.reset(moment.reset, now)
+        return base.reset(moment.reset, now)
     found = RESET.search(moment.error)
     return f"resets {found[1]}" if found else ""
 
@@ -118,12 +119,12 @@ def reset_time(moment: Moment, now: float) -> str:
 
 
 class Outage(Struct):
-    """A server that does not answer, by the last of what Codex wrote into its log."""
+    """A server that does not answer, according to Codex's log."""
 
     error: str = ""
     began: float = 0.0
     until: float = 0.0
-    """When it will try again."""
+    """Time of the next attempt."""
     pause: float = 0.0
 
 
@@ -134,7 +135,7 @@ RETRY = re.compile(
 
 
 def outage(log: bytes, moment: Moment) -> Outage:
-    """In the turn that goes on; what is older than something that was written down is over."""
+    """Return the outage in the current turn; an entry in the rollout ends an outage."""
     found = Outage()
     for at, turn, error, seconds in RETRY.findall(log.decode("utf-8", "replace")):
         if turn == moment.turn and at > moment.last:
@@ -148,7 +149,7 @@ def outage(log: bytes, moment: Moment) -> Outage:
 
 
 def own(files: Mapping[str, bytes]) -> list[str]:
-    """The rollouts of the agent's own conversations, in their order."""
+    """Return the rollouts of the agent's own conversations, in order."""
     by_id = {match[1]: path for path in sorted(files) if (match := NAME.fullmatch(path))}
     listed = files.get(THREADS, b"").decode("utf-8", "replace").split()
     known = [by_id[each] for each in dict.fromkeys(listed) if each in by_id]
@@ -160,6 +161,7 @@ def transcript(files: Mapping[str, bytes]) -> list[Turn]:
 
 
 def turns(data: bytes) -> list[Turn]:
+    """Return the entries of one rollout."""
     found: list[Turn] = []
     model = ""
     for entry in objects(data):
@@ -179,7 +181,7 @@ def turns(data: bytes) -> list[Turn]:
 
 
 def _user(payload: dict[str, Json]) -> Turn | None:
-    """What a person said. The messages sent to the model also hold what Codex adds to them."""
+    """Return a message of a person, without what Codex adds before it goes to the model."""
     item = table(payload.get("item"))
     if payload.get("type") == "item_completed" and item.get("type") == "UserMessage":
         return Turn(type="user_message", text=_parts(item), id=text(item.get("id")))
@@ -225,19 +227,15 @@ def _decoded(value: Json) -> Json:
 
 
 def usage(files: Mapping[str, bytes]) -> dict[str, Tokens]:
-    """Of every conversation in its home: who pays does not mind which program asked."""
-    total: dict[str, Tokens] = {}
-    for path, data in files.items():
-        if NAME.fullmatch(path):
-            for model, tokens in _spent(data).items():
-                total[model] = total.get(model, Tokens()) + tokens
-    return total
+    """Return the usage of every conversation in the agent's home, by whichever program."""
+    own = (data for path, data in files.items() if NAME.fullmatch(path))
+    return by_model(each for data in own for each in _spent(data))
 
 
-def _spent(data: bytes) -> dict[str, Tokens]:
-    """Each response once; a version that does not list them counts up, and the last count holds."""
-    spent: dict[str, Tokens] = {}
-    counted: dict[str, Tokens] = {}
+def _spent(data: bytes) -> list[tuple[str, Tokens]]:
+    """Return model and tokens of each response; older versions write only a running total."""
+    spent: list[tuple[str, Tokens]] = []
+    counted: list[tuple[str, Tokens]] = []
     seen: set[str] = set()
     model = "unknown"
     for entry in objects(data):
@@ -247,16 +245,16 @@ def _spent(data: bytes) -> dict[str, Tokens]:
         elif entry.get("type") == "token_usage_record":
             response = text(payload.get("response_id"))
             if not response or response not in seen:
-                spent[model] = spent.get(model, Tokens()) + tokens(payload.get("usage"))
+                spent.append((model, tokens(payload.get("usage"))))
                 seen.add(response)
         elif payload.get("type") == "token_count":
             sum = table(payload.get("info")).get("total_token_usage")
-            counted = {model: tokens(sum)} if sum else counted
+            counted = [(model, tokens(sum))] if sum else counted
     return spent or counted
 
 
 def tokens(value: Json) -> Tokens:
-    """Codex counts what came from or went to the cache as input, too."""
+    """Return the tokens; Codex includes those of the cache in its input tokens."""
     usage = table(value)
     read = number(usage.get("cached_input_tokens"))
     write = number(usage.get("cache_write_input_tokens"))
@@ -268,11 +266,44 @@ def tokens(value: Json) -> Tokens:
     )
 
 
+# The same for a host that has only POSIX tools.
+METER = (
+    r"""
+for each in codex/sessions/*/*/*/rollout-*.jsonl; do
+  [ -f "$each" ] && grep -E '"type":"(turn_context|token_usage_record|token_count)"' "$each"
+  echo
+done 2>/dev/null | awk '"""
+    + AWK
+    + r"""
+  function take() {
+    read = count($0, "cached_input_tokens"); write = count($0, "cache_write_input_tokens")
+    fresh = count($0, "input_tokens") - read - write
+    i = fresh > 0 ? fresh : 0; o = count($0, "output_tokens")
+  }
+  function add() { input[m] += i; output[m] += o; reads[m] += read; writes[m] += write; any[m] = 1 }
+  function file_ends() {
+    if (!listed && counted) { i = ci; o = co; read = cr; write = cw; add() }
+    m = "unknown"; listed = counted = 0; split("", seen)
+  }
+  BEGIN { file_ends() }
+  $0 == "" { file_ends(); next }
+  /"type":"turn_context"/ { if (word($0, "model") != "") m = word($0, "model"); next }
+  /"type":"token_usage_record"/ {
+    id = match($0, "\"response_id\":\"[^\"]*\"") ? substr($0, RSTART, RLENGTH) : NR
+    if (id in seen) next
+    seen[id] = 1; listed = 1; take(); add(); next
+  }
+  /"total_token_usage":\{/ { take(); ci = i; co = o; cr = read; cw = write; counted = 1 }
+  END { for (m in any) print m, input[m], output[m], reads[m], writes[m] }'
+"""
+)
+
+
 # copies
 
 
 def fork(data: bytes, old: str, new: str) -> bytes:
-    """The same conversation under another id; what it has cost so far stays with the original."""
+    """Return the conversation under another id, without its cost, which the original has paid."""
     paid = (b'"type":"token_usage_record"', b'"type":"token_count"')
     whole = data[: data.rfind(b"\n") + 1]  # the last line may be half written
     kept = [line for line in whole.split(b"\n") if not any(each in line[:300] for each in paid)]

@@ -1,80 +1,65 @@
-"""OpenCode, with a database and a configuration directory of its own in the state directory.
+"""OpenCode, with a separate database and configuration directory in the state directory.
 
-The user's login and settings are used where they are: OpenCode adds our directory to them. A
-plugin of ours in it tells what happens.
+OpenCode uses the user's login and settings, and in addition this directory. A plugin of mngr in it
+reports what happens.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 
-from mngr.agents import waits
-from mngr.agents.base import PROMPT_LIMIT, AgentType, Launch
-from mngr.agents.hooks import note
-from mngr.agents.jsonl import one_line, table, text
+from mngr.agents.base import UNREACHABLE, ConversingAgent, Launch, fits_argv, options, reset
+from mngr.agents.hooks import note, noted
+from mngr.agents.jsonl import one_line, read, text
 from mngr.agents.opencode import talk
 from mngr.agents.taking import receipt
 from mngr.model.state import STARTING, Signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from mngr.agents.base import Delivery, LaunchContext, Login, Receipt, Tokens, Turn
+    from mngr.agents.base import Delivery, LaunchContext, Login, Receipt
     from mngr.agents.opencode.talk import Moment
     from mngr.model.records import AgentRecord
     from mngr.model.state import Evidence
 
 LONG = 60.0
-"""Seconds; one that tries again only after more than this waits for its quota."""
+"""Seconds; a longer pause before the next attempt means that the quota is used up."""
 PATIENT = 4
 """Number of attempts after which retrying is reported as an error."""
 LOST = ("Cannot connect", "Unable to connect")
-"""How an error begins where there was no server to tell of any."""
+"""Beginnings of errors that mean that there was no server."""
 COLUMNS = 40
-"""With 30 OpenCode 1.18 ends in a crash at its start, with 40 it works."""
+"""OpenCode 1.18 crashes at its start with 30 columns; 40 work."""
 AT_REST = ("ready", "idle", "interrupted", "error")
 SETTLE = 30.0
-"""Seconds that it gets, on a slow machine, to begin with what it was told."""
+"""Seconds that it may take, on a slow machine, to begin with a prompt."""
 
 VALUED = (
     "--log-level --port --hostname --mdns-domain --cors -m --model -s --session --prompt --agent "
     "--replay-limit --format -f --file --title --attach -p --password -u --username --dir --variant"
 ).split()
 CHOOSING = ("-c", "--continue", "-s", "--session", "--fork", "--prompt")
-"""Options that say which conversation, or begin it."""
-
-METER = r"""
-[ -f opencode/talk.jsonl ] && grep '^{"kind":"spent"' opencode/talk.jsonl 2>/dev/null | awk '
-  function field(name) {
-    if (!match($0, "\"" name "\":[0-9]+")) return 0
-    return substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3) + 0
-  }
-  function word(name) {
-    if (!match($0, "\"" name "\":\"[^\"]*\"")) return ""
-    return substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 5)
-  }
-  { id = word("id"); model[id] = word("model"); i[id] = field("input"); o[id] = field("output")
-    r[id] = field("cache_read"); w[id] = field("cache_write") }
-  END { for (id in model) print model[id], i[id], o[id], r[id], w[id] }'
-"""
+"""Options that choose the conversation or begin it."""
 
 LOCK = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
-"""OpenCode would install a package there that our plugin does not need: 60 MB, half a minute."""
+"""Without it OpenCode would install a package that the plugin does not require: 60 MB."""
 
 SETTINGS = {"experimental": {"disable_paste_summary": True}}
-"""Else it says a blank after a message of several lines."""
+"""Otherwise it adds a blank to a message of several lines."""
 
 BEGIN = r"""#!/bin/sh
-# A clone begins with a copy of a conversation; what happens in the copying is not its own doing.
+# A clone begins with a copy of a conversation; the plugin does not report the import.
 copy=$MNGR_AGENT_STATE_DIR/opencode/session.json
 MNGR_OPENCODE=0 opencode import "$copy" > /dev/null < /dev/null
 exec opencode "$@"
 """
 
 
-class OpenCodeAgent(AgentType):
+class OpenCodeAgent(ConversingAgent):
     name = "opencode"
     program = "opencode"
     install = "npm install --global opencode-ai"
@@ -82,6 +67,7 @@ class OpenCodeAgent(AgentType):
         *("OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "OPENROUTER_API_KEY", "GEMINI_API_KEY"),
         *("GOOGLE_GENERATIVE_AI_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "DEEPSEEK_API_KEY"),
     )
+    reader = talk
     conversation = (talk.FILE,)
     forks = True
     headless = "opencode run"
@@ -120,16 +106,14 @@ class OpenCodeAgent(AgentType):
         )
 
     def resume(self, context: LaunchContext) -> Launch:
-        """The newest conversation it began; if it never did, its first prompt once more.
+        """Return a launch with the newest conversation, or with the first prompt if there is none.
 
-        A run without a screen has its prompt and nothing to wait for: it is run again.
+        A run without a screen repeats its prompt.
         """
         session = talk.last_session(context.evidence.tail) if context.evidence else ""
         if session and not context.record.headless:
             return _begin(context, "", session)
-        said = context.evidence.signals if context.evidence else {}
-        prompt = text(table(table(said.get("Prompt")).get("input")).get("prompt"))
-        return _begin(context, prompt)
+        return _begin(context, text(noted(context.evidence, "Prompt").get("prompt")))
 
     # states
 
@@ -140,16 +124,16 @@ class OpenCodeAgent(AgentType):
         moment = talk.last_moment(evidence.tail, started.time)
         if not moment.word or (moment.word == "ready" and "Prompt" in evidence.this_signals):
             return Signals(working=STARTING, since=moment.time or started.time)
-        # It tells of what it was told a moment before it tells that it works on it.
+        # It reports a prompt a moment before it reports that it is busy.
         begins = moment.prompted and evidence.now - moment.prompted < SETTLE
         if moment.word in AT_REST and begins:
             return Signals(working="working", since=moment.prompted)
         return _told(moment, evidence.now)
 
     def ready(self, evidence: Evidence) -> bool:
-        """It reads a paste line by line before it has drawn its screen and named its terminal.
+        """Return whether it has drawn its screen and set the title; before, a paste is split.
 
-        When it resumes, a new conversation is on the screen until the old one has been found.
+        When it resumes, the screen shows a new conversation until the old one has been loaded.
         """
         title = evidence.pane.title if evidence.pane else ""
         if title != "OpenCode" or evidence.this_started is None:
@@ -160,19 +144,8 @@ class OpenCodeAgent(AgentType):
     def answer(self, evidence: Evidence, allow: bool) -> tuple[str, ...]:
         return ("Enter",) if allow else ("Escape",)
 
-    # conversations
-
-    def transcript(self, files: Mapping[str, bytes]) -> list[Turn]:
-        return talk.transcript(files)
-
-    def usage(self, files: Mapping[str, bytes]) -> dict[str, Tokens]:
-        return talk.usage(files)
-
-    def meter(self) -> str:
-        return METER
-
     def evidence(self, delivery: Delivery) -> Receipt:
-        """It is in the conversation as soon as it was typed; a busy one answers it later."""
+        """Return a receipt: the text is stored at once, and a busy program reads it later."""
         told = len(talk.heard(delivery.told, delivery.text))
         busy = talk.last_moment(delivery.before.tail, 0.0).word in ("busy", "retry")
 
@@ -202,14 +175,14 @@ def _told(moment: Moment, now: float) -> Signals:
 
 
 def _trying(moment: Moment, detail: str, now: float) -> Signals:
-    """What failed is to be tried again, or is being tried: no time to call it overcome."""
+    """Return the signals during attempts to repeat a failed request."""
     if moment.tried and now - moment.tried > LONG:
-        return Signals(working="working", since=moment.tried)  # it would have failed by now
+        return Signals(working="working", since=moment.tried)  # it would have failed again by now
     lost = detail.startswith(LOST)
     if moment.next - moment.time > LONG and not lost:
-        return Signals(waiting="quota", detail=waits.reset(moment.next, now), since=moment.time)
+        return Signals(waiting="quota", detail=reset(moment.next, now), since=moment.time)
     if moment.attempt >= PATIENT:
-        word = waits.UNREACHABLE if lost else "error"
+        word = UNREACHABLE if lost else "error"
         told = f"{detail} (tried {moment.attempt} times)"
         return Signals(waiting=word, detail=told, since=moment.failing)
     return Signals(working="working", detail=f"trying again: {detail}", since=moment.time)
@@ -236,8 +209,8 @@ def _files(home: str) -> dict[str, tuple[bytes, int]]:
 
 
 def _login() -> dict[str, str]:
-    """The user's, for a host that has none of their files."""
-    content = _read("XDG_DATA_HOME", ".local/share", "auth.json")
+    """Return the user's login as a variable, for a host that lacks the user's files."""
+    content = read(user_file(*AUTH))
     return {"OPENCODE_AUTH_CONTENT": content.decode("utf-8", "replace")} if content else {}
 
 
@@ -245,8 +218,8 @@ def _settings(whole: bool) -> tuple[dict[str, tuple[bytes, int]], tuple[str, ...
     """Return the user's settings as a file, and remarks; without secrets unless `whole`."""
     from mngr.agents import private
 
-    names = ("opencode.json", "opencode.jsonc")
-    content = next(filter(None, (_read("XDG_CONFIG_HOME", ".config", name) for name in names)), b"")
+    paths = (user_file(*CONFIG, name) for name in ("opencode.json", "opencode.jsonc"))
+    content = next(filter(None, map(read, paths)), b"")
     left_out: list[str] = []
     if content and not whole:
         try:
@@ -270,19 +243,18 @@ def parsed(content: bytes) -> dict[str, object]:
     return made
 
 
-def _read(variable: str, usual: str, name: str) -> bytes:
-    import os
+AUTH = ("XDG_DATA_HOME", "~/.local/share", "auth.json")
+CONFIG = ("XDG_CONFIG_HOME", "~/.config")
 
-    base = os.environ.get(variable) or os.path.join(os.path.expanduser("~"), usual)
-    try:
-        with open(os.path.join(base, "opencode", name), "rb") as file:
-            return file.read(1 << 20)
-    except OSError:
-        return b""
+
+def user_file(variable: str, default: str, name: str) -> str:
+    """Return the path of a file of the user's own OpenCode."""
+    base = os.environ.get(variable) or os.path.expanduser(default)
+    return os.path.join(base, "opencode", name)
 
 
 def _forked(context: LaunchContext) -> tuple[str, dict[str, tuple[bytes, int]]]:
-    """A clone goes on with the last conversation of the original, under an id of its own."""
+    """Return a new id and files: a copy of the original's last conversation, for a clone."""
     from secrets import token_hex
 
     data = b"" if context.record.headless else context.parent.get(talk.FILE, b"")
@@ -299,30 +271,15 @@ def _forked(context: LaunchContext) -> tuple[str, dict[str, tuple[bytes, int]]]:
 
 
 def _begin(context: LaunchContext, prompt: str, session: str = "") -> Launch:
-    """A new conversation, or a kept one that goes on."""
+    """Return a launch with a new conversation, or with `session`."""
     record = context.record
-    takes = bool(prompt) and len(prompt.encode("utf-8", "replace")) <= PROMPT_LIMIT
+    takes = fits_argv(prompt)
     again = ["--session", session] if session else []
-    given = options(record.argv) if session else record.argv
+    given = options(record.argv, VALUED, CHOOSING) if session else record.argv
     if record.headless:
-        # It puts a word with blanks into quotes of its own before it says it.
+        # It would add quotes to a word with blanks.
         words = ["run", *given, *again, *(["--", *prompt.split(" ")] if takes else [])]
     else:
         words = [*given, *again, *([f"--prompt={prompt}"] if takes else [])]
     kept = note(record.launch, "Prompt", prompt=prompt) if takes else {}
     return Launch(argv=("opencode", *words), files=kept, took_prompt=takes)
-
-
-def options(words: Sequence[str]) -> tuple[str, ...]:
-    """Without what began the conversation: said once more, it would be done once more."""
-    kept: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        if word == "--":
-            break
-        if not word.startswith("-"):
-            continue
-        group = [word, *([next(rest, "")] if word in VALUED else [])]
-        if word.partition("=")[0] not in CHOOSING:
-            kept += group
-    return tuple(kept)

@@ -1,7 +1,7 @@
-"""The plugin that OpenCode loads from the agent's own configuration directory.
+"""The plugin that OpenCode loads from the agent's configuration directory.
 
-OpenCode keeps its conversations in a database. So that a reading needs no more than the end of a
-file, the plugin writes down what is said, asked and spent as it happens, one object per line.
+OpenCode stores its conversations in a database. The plugin writes messages, questions and usage to
+a file as they happen, one JSON object per line, so that a reading requires only the file's end.
 """
 
 from __future__ import annotations
@@ -125,4 +125,5 @@ export const Mngr = async () => {
 
 
 def plugin(file: str) -> bytes:
+    """Return the plugin that writes to `file`."""
     return PLUGIN.replace("@FILE@", json.dumps(file)).encode()

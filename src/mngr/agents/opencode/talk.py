@@ -1,6 +1,6 @@
-"""What our plugin wrote down of OpenCode's conversations: one JSON object per line.
+"""Read what mngr's plugin wrote about OpenCode's conversations: one JSON object per line.
 
-Everything here gets bytes that an agent could have written, torn or huge, and never raises.
+An agent can write this file, so nothing here raises on torn or huge content.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import re
 
-from mngr.agents.base import Tokens, ToolCall, Turn
-from mngr.agents.jsonl import iso, number, objects, table, text
+from mngr.agents.base import KINDS, Tokens, ToolCall, Turn, by_model
+from mngr.agents.jsonl import AWK, iso, number, objects, table, text
 from mngr.model.struct import Json, Struct
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ SESSION = re.compile(r"ses_[A-Za-z0-9]{1,100}")
 
 
 class Moment(Struct):
-    """The last thing said about the state of the agent's own conversation."""
+    """The last reported state of the agent's own conversation."""
 
     word: str = ""
     """ready, busy, retry, idle, error, interrupted, permission."""
@@ -29,22 +29,23 @@ class Moment(Struct):
     time: float = 0.0
     attempt: int = 0
     next: float = 0.0
-    """When it will try again."""
+    """Time of the next attempt."""
     failing: float = 0.0
-    """When the first of the tries failed that have failed in a row."""
+    """Time of the first of the attempts that have failed in a row."""
     tried: float = 0.0
-    """When the try began that has not failed yet."""
+    """Time of the current attempt, which has not failed yet."""
     prompted: float = 0.0
     """Time of the last prompt since then."""
 
 
 def seconds(value: Json) -> float:
+    """Return a time, or 0.0 for anything else."""
     plain = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if plain and 0 <= value < 1 << 40 else 0.0  # type: ignore[operator, arg-type]
 
 
 def last_moment(tail: bytes, since: float) -> Moment:
-    """What an earlier launch said is left out."""
+    """Return the last state, from entries that are not older than `since`."""
     found = Moment()
     for entry in objects(tail):
         at, value = seconds(entry.get("time")), table(entry.get("value"))
@@ -75,7 +76,7 @@ def _then(before: Moment, entry: dict[str, Json], at: float) -> Moment:
 
 
 def last_session(data: bytes) -> str:
-    """The newest conversation of the agent itself; not one that it had another agent lead."""
+    """Return the newest conversation of the agent itself, not of a subagent."""
     found = ""
     for entry in objects(data):
         session = text(entry.get("session"))
@@ -85,7 +86,7 @@ def last_session(data: bytes) -> str:
 
 
 class Message(Struct):
-    """One message, as far as it is known."""
+    """One message, as far as it has been reported."""
 
     info: dict[str, Json] = {}
     parts: dict[str, dict[str, Json]] = {}
@@ -93,7 +94,7 @@ class Message(Struct):
 
 
 def messages(data: bytes) -> dict[str, Message]:
-    """By id, in their order; what was said again later holds."""
+    """Return the messages by id, in order; a later report replaces an earlier one."""
     found: dict[str, Message] = {}
     for entry in objects(data):
         value, child = table(entry.get("value")), entry.get("child")
@@ -145,7 +146,7 @@ def _said(part: dict[str, Json], id: str, when: str, model: str) -> list[Turn]:
 
 
 def heard(files: Mapping[str, bytes], words: str) -> list[bool]:
-    """For each time this was said: whether it was answered, if only by a first word."""
+    """Return, for each message with this text, whether the answer has begun."""
     known = messages(files.get(FILE, b""))
     answered = {text(each.info.get("parentID")) for each in known.values()}
     return [
@@ -157,37 +158,41 @@ def heard(files: Mapping[str, bytes], words: str) -> list[bool]:
 
 
 def usage(files: Mapping[str, bytes]) -> dict[str, Tokens]:
-    """Each answer once: the last that was said about it holds."""
+    """Return the tokens by model; of several reports about an answer, the last one counts."""
     spent: dict[str, tuple[str, Tokens]] = {}
     for entry in objects(files.get(FILE, b"")):
         value = table(entry.get("value"))
         if entry.get("kind") == "spent":
-            spent[text(value.get("id"))] = (
-                text(value.get("model")) or "unknown",
-                Tokens(
-                    input=number(value.get("input")),
-                    output=number(value.get("output")),
-                    cache_read=number(value.get("cache_read")),
-                    cache_write=number(value.get("cache_write")),
-                ),
-            )
-    total: dict[str, Tokens] = {}
-    for model, tokens in spent.values():
-        total[model] = total.get(model, Tokens()) + tokens
-    return total
+            tokens = Tokens(**{kind: number(value.get(kind)) for kind in KINDS})
+            spent[text(value.get("id"))] = (text(value.get("model")) or "unknown", tokens)
+    return by_model(spent.values())
+
+
+# The same for a host that has only POSIX tools.
+METER = (
+    r"""
+[ -f opencode/talk.jsonl ] && grep '^{"kind":"spent"' opencode/talk.jsonl 2>/dev/null | awk '"""
+    + AWK
+    + r"""
+  { id = word($0, "id"); model[id] = word($0, "model")
+    i[id] = count($0, "input"); o[id] = count($0, "output")
+    r[id] = count($0, "cache_read"); w[id] = count($0, "cache_write") }
+  END { for (id in model) print model[id], i[id], o[id], r[id], w[id] }'
+"""
+)
 
 
 # copies
 
 
 def forked(data: bytes) -> bytes:
-    """What was said, without what it has cost and what state it was in."""
+    """Return the messages without their cost and the states."""
     kept = [entry for entry in objects(data) if entry.get("kind") in ("session", "message", "part")]
     return b"".join(json.dumps(entry).encode() + b"\n" for entry in kept)
 
 
 def export(data: bytes, session: str) -> bytes:
-    """The conversation as OpenCode imports one."""
+    """Return the conversation in the format of `opencode import`."""
     info: dict[str, Json] = {}
     for entry in objects(data):
         value = table(entry.get("value"))

@@ -1,14 +1,20 @@
-"""Repeat until interrupted, or until the output is closed."""
+"""Print records as they come, or again and again, until interrupted or the output is closed."""
 
 from __future__ import annotations
 
+import json
 import sys
 import time
+
+from mngr.cli.app.output import rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import TypeVar
+
+    from mngr.cli.app.parser import Namespace
+    from mngr.model.struct import Json
 
     T = TypeVar("T")
 
@@ -41,6 +47,28 @@ def for_ever(items: Iterable[T], show: Callable[[T], None]) -> None:
             show(item)
     except KeyboardInterrupt:
         pass
+
+
+def print_records(
+    args: Namespace,
+    records: Iterable[dict[str, Json]],
+    human: Callable[[dict[str, Json]], str] | None,
+) -> None:
+    """Print each record as a line of JSON, with a template, or for people as `human` has it."""
+    for record in records:
+        if human and args.format == "human":
+            sys.stdout.write(human(record))
+        elif args.format in ("human", "json", "jsonl"):
+            sys.stdout.write(f"{json.dumps(record)}\n")
+        else:
+            rows(args, [record], [])
+    sys.stdout.flush()
+
+
+def ends(args: Namespace, items: list[T]) -> list[T]:
+    """Return what --head and --tail leave of a list."""
+    first = items if args.head is None else items[: args.head]
+    return first if args.tail is None else first[max(len(first) - args.tail, 0) :]
 
 
 def leave_with_reader() -> None:

@@ -86,6 +86,7 @@ def command_page(parser: Parser) -> Page:
     sections = (
         Section(title="SYNOPSIS", blocks=(_code(synopsis(parser)),)),
         Section(title="DESCRIPTION", blocks=tuple(_description(parser))),
+        Section(title="VERBS", blocks=tuple(_verbs(parser))),
         Section(title="ARGUMENTS", blocks=tuple(_arguments(parser))),
         Section(title="OPTIONS", blocks=tuple(_options(parser))),
         Section(title="NOTES", blocks=tuple(_paragraphs(parser.notes))),
@@ -140,6 +141,11 @@ def _description(parser: Parser) -> Iterator[Block]:
         short = ", ".join(f"`mngr {alias}`" for alias in parser.aliases)
         word = "Alias" if len(parser.aliases) == 1 else "Aliases"
         yield Block(kind="text", text=f"{word}: {short}.")
+
+
+def _verbs(parser: Parser) -> Iterator[Block]:
+    for name, (words, summary, _) in parser.verbs.items():
+        yield Block(kind="entry", term=f"{name} {words}".rstrip(), text=summary)
 
 
 def _arguments(parser: Parser) -> Iterator[Block]:

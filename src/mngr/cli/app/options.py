@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mngr.errors import UsageError, nearest
+from mngr.errors import UsageError, suggestion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,8 +67,7 @@ class Option:
             kind = getattr(self.type, "__name__", "")
             raise UsageError(f"invalid {kind} value: {text!r}") from None
         if self.choices is not None and value not in self.choices:
-            near = nearest(text, tuple(self.choices))
-            hint = f"did you mean {near!r}?" if near else f"choose from {', '.join(self.choices)}"
+            hint = suggestion(text, self.choices, f"choose from {', '.join(self.choices)}")
             raise UsageError(f"unknown value {text!r}", hint)
         return value
 
@@ -136,17 +135,20 @@ class Group:
         dest: str = "",
         help: str = "",
         required: bool = False,
+        completes: str | Sequence[str] = (),
     ) -> Option:
         """Declare an option or, without a dash, a word.
 
         `action` is store, store_true, append (repeatable), pairs (K=V, repeatable) or switch
-        (--x and --no-x); `nargs` is ?, or for words also * or +.
+        (--x and --no-x); `nargs` is ?, or for words also * or +. `completes` is what a shell
+        completes: a list of words, one of the kinds in complete.py, or `module:function`, which is
+        called with the home and the command's words.
         """
         option = Option(names, dest, action)
         assert nargs in ((None, "?") if option.option_strings else (None, "?", "*", "+")), nargs
         option.nargs, option.type, option.default, option.const = nargs, type, default, const
         option.choices, option.metavar, option.help = choices, metavar, help
-        option.required = required
+        option.required, option.completion = required, completes
         (self.options if option.option_strings else self._words).append(option)
         self.by_name.update(dict.fromkeys(option.option_strings, option))
         return option

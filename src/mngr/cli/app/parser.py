@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mngr.cli.app.options import Group, Option, overlay
 from mngr.cli.app.templates import check_format
-from mngr.errors import UnknownSetting, UsageError, nearest
+from mngr.errors import UnknownSetting, UsageError, suggestion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Parser(Group):
         self.rest_name: str | None = None
         """What follows `--`; without it, words follow there."""
         self.alike: tuple[Option, Option] | None = None
+        """A word, and the repeatable option whose values go before the words at its place."""
         self.groups: list[Group] = [self]
         self.common = Group("Common options", self.by_name, self.positionals)
         self.base: dict[str, object] = {}
@@ -66,16 +67,6 @@ class Parser(Group):
         """Add --yes, for commands that ask questions."""
         help = "answer yes to every question"
         self.common.add_argument("-y", "--yes", action="store_true", help=help)
-
-    def completes(self, option: Option, kind: str | Sequence[str]) -> Option:
-        """Set what completes an argument: a list of words, one of the kinds in complete.py, or
-        `module:function`, which is called with the home and the command's words."""
-        option.completion = kind
-        return option
-
-    def names(self, word: Option, option: Option) -> None:
-        """Insert the values of a repeatable option before the words at the place of `word`."""
-        self.alike = (word, option)
 
     def every_option(self) -> list[Option]:
         """Return the options of all groups, the common ones last."""
@@ -115,8 +106,7 @@ class Parser(Group):
         given: dict[str, object] = {}
         for key, value in values.items():
             if key not in known:
-                near = nearest(key, tuple(known))
-                hint = f"did you mean {near!r}?" if near else f"see `{self.prog} --help`"
+                hint = suggestion(key, known, f"see `{self.prog} --help`")
                 raise UnknownSetting(f"{where}: {self.prog!r} has no option {key!r}", hint)
             try:
                 if value is not None:
@@ -170,12 +160,10 @@ class Parser(Group):
         return word
 
     def _option_hint(self, word: str) -> str:
-        near = nearest(word.partition("=")[0], tuple(self.by_name))
-        if near:
-            return f"did you mean {near!r}?"
+        see = f"see `{self.prog} --help`"
         if self.rest_name:
-            return f"what is not for mngr goes after `--`; see `{self.prog} --help`"
-        return f"see `{self.prog} --help`"
+            see = f"arguments that are not for mngr go after `--`; {see}"
+        return suggestion(word.partition("=")[0], self.by_name, see)
 
     def _put(self, option: Option, values: dict[str, object], text: str) -> None:
         try:
@@ -194,7 +182,7 @@ class Parser(Group):
         assert isinstance(given, list), "a repeatable option"
         words = words[:at] + given + words[at:]
         if not words and word.nargs in (None, "+"):
-            raise UsageError("name an agent", "see `mngr list`")
+            raise UsageError("no agent given", "see `mngr list`")
         return words
 
     def _read_words(self, words: list[str], values: dict[str, object]) -> None:
@@ -285,8 +273,7 @@ def wants_value(word: str) -> bool:
 
 
 def _refuse_common(name: str) -> NoReturn:
-    near = nearest(name, VALUE_OPTIONS + FLAG_OPTIONS)
-    hint = f"did you mean {near!r}?" if near else "options of a command follow its name"
+    hint = suggestion(name, VALUE_OPTIONS + FLAG_OPTIONS, "options of a command follow its name")
     raise UsageError(f"unknown option {name!r}", hint)
 
 

@@ -18,12 +18,10 @@ PARALLEL = 8
 
 
 def add_on_error(parser: Parser) -> None:
-    parser.add_argument(
-        "--on-error",
-        choices=("continue", "abort"),
-        default="continue",
-        help="with several agents: continue after a failure (default), or run one by one and abort",
-    )
+    help = "with several agents: continue after a failure (default), or run one by one and abort"
+    choices = ("continue", "abort")
+    add = parser.add_argument
+    add("--on-error", choices=choices, default="continue", metavar="ACTION", help=help)
 
 
 def spread(

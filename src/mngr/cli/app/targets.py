@@ -7,7 +7,7 @@ import sys
 
 from mngr.cli.app.output import print_result, rows, say, warn
 from mngr.cli.app.spread import spread
-from mngr.errors import MngrError, NotFound, PartialFailure, UsageError
+from mngr.errors import MngrError, NotFound, PartialFailure, UsageError, suggestion
 from mngr.model.address import AGENT_ID, parse_address
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ def add_targets(parser: Parser, what: str, *, session: bool = False) -> None:
     add_target(parser, help, nargs="*")
     add_stdin(parser)
     if session:
-        help = "same as TARGET, by the name of the tmux session; repeatable"
+        help = "agent with this tmux session name; repeatable"
         parser.add_argument("--session", action="append", metavar="NAME", help=help)
 
 
@@ -44,12 +44,11 @@ def add_target(
 ) -> None:
     """TARGET, or --agent NAME for the same."""
     shown = metavar or dest.upper()
-    word = parser.add_argument(dest, nargs=nargs, metavar=shown, help=help)
+    word = parser.add_argument(dest, nargs=nargs, metavar=shown, help=help, completes=kind)
     help = f"the same as {shown.split()[0]}" + ("; repeatable" if nargs in ("*", "+") else "")
-    option = parser.add_argument("--agent", action="append", metavar="NAME", help=help)
-    parser.names(word, option)
-    parser.completes(word, kind)
-    parser.completes(option, "agent" if kind == "snapshot" else kind)
+    kind = "agent" if kind == "snapshot" else kind
+    add = parser.add_argument
+    parser.alike = word, add("--agent", action="append", metavar="NAME", help=help, completes=kind)
 
 
 def add_stdin(parser: Parser) -> None:
@@ -83,23 +82,23 @@ def agents(
             found[agent.id] = agent
         except MngrError as error:
             args.failures.append(error)
-    if args.failures and not found:
-        *others, last = args.failures
-        for other in others:
-            warn(str(other))
-        raise last
+    if not found:
+        _raise_failures(args)
     return list(found.values())
 
 
 def all_agents(args: Namespace, api: Mngr) -> list[Agent]:
     """Return the named agents; raise before anything is done if one is unknown."""
     chosen = agents(args, api)
-    if args.failures:
-        *others, last = args.failures
-        for other in others:
-            warn(str(other))
-        raise last
+    _raise_failures(args)
     return chosen
+
+
+def _raise_failures(args: Namespace) -> None:
+    for failure in args.failures[:-1]:
+        warn(str(failure))
+    if args.failures:
+        raise args.failures[-1]
 
 
 def named(args: Namespace) -> list[str]:
@@ -145,6 +144,30 @@ def with_path(words: Sequence[str]) -> tuple[str, str | None, str | None]:
         raise UsageError(f"unexpected argument {rest[2]!r}", "PATH was given with the agent")
     path, local = (*rest, None, None)[:2]
     return name, path, local
+
+
+def one(args: Namespace, word: str = "") -> tuple[Mngr, Agent]:
+    """Return the API and the agent that TARGET, or `word`, names."""
+    from mngr.api import Mngr
+
+    api = Mngr(args.config, args.registry)
+    return api, agents(args, api, [word or args.target])[0]
+
+
+def check_providers(args: Namespace, names: Iterable[str]) -> None:
+    """Raise UsageError for the first name that no provider has."""
+    known = args.registry.names("provider")
+    for name in names:
+        if name not in known:
+            hint = suggestion(name, known, f"there are {', '.join(known)}")
+            raise UsageError(f"--provider: unknown provider {name!r}", hint)
+
+
+def warn_failures(args: Namespace) -> int:
+    """Print the targets that were not found, and return the exit code."""
+    for error in args.failures:
+        warn(str(error))
+    return PartialFailure.exit_code if args.failures else 0
 
 
 def footnotes(api: Mngr) -> None:

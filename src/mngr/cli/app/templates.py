@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mngr.errors import UsageError, nearest
+from mngr.errors import UsageError, suggestion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ def check_format(text: str) -> str:
     if "{" in text:
         parse_template(text)
     elif text not in FORMATS:
-        near = nearest(text, FORMATS)
-        hint = f"did you mean {near!r}?" if near else "use human, json, jsonl or a '{template}'"
+        hint = suggestion(text, FORMATS, "use human, json, jsonl or a '{template}'")
         raise UsageError(f"unknown format {text!r}", hint)
     return text
 
@@ -73,8 +72,7 @@ def check_fields(
         names.update(dict.fromkeys(_names(row)))
     for field in asked:
         if names and field not in names:
-            near = nearest(field, tuple(names))
-            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(names)}"
+            hint = suggestion(field, names, f"there are {', '.join(names)}")
             raise UsageError(f"unknown field {field!r}", hint)
 
 

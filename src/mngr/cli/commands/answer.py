@@ -5,7 +5,7 @@ from __future__ import annotations
 from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import clean, one, print_result, rows
-from mngr.errors import UsageError, nearest
+from mngr.errors import UsageError, suggestion
 from mngr.model.durations import parse_duration
 
 TYPE_CHECKING = False
@@ -26,8 +26,8 @@ def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
     targets.add_target(parser, "the agent", nargs="?")
-    choice = add("choice", nargs="?", metavar="CHOICE", help="answer: allow (yes) or deny (no)")
-    parser.completes(choice, ("allow", "deny"))
+    help = "answer: allow (yes) or deny (no)"
+    add("choice", nargs="?", metavar="CHOICE", help=help, completes=("allow", "deny"))
     add("--allow", action="store_true", help="allow this request")
     add("--deny", action="store_true", help="deny this request")
     add("--all-pending", action="store_true", help="list all agents with a pending request")
@@ -72,8 +72,7 @@ def _choice(args: Namespace) -> bool | None:
     given = [flag for flag in ("allow", "deny") if getattr(args, flag)]
     if args.choice is not None:
         if args.choice.lower() not in CHOICES:
-            near = nearest(args.choice.lower(), tuple(CHOICES))
-            hint = f"did you mean {near!r}?" if near else f"choose from {', '.join(CHOICES)}"
+            hint = suggestion(args.choice.lower(), CHOICES, f"choose from {', '.join(CHOICES)}")
             raise UsageError(f"CHOICE: unknown value {args.choice!r}", hint)
         given.append(args.choice.lower())
     if len({CHOICES[word] for word in given}) > 1:

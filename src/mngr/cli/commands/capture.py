@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import one
 
@@ -21,9 +20,8 @@ def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     targets.add_target(parser)
     parser.add_argument("--full", action="store_true", help="include the scrollback")
-    parser.add_argument(
-        "--window", default="", metavar="NAME", help="print this extra window of the agent"
-    )
+    help = "print this extra window of the agent"
+    parser.add_argument("--window", default="", metavar="NAME", help=help)
     parser.add_argument("--ansi", action="store_true", help="keep colours, as escape sequences")
     parser.examples = [
         ("print the screen", "mngr capture tests"),
@@ -34,8 +32,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace) -> int:
-    api = Mngr(args.config, args.registry)
-    agent = targets.agents(args, api, [args.target])[0]
+    api, agent = targets.one(args)
     screen = api.capture(agent, window=args.window, full=args.full, ansi=args.ansi)
     if args.format == "human":
         sys.stdout.write(screen)

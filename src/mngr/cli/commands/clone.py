@@ -38,9 +38,8 @@ def configure(parser: Parser) -> None:
     parser.rest_name = "ARGS"
     add = parser.add_argument
     targets.add_target(parser, "the agent to copy")
-    add(
-        "address", nargs="?", metavar="NEW", help="name of the copy, or NAME@HOST (default: NAME-2)"
-    )
+    help = "name of the copy, or NAME@HOST (default: NAME-2)"
+    add("address", nargs="?", metavar="NEW", help=help)
     create_options.configure(parser)
     add_connect(parser, "attach to the new agent (default: no)", default=False)
     parser.add_dry_run()

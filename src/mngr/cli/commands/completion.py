@@ -29,7 +29,7 @@ FILES = {"bash": "mngr.bash", "zsh": "_mngr", "fish": "mngr.fish"}
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     parser.add_argument("shell", metavar="SHELL", choices=tuple(FILES), help="bash, zsh or fish")
-    parser.examples = [("use completion in this bash", "source <(mngr completion bash)")]
+    parser.examples = [("enable completion in the current bash", "source <(mngr completion bash)")]
 
 
 def run(args: Namespace) -> int:

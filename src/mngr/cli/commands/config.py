@@ -23,7 +23,7 @@ from mngr.settings.schema import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
@@ -65,17 +65,14 @@ def configure(parser: Parser) -> None:
     parser.notes = NOTES
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help="list, get, set, unset, edit or path")
-    key = add("key", nargs="?", metavar="KEY", help="name of a setting, such as trash.keep")
+    help = "name of a setting, such as trash.keep"
+    add("key", nargs="?", metavar="KEY", help=help, completes="config_key")
     add("value", nargs="?", metavar="VALUE", help="value for `set`")
     scope = "settings file: %(choices)s (default: project if it has a .mngr directory, else user)"
     add("--scope", choices=SCOPES, help=scope)
     add("--origin", action="store_true", help="`list`: show where each value comes from")
-    add(
-        "--show-secrets",
-        action="store_true",
-        help="`list` and `get`: show passwords, tokens and keys",
-    )
-    parser.completes(key, "config_key")
+    help = "`list` and `get`: show passwords, tokens and keys"
+    add("--show-secrets", action="store_true", help=help)
     parser.add_dry_run()
     parser.examples = [
         ("list all settings and their origin", "mngr config list --origin"),
@@ -91,7 +88,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace) -> int:
-    verb, words = _VERBS[args.verb]
+    words = SCREENS[args.verb][0].split()
     given = [word for word in (args.key, args.value) if word is not None]
     usage = f"write it like `{' '.join(('mngr config', args.verb, *words))}`"
     if len(given) < len(words):
@@ -99,7 +96,7 @@ def run(args: Namespace) -> int:
     if len(given) > len(words):
         raise UsageError(f"unexpected argument {given[len(words)]!r}", usage)
     try:
-        return verb(args)
+        return _VERBS[args.verb](args)
     except UsageError as error:
         if str(error) not in map(str, args.config.faults):
             raise
@@ -184,13 +181,13 @@ def _show_path(args: Namespace) -> int:
     return 0
 
 
-_VERBS: dict[str, tuple[Callable[[Namespace], int], tuple[str, ...]]] = {
-    "list": (_list, ()),
-    "get": (_get, ("KEY",)),
-    "set": (_set, ("KEY", "VALUE")),
-    "unset": (_unset, ("KEY",)),
-    "edit": (_edit, ()),
-    "path": (_show_path, ()),
+_VERBS = {
+    "list": _list,
+    "get": _get,
+    "set": _set,
+    "unset": _unset,
+    "edit": _edit,
+    "path": _show_path,
 }
 _FIELDS = ["key", "value", "origin"]
 

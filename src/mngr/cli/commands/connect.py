@@ -39,25 +39,18 @@ FINISHED = (State.DONE, State.FAILED)
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
     targets.add_target(parser, nargs="?")
-    parser.add_argument(
-        "--start",
-        action="switch",
-        help="start the agent if it is not running (default: if STOPPED or LOST)",
-    )
-    parser.add_argument(
-        "--connect-command",
-        metavar="CMD",
-        help=terminal.CONNECT_COMMAND,
-    )
+    help = "start the agent if it is not running (default: if STOPPED or LOST)"
+    parser.add_argument("--start", action="switch", help=help)
+    parser.add_argument("--connect-command", metavar="CMD", help=terminal.CONNECT_COMMAND)
     parser.add_yes()
     parser.add_argument("--read-only", action="store_true", help="attach without sending keys")
     parser.examples = [
         ("attach to an agent", "mngr connect tests"),
         ("choose from a list", "mngr connect"),
         ("start a finished agent again", "mngr connect tests --start"),
-        ("watch only", "mngr connect tests --read-only --no-start"),
+        ("attach without sending keys", "mngr connect tests --read-only --no-start"),
         (
-            "in a window of its own",
+            "open in a new terminal window",
             "mngr connect tests --connect-command 'xterm -e sh -c \"$MNGR_CONNECT_ARGV\" &'",
         ),
     ]

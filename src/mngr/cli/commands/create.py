@@ -9,7 +9,7 @@ from mngr.cli.app import terminal
 from mngr.cli.app.output import asker, clean, one, print_result, say, warn
 from mngr.cli.commands import create_options
 from mngr.cli.commands.stop import standing
-from mngr.errors import MissingProgram, MngrError, UsageError, nearest
+from mngr.errors import MissingProgram, MngrError, UsageError, suggestion
 from mngr.model.quoting import join
 from mngr.model.state import ALIVE
 
@@ -36,10 +36,11 @@ creates nothing. The command returns once the program runs or has ended, and the
 are at a terminal."""
 
 NOTES = """\
-The environment of an agent holds HOME, USER, LOGNAME, SHELL, PATH, LANG, LC_*, TERM, COLORTERM, \
-TZ and TMPDIR, the variables given with --env, --env-file and --pass-env, and MNGR_AGENT_NAME, \
-MNGR_AGENT_ID, MNGR_AGENT_STATE_DIR, MNGR_AGENT_WORK_DIR, MNGR_HOST_DIR and MNGR_GIT_BASE. Nothing \
-else of your environment is passed on.
+The environment of an agent consists of HOME, USER, LOGNAME, SHELL, PATH, LANG, LC_*, TERM, \
+COLORTERM, TZ and TMPDIR, the variables that its type declares (such as ANTHROPIC_*), those \
+given with --env, --env-file and --pass-env, and MNGR_AGENT_NAME, MNGR_AGENT_ID, \
+MNGR_AGENT_STATE_DIR, MNGR_AGENT_WORK_DIR, MNGR_HOST_DIR and MNGR_GIT_BASE. Nothing else of your \
+environment is passed on.
 
 A line of a batch file that starts with `{` is a JSON object: options, written with `_` instead of \
 `-`, and `name`, `args` and `message`. Any other line is a message, and the agent's name is made \
@@ -53,19 +54,10 @@ def configure(parser: Parser) -> None:
     add = parser.add_argument
     help = "name of the agent: NAME or NAME@HOST.PROVIDER"
     add("address", nargs="?", metavar="ADDRESS", help=help)
-    kind = add(
-        "type_word",
-        nargs="?",
-        metavar="TYPE",
-        help="agent type (default: an installed coding agent)",
-    )
-    parser.completes(kind, "type")
-    add(
-        "-n",
-        "--name",
-        metavar="NAME",
-        help="name of the agent; the first argument is then the type",
-    )
+    help = "agent type (default: an installed coding agent)"
+    add("type_word", nargs="?", metavar="TYPE", help=help, completes="type")
+    help = "name of the agent; the first argument is then the type"
+    add("-n", "--name", metavar="NAME", help=help)
     create_options.configure(parser)
     _connecting(parser)
     _many(parser)
@@ -86,31 +78,18 @@ def configure(parser: Parser) -> None:
 def _connecting(parser: Parser) -> None:
     group = parser.add_argument_group("Attaching")
     add_connect(group, "attach to the agent (default: on a terminal)")
-    group.add_argument(
-        "--edit-message",
-        action="store_true",
-        help="write the message in your editor while the agent starts",
-    )
-    group.add_argument(
-        "--foreground",
-        action="store_true",
-        help="run without a terminal: print its output, return its exit code; Ctrl-C stops it",
-    )
+    help = "write the message in your editor while the agent starts"
+    group.add_argument("--edit-message", action="store_true", help=help)
+    help = "run without a terminal: print its output, return its exit code; Ctrl-C stops it"
+    group.add_argument("--foreground", action="store_true", help=help)
 
 
 def _many(parser: Parser) -> None:
-    group = parser.add_argument_group("Batches")
-    batch = group.add_argument(
-        "--batch", metavar="FILE", help="create one agent per line of FILE; `-` is standard input"
-    )
-    parser.completes(batch, "file")
-    group.add_argument(
-        "--max-parallel",
-        type=create_options.count,
-        default=4,
-        metavar="N",
-        help="agents to create at the same time (default %(default)s)",
-    )
+    add = parser.add_argument_group("Batches").add_argument
+    help = "create one agent per line of FILE; `-` is standard input"
+    add("--batch", metavar="FILE", help=help, completes="file")
+    help = "agents to create at the same time (default 4)"
+    add("--max-parallel", type=create_options.count, default=4, metavar="N", help=help)
 
 
 def add_connect(group: Group, help: str, default: bool | None = None) -> None:
@@ -130,8 +109,7 @@ def templates(args: Namespace, names: list[str]) -> dict[str, Json]:
     found: dict[str, object] = {}
     for name in names:
         if name not in known:
-            near = nearest(name, tuple(known))
-            hint = f"did you mean {near!r}?" if near else "define it in [create_templates.NAME]"
+            hint = suggestion(name, known, "define it in [create_templates.NAME]")
             raise UsageError(f"unknown template {name!r}", hint)
         if "template" in known[name]:
             raise UsageError(f"create_templates.{name}: a template cannot name templates")

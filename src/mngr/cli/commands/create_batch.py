@@ -48,9 +48,10 @@ def run_batch(args: Namespace, api: Mngr) -> int:
     progress = Progress(len(lines), args.quiet)
     for row in _results(args, api, lines):
         failed += row["error"] is not None
+        progress.clear()
         print(json.dumps(row), flush=True)
         progress.advance()
-    progress.close()
+    progress.clear()
     if not failed:
         return 0
     return 1 if failed == len(lines) else PartialFailure.exit_code
@@ -236,7 +237,7 @@ class Progress:
             sys.stderr.write(f"\r{self.done}/{self.total} created")
             sys.stderr.flush()
 
-    def close(self) -> None:
+    def clear(self) -> None:
         if self.shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

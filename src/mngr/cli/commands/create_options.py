@@ -32,67 +32,43 @@ def configure(parser: Parser) -> None:
 def _what(parser: Parser) -> None:
     group = parser.add_argument_group("Program")
     add = group.add_argument
-    parser.completes(
-        add("--type", metavar="TYPE", help="agent type, same as the argument TYPE"), "type"
-    )
+    help = "agent type, same as the argument TYPE"
+    add("--type", metavar="TYPE", help=help, completes="type")
     add("-m", "--message", metavar="TEXT", help="first message to the agent")
-    file = add(
-        "--message-file", metavar="FILE", help="file with the first message; `-` is standard input"
-    )
-    parser.completes(file, "file")
+    help = "file with the first message; `-` is standard input"
+    add("--message-file", metavar="FILE", help=help, completes="file")
     add_limits(group)
-    add(
-        "--reuse",
-        action="store_true",
-        help="start the agent if it exists already, instead of failing",
-    )
-    template = add(
-        *("-t", "--template"),
-        action="append",
-        metavar="NAME",
-        help="use the options in the setting create_templates.NAME; repeatable, the last one wins",
-    )
-    parser.completes(template, "template")
+    help = "start the agent if it exists already, instead of failing"
+    add("--reuse", action="store_true", help=help)
+    help = "use the options in the setting create_templates.NAME; repeatable, the last one wins"
+    names = ("-t", "--template")
+    add(*names, action="append", metavar="NAME", help=help, completes="template")
+
+
+TRANSFER = """\
+how the work directory is made: git-worktree (alias worktree); git-mirror (alias mirror), a clone \
+that shares objects with one mirror per repository and host; rsync (alias copy); or none, to work \
+in place. Default: git-worktree for a git repository on the same host, git-mirror on another host, \
+rsync for any other directory"""
 
 
 def _where(parser: Parser) -> None:
     group = parser.add_argument_group("Host and work directory")
     add = group.add_argument
-    parser.completes(add("--provider", help="provider of the host"), "provider")
-    add(
-        "--new-host",
-        action="store_true",
-        help="create a new host for the agent, same as NAME@.PROVIDER",
-    )
+    add("--provider", help="provider of the host", completes="provider")
+    help = "create a new host for the agent, same as NAME@.PROVIDER"
+    add("--new-host", action="store_true", help=help)
     add_host_options(group)
-    source = add(
-        *("--from", "--source"),
-        dest="source",
-        default=".",
-        metavar="SOURCE",
-        help="files to work on: a directory (default: the current one), another agent "
-        "with its uncommitted changes, a snapshot (AGENT/SNAPSHOT), or a git URL",
-    )
-    parser.completes(source, "file")
-    add(
-        "--transfer",
-        choices=tuple(workdir.TRANSFERS),
-        help="how the work directory is made: git-worktree (alias worktree); git-mirror (alias "
-        "mirror), a clone that shares objects with one mirror per repository and host; rsync "
-        "(alias copy); or none, to work in place. Default: git-worktree for a git repository on "
-        "the same host, git-mirror on another host, rsync for any other directory",
-    )
-    add(
-        "--branch",
-        metavar="[BASE][:NEW]",
-        help="start at BASE on the new branch NEW, where `*` stands for the agent's name (default "
-        ":mngr/*); without a colon, work on the branch BASE itself",
-    )
-    add(
-        *("--include-dirty", "--include-unclean", "--no-ensure-clean"),
-        action="store_true",
-        help="copy uncommitted changes too",
-    )
+    help = "files to work on: a directory (default: the current one), another agent with its \
+uncommitted changes, a snapshot (AGENT/SNAPSHOT), or a git URL"
+    names = ("--from", "--source")
+    add(*names, dest="source", default=".", metavar="SOURCE", help=help, completes="file")
+    add("--transfer", choices=tuple(workdir.TRANSFERS), metavar="METHOD", help=TRANSFER)
+    help = "start at BASE on the new branch NEW, where `*` stands for the agent's name (default \
+:mngr/*); without a colon, work on the branch BASE itself"
+    add("--branch", metavar="[BASE][:NEW]", help=help)
+    dirty = ("--include-dirty", "--include-unclean", "--no-ensure-clean")
+    add(*dirty, action="store_true", help="copy uncommitted changes too")
     add("--project", help="the project it belongs to (default: name of the directory)")
     add("--label", action="pairs", metavar="K=V", help="label of the agent; repeatable")
 
@@ -107,50 +83,29 @@ def add_host_options(group: Group) -> None:
     help = "argument for starting the new host, passed on as is; repeatable"
     add("-s", "--start-arg", action="append", default=[], metavar="ARG", help=help)
     help = "stop the new host after this time, even if agents run on it"
-    add("--max-age", type=parse_duration, metavar="TIME", help=help)
+    add("--max-age", type=parse_duration, metavar="DURATION", help=help)
     help = "stop the new host after this time without output or messages"
-    add("--idle-timeout", type=parse_duration, metavar="TIME", help=help)
-    add("--host-label", action="pairs", metavar="K=V", help="a tag of the new host; repeatable")
+    add("--idle-timeout", type=parse_duration, metavar="DURATION", help=help)
+    add("--host-label", action="pairs", metavar="K=V", help="tag of the new host; repeatable")
 
 
 def _environment(parser: Parser) -> None:
-    group = parser.add_argument_group("Environment")
-    add = group.add_argument
+    add = parser.add_argument_group("Environment").add_argument
     add("--env", action="pairs", metavar="K=V", help="set an environment variable; repeatable")
-    file = add(
-        "--env-file", action="append", metavar="FILE", help="set the variables in FILE; repeatable"
-    )
-    parser.completes(file, "file")
-    add(
-        "--pass-env",
-        action="append",
-        metavar="K",
-        help="pass on a variable of your environment; repeatable",
-    )
+    help = "set the variables in FILE; repeatable"
+    add("--env-file", action="append", metavar="FILE", help=help, completes="file")
+    help = "pass on a variable of your environment; repeatable"
+    add("--pass-env", action="append", metavar="K", help=help)
     help = "copy the login of the coding agent, its API keys and secret settings, to another host"
     add("--pass-login", action="store_true", help=help)
-    upload = add(
-        *("--upload-file",),
-        action="append",
-        metavar="L:R",
-        help="copy the local file L to R in the work directory; repeatable",
-    )
-    parser.completes(upload, "file")
-    add(
-        "--provision-command",
-        action="append",
-        metavar="CMD",
-        help="shell command to run in the work directory before the start; repeatable",
-    )
-    add(
-        "--sandbox",
-        nargs="?",
-        const=bubblewrap.OFFLINE,
-        type=_sandbox,
-        metavar="MODE",
-        help="run the agent in bubblewrap: your home is hidden, the system is read-only, the work "
-        "directory is writable; MODE is offline (default) or open, with network access",
-    )
+    help = "copy the local file L to R in the work directory; repeatable"
+    add("--upload-file", action="append", metavar="L:R", help=help, completes="file")
+    help = "shell command to run in the work directory before the start; repeatable"
+    add("--provision-command", action="append", metavar="CMD", help=help)
+    help = "run the agent in bubblewrap: your home is hidden, the system is read-only, the work \
+directory is writable; MODE is offline (default) or open, with network access"
+    mode = bubblewrap.OFFLINE
+    add("--sandbox", nargs="?", const=mode, type=_sandbox, metavar="MODE", help=help)
 
 
 def _sandbox(text: str) -> str:
@@ -161,14 +116,9 @@ def _sandbox(text: str) -> str:
 
 
 def _how(parser: Parser) -> None:
-    group = parser.add_argument_group("Terminal")
-    add = group.add_argument
-    add(
-        *("-w", "--extra-window"),
-        action="pairs",
-        metavar="NAME=CMD",
-        help="open another window with a shell command; repeatable",
-    )
+    add = parser.add_argument_group("Terminal").add_argument
+    help = "open another window with a shell command; repeatable"
+    add("-w", "--extra-window", action="pairs", metavar="NAME=CMD", help=help)
     add("--record", action="store_true", help="record the terminal from the start")
     add("--tmux-width", type=_size, metavar="COLUMNS", help="width of the terminal")
     add("--tmux-height", type=_size, metavar="ROWS", help="height of the terminal")

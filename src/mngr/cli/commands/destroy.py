@@ -24,8 +24,8 @@ is removed; a branch with commits is kept unless you pass -b.
 
 Uncommitted files, and commits that are on no other branch, are listed first, and you are asked to \
 confirm. On a terminal you are also asked before a running agent is destroyed. --force and --yes \
-skip the questions; without a terminal, an agent whose work would be lost is destroyed only with \
-one of them."""
+skip the questions; without a terminal, an agent with work at risk is destroyed only with one of \
+them."""
 
 
 def configure(parser: Parser) -> None:
@@ -33,7 +33,7 @@ def configure(parser: Parser) -> None:
     targets.add_targets(parser, "agents to destroy", session=True)
     add = parser.add_argument
     add("-f", "--force", action="store_true", help="do not ask, even if work is at risk")
-    help = "also remove the branch mngr made for it, with its commits"
+    help = "also remove the agent's branch with its commits, if mngr created it"
     add("-b", "--remove-created-branch", action="store_true", help=help)
 
     help = "run `mngr gc` afterwards (default: no)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import clean, coloured, one, rows, warn
 from mngr.errors import UsageError
@@ -46,8 +45,7 @@ def configure(parser: Parser) -> None:
 def run(args: Namespace) -> int:
     if args.commits and (args.stat or args.uncommitted):
         raise UsageError("--commits cannot be used with --stat or --uncommitted")
-    api = Mngr(args.config, args.registry)
-    agent = targets.agents(args, api, [args.target])[0]
+    _, agent = targets.one(args)
     if args.commits:
         return _commits(args, agent)
     from mngr.api import compare

@@ -32,9 +32,8 @@ def configure(parser: Parser) -> None:
     )
     help = "check this host instead of this machine"
     parser.add_argument("--host", default="", metavar="HOST", help=help)
-    parser.add_argument(
-        "--fix", action="store_true", help="repair problems and install missing programs"
-    )
+    help = "repair problems and install missing programs"
+    parser.add_argument("--fix", action="store_true", help=help)
     parser.add_dry_run()
     parser.examples = [
         ("check this machine", "mngr doctor"),
@@ -106,7 +105,7 @@ def _settings(args: Namespace) -> list[Finding]:
     return [
         Finding(
             check="settings", status="problem", detail=each.message,
-            remedy=each.hint or "mend it with `mngr config edit`",
+            remedy=each.hint or "fix it with `mngr config edit`",
         )
         for each in mistakes.values()
     ]  # fmt: skip

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 from mngr.api import Mngr
 from mngr.cli.app import targets
-from mngr.cli.app.following import for_ever
+from mngr.cli.app.following import ends, for_ever, print_records
 from mngr.cli.app.options import count
-from mngr.cli.app.output import cell, local_time, rows
+from mngr.cli.app.output import cell, local_time
 from mngr.errors import UsageError
 from mngr.query import Fields, compile_filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from typing import TypeAlias
 
     from mngr.cli.app.parser import Namespace, Parser
@@ -38,19 +37,13 @@ def configure(parser: Parser) -> None:
         "in a pipe it is one JSON object per line, with the time in UTC."
     )
     targets.add_target(parser, "the agent")
-    parser.add_argument(
-        "source", nargs="?", metavar="SOURCE", help="print only events from this source"
-    )
     add = parser.add_argument
+    add("source", nargs="?", metavar="SOURCE", help="print only events from this source")
     add("-f", "--follow", action="store_true", help="print new events until interrupted")
     add("--tail", type=count, metavar="N", help="print only the last N")
     add("--head", type=count, metavar="N", help="print only the first N")
-    add(
-        "--include",
-        action="append",
-        metavar="EXPR",
-        help="print only events that match this filter; repeatable",
-    )
+    help = "print only events that match this filter; repeatable"
+    add("--include", action="append", metavar="EXPR", help=help)
     parser.examples = [
         ("print the events", "mngr event foo"),
         ("follow new events", "mngr event foo --follow --format jsonl"),
@@ -70,16 +63,12 @@ def run(args: Namespace) -> int:
     wanted = _filter(args)
     agent = targets.agents(args, api, [args.target])[0]
     everything = list(api.events(agent))
-    past = [event for event in everything if wanted(event)]
-    if args.head is not None:
-        past = past[: args.head]
-    if args.tail is not None:
-        past = past[-args.tail :] if args.tail else []
-    _print(args, past)
+    human = _line if sys.stdout.isatty() else None
+    print_records(args, ends(args, list(filter(wanted, everything))), human)
     if args.follow:
         shown = {str(event["event_id"]) for event in everything}
         coming = (e for e in api.events(agent, follow=True) if str(e["event_id"]) not in shown)
-        for_ever(filter(wanted, coming), lambda event: _print(args, [event]))
+        for_ever(filter(wanted, coming), lambda event: print_records(args, [event], human))
     return 0
 
 
@@ -93,22 +82,11 @@ def _filter(args: Namespace) -> Callable[[Event], bool]:
     return wanted
 
 
-def _print(args: Namespace, events: Iterable[Event]) -> None:
-    human = args.format == "human" and sys.stdout.isatty()
-    for event in events:
-        if human:
-            sys.stdout.write(f"{_line(event)}\n")
-        elif args.format in ("human", "json", "jsonl"):
-            sys.stdout.write(f"{json.dumps(event)}\n")
-        else:
-            rows(args, [event], [])
-    sys.stdout.flush()
-
-
 def _line(event: Event) -> str:
     details = [
         f"{key}={cell(value)}"
         for key, value in event.items()
         if key not in PLAIN and value not in ("", None)
     ]
-    return "  ".join([local_time(event.get("timestamp")), cell(event["type"]), *details])
+    when = local_time(event.get("timestamp"))
+    return "  ".join([when, cell(event["type"]), *details]) + "\n"

@@ -41,27 +41,19 @@ def configure(parser: Parser) -> None:
     help = "agents (names, ids or addresses), then the command"
     targets.add_target(parser, help, nargs="+")
     targets.add_stdin(parser)
-    parser.add_argument(
-        "--cwd", default="", metavar="DIR", help="directory, relative to the work directory"
-    )
+    add = parser.add_argument
+    help = "directory, relative to the work directory"
+    add("--cwd", default="", metavar="DIR", help=help)
     help = "pass standard input to the command; one agent only"
-    parser.add_argument("-i", "--interactive", action="store_true", help=help)
+    add("-i", "--interactive", action="store_true", help=help)
     help = "run the command in your terminal; one agent only"
-    parser.add_argument("-t", "--tty", action="store_true", help=help)
-    parser.add_argument(
-        "--timeout",
-        type=parse_duration,
-        metavar="DURATION",
-        help="kill the command and its children after this time (default 1h) and exit with 124",
-    )
-    parser.add_argument("--stream", action="store_true", help="print output as it is produced")
+    add("-t", "--tty", action="store_true", help=help)
+    help = "kill the command and its children after this time (default 1h) and exit with 124"
+    add("--timeout", type=parse_duration, metavar="DURATION", help=help)
+    add("--stream", action="store_true", help="print output as it is produced")
     add_on_error(parser)
-    parser.add_argument(
-        "--start",
-        action="switch",
-        default=False,
-        help="start agents that are not running first (default: no)",
-    )
+    help = "start agents that are not running first (default: no)"
+    add("--start", action="switch", default=False, help=help)
     parser.add_dry_run()
     parser.examples = [
         ("show changed files", "mngr exec tests 'git status --short'"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import cell, rows, say, warn
-from mngr.errors import MngrError, NotFound, PartialFailure, UsageError, nearest
+from mngr.errors import MngrError, NotFound, PartialFailure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Remove what mngr created and no longer uses: destroyed agents that have been in the trash for \
-longer than `trash.keep`; removed `mngr tmr` runs of the same age; names without an agent; files \
+longer than `trash.keep`; removed `mngr tmr` runs of the same age; names that no agent has; files \
 of interrupted writes; and, for agents that are gone for good, mirrors, the refs that kept their \
 commits, and branches whose commits are all on another branch. Agents whose creation or removal \
 was interrupted are moved to the trash. mngr removes only what it recorded creating, and nothing \
@@ -28,10 +28,8 @@ One line is printed for each item; --dry-run prints the same lines."""
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    provider = parser.add_argument(
-        "--provider", default="", help="clean up only hosts of this provider"
-    )
-    parser.completes(provider, "provider")
+    help = "clean up only hosts of this provider"
+    parser.add_argument("--provider", default="", help=help, completes="provider")
     parser.add_dry_run()
     parser.examples = [
         ("list what would be removed", "mngr gc --dry-run"),
@@ -42,19 +40,11 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace) -> int:
-    _check_provider(args)
+    targets.check_providers(args, [args.provider] if args.provider else [])
     api = Mngr(args.config, args.registry)
     leftovers = api.leftovers(args.provider)
     targets.footnotes(api)
     return collect(args, leftovers)
-
-
-def _check_provider(args: Namespace) -> None:
-    known = args.registry.names("provider")
-    if args.provider and args.provider not in known:
-        near = nearest(args.provider, tuple(known))
-        hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
-        raise UsageError(f"--provider: unknown provider {args.provider!r}", hint)
 
 
 def collect(args: Namespace, leftovers: Sequence[Leftover]) -> int:

@@ -1,8 +1,8 @@
-"""`mngr help`: the commands, or one command's manual."""
+"""`mngr help` and `mngr man`: the commands, or the manual of one."""
 
 from __future__ import annotations
 
-from mngr.cli.app.manual import SUMMARY, command_page, grouped, print_paged, show
+from mngr.cli.app.manual import SUMMARY, command_page, grouped, overview_page, print_paged, show
 from mngr.cli.app.output import bold, rows
 
 TYPE_CHECKING = False
@@ -11,21 +11,32 @@ if TYPE_CHECKING:
     from mngr.plugins.registry import Registry
 
 SETTINGS_OPTIONAL = True
+PAGER = "On a terminal the text is shown in a pager: $MNGR_PAGER, $PAGER or less."
+HELP = f"""\
+List all commands or, with COMMAND, show its whole manual. {PAGER} `mngr COMMAND -h` shows one \
+screen."""
+MAN = f"""\
+Show the manual page of mngr, or of a command. {PAGER} `mngr help COMMAND` and `mngr COMMAND \
+--help` show the same page; `mngr COMMAND -h` shows one screen of it."""
 
 
 def configure(parser: Parser) -> None:
-    parser.description = (
-        "List all commands or, with COMMAND, show its whole manual. On a terminal the text is "
-        "shown in a pager: $MNGR_PAGER, $PAGER or less. `mngr COMMAND -h` shows one screen."
-    )
-    word = parser.add_argument("topic", metavar="COMMAND", nargs="?", help="command or alias")
-    parser.completes(word, "command")
-    parser.examples = [
-        ("list all commands", "mngr help"),
-        ("read the manual of a command", "mngr help list"),
-        ("print the names of all commands", "mngr help --format '{name}'"),
-    ]
-    parser.see_also = ["man"]
+    help = "command or alias"
+    parser.add_argument("topic", metavar="COMMAND", nargs="?", help=help, completes="command")
+    if parser.command == "man":
+        parser.description, parser.see_also = MAN, ["help"]
+        parser.examples = [
+            ("read the manual of `create`", "mngr man create"),
+            ("read about mngr and its exit codes", "mngr man"),
+            ("save a page as plain text", "mngr man tmr > tmr.txt"),
+        ]
+    else:
+        parser.description, parser.see_also = HELP, ["man"]
+        parser.examples = [
+            ("list all commands", "mngr help"),
+            ("read the manual of a command", "mngr help list"),
+            ("print the names of all commands", "mngr help --format '{name}'"),
+        ]
 
 
 def run(args: Namespace) -> int:
@@ -33,6 +44,8 @@ def run(args: Namespace) -> int:
         from mngr.cli.app.main import make_parser
 
         return show(command_page(make_parser(args.registry, args.topic)))
+    if args.command == "man":
+        return show(overview_page(args.registry))
     if args.format == "human":
         print_paged(overview(args.registry))
     else:

@@ -10,23 +10,18 @@ from mngr.errors import MngrError, PartialFailure, Refused, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mngr.api import Host
     from mngr.cli.app.output import Column
     from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
-`list` shows all hosts that mngr knows. `create` creates a host with the provider given with \
---provider. `stop` stops a host and its agents; `start` starts it and the agents that `stop` \
-stopped. `snapshot` saves the file system of a host as an image. `destroy` destroys a host; if it \
-has agents, it is saved as an image first, if the provider supports images. `audit` compares the \
-hosts of the providers with the records of mngr and lists hosts that are unknown, gone, or past \
-their maximum age; --end destroys or forgets them. Hosts that another mngr home created with the \
-same engine are listed too, and ended only with --force. `trust` shows the fingerprint of the key \
-of an ssh host and pins the key. `forget` removes an ssh host from the list and leaves its agents \
-as they are; with --force it also removes a host that mngr created and whose engine no longer \
-exists.
+Manage the hosts that agents run on. `start` also starts the agents that `stop` stopped. A host \
+with agents is saved as an image before `destroy` destroys it, if the provider supports images.
+
+`audit` lists hosts that are unknown, gone, or past their maximum age; --end destroys or forgets \
+them. Hosts that another mngr home created with the same engine are listed too, and ended only \
+with --force. `forget` leaves the agents of the host as they are; with --force it also removes a \
+host that mngr created and whose engine no longer exists.
 
 A host is recorded on disk and tagged before it is created, so `audit` finds it even if mngr was \
 killed meanwhile. --max-age and --idle-timeout are enforced on the host itself."""
@@ -49,10 +44,10 @@ SCREENS = {
     ),
     "trust": (
         "HOST",
-        "show the key of an ssh host, and pin it",
+        "show the fingerprint of the key of an ssh host, and pin the key",
         ["--fingerprint", "--replace", "--dry-run", "--yes"],
     ),
-    "forget": ("HOST", "remove a host from the list", ["--force", "--dry-run"]),
+    "forget": ("HOST", "remove an ssh host from the list", ["--force", "--dry-run"]),
 }
 """What `-h` shows about each verb: its arguments, what it does, and its options."""
 
@@ -64,7 +59,7 @@ def configure(parser: Parser) -> None:
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help=", ".join(_VERBS))
     add("names", nargs="*", metavar="HOST", help="names of hosts")
-    parser.completes(add("--provider", default="", help="provider of the host"), "provider")
+    add("--provider", default="", help="provider of the host", completes="provider")
     add_host_options(parser)
     help = "`destroy`: do not ask about agents; `audit --end`: include hosts of other homes; \
 `forget`: include hosts that mngr created"
@@ -84,10 +79,6 @@ def configure(parser: Parser) -> None:
 
 def run(args: Namespace) -> int:
     return _VERBS[args.verb](args, Mngr(args.config, args.registry))
-
-
-def _list(args: Namespace, api: Mngr) -> int:
-    return list_hosts.show_all(args, api)
 
 
 def _create(args: Namespace, api: Mngr) -> int:
@@ -112,15 +103,15 @@ def _create(args: Namespace, api: Mngr) -> int:
     return 0
 
 
-def _each(args: Namespace, act: Callable[[Host], str], verb: str) -> int:
-    """Call `act` for every named host and print the sentence it returns."""
+def _each(args: Namespace, api: Mngr) -> int:
+    """Act on every named host and print the sentence about it."""
     if not args.names:
-        raise UsageError(f"no host to {verb} given", "see `mngr host list`")
+        raise UsageError(f"no host to {args.verb} given", "see `mngr host list`")
     failed = 0
-    api = Mngr(args.config, args.registry)
     for host in [api.host(name) for name in args.names]:
         try:
-            told = f"Would {verb} host {host.ref.name}." if args.dry_run else act(host)
+            would = f"Would {args.verb} host {host.ref.name}."
+            told = would if args.dry_run else _ACTS[args.verb](args, api, host)
             one(args, {"name": host.ref.name, "id": host.ref.id, "result": told}, told)
         except MngrError as error:
             if len(args.names) == 1:
@@ -130,39 +121,26 @@ def _each(args: Namespace, act: Callable[[Host], str], verb: str) -> int:
     return PartialFailure.exit_code if failed else 0
 
 
-def _start(args: Namespace, api: Mngr) -> int:
-    def start(host: Host) -> str:
-        started = api.start_host(host.ref.id)
-        also = f" with {', '.join(agent.name for agent in started)}" if started else ""
-        return f"Started host {host.ref.name}{also}."
-
-    return _each(args, start, "start")
+def _start(args: Namespace, api: Mngr, host: Host) -> str:
+    started = api.start_host(host.ref.id)
+    also = f" with {', '.join(agent.name for agent in started)}" if started else ""
+    return f"Started host {host.ref.name}{also}."
 
 
-def _stop(args: Namespace, api: Mngr) -> int:
-    def stop(host: Host) -> str:
-        api.stop_host(host.ref.id)
-        return f"Stopped host {host.ref.name}."
-
-    return _each(args, stop, "stop")
+def _stop(args: Namespace, api: Mngr, host: Host) -> str:
+    api.stop_host(host.ref.id)
+    return f"Stopped host {host.ref.name}."
 
 
-def _snapshot(args: Namespace, api: Mngr) -> int:
-    def keep(host: Host) -> str:
-        image = api.snapshot_host(host.ref.id)
-        return f"Kept host {host.ref.name} as the image {image}."
-
-    return _each(args, keep, "snapshot")
+def _snapshot(args: Namespace, api: Mngr, host: Host) -> str:
+    return f"Saved host {host.ref.name} as the image {api.snapshot_host(host.ref.id)}."
 
 
-def _destroy(args: Namespace, api: Mngr) -> int:
-    def destroy(host: Host) -> str:
-        _ask(args, api, host)
-        image = api.destroy_host(host.ref.id, force=True)
-        kept = f"; it was kept as the image {image}" if image else ""
-        return f"Destroyed host {host.ref.name}{kept}."
-
-    return _each(args, destroy, "destroy")
+def _destroy(args: Namespace, api: Mngr, host: Host) -> str:
+    _ask(args, api, host)
+    image = api.destroy_host(host.ref.id, force=True)
+    saved = f"; it was saved as the image {image}" if image else ""
+    return f"Destroyed host {host.ref.name}{saved}."
 
 
 def _ask(args: Namespace, api: Mngr, host: Host) -> None:
@@ -196,13 +174,11 @@ def _audit(args: Namespace, api: Mngr) -> int:
     return 1 if odd or api.problems else 0
 
 
+_ACTS = {"start": _start, "stop": _stop, "snapshot": _snapshot, "destroy": _destroy}
 _VERBS = {
-    "list": _list,
+    "list": list_hosts.show_all,
     "create": _create,
-    "start": _start,
-    "stop": _stop,
-    "snapshot": _snapshot,
-    "destroy": _destroy,
+    **dict.fromkeys(_ACTS, _each),
     "audit": _audit,
     "trust": host_trust.run,
     "forget": host_trust.forget,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from mngr.api import Mngr, running
 from mngr.cli.app import targets
-from mngr.cli.app.output import rows, warn
-from mngr.errors import PartialFailure
+from mngr.cli.app.output import rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,9 +22,8 @@ def configure(parser: Parser) -> None:
         "labels are kept. Without a label to set or remove, print the labels."
     )
     targets.add_targets(parser, "agents, and labels as K=V")
-    parser.add_argument(
-        "--remove", action="append", metavar="K", help="remove this label; repeatable"
-    )
+    help = "remove this label; repeatable"
+    parser.add_argument("--remove", action="append", metavar="K", help=help)
     parser.add_dry_run()
     parser.examples = [
         ("label an agent", "mngr label foo team=web ticket=431"),
@@ -75,6 +73,4 @@ def _print(args: Namespace, chosen: Sequence[Agent]) -> int:
             for key, value in agent.record.labels.items()
         ]
         rows(args, table, ["name", "label", "value"], empty="No labels found")
-    for error in args.failures:
-        warn(str(error))
-    return PartialFailure.exit_code if args.failures else 0
+    return targets.warn_failures(args)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli.app import targets
-from mngr.cli.app.output import rows, warn
+from mngr.cli.app.output import rows
 from mngr.cli.commands.limit_values import NONE, add_limits
-from mngr.errors import PartialFailure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,6 +78,4 @@ def _print(args: Namespace, api: Mngr, chosen: Sequence[Agent]) -> int:
         {"id": agent.id, "name": agent.name, **api.limits(agent).to_json()} for agent in chosen
     ]
     rows(args, table, ["name", *NAMES], "agents")
-    for error in args.failures:
-        warn(str(error))
-    return PartialFailure.exit_code if args.failures else 0
+    return targets.warn_failures(args)

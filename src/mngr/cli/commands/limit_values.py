@@ -19,7 +19,7 @@ _SCALES = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 def add_limits(group: Group, *, or_none: bool = False) -> None:
     """Add the limit options. With `or_none`, the value `none` removes a limit."""
-    also = "; `none` lifts it" if or_none else ""
+    also = "; `none` removes it" if or_none else ""
     kinds = (
         ("--timeout", seconds, "DURATION", "time limit, such as 90s or 2h"),
         ("--max-cost", dollars, "AMOUNT", "cost limit in dollars, such as 2.50"),

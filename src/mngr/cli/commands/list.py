@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli.app import targets
-from mngr.cli.app.output import warn
 from mngr.cli.commands.list_rows import FIELDS, add_filters, chosen, listed, requested
-from mngr.errors import PartialFailure, UsageError
+from mngr.errors import UsageError
 from mngr.model.durations import written
 from mngr.model.quoting import join
 from mngr.model.state import DULL
@@ -29,9 +28,10 @@ you pass --archived. Hosts that do not answer are listed on standard error.
 AGE is the time in the current state. AGENT is the agent's type, or its command. CHANGES counts \
 the agent's commits and the lines they added and removed, for worktrees on this machine; for \
 uncommitted changes see `mngr show` and `mngr diff`. HOST is shown if the agents are on more than \
-one host. On a terminal the table is cut to its width.
+one host. On a terminal the table is cut to the terminal's width.
 
-Filters of different kinds must all match; state filters add up, as in `--failed --stopped`."""
+An agent must match every kind of filter, and one of the states: `--failed --stopped --type \
+claude` lists claude agents that are FAILED or STOPPED."""
 
 NOTES = """\
 Filter expressions use the fields of an agent: id, name, type, command, argv, work_dir, \
@@ -60,14 +60,17 @@ def configure(parser: Parser) -> None:
         ("list all agents", "mngr list"),
         ("list two agents", "mngr list fix docs"),
         ("print running agents as JSON", "mngr list --running --format json"),
-        ("claude agents that are done or lost", "mngr list --type claude --done --lost"),
+        ("list claude agents that are done or lost", "mngr list --type claude --done --lost"),
         (
             "filter with an expression",
             "mngr list --include 'labels.team == \"web\" && idle_seconds > 600'",
         ),
         ("choose the columns", "mngr list --fields name,state,state_reason,labels.team"),
-        ("show their progress", "mngr list --fields name,state,ahead,behind,dirty"),
-        ("show their cost", "mngr list --fields name,state,idle,tokens,cost --sort cost:desc"),
+        ("show the progress of each agent", "mngr list --fields name,state,ahead,behind,dirty"),
+        (
+            "show the cost of each agent",
+            "mngr list --fields name,state,idle,tokens,cost --sort cost:desc",
+        ),
         ("stop all waiting agents", "mngr list --waiting --ids | mngr stop -"),
     ]
     parser.most_used = (
@@ -104,6 +107,7 @@ def run(args: Namespace) -> int:
 def _show(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     by_name = args.stdin or args.target
+    args.failures = []
     found = targets.agents(args, api) if by_name else api.list()
     table = chosen(args, _table(args, api, found))
     columns = COLUMNS
@@ -112,10 +116,7 @@ def _show(args: Namespace) -> int:
         table = _for_people(api, found, table, "changes" in columns)
     errors = _errors(api, found)
     listed(args, table, columns, "agents", errors, "No agents found", FIELDS)
-    failures = args.failures if by_name else ()
-    for error in failures:
-        warn(str(error))
-    return PartialFailure.exit_code if failures else 0
+    return targets.warn_failures(args)
 
 
 def _columns(args: Namespace, table: Sequence[Row]) -> list[Column]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from mngr.cli.app.options import count
 from mngr.cli.app.output import rows, warn
+from mngr.cli.app.targets import check_providers
 from mngr.cli.app.templates import parse_template
-from mngr.errors import UsageError, nearest
+from mngr.errors import UsageError
 from mngr.query import Fields, compile_filter, mentioned, parse_fields, parse_sort, select
 
 TYPE_CHECKING = False
@@ -91,26 +92,17 @@ def add_filters(parser: Parser) -> None:
     add("--archived", action="store_true", help="archived agents")
     add("--local", action="store_true", help="agents on this machine")
     add("--remote", action="store_true", help="agents on other hosts")
-    provider = add(
-        "--provider", action="append", help="agents on hosts of this provider; repeatable"
-    )
-    parser.completes(provider, "provider")
-    type = add("--type", action="append", help="agents of this type; repeatable")
-    parser.completes(type, "type")
+    help = "agents on hosts of this provider; repeatable"
+    add("--provider", action="append", help=help, completes="provider")
+    add("--type", action="append", help="agents of this type; repeatable", completes="type")
     add("--project", action="append", help="agents of this project; repeatable")
     add("--label", action="append", metavar="K[=V]", help="agents with this label; repeatable")
-    add(
-        "--host-label",
-        action="append",
-        metavar="K[=V]",
-        help="agents on hosts with this tag; repeatable",
-    )
-    order = add("--sort", metavar="FIELDS", help="sort by fields, such as `state,create_time:desc`")
-    columns = add(
-        "--fields", metavar="FIELDS", help="columns to show, such as `name,host.name,labels.team`"
-    )
-    for action in (order, columns):
-        parser.completes(action, "field")
+    help = "agents on hosts with this tag; repeatable"
+    add("--host-label", action="append", metavar="K[=V]", help=help)
+    help = "sort by fields, such as `state,create_time:desc`"
+    add("--sort", metavar="FIELDS", help=help, completes="field")
+    help = "columns to show, such as `name,host.name,labels.team`"
+    add("--fields", metavar="FIELDS", help=help, completes="field")
     add("--limit", type=lambda text: count(text, 1), metavar="N", help="list at most N agents")
     add("--ids", action="store_true", help="print only ids, one per line")
 
@@ -159,7 +151,7 @@ def _agent_tests(args: Namespace) -> Iterator[Test]:
     if args.local != args.remote:
         yield lambda row: (select(row, "host.provider_name") == "local") is args.local
     if args.provider:
-        _require_providers(args)
+        check_providers(args, args.provider)
         yield lambda row: select(row, "host.provider_name") in args.provider
     if args.type:
         yield lambda row: row["type"] in args.type
@@ -173,15 +165,6 @@ def _wants_archived(args: Namespace) -> bool:
     """Whether they are asked for: by the flag, by name, or by an expression about `archived`."""
     named = args.stdin or args.target
     return args.archived or named or any("archived" in mentioned(e) for e in args.include)
-
-
-def _require_providers(args: Namespace) -> None:
-    known = args.registry.names("provider")
-    for name in args.provider:
-        if name not in known:
-            near = nearest(name, tuple(known))
-            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
-            raise UsageError(f"--provider: unknown provider {name!r}", hint)
 
 
 def _labelled(wanted: str, where: str) -> Test:

@@ -6,7 +6,6 @@ import codecs
 import re
 import sys
 
-from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.options import count
 from mngr.cli.app.output import clean, one
@@ -50,8 +49,7 @@ def configure(parser: Parser) -> None:
 def run(args: Namespace) -> int:
     if args.follow and args.format != "human":
         raise UsageError("--follow prints the output of the agent", "leave out --format")
-    api = Mngr(args.config, args.registry)
-    agent = targets.agents(args, api, [args.target])[0]
+    api, agent = targets.one(args)
     if args.format != "human":
         text = cleaned(args.raw)(_last(api.printed(agent), args.tail), True)
         one(args, {"id": agent.id, "name": agent.name, "log": text}, "")

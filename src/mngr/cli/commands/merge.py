@@ -34,11 +34,8 @@ def configure(parser: Parser) -> None:
     targets.add_targets(parser, "agents to merge, in this order")
     add = parser.add_argument
     add("--squash", action="store_true", help="make one commit per agent")
-    add(
-        "--check",
-        metavar="CMD",
-        help="shell command to run after each merge; if it fails, undo the merge",
-    )
+    help = "shell command to run after each merge; if it fails, undo the merge"
+    add("--check", metavar="CMD", help=help)
     parser.add_dry_run()
     parser.examples = [
         ("merge an agent's commits", "mngr merge foo"),

@@ -25,7 +25,7 @@ read it: `delivered`; `queued` if the program is busy; `typed` if mngr cannot te
 comes from -m, a file, standard input, or on a terminal your editor.
 
 With --wait, wait for the agent's reply and print it. The command fails if the agent asks for a \
-permission instead, or meets an error or the end of its quota."""
+permission instead, or stops because of an error or an exhausted quota."""
 
 NOTES = """\
 Tabs and newlines are the only control characters that can be sent. A program that reads whole \
@@ -36,24 +36,18 @@ anything is typed."""
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
     targets.add_targets(parser, "recipients")
-    parser.add_argument("-m", "--message", metavar="TEXT", help="text of the message")
-    file = parser.add_argument(
-        "--message-file", metavar="FILE", help="file with the message; `-` is standard input"
-    )
-    parser.completes(file, "file")
-    parser.add_argument("--start", action="store_true", help="start agents that are not running")
-    parser.add_argument("--wait", action="store_true", help="wait for the reply and print it")
-    parser.add_argument(
-        "--timeout",
-        type=parse_duration,
-        default=0.0,
-        metavar="DURATION",
-        help="time to read the message, or with --wait to reply; then exit with 124",
-    )
+    add = parser.add_argument
+    add("-m", "--message", metavar="TEXT", help="text of the message")
+    help = "file with the message; `-` is standard input"
+    add("--message-file", metavar="FILE", help=help, completes="file")
+    add("--start", action="store_true", help="start agents that are not running")
+    add("--wait", action="store_true", help="wait for the reply and print it")
+    help = "time to read the message, or with --wait to reply; then exit with 124"
+    add("--timeout", type=parse_duration, default=0.0, metavar="DURATION", help=help)
     add_on_error(parser)
     parser.add_dry_run()
     parser.examples = [
-        ("answer an agent", "mngr message tests -m 'yes, go on'"),
+        ("send a message", "mngr message tests -m 'yes, go on'"),
         ("send a file to two agents", "mngr message one two --message-file plan.md"),
         ("send standard input", "git diff | mngr message review"),
         ("write the message in your editor", "mngr message tests"),

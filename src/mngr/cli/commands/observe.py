@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import sys
-
 from mngr.api import Mngr
-from mngr.cli.app.following import for_ever
-from mngr.cli.app.output import rows
+from mngr.cli.app.following import for_ever, print_records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.cli.app.parser import Namespace, Parser
-    from mngr.model.struct import Json
 
 DESCRIPTION = """\
 Print one JSON object per line until interrupted: first `observing`, with the number of agents, \
@@ -23,9 +18,8 @@ immediately. The command ends on Ctrl-C, on a signal, or when its output is clos
 
 def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
-    parser.add_argument(
-        "--discovery-only", action="store_true", help="print only agents that appear and disappear"
-    )
+    help = "print only agents that appear and disappear"
+    parser.add_argument("--discovery-only", action="store_true", help=help)
     parser.examples = [
         ("print all changes", "mngr observe"),
         ("print failures", "mngr observe | grep --line-buffered 'new_state\": \"FAILED'"),
@@ -37,13 +31,7 @@ def configure(parser: Parser) -> None:
 def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     events = api.observe(discovery_only=args.discovery_only)
-    for_ever(events, lambda event: _print(args, event))
+    if "{" in args.format:  # `observing` has no field that a template could name
+        events = (event for event in events if event["type"] != "observing")
+    for_ever(events, lambda event: print_records(args, [event], None))
     return 0
-
-
-def _print(args: Namespace, event: dict[str, Json]) -> None:
-    if args.format in ("human", "json", "jsonl"):
-        sys.stdout.write(f"{json.dumps(event)}\n")
-    elif event["type"] != "observing":  # it has nothing that a template could name
-        rows(args, [event], [])
-    sys.stdout.flush()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mngr.cli.app.output import print_result, rows, warn
-from mngr.errors import MngrError, NotFound, UsageError, nearest
+from mngr.errors import MngrError, NotFound, UsageError, suggestion
 from mngr.plugins.registry import BUILTIN, load_registry
 from mngr.settings.edit import change
 from mngr.settings.layers import Config, new_project, settings_files
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SCOPES = ("user", "project", "local")
 KEY = "plugins.disabled"
-HINT = f"see `mngr plugin list`; what is built in is left out by the setting {KEY}"
+HINT = f"see `mngr plugin list`; add built-in names to the setting {KEY} yourself"
 FIELDS = ["name", "version", "enabled", "registers", "problem", "distribution", "module"]
 
 DESCRIPTION = """\
@@ -48,11 +48,10 @@ def configure(parser: Parser) -> None:
     parser.description, parser.notes, parser.verbs = DESCRIPTION, NOTES, SCREENS
     add = parser.add_argument
     add("verb", choices=("list", "enable", "disable"), metavar="VERB", help="list, enable, disable")
-    names = add("names", nargs="*", default=[], metavar="NAME", help="names or modules of plugins")
-    parser.completes(names, "plugin")
-    add(
-        "--scope", choices=SCOPES, default="user", help="settings file: %(choices)s (default: user)"
-    )
+    help = "names or modules of plugins"
+    add("names", nargs="*", default=[], metavar="NAME", help=help, completes="plugin")
+    help = "settings file: %(choices)s (default: user)"
+    add("--scope", choices=SCOPES, default="user", help=help)
     parser.add_dry_run()
     parser.examples = [
         ("list plugins and what they add", "mngr plugin list"),
@@ -130,8 +129,8 @@ def _known(args: Namespace, name: str) -> EntryPoint:
     for point in points:
         if name in (point.name, point.module):
             return point
-    near = nearest(name, [point.name for point in points])
-    raise NotFound(f"no plugin {name!r}", f"did you mean {near!r}?" if near else HINT)
+    hint = suggestion(name, [point.name for point in points], HINT)
+    raise NotFound(f"no plugin {name!r}", hint)
 
 
 def _listed(args: Namespace) -> list[str]:
@@ -141,8 +140,7 @@ def _listed(args: Namespace) -> list[str]:
     config = args.config
     layers = [layer for layer in config.layers if layer.origin in ("default", *files)]
     below = [layer for layer in layers if layer.origin not in above]
-    value = Config(config.home, config.project, below).get(KEY, [])
-    return [str(name) for name in value] if isinstance(value, list) else []
+    return Config(config.home, config.project, below).texts(KEY)
 
 
 def _path(args: Namespace) -> str:

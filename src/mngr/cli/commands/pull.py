@@ -34,12 +34,10 @@ def configure(parser: Parser) -> None:
     add = parser.add_argument
     targets.add_target(parser, "the agent; AGENT:PATH is the same as AGENT PATH")
     add("path", nargs="?", metavar="PATH", help="path in the work directory; `.` is all of it")
-    local = add("local", nargs="?", metavar="LOCAL", help="destination")
-    parser.completes(local, "file")
+    add("local", nargs="?", metavar="LOCAL", help="destination", completes="file")
     add("--branch", metavar="NAME", help="fetch into this branch")
-    add(
-        "-f", "--force", action="store_true", help="replace a diverged branch, or files that differ"
-    )
+    help = "replace a diverged branch, or files that differ"
+    add("-f", "--force", action="store_true", help=help)
     parser.add_dry_run()
     parser.examples = [
         ("fetch the commits of an agent", "mngr pull foo"),

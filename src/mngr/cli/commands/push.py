@@ -31,8 +31,8 @@ def configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     add = parser.add_argument
     targets.add_target(parser, "the agent")
-    local = add("local", nargs="?", metavar="LOCAL", help="file or directory to copy")
-    parser.completes(local, "file")
+    help = "file or directory to copy"
+    add("local", nargs="?", metavar="LOCAL", help=help, completes="file")
     add("path", nargs="?", metavar="PATH", help="destination in the work directory")
     add("--rev", metavar="REV", help="push this commit instead of the current one")
     add("-f", "--force", action="store_true", help="replace files that differ")

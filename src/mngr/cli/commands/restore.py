@@ -36,8 +36,8 @@ def configure(parser: Parser) -> None:
     add_target(parser, "name or id of the destroyed agent", dest="name", nargs="?", kind=kind)
     add("--list", action="store_true", help="list the trash")
     add("--as", dest="new_name", default="", metavar="NEW_NAME", help="restore under this name")
-    help = "only agents destroyed before this time span"
-    add("--older-than", type=parse_duration, metavar="TIME", help=help)
+    help = "only agents that were destroyed at least this long ago"
+    add("--older-than", type=parse_duration, metavar="DURATION", help=help)
     add("--purge", action="store_true", help="delete for good; this cannot be undone")
     add("-f", "--force", action="store_true", help="do not ask before purging")
     parser.add_dry_run()
@@ -46,7 +46,7 @@ def configure(parser: Parser) -> None:
         ("list destroyed agents", "mngr restore"),
         ("restore an agent", "mngr restore foo"),
         ("restore it under another name", "mngr restore foo --as foo-2"),
-        ("delete agents destroyed a month ago", "mngr restore --purge --older-than 30d"),
+        ("delete agents destroyed over 30 days ago", "mngr restore --purge --older-than 30d"),
     ]
     parser.see_also = ["mngr-destroy", "mngr-start", "mngr-gc"]
 
@@ -135,7 +135,7 @@ def _purge(args: Namespace, api: Mngr) -> int:
         names = ", ".join(each.note.name for each in found)
         reason = f"{names} would be removed for good"
         otherwise = "use --force to remove without being asked"
-        if not confirm(args, "Go on?", reason=reason, otherwise=otherwise):
+        if not confirm(args, "Delete for good?", reason=reason, otherwise=otherwise):
             raise Refused("nothing was removed")
     return _purged(args, api, found)
 

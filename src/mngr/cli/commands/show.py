@@ -45,8 +45,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace) -> int:
-    api = Mngr(args.config, args.registry)
-    agent = targets.agents(args, api, [args.target])[0]
+    api, agent = targets.one(args)
     row = _row(api, agent)
     if args.format != "human":
         one(args, row, "")

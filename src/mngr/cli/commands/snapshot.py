@@ -49,17 +49,12 @@ def configure(parser: Parser) -> None:
     parser.description, parser.notes, parser.verbs = DESCRIPTION, NOTES, SCREENS
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help="create, list, restore or destroy")
-    word = "TARGET [SNAPSHOT]"
-    help = "agent and snapshot"
+    help, word = "agent and snapshot", "TARGET [SNAPSHOT]"
     targets.add_target(parser, help, nargs="*", metavar=word, kind="snapshot")
     targets.add_stdin(parser)
     add("--name", default="", help="`create`: name of the snapshot")
-    add(
-        "--limit",
-        type=lambda text: count(text, 1),
-        metavar="N",
-        help="`list`: show only the newest N",
-    )
+    help = "`list`: show only the newest N"
+    add("--limit", type=lambda text: count(text, 1), metavar="N", help=help)
     help = "`destroy`: delete all snapshots of the agent"
     add("--all-snapshots", action="store_true", help=help)
     parser.add_dry_run()
@@ -109,18 +104,15 @@ def _created(agent: Agent, saved: Saved) -> tuple[Row, str]:
 
 
 def _list(args: Namespace, api: Mngr) -> int:
-    everything = not args.target and not args.stdin
-    chosen = list(api.list()) if everything else targets.agents(args, api)
+    args.failures = []
+    chosen = targets.agents(args, api) if args.target or args.stdin else api.list()
     readable = [agent for agent in chosen if agent.evidence.record is not None]
     found = [each for agent in readable for each in api.snapshots(agent)]
     found.sort(key=lambda each: (each.time, each.number), reverse=True)
     table = [_row(each) for each in found[: args.limit]]
     fields = "agent agent_id number name note time commit short parent branch ref".split()
     rows(args, table, COLUMNS, "snapshots", empty="No snapshots found", fields=fields)
-    failures = [] if everything else args.failures
-    for error in failures:
-        warn(str(error))
-    return 3 if failures else 0
+    return targets.warn_failures(args)
 
 
 def _row(each: Snapshot) -> Row:

@@ -1,4 +1,4 @@
-"""`mngr start`: launch agents that have ended."""
+"""`mngr start` and `mngr restart`: launch agents that have ended, or end them first."""
 
 from __future__ import annotations
 
@@ -22,15 +22,19 @@ Starting a running agent has no effect and is not an error. If the program of a 
 still running without its terminal, it is stopped first, so that it never runs twice."""
 
 
+RESTART = """\
+Stop agents if they are running, then start them with the same command, environment and work \
+directory."""
+
+
 def configure(parser: Parser) -> None:
+    if parser.command == "restart":
+        _configure_restart(parser)
+        return
     parser.description = DESCRIPTION
     targets.add_targets(parser, "agents to start")
-    parser.add_argument(
-        "--connect",
-        action="switch",
-        default=False,
-        help="attach to the agent; one agent only (default: no)",
-    )
+    help = "attach to the agent; one agent only (default: no)"
+    parser.add_argument("--connect", action="switch", default=False, help=help)
     parser.add_dry_run()
     parser.examples = [
         ("start a stopped agent", "mngr start foo"),
@@ -40,9 +44,22 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-stop", "mngr-restart", "mngr-connect"]
 
 
+def _configure_restart(parser: Parser) -> None:
+    parser.description = RESTART
+    targets.add_targets(parser, "agents to restart")
+    parser.add_dry_run()
+    parser.examples = [
+        ("restart one agent", "mngr restart foo"),
+        ("restart all agents of a project", "mngr list --project web --ids | mngr restart -"),
+    ]
+    parser.see_also = ["mngr-start", "mngr-stop"]
+
+
 def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     chosen = targets.agents(args, api)
+    if args.command == "restart":
+        return _restart(args, api, chosen)
     if args.connect and len(chosen) != 1:
         raise UsageError(f"--connect requires one agent, not {len(chosen)}")
 
@@ -56,6 +73,16 @@ def run(args: Namespace) -> int:
     if args.connect and not code and not args.dry_run:
         return _connect(args, api, chosen[0])
     return code
+
+
+def _restart(args: Namespace, api: Mngr, chosen: list[Agent]) -> int:
+    def describe(before: Agent, after: Agent) -> tuple[Row, str]:
+        if args.dry_run:
+            return after.to_json(), f"Would restart {before.name} ({before.state})."
+        return after.to_json(), started(after, "Restarted") + login_notes(api, after, before)
+
+    restart = (lambda agent: agent) if args.dry_run else api.restart
+    return targets.each(args, chosen, restart, describe)
 
 
 def _note(args: Namespace, before: Agent, after: Agent) -> str:

@@ -1,4 +1,4 @@
-"""`mngr stop`: end agents' programs, keep everything else."""
+"""`mngr stop`, `mngr kill` and `mngr archive`: end agents' programs, keep everything else."""
 
 from __future__ import annotations
 
@@ -21,8 +21,41 @@ again.
 
 Stopping an agent that has ended has no effect and is not an error."""
 
+KILL = """\
+Kill every process of the agents after one second instead of `stop.grace`; same as `mngr stop \
+--force`. The work directory, branch and record are kept; `mngr start` starts the agent again."""
+
+ARCHIVE = """\
+Stop agents and hide them: `mngr list` shows archived agents only with --archived. `mngr start` \
+starts an archived agent and shows it again."""
+
 
 def configure(parser: Parser) -> None:
+    {"archive": _configure_archive, "kill": _configure_kill}.get(parser.command, _configure)(parser)
+
+
+def _configure_kill(parser: Parser) -> None:
+    _configure(parser)
+    parser.description = KILL
+    parser.option("--force").default = True
+    parser.examples = [("kill an agent's program", "mngr kill foo")]
+    parser.see_also = ["mngr-stop", "mngr-start", "mngr-destroy"]
+
+
+def _configure_archive(parser: Parser) -> None:
+    parser.description = ARCHIVE
+    targets.add_targets(parser, "agents to archive")
+    parser.add_dry_run()
+    parser.examples = [
+        ("archive an agent", "mngr archive foo"),
+        ("archive all failed agents", "mngr list --failed --ids | mngr archive -"),
+        ("list archived agents", "mngr list --archived"),
+        ("start an archived agent again", "mngr start foo"),
+    ]
+    parser.see_also = ["mngr-stop", "mngr-start", "mngr-list"]
+
+
+def _configure(parser: Parser) -> None:
     parser.description = DESCRIPTION
     targets.add_targets(parser, "agents to stop", session=True)
     parser.add_argument("--all", action="store_true", help="stop all running agents")
@@ -43,6 +76,13 @@ def configure(parser: Parser) -> None:
 
 def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
+
+    def describe(before: Agent, after: Agent) -> tuple[Row, str]:
+        return after.to_json(), note(args, before, after)
+
+    if args.command == "archive":
+        archive = (lambda agent: agent) if args.dry_run else api.archive
+        return targets.each(args, targets.agents(args, api), archive, describe)
     chosen = _chosen(args, api)
     targets.outlive_terminal()
     unrecorded = {} if args.dry_run else api.stop_many(chosen, force=args.force)
@@ -55,9 +95,6 @@ def run(args: Namespace) -> int:
         if not args.dry_run:
             api.check_stopped(now, unrecorded)
         return api.archive(now) if args.archive and not args.dry_run else now
-
-    def describe(before: Agent, after: Agent) -> tuple[Row, str]:
-        return after.to_json(), note(args, before, after)
 
     code = targets.each(args, chosen, stop, describe)
     return max(code, _hosts_too(args, api, chosen)) if args.stop_host else code

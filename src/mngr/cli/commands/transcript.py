@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 
 from mngr.api import Mngr, conversation
 from mngr.cli.app import targets
-from mngr.cli.app.following import for_ever
+from mngr.cli.app.following import ends, for_ever, print_records
 from mngr.cli.app.options import count
-from mngr.cli.app.output import bold, cell, clean, local_time, rows
+from mngr.cli.app.output import bold, cell, clean, local_time
 from mngr.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from typing import TypeAlias
 
     from mngr.cli.app.parser import Namespace, Parser
@@ -30,7 +29,7 @@ if present, model and tools (id, name, input)."""
 
 NOTES = """\
 With --follow, an entry that grows after it was printed is printed again under the same event_id. \
-What tools say is cut to a few lines for people, unless --verbose is given."""
+In human format the output of tools is cut to a few lines, unless you pass --verbose."""
 
 LINES = 10
 WIDTH = 200
@@ -40,13 +39,8 @@ def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
     targets.add_target(parser, "the agent")
     add = parser.add_argument
-    role = add(
-        "--role",
-        action="append",
-        choices=tuple(conversation.ROLES),
-        help="print only entries of this role; repeatable",
-    )
-    parser.completes(role, tuple(conversation.ROLES))
+    help = "print only entries of this role; repeatable"
+    add("--role", action="append", choices=tuple(conversation.ROLES), help=help)
     add("--tail", type=count, metavar="N", help="print only the last N entries")
     add("--head", type=count, metavar="N", help="print only the first N entries")
     add("-f", "--follow", action="store_true", help="print new entries until the agent has ended")
@@ -64,13 +58,15 @@ def run(args: Namespace) -> int:
         raise UsageError("--head and --follow exclude each other", "use one of them")
     api = Mngr(args.config, args.registry)
     wanted = _filter(args)
+
+    def show(record: Record) -> str:
+        return _told(record, args.verbose)
+
     agent = targets.agents(args, api, [args.target])[0]
     everything = [record for record in api.conversation(agent) if wanted(record)]
-    past = everything if args.head is None else everything[: args.head]
-    if args.tail is not None:
-        past = past[-args.tail :] if args.tail else []
+    past = ends(args, everything)
     if not args.follow:
-        _print(args, past)
+        print_records(args, past, show)
         return 0
     left_out = {str(record["event_id"]) for record in everything[: len(everything) - len(past)]}
     coming = (
@@ -78,24 +74,13 @@ def run(args: Namespace) -> int:
         for record in api.conversation(agent, follow=True)
         if str(record["event_id"]) not in left_out
     )
-    for_ever(filter(wanted, coming), lambda record: _print(args, [record]))
+    for_ever(filter(wanted, coming), lambda record: print_records(args, [record], show))
     return 0
 
 
 def _filter(args: Namespace) -> Callable[[Record], bool]:
     types = [conversation.ROLES[role] for role in args.role or conversation.ROLES]
     return lambda record: record["type"] in types
-
-
-def _print(args: Namespace, records: Iterable[Record]) -> None:
-    for record in records:
-        if args.format == "human":
-            sys.stdout.write(_told(record, args.verbose))
-        elif args.format in ("json", "jsonl"):
-            sys.stdout.write(f"{json.dumps(record)}\n")
-        else:
-            rows(args, [record], [])
-    sys.stdout.flush()
 
 
 def _told(record: Record, whole: bool) -> str:

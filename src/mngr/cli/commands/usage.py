@@ -7,7 +7,7 @@ import time
 from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import one, rows, warn
-from mngr.errors import MngrError, PartialFailure, TimedOut, UsageError
+from mngr.errors import MngrError, TimedOut, UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.state import ALIVE
 from mngr.query import Fields, compile_filter
@@ -55,7 +55,7 @@ def configure(parser: Parser) -> None:
     add("--wait", action="store_true", help="wait until the condition of --until holds")
     add("--until", metavar="EXPR", help="condition for --wait, such as `cost > 5`")
     help = "maximum time to wait; then exit with 124"
-    add("--timeout", type=parse_duration, metavar="TIME", help=help)
+    add("--timeout", type=parse_duration, metavar="DURATION", help=help)
     parser.examples = [
         ("show the usage so far", "mngr usage"),
         ("group by ticket", "mngr usage --by label:ticket"),
@@ -139,9 +139,7 @@ def _report(args: Namespace, api: Mngr, chosen: Sequence[Agent], used: Mapping[s
         _tell_hosts(api)
     else:
         rows(args, table, columns)
-    for error in args.failures:
-        warn(str(error))
-    return PartialFailure.exit_code if args.failures else 0
+    return targets.warn_failures(args)
 
 
 def _hosts(api: Mngr) -> list[Json]:
@@ -158,7 +156,8 @@ def _hosts(api: Mngr) -> list[Json]:
 def _tell_hosts(api: Mngr) -> None:
     costs = [float(each["cost"]) for each in _hosts(api) if isinstance(each, dict)]  # type: ignore[arg-type]
     if costs:
-        warn(f"cost of hosts so far: ${sum(costs):.4f} for {len(costs)}; see `mngr host list`")
+        many = f"{len(costs)} host{'' if len(costs) == 1 else 's'}"
+        warn(f"cost of hosts so far: ${sum(costs):.4f} for {many}; see `mngr host list`")
 
 
 def _by_agent(chosen: Sequence[Agent], used: Mapping[str, Usage]) -> list[dict[str, Json]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mngr.api import Mngr, State
 from mngr.cli.app import targets
 from mngr.cli.app.output import cell, rows, warn
-from mngr.errors import NotFound, PartialFailure, UsageError, nearest
+from mngr.errors import NotFound, PartialFailure, UsageError, nearest, suggestion
 from mngr.model.durations import parse_duration
 
 TYPE_CHECKING = False
@@ -32,16 +32,15 @@ def configure(parser: Parser) -> None:
     help = "agents: names, ids or addresses; `-` reads them from standard input"
     targets.add_target(parser, help, nargs="*")
     help = f"state to wait for: {', '.join(State)}"
-    states = parser.add_argument("states", nargs="*", metavar="STATE", help=help)
-    parser.completes(states, "state")
-    targets.add_stdin(parser)
     add = parser.add_argument
-    state = add("--state", action="append", metavar="STATE", help="same as STATE; repeatable")
-    parser.completes(state, "state")
+    add("states", nargs="*", metavar="STATE", help=help, completes="state")
+    targets.add_stdin(parser)
+    help = "same as STATE; repeatable"
+    add("--state", action="append", metavar="STATE", help=help, completes="state")
     add("--any", action="store_true", help="wait for the first agent")
     add("--all", action="store_true", help="wait for all agents (default)")
     help = "maximum time to wait; then exit with 124"
-    add("--timeout", type=parse_duration, metavar="TIME", help=help)
+    add("--timeout", type=parse_duration, metavar="DURATION", help=help)
     parser.examples = [
         ("wait until it ends or asks for input", "mngr wait foo"),
         ("wait at most ten minutes", "mngr wait foo DONE --timeout 10m"),
@@ -106,8 +105,7 @@ def _split(args: Namespace) -> list[State]:
     args.target = [word for word in words if word not in State.__members__]
     for name in named:
         if name.upper() not in State.__members__:
-            near = nearest(name.upper(), tuple(map(str, State)))
-            hint = f"did you mean {near!r}?" if near else f"choose from {', '.join(State)}"
+            hint = suggestion(name.upper(), map(str, State), f"choose from {', '.join(State)}")
             raise UsageError(f"--state: unknown state {name!r}", hint)
     return [State(name.upper()) for name in named]
 

@@ -1,8 +1,9 @@
 """Whether an engine may still create a host that it was asked for.
 
-While an engine is asked for a host, a lock is held on $MNGR_HOST_DIR/hosts/asked/<host id>. The
-program that asks inherits it, and so holds it even if mngr is killed. The file is removed once the
-answer is known. Until then the list of the engine does not prove that no host will be created.
+While an engine is asked for a host, two locks are held on $MNGR_HOST_DIR/hosts/asked/<host id>.
+lockf ends with mngr. flock is inherited by the program that asks, which goes on asking even if mngr
+is killed. The file is removed once the answer is known. Until then, the list of the engine does not
+prove that no host will be created.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ SETTLE = 60.0
 LONGEST = 7200.0
 """Seconds after which a held lock is ignored: a template may leave a process that holds it."""
 SILENCE = re.compile(r"timed? ?out|EOF|reset by peer|zero bytes|deadline exceeded", re.IGNORECASE)
-"""What programs say if they sent a request and got no answer."""
 
 
 class Asking:
@@ -38,6 +38,7 @@ class Asking:
         os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_EX)
+        fcntl.lockf(self._file, fcntl.LOCK_EX)
         os.set_inheritable(self._file, True)
 
     def __exit__(
@@ -46,27 +47,38 @@ class Asking:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if isinstance(error, (TimedOut, KeyboardInterrupt)) or SILENCE.search(str(error or "")):
+        if isinstance(error, (TimedOut, KeyboardInterrupt)) or _unanswered(str(error or "")):
             os.utime(self._path)  # the time to settle begins now
         else:
             os.unlink(self._path)
         os.close(self._file)
 
 
-def pending(home: str, host_id: str) -> str:
-    """Return BEING_MADE, UNANSWERED, or "" if the list of the engine is final."""
+def pending(home: str, host_id: str, *, listed: bool) -> str:
+    """Return BEING_MADE, UNANSWERED, or "" if the list of the engine is final.
+
+    A host that is `listed` is only waited for while mngr is creating it.
+    """
     try:
         file = os.open(_path(home, host_id), os.O_RDONLY)
     except FileNotFoundError:
         return ""
     age = time.time() - os.fstat(file).st_mtime
     try:
+        fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if listed:
+            return ""
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except (BlockingIOError, PermissionError):  # lockf may raise either
         return BEING_MADE if age < LONGEST else ""
     finally:
         os.close(file)
     return UNANSWERED if age < SETTLE else ""
+
+
+def _unanswered(told: str) -> bool:
+    """Return whether a program sent its request and got no answer, from its error message."""
+    return bool(SILENCE.search(told)) and "refused" not in told
 
 
 def _path(home: str, host_id: str) -> str:

@@ -69,10 +69,6 @@ class EngineHost(RemoteHost):
         self.capabilities = engine.capabilities
         self.ref = HostRef(id=note.id, name=note.name, provider=engine.name, tags={**note.tags})
 
-    @property
-    def handle(self) -> str:
-        return self._note.handle
-
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
         return self._engine.argv(self._note.handle, argv, tty=tty)
 
@@ -121,10 +117,12 @@ class EngineHost(RemoteHost):
         start = f"type: mngr host start {self.ref.name}" if self.capabilities.restarts else ""
         return Stopped(self.ref.name, why, start) if why else super()._lost(stderr, code)
 
-    def read(self, ids: Sequence[str] | None = None) -> HostReading:
+    def read(
+        self, ids: Sequence[str] | None = None, after: Sequence[str] = (), patience: float = 0.0
+    ) -> HostReading:
         """Read the host; if it is not running, its agents are stopped, which is not an error."""
         try:
-            return super().read(ids)
+            return super().read(ids, after, patience)
         except Stopped as stopped:
             told, why = stopped.message, stopped.why
         except Unreachable as error:
@@ -134,6 +132,8 @@ class EngineHost(RemoteHost):
             told = Stopped(self.ref.name, why).message
         if not self.capabilities.restarts:
             ledger.ended(self._engine.controller, self._note.id, why)
+        if after:
+            raise Unreachable(told)
         return HostReading(host=self.ref, now=0.0, agents=(), error=told, stopped=True)
 
 
@@ -273,11 +273,12 @@ class Engine:
 
         Raise while the engine may still create the host: without the note it would not be found.
         """
-        pending = "" if note.handle else asking.pending(self.controller, note.id)
-        if pending != asking.BEING_MADE and (handle := note.handle or self.sought(note)):
+        handle = note.handle or self.sought(note)
+        why = asking.pending(self.controller, note.id, listed=bool(handle))
+        if why and not note.handle:
+            raise MngrError(f"host {note.name} of {self.name} is {why}", "try again later")
+        if handle:
             self.remove(handle)
-        elif pending:
-            raise MngrError(f"host {note.name} of {self.name} is {pending}", "try again later")
         ledger.forget(self.controller, self.name, note.name)
 
     def sought(self, note: HostNote) -> str:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 60.0
 """Seconds past its lifetime that a host may take to end itself."""
-NEVER = "never made: its creation was cut short"
 
 
 class Finding(Struct):
@@ -82,14 +81,13 @@ def _unknown(provider: str, lease: Lease, mine: str) -> Finding:
 
 
 def _compared(home: str, note: ledger.HostNote, lease: Lease | None) -> Finding:
-    pending = "" if note.handle else asking.pending(home, note.id)
     problem = ""
-    if pending == asking.BEING_MADE:
-        problem = pending
+    if not note.handle:
+        cut = "its creation was cut short"
+        pending = asking.pending(home, note.id, listed=lease is not None)
+        problem = pending or (cut if lease else f"never made: {cut}")
     elif lease is None:
-        problem = "gone over there" if note.handle else pending or NEVER
-    elif not note.handle:
-        problem = "its creation was cut short"
+        problem = "gone over there"
     elif lease.running and note.lifetime and time.time() > note.time + note.lifetime + PATIENCE:
         problem = "past its lifetime"
     return Finding(

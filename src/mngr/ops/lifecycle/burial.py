@@ -13,7 +13,7 @@ import time
 
 from mngr.errors import MngrError, NotFound, Refused, Stale
 from mngr.git.exchange import Bare
-from mngr.hosts import tmux
+from mngr.hosts import spawn, tmux
 from mngr.locks import Lock
 from mngr.model import events
 from mngr.model.quoting import join, quote
@@ -26,7 +26,7 @@ from mngr.ops.work.identity import Repository, Seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Sequence, Set
     from typing import TypeAlias
 
     from mngr.hosts.base import Host
@@ -75,8 +75,14 @@ def gone(name: str) -> NotFound:
     )
 
 
-def bury(world: World, host: Host, read: Read) -> dict[str, Outcome]:
-    """Move everything to the trash; repeat for agents that changed meanwhile."""
+def bury(
+    world: World, host: Host, read: Read, settled: Set[str] = frozenset()
+) -> dict[str, Outcome]:
+    """Move everything to the trash; repeat for agents that changed meanwhile.
+
+    The `settled` agents are those whose last launch had reported before their processes were ended:
+    no start at the same time can make a session of them any more.
+    """
     outcomes: dict[str, Outcome] = {}
     names = {id: record.name for id, (record, _) in read.items()}
     for _ in range(ATTEMPTS):
@@ -85,8 +91,9 @@ def bury(world: World, host: Host, read: Read) -> dict[str, Outcome]:
         try:
             # Serialises this with restore, purge and other destroys of this controller.
             with trash.lock(world, host):
-                outcomes |= _bury_once(world, host, read)
+                outcomes |= _bury_once(world, host, read, settled)
             stale = [id for id in read if isinstance(outcomes[id], Stale)]
+            settled = settled - set(stale)
             read = _read_again(host, stale, outcomes)
         except (MngrError, OSError) as error:
             return {**outcomes, **dict.fromkeys(read, told(error))}
@@ -110,7 +117,7 @@ def _read_again(host: Host, ids: Sequence[str], outcomes: dict[str, Outcome]) ->
     return read
 
 
-def _bury_once(world: World, host: Host, read: Read) -> dict[str, Outcome]:
+def _bury_once(world: World, host: Host, read: Read, settled: Set[str]) -> dict[str, Outcome]:
     outcomes: dict[str, Outcome] = {}
     condemned = _condemned(host, read, outcomes)
     host.put({trash.note_path(host, each.id): (encode(each.note), 0o600) for each in condemned})
@@ -124,7 +131,8 @@ def _bury_once(world: World, host: Host, read: Read) -> dict[str, Outcome]:
     step("repaired")
     words = [word for each in left for word in (each.id, str(each.rev), _event(each.record))]
     sessions = f"[ ! -S {quote(host.socket)} ] || {join(tmux.list_sessions(host.socket))} || :"
-    failures, late = _failures(host, left, MOVE_STATE + sessions, words)
+    look = "" if all(each.id in settled for each in left) else sessions
+    failures, late = _failures(host, left, MOVE_STATE + look, words)
     outcomes |= failures
     step("state_moved")
     for each in left:
@@ -149,8 +157,10 @@ def _event(record: AgentRecord) -> str:
 
 def _condemned(host: Host, read: Read, outcomes: dict[str, Outcome]) -> list[Condemned]:
     """Collect what must be known before anything moves, for agents that have not changed."""
+    repositories: dict[tuple[str, str], Repository] = {}
+    records = [record for record, _ in read.values()]
+    spawn.meanwhile(lambda: repositories.update(_repositories(host, records)))
     seen = identity.look(host, list(read.values()))
-    repositories = _repositories(host, [record for record, _ in read.values()])
     found = []
     for record, rev in read.values():
         if seen[record.id].since:
@@ -274,14 +284,39 @@ def _tell_git(world: World, host: Host, condemned: Sequence[Condemned]) -> None:
         mine = [each for each in condemned if each.note.repository == path]
         repo = Bare(run=host.run, path=path)
         with Lock(world.home, "repo", path):
-            moved = [trash.work_path(host, each.id) for each in mine]
-            repo.attempt("worktree", "repair", *moved)
             updates = {each.id: "".join(_updates(each)) for each in mine}
-            if not _update(repo, list(updates.values())):
+            if not _repair(host, repo, mine, "".join(updates.values())):
                 # A worktree that cannot be updated, for example because of a stale lock, does not
                 # block the others.
                 for update in updates.values():
-                    _update(repo, [update])
+                    repo.attempt(*UPDATE, input=os.fsencode(update))
+
+
+# What `git worktree repair` does in many more steps. Words: git's directory of each worktree and
+# the moved directory; then a command of git. An agent can replace `gitdir` by a link or a pipe.
+REPAIR = r"""
+unset CDPATH
+while [ "$1" != -- ]; do
+  back=$1/gitdir
+  if cd -P -- "$2" && [ -f .git ] && [ -f "$back" ] && [ ! -h "$back" ]; then
+    printf '%s\n' "$PWD/.git" > "$back"
+  fi 2> /dev/null
+  shift 2
+done
+shift; cd /
+"$@"
+"""
+
+
+def _repair(host: Host, repo: Bare, moved: Sequence[Condemned], updates: str) -> bool:
+    """Tell git where the worktrees are now, then update refs; return whether that succeeded."""
+    words = []
+    for each in moved:
+        admin = os.path.join(repo.path, "worktrees", each.note.worktree)
+        words += [admin, trash.work_path(host, each.id)]
+    words += ["--", "git", *repo.flags, f"--git-dir={repo.path}", *UPDATE]
+    script = ["sh", "-c", REPAIR, "mngr", *words]
+    return host.run(script, input=os.fsencode(updates), timeout=repo.timeout).code == 0
 
 
 def _updates(each: Condemned) -> Iterator[str]:
@@ -300,10 +335,7 @@ def _taken(each: Condemned) -> bool:
     return each.repository.elsewhere(each.note.made_branch, each.record, each.seen)
 
 
-def _update(repo: Bare, updates: Sequence[str]) -> bool:
-    text = "".join(updates)
-    words = ("-c", "core.hooksPath=/dev/null", "update-ref", "-m", "mngr destroy", "--stdin")
-    return not text or repo.attempt(*words, input=os.fsencode(text)).code == 0
+UPDATE = ("update-ref", "-m", "mngr destroy", "--stdin")
 
 
 def _remarks(each: Condemned) -> Iterator[str]:

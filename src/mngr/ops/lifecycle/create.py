@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from mngr.errors import MissingProgram, MngrError, Taken, Unreachable, UsageError
+from mngr.errors import MissingProgram, MngrError, Taken, UsageError
 from mngr.hosts.base import HostRequest
 from mngr.model import events
 from mngr.model.address import parse_address
@@ -20,7 +20,7 @@ from mngr.model.struct import Json, Struct
 from mngr.ops import types
 from mngr.ops.change import change
 from mngr.ops.lifecycle import launch, names, sandboxing
-from mngr.ops.look.listing import Agent, agents, one, refreshed
+from mngr.ops.look.listing import Agent, agents, one, read, refreshed
 from mngr.ops.steps import step
 from mngr.ops.work import risk, sources, workdir
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mngr.agents.base import Launch, Receipt
-    from mngr.hosts.base import Host
+    from mngr.hosts.base import Host, HostReading
     from mngr.ops.work.workdir import Plan
     from mngr.ops.world import World
 
@@ -128,12 +128,12 @@ def _create_on(world: World, host: Host, name: str, request: CreateRequest) -> C
     name = _claim(world, host, name, agent_id)
     step("claimed")
     try:
-        record, took_prompt, remarks = _create_claimed(world, host, name, agent_id, request)
+        agent, took_prompt, remarks = _create_claimed(world, host, name, agent_id, request)
     except (MngrError, OSError, KeyboardInterrupt):
         names.release(host, name, agent_id)
         raise
     # From here on the agent exists and keeps its name, even if its message is not delivered.
-    return _confirmed(world, host, record, request, took_prompt, (*chosen, *remarks))
+    return _confirmed(world, agent, request, took_prompt, (*chosen, *remarks))
 
 
 def place(world: World, request: CreateRequest, *, make: bool = True) -> tuple[Host, str]:
@@ -200,7 +200,7 @@ def _existing(world: World, host: Host, name: str) -> Agent | None:
 
 def _create_claimed(
     world: World, host: Host, name: str, agent_id: str, request: CreateRequest
-) -> tuple[AgentRecord, bool, tuple[str, ...]]:
+) -> tuple[Agent, bool, tuple[str, ...]]:
     kind = world.agent_type(request.type or "command")
     plan = _plan(world, host, name, agent_id, request)
     record = _record(world, name, agent_id, request, plan)
@@ -226,13 +226,15 @@ def _create_claimed(
     step("recorded")
     try:
         record, remarks = _make_work_dir(world, host, record, plan, request)
-        _launch(world, host, record, request, prepared, env)
+        reading = _launch(world, host, record, request, prepared, env)
     except (MngrError, OSError, KeyboardInterrupt):
         from mngr.ops.lifecycle import destroy
 
         destroy.discard(world, host, record)
         raise
-    return record, prepared.took_prompt, (*prepared.remarks, *remarks)
+    for agent in read(world, host, reading, [agent_id]):
+        return agent, prepared.took_prompt, (*prepared.remarks, *remarks)
+    raise MngrError(f"{name} vanished right after its creation")
 
 
 def _launch(
@@ -242,8 +244,8 @@ def _launch(
     request: CreateRequest,
     prepared: Launch,
     env: dict[str, str],
-) -> None:
-    """Fill the agent's folder and its work directory, then run the program."""
+) -> HostReading:
+    """Fill the agent's folder and its work directory, run the program and read the agent."""
     if request.verify is not None:
         request.verify(host, record)
     if record.sandbox:
@@ -255,8 +257,9 @@ def _launch(
     _provision(host, record, request)
     if record.transfer == "rsync":
         risk.mark_copied(host, record.work_dir, os.path.join(folder, "copied"))
-    launch.launch(host, record, "agent_created")
+    reading = launch.launch(host, record, "agent_created")
     step("launched")
+    return reading
 
 
 def preview(world: World, request: CreateRequest) -> tuple[str, Host, Plan | None]:
@@ -281,6 +284,8 @@ def preview(world: World, request: CreateRequest) -> tuple[str, Host, Plan | Non
 
 
 def _plan(world: World, host: Host, name: str, agent_id: str, request: CreateRequest) -> Plan:
+    copied = request.transfer in ("rsync", "copy", "none")
+    clean = not (request.include_dirty or request.committed_only or copied)
     return workdir.plan(
         host,
         source=request.source,
@@ -291,7 +296,7 @@ def _plan(world: World, host: Host, name: str, agent_id: str, request: CreateReq
         include_dirty=request.include_dirty,
         committed_only=request.committed_only,
         agent_id=agent_id,
-        origin=sources.resolve(world, host, request.source),
+        origin=sources.resolve(world, host, request.source, status=clean),
     )
 
 
@@ -385,32 +390,19 @@ def _provision(host: Host, record: AgentRecord, request: CreateRequest) -> None:
 
 
 def _confirmed(
-    world: World,
-    host: Host,
-    record: AgentRecord,
-    request: CreateRequest,
-    took_prompt: bool,
-    remarks: tuple[str, ...],
+    world: World, agent: Agent, request: CreateRequest, took_prompt: bool, remarks: tuple[str, ...]
 ) -> Created:
-    reading = next((a for a in agents(world, [record.id], [host])), None)
-    if reading is None and host.ref.id in world.silent:
-        raise Unreachable(
-            f"{record.name} was launched, and then {world.silent[host.ref.id]}",
-            f"look with `mngr list` once {host.ref.name} answers",
-        )
-    if reading is None:
-        raise MngrError(f"{record.name} vanished right after its creation")
-    _require_launched(world, reading)
-    world.emit("agent_created", reading.host, reading.record)
-    if reading.record.login:
+    _require_launched(world, agent)
+    world.emit("agent_created", agent.host, agent.record)
+    if agent.record.login:
         from mngr.ops.look import logins
 
-        remarks = (*remarks, *logins.remarks(world, reading))
+        remarks = (*remarks, *logins.remarks(world, agent))
     receipt = None
     if request.message and not took_prompt:
-        receipt = _first_message(world, reading, request.message)
-        reading = refreshed(world, reading)
-    return Created(agent=reading, receipt=receipt, remarks=remarks)
+        receipt = _first_message(world, agent, request.message)
+        agent = refreshed(world, agent)
+    return Created(agent=agent, receipt=receipt, remarks=remarks)
 
 
 def _require_launched(world: World, agent: Agent) -> None:

@@ -10,22 +10,22 @@ import os
 import time
 
 from mngr.errors import MngrError, NotFound
+from mngr.hosts import spawn
 from mngr.hosts.processes import this_process
 from mngr.model.records import AgentRecord, Removal, StopIntent, agent_dir
 from mngr.model.state import ALIVE
 from mngr.ops.change import changed
-from mngr.ops.lifecycle.burial import Destroyed, bury, gone, told
 from mngr.ops.lifecycle.ending import end_processes
 from mngr.ops.steps import step
-from mngr.ops.work.risk import Risk, at_risk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mngr.hosts.base import Host
-    from mngr.ops.lifecycle.burial import Outcome, Read
+    from mngr.ops.lifecycle.burial import Destroyed, Outcome, Read
     from mngr.ops.look.listing import Agent
+    from mngr.ops.work.risk import Risk
     from mngr.ops.world import World
 
 BATCH = 500
@@ -34,6 +34,8 @@ BATCH = 500
 
 def risk(agent: Agent, *, drop_branch: bool = False) -> Risk:
     """Return the work that would be lost if the trash were emptied too."""
+    from mngr.ops.work.risk import Risk, at_risk
+
     record = agent.record
     if not record.made_work_dir:
         return Risk()
@@ -77,19 +79,37 @@ def _destroy_on(
     # This includes agents whose record cannot be changed, for example on a full disk.
     gone_already = [each for each in failed if isinstance(failed[each], NotFound)]
     outcomes: dict[str, Outcome] = {each: failed[each] for each in gone_already}
+    spawn.meanwhile(_load)
     outcomes |= _end(world, host, [agent.id for agent in mine if agent.id not in outcomes])
     step("processes_ended")
+    from mngr.ops.lifecycle.burial import bury
+
     late, unrecorded = _record(host, [a for a in mine if a.id in failed], drop_branch)
     names = {agent.id: agent.name for agent in mine}
     failures = {each: _unrecorded(names[each], error) for each, error in unrecorded.items()}
     outcomes = {**failures, **outcomes}
     read |= late
-    outcomes |= bury(world, host, {each: read[each] for each in read if each not in outcomes})
+    settled = {
+        agent.id for agent in mine if agent.id in read and _settled(agent, read[agent.id][0])
+    }
+    left = {each: read[each] for each in read if each not in outcomes}
+    outcomes |= bury(world, host, left, settled)
     _end_late(world, host, outcomes)
     for agent in mine:
-        if isinstance(outcomes[agent.id], Destroyed):
+        if not isinstance(outcomes[agent.id], MngrError):
             world.emit("agent_destroyed", host, agent.record)
     return outcomes
+
+
+def _load() -> None:
+    """Import what moves agents to the trash, while their processes end."""
+    import mngr.ops.lifecycle.burial  # noqa: F401
+
+
+def _settled(agent: Agent, record: AgentRecord) -> bool:
+    """Return whether the launch of this record had reported: its session was made before that."""
+    started = agent.evidence.started
+    return started is not None and started.launch == record.launch
 
 
 def _record(
@@ -102,10 +122,10 @@ def _record(
         try:
             edit = _with_removal(agent, drop_branch)
             read[agent.id] = changed(host, agent.id, edit, agent.evidence)
-        except NotFound:
-            failed[agent.id] = gone(agent.name)
         except (MngrError, OSError) as error:
-            failed[agent.id] = told(error)
+            from mngr.ops.lifecycle.burial import gone, told
+
+            failed[agent.id] = gone(agent.name) if isinstance(error, NotFound) else told(error)
     return read, failed
 
 
@@ -147,7 +167,7 @@ def _end(world: World, host: Host, ids: Sequence[str]) -> dict[str, Outcome]:
 
 def _end_late(world: World, host: Host, outcomes: Mapping[str, Outcome]) -> None:
     """End agents again: a concurrent start may have launched one before the move."""
-    ended = {id: each for id, each in outcomes.items() if isinstance(each, Destroyed)}
+    ended = {id: each for id, each in outcomes.items() if not isinstance(each, MngrError)}
     late = {id: "" for id, each in ended.items() if each.session}
     if late:
         end_processes(world, host, late)
@@ -158,6 +178,8 @@ def discard(world: World, host: Host, record: AgentRecord) -> None:
     removal = Removal(time=time.time(), worker=this_process())
     read = changed(host, record.id, lambda now: now.replace(removal=now.removal or removal))
     end_processes(world, host, {record.id: ""})
+    from mngr.ops.lifecycle.burial import bury
+
     for outcome in bury(world, host, {record.id: read}).values():
         if isinstance(outcome, MngrError):
             raise outcome

@@ -13,6 +13,7 @@ import time
 from mngr.agents.base import LaunchContext
 from mngr.errors import MissingProgram, MngrError, NotFound
 from mngr.hosts import agent_files, tmux, tmux_scripts
+from mngr.hosts.base import CommandFailed
 from mngr.model import events
 from mngr.model.quoting import join, quote
 from mngr.model.records import AgentRecord, agent_dir
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mngr.agents.base import Launch
-    from mngr.hosts.base import Files, Host
+    from mngr.hosts.base import Completed, Files, Host, HostReading
     from mngr.ops.world import World
 
 LAUNCHER = (
@@ -195,8 +196,8 @@ def launch_files(
     return files
 
 
-def launch(host: Host, record: AgentRecord, event_type: str, grace: float = 1.0) -> None:
-    """Start the session; return once the launcher has reported, or raise with the reason.
+def launch(host: Host, record: AgentRecord, event_type: str, grace: float = 1.0) -> HostReading:
+    """Start the session; return a reading once the launcher has reported, or raise the reason.
 
     Processes left by an earlier launch are ended first, with KILL after `grace` seconds.
     """
@@ -217,15 +218,18 @@ def launch(host: Host, record: AgentRecord, event_type: str, grace: float = 1.0)
     patterns = tmux_scripts.patterns([record.id]) if record.launches > 1 else ""
     last = [str(max(1, round(grace))), patterns]
     script = ["sh", "-c", tmux_scripts.LAUNCH, "mngr", host.home, host.socket, record.id, *last]
-    done = host.run([*script, *words], timeout=60 + grace)
-    if done.code:
-        if done.code == tmux_scripts.NOT_INSTALLED:
-            raise MissingProgram(f"tmux is not installed on {host.ref.name}", _install(host))
-        if done.code == tmux_scripts.GONE:
-            raise NotFound(
-                f"{record.name} was destroyed in the meantime", "see `mngr restore --list`"
-            )
-        raise MngrError(f"{record.name} could not be launched: {done.complaint}")
+    try:
+        return host.read([record.id], after=[*script, *words], patience=60 + grace)
+    except CommandFailed as failed:
+        raise _failure(host, record, failed.done) from None
+
+
+def _failure(host: Host, record: AgentRecord, done: Completed) -> MngrError:
+    if done.code == tmux_scripts.NOT_INSTALLED:
+        return MissingProgram(f"tmux is not installed on {host.ref.name}", _install(host))
+    if done.code == tmux_scripts.GONE:
+        return NotFound(f"{record.name} was destroyed in the meantime", "see `mngr restore --list`")
+    return MngrError(f"{record.name} could not be launched: {done.complaint}")
 
 
 def _install(host: Host) -> str:

@@ -121,9 +121,9 @@ def start(world: World, agent: Agent, *, fresh: bool = False) -> Agent:
     files.pop(env)  # keep the environment it was created with
     agent.host.put(files)
     grace = world.config.seconds("stop.grace")
-    launch.launch(agent.host, record, "agent_started", grace)
+    reading = launch.launch(agent.host, record, "agent_started", grace)
     world.emit("agent_started", agent.host, record)
-    return refreshed(world, agent)
+    return refreshed(world, agent, reading)
 
 
 def _awake(world: World, agent: Agent) -> Agent:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 
 from mngr.errors import MissingProgram, MngrError, UsageError
-from mngr.hosts import bubblewrap
-from mngr.hosts.bubblewrap import Sandbox, is_within
 from mngr.model.quoting import quote
 from mngr.model.records import AgentRecord, agent_dir
 
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mngr.hosts.base import Host
+    from mngr.hosts.bubblewrap import Sandbox
 
 # $1 work directory, $2 program. Lines: home, search path, git's own directory, the common one, the
 # program; then places to borrow objects from.
@@ -43,6 +42,8 @@ def path(home: str, agent_id: str) -> str:
 
 
 def check_mode(mode: str) -> str:
+    from mngr.hosts import bubblewrap
+
     if mode == bubblewrap.GATEWAY:
         raise UsageError(
             "--sandbox gateway requires a gateway, which this version of mngr does not have",
@@ -55,6 +56,8 @@ def check_mode(mode: str) -> str:
 
 def enclose(host: Host, record: AgentRecord, argv: Sequence[str]) -> None:
     """Write the script from data that is read before the agent can change anything."""
+    from mngr.hosts import bubblewrap
+
     done = host.run(["sh", "-c", LOOK, "mngr", record.work_dir, argv[0]], timeout=60)
     if done.code == 69:
         raise MissingProgram(
@@ -76,11 +79,13 @@ def enclose(host: Host, record: AgentRecord, argv: Sequence[str]) -> None:
 
 
 def _sandbox(host: Host, record: AgentRecord, lines: Sequence[str]) -> Sandbox:
+    from mngr.hosts.bubblewrap import Sandbox, is_within, outermost
+
     folder = agent_dir(host.home, record.id)
     home, search, git_dir, common, program, *objects = lines
     # Programs in the user's home, but never the whole home.
     programs = [os.path.dirname(program), *(p for p in search.split(":") if is_within(p, home))]
-    readable = [*objects, *bubblewrap.outermost(p for p in programs if not is_within(home, p))]
+    readable = [*objects, *outermost(p for p in programs if not is_within(home, p))]
     writable = [record.work_dir, folder]
     if common and not is_within(common, record.work_dir):
         readable.append(common)

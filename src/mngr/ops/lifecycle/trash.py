@@ -11,7 +11,6 @@ from mngr.model.address import AGENT_ID
 from mngr.model.records import MadeBranch, TrashNote, decode, encode, is_work_dir, trash_dir
 from mngr.model.struct import Struct
 from mngr.ops.steps import step
-from mngr.ops.work import mirror, transport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -199,6 +198,8 @@ def purge(world: World, each: Trashed) -> None:
         if said == "living":
             raise Refused(f"{note.name or note.id} was restored or is being restored; it was kept")
         if said == "purge":
+            from mngr.ops.work import mirror
+
             _forget(world, host, note)
             mirror.unpin(host, note.id)
         step("purge_forgotten")
@@ -219,6 +220,8 @@ def _forget(world: World, host: Host, note: TrashNote) -> None:
             _delete_refs(repo, note.id)
         _remember_branch(host, repo, note)
     if note.origin:
+        from mngr.ops.work import transport
+
         _delete_refs(transport.here(note.origin), note.id)
 
 

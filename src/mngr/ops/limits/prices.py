@@ -5,6 +5,7 @@ Prices are in dollars per million tokens. The longest matching prefix applies.
 
 from __future__ import annotations
 
+from mngr.agents.base import KINDS
 from mngr.model.struct import Struct
 
 TYPE_CHECKING = False
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from mngr.settings.layers import Config
 
 MILLION = 1_000_000
-KINDS = ("input", "output", "cache_read", "cache_write")
 
 # input, output, cache read, cache write: list prices of November 2026, for prompts of usual length.
 TABLE: dict[str, tuple[float, float, float, float]] = {
@@ -82,12 +82,8 @@ class Price(Struct):
     cache_write: float
 
     def of(self, tokens: Tokens) -> float:
-        return (
-            tokens.input * self.input
-            + tokens.output * self.output
-            + tokens.cache_read * self.cache_read
-            + tokens.cache_write * self.cache_write
-        ) / MILLION
+        dollars: float = sum(getattr(tokens, kind) * getattr(self, kind) for kind in KINDS)
+        return dollars / MILLION
 
 
 class Prices:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mngr.agents.base import Tokens
+from mngr.agents.base import KINDS, Tokens, by_model
 from mngr.errors import MngrError
 from mngr.model.struct import Struct
-from mngr.ops.limits.prices import KINDS, Prices
+from mngr.ops.limits.prices import Prices
 from mngr.ops.talk import conversation
 
 TYPE_CHECKING = False
@@ -22,11 +22,11 @@ class Usage(Struct):
 
     models: dict[str, Tokens]
     cost: float
-    """Dollars, without what has no price."""
+    """Dollars, without models that have no price."""
     unpriced: tuple[str, ...] = ()
     """Models that have no price."""
     guarded: float = 0.0
-    """Dollars, with the dearest price of its vendor for a model that has none: for limits."""
+    """Dollars, for limits: a model without a price has the highest price of its vendor."""
 
     @property
     def tokens(self) -> Tokens:
@@ -57,17 +57,13 @@ def _usage(prices: Prices, models: dict[str, Tokens]) -> Usage:
 
 def together(each: Iterable[Usage]) -> Usage:
     """Return the sum, with the names of all models without a price."""
-    models: dict[str, Tokens] = {}
-    cost = guarded = 0.0
-    unpriced: set[str] = set()
-    for usage in each:
-        cost += usage.cost
-        guarded += usage.guarded
-        unpriced.update(usage.unpriced)
-        for model, tokens in usage.models.items():
-            models[model] = models.get(model, Tokens()) + tokens
-    names = tuple(sorted(unpriced))
-    return Usage(models=models, cost=cost, unpriced=names, guarded=guarded)
+    every = tuple(each)
+    return Usage(
+        models=by_model(pair for usage in every for pair in usage.models.items()),
+        cost=sum(usage.cost for usage in every),
+        unpriced=tuple(sorted({name for usage in every for name in usage.unpriced})),
+        guarded=sum(usage.guarded for usage in every),
+    )
 
 
 def of_reachable(world: World, agents: Sequence[Agent]) -> dict[str, Usage]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 
-from mngr.errors import MngrError
 from mngr.hosts import tmux_scripts
 from mngr.model.quoting import quote
 from mngr.model.records import AgentRecord, agent_dir
@@ -188,19 +187,12 @@ def files(world: World, host: Host, record: AgentRecord) -> Files:
     folder = agent_dir(host.home, record.id)
     limits = Limits.of(record)
     grace = max(1, round(world.config.seconds("stop.grace")))
-    text = script(folder, record, _kind(world, record), grace)
+    text = script(folder, record, world.known_type(record.type), grace)
     return {
         os.path.join(folder, "prices"): (Prices(world.config).lines().encode(), 0o600),
         os.path.join(folder, "limit.sh"): (os.fsencode(text), 0o700),
         os.path.join(folder, "limits"): (limits.lines().encode(), 0o600),
     }
-
-
-def _kind(world: World, record: AgentRecord) -> AgentType:
-    try:
-        return world.agent_type(record.type)
-    except MngrError:  # an agent whose type is from a removed plugin
-        return world.agent_type("command")
 
 
 def script(folder: str, record: AgentRecord, kind: AgentType, grace: int) -> str:

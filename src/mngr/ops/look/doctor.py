@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from mngr.hosts.base import Host
     from mngr.ops.world import World
 
 
@@ -110,26 +111,31 @@ def _plugins(world: World) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _programs(world: World) -> Iterator[Finding]:
-    """Report which coding agents are installed; a missing one is not a problem."""
+def programs(world: World, host: Host) -> Iterator[tuple[str, bool, Finding]]:
+    """Yield each type, whether its program is installed, and that as a finding."""
     kinds = types.with_program(world)
-    if not kinds:
-        return
-    there = types.installed(world.host(), [kind.program for _, kind in kinds])
+    there = types.installed(host, [kind.program for _, kind in kinds]) if kinds else ()
     for name, kind in kinds:
         found = kind.program in there
-        yield Finding(
-            check=f"agent {name}",
-            status="ok" if found else "absent",
+        yield name, found, Finding(
+            check=f"agent {name}", status="ok" if found else "absent",
             detail=f"{kind.program} is {'' if found else 'not '}installed",
             remedy="" if found else kind.install,
-        )
-        login = kind.login(os.environ) if found else None
+        )  # fmt: skip
+
+
+def _programs(world: World) -> Iterator[Finding]:
+    """Report which coding agents are installed; a missing one is not a problem."""
+    installed = {}
+    for name, found, finding in programs(world, world.host()):
+        installed[name] = found
+        yield finding
+        login = world.agent_type(name).login(os.environ) if found else None
         if login is not None:
             status, detail, remedy = logins.described(name, login, time.time())
             yield Finding(check=f"login {name}", status=status, detail=detail, remedy=remedy)
-    if not any(kind.program in there for name, kind in kinds if name != types.LAST_RESORT):
-        own = types.LAST_RESORT in dict(kinds)
+    own = installed.pop(types.LAST_RESORT, None) is not None
+    if (installed or own) and not any(installed.values()):
         other = ", or use `mngr create NAME mechanic`, which needs no model" if own else ""
         yield Finding(
             check="agents", status="warning", detail="no coding agent is installed",

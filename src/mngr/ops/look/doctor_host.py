@@ -7,8 +7,7 @@ import time
 
 from mngr.errors import MngrError, UsageError
 from mngr.hosts import tmux
-from mngr.ops import types
-from mngr.ops.look.doctor import Finding
+from mngr.ops.look.doctor import Finding, programs
 from mngr.ops.look.install import INSTALL
 
 TYPE_CHECKING = False
@@ -66,7 +65,7 @@ def examine(world: World, host: Host) -> list[Finding]:
         *_home(home, said),
         *_clock(said, began + took),
         *_logout(host, said),
-        *_agents(world, host),
+        *(finding for _, _, finding in programs(world, host)),
     ]
 
 
@@ -125,18 +124,6 @@ def _logout(host: Host, said: dict[str, str]) -> Iterator[Finding]:
             check="logout", status="warning",
             detail="agents may end when the last connection does: lingering is off",
             remedy=f"ssh {host.ref.name} loginctl enable-linger",
-        )  # fmt: skip
-
-
-def _agents(world: World, host: Host) -> Iterator[Finding]:
-    kinds = types.with_program(world)
-    there = types.installed(host, [kind.program for _, kind in kinds])
-    for name, kind in kinds:
-        found = kind.program in there
-        yield Finding(
-            check=f"agent {name}", status="ok" if found else "absent",
-            detail=f"{kind.program} is {'' if found else 'not '}installed",
-            remedy="" if found else kind.install,
         )  # fmt: skip
 
 

@@ -53,23 +53,58 @@ class Agent(Struct):
         return self.evidence.record
 
     def to_json(self) -> dict[str, Json]:
-        return describe(self)
+        """Return the agent as JSON, in the format that scripts rely on."""
+        record, verdict, evidence = self.evidence.record, self.verdict, self.evidence
+        started, exit, pane = evidence.this_started, evidence.this_exit, evidence.pane
+        ended = exit.time if exit else self.now
+        alive = self.state in (State.RUNNING, State.WAITING)
+        return {
+            "id": self.id,
+            "name": self.name,
+            "type": record.type if record else "",
+            "command": join(record.argv) if record else "",
+            "argv": list(record.argv) if record else [],
+            "work_dir": record.work_dir if record else "",
+            "initial_branch": record.branch if record else "",
+            "sandbox": record.sandbox if record else "",
+            "create_time": iso(record.create_time) if record else None,
+            "start_time": iso(started.time) if started else None,
+            "state": str(verdict.state),
+            "state_reason": verdict.reason,
+            "state_since": iso(verdict.since),
+            "pid": started.pid if started and alive else None,
+            "labels": _labels(record),
+            "project": record.project if record else "",
+            "idle_seconds": max(0.0, self.now - pane.activity) if pane and alive else None,
+            "runtime_seconds": max(0.0, ended - started.time)
+            if started and (alive or exit)
+            else None,
+            "exit_code": verdict.exit_code,
+            "usage": None,
+            "archived": bool(record and record.archived),
+            "host": _host_json(self),
+            "plugin": dict(record.plugin) if record else {},
+        }
 
 
 def agents(
     world: World, ids: Sequence[str] | None = None, hosts: Sequence[Host] | None = None
 ) -> list[Agent]:
     """Return all agents, oldest first; those of a host that does not answer as last known."""
-    found = []
-    for host, reading in world.readings(ids, hosts):
-        mine = [_judged(world, host, reading, evidence) for evidence in reading.agents]
-        if host.argv(["x"]) != ["x"]:  # this machine always answers
-            from mngr.ops.look import remembered
-
-            mine = remembered.completed(world, host, reading, mine, ids)
-        found += mine
+    readings = world.readings(ids, hosts)
+    found = [each for host, reading in readings for each in read(world, host, reading, ids)]
     found.sort(key=lambda agent: (_created(agent), agent.id))
     return found
+
+
+def read(world: World, host: Host, reading: HostReading, ids: Sequence[str] | None) -> list[Agent]:
+    """Return the agents of a reading, which is kept for when the host does not answer."""
+    mine = [_judged(world, host, reading, evidence) for evidence in reading.agents]
+    if host.argv(["x"]) == ["x"]:  # this machine always answers
+        return mine
+    from mngr.ops.look import remembered
+
+    return remembered.completed(world, host, reading, mine, ids)
 
 
 def candidates(world: World, words: Sequence[str], *, look: bool = True) -> list[Agent]:
@@ -151,10 +186,9 @@ def _judged(world: World, host: Host, reading: HostReading, evidence: Evidence) 
 
 
 def _signals(world: World, record: AgentRecord, evidence: Evidence) -> Signals:
+    """Return the signals of the agent's type; none if the type fails."""
     try:
-        return world.agent_type(record.type).signals(evidence)
-    except MngrError:
-        return Signals()  # an agent whose type is from a removed plugin
+        return world.known_type(record.type).signals(evidence)
     except Exception as error:  # a plugin's type can raise anything
         world.note(record.type, error)
         return Signals()
@@ -166,52 +200,23 @@ def _dialog(host: Host, evidence: Evidence, signals: Signals) -> Signals:
     return dialogs.seen(host, evidence, signals)
 
 
-def describe(agent: Agent) -> dict[str, Json]:
-    """Return the agent as JSON, in the format that scripts rely on."""
-    record, verdict, evidence = agent.evidence.record, agent.verdict, agent.evidence
-    started, exit, pane = evidence.this_started, evidence.this_exit, evidence.pane
-    ref = agent.host.ref
-    ended = exit.time if exit else agent.now
-    alive = agent.state in (State.RUNNING, State.WAITING)
-    return {
-        "id": agent.id,
-        "name": agent.name,
-        "type": record.type if record else "",
-        "command": join(record.argv) if record else "",
-        "argv": list(record.argv) if record else [],
-        "work_dir": record.work_dir if record else "",
-        "initial_branch": record.branch if record else "",
-        "sandbox": record.sandbox if record else "",
-        "create_time": iso(record.create_time) if record else None,
-        "start_time": iso(started.time) if started else None,
-        "state": str(verdict.state),
-        "state_reason": verdict.reason,
-        "state_since": iso(verdict.since),
-        "pid": started.pid if started and alive else None,
-        "labels": _labels(record),
-        "project": record.project if record else "",
-        "idle_seconds": max(0.0, agent.now - pane.activity) if pane and alive else None,
-        "runtime_seconds": max(0.0, ended - started.time) if started and (alive or exit) else None,
-        "exit_code": verdict.exit_code,
-        "usage": None,
-        "archived": bool(record and record.archived),
-        "host": {
-            "id": ref.id,
-            "name": ref.name,
-            "provider": ref.provider,
-            "provider_name": ref.provider,
-            "state": _host_state(agent),
-            "tags": dict(ref.tags),
-        },
-        "plugin": dict(record.plugin) if record else {},
-    }
-
-
 def _labels(record: AgentRecord | None) -> dict[str, Json]:
     """Return the labels, with `project` among them for scripts of other tools."""
     if record is None:
         return {}
     return {**({"project": record.project} if record.project else {}), **record.labels}
+
+
+def _host_json(agent: Agent) -> dict[str, Json]:
+    ref = agent.host.ref
+    return {
+        "id": ref.id,
+        "name": ref.name,
+        "provider": ref.provider,
+        "provider_name": ref.provider,
+        "state": _host_state(agent),
+        "tags": dict(ref.tags),
+    }
 
 
 def _host_state(agent: Agent) -> str:
@@ -274,9 +279,9 @@ def _is_at(ref: HostRef, address: Address) -> bool:
     return named or dotted == ref.name
 
 
-def refreshed(world: World, agent: Agent) -> Agent:
-    """Read the agent again."""
-    reading = agent.host.read([agent.id])
+def refreshed(world: World, agent: Agent, reading: HostReading | None = None) -> Agent:
+    """Read the agent again, or take it from a reading."""
+    reading = reading or agent.host.read([agent.id])
     for evidence in reading.agents:
         return _judged(world, agent.host, reading, evidence)
     if reading.stopped:

@@ -56,7 +56,9 @@ class AbsentHost:
 
     run = put = swap = _fail
 
-    def read(self, ids: Sequence[str] | None = None) -> HostReading:
+    def read(
+        self, ids: Sequence[str] | None = None, after: Sequence[str] = (), patience: float = 0.0
+    ) -> HostReading:
         """Return an empty reading without a problem: the provider's failure is reported already."""
         error = f"host {self.ref.name} cannot be reached: {self._error}"
         return HostReading(host=self.ref, now=0.0, agents=(), error=error)

@@ -9,7 +9,7 @@ from mngr.errors import MngrError, TimedOut
 from mngr.model import events
 from mngr.model.state import ENDED, State
 from mngr.ops.limits.limits import Keeper
-from mngr.ops.look.listing import agents, describe
+from mngr.ops.look.listing import agents
 from mngr.ops.work import transport
 
 TYPE_CHECKING = False
@@ -174,7 +174,7 @@ def changes(
     for id, agent in after.items():
         old = before.get(id)
         if old is None:
-            yield events.event("agent_discovered", "observe", agent=describe(agent))
+            yield events.event("agent_discovered", "observe", agent=agent.to_json())
         elif not discovery_only and (old.state, old.verdict.reason, old.name) != (
             agent.state,
             agent.verdict.reason,
@@ -185,7 +185,7 @@ def changes(
                 "observe",
                 old_state=str(old.state),
                 new_state=str(agent.state),
-                agent=describe(agent),
+                agent=agent.to_json(),
             )
     for id, agent in before.items():
         if id not in after:

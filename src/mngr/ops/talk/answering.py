@@ -10,7 +10,6 @@ from mngr.locks import Lock
 from mngr.model.state import State
 from mngr.ops.lifecycle.running import note_event
 from mngr.ops.look.listing import Agent, refreshed
-from mngr.ops.talk.conversation import kind_of
 from mngr.ops.work import transport
 
 TYPE_CHECKING = False
@@ -57,7 +56,7 @@ def answer(world: World, agent: Agent, allow: bool, *, timeout: float = 30.0) ->
 
 
 def _keys(world: World, agent: Agent, allow: bool) -> tuple[str, ...]:
-    keys = kind_of(world, agent).answer(agent.evidence, allow)
+    keys = world.known_type(agent.record.type).answer(agent.evidence, allow)
     if not keys:
         raise Refused(
             f"mngr does not know how to answer {agent.record.type!r} here",

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from mngr.agents.base import AgentType, Tokens, Turn
+    from mngr.agents.base import Tokens, Turn
     from mngr.hosts.base import Host
     from mngr.model.struct import Json
     from mngr.ops.look.listing import Agent
@@ -60,18 +60,11 @@ def files(world: World, agents: Sequence[Agent]) -> dict[str, dict[str, bytes]]:
         pairs = [
             f"{agent.id} {pattern}\n"
             for agent in mine
-            for pattern in kind_of(world, agent).conversation
+            for pattern in world.known_type(agent.record.type).conversation
         ]
         if pairs:
             _fetch(host, "".join(pairs), found)
     return found
-
-
-def kind_of(world: World, agent: Agent) -> AgentType:
-    try:
-        return world.agent_type(agent.record.type)
-    except MngrError:  # an agent whose type is from a removed plugin
-        return world.agent_type("command")
 
 
 def _fetch(host: Host, pairs: str, found: dict[str, dict[str, bytes]]) -> None:
@@ -96,11 +89,13 @@ def _fetch(host: Host, pairs: str, found: dict[str, dict[str, bytes]]) -> None:
 
 def kept(world: World, agent: Agent) -> bool:
     """Return whether its program keeps a conversation that mngr can read."""
-    return agent.evidence.record is not None and bool(kind_of(world, agent).conversation)
+    return agent.evidence.record is not None and bool(
+        world.known_type(agent.record.type).conversation
+    )
 
 
 def transcript(world: World, agent: Agent) -> list[Turn]:
-    return kind_of(world, agent).transcript(files(world, [agent])[agent.id])
+    return world.known_type(agent.record.type).transcript(files(world, [agent])[agent.id])
 
 
 def tokens(world: World, agents: Sequence[Agent]) -> dict[str, dict[str, Tokens]]:
@@ -111,7 +106,7 @@ def tokens(world: World, agents: Sequence[Agent]) -> dict[str, dict[str, Tokens]
 
 def _used(world: World, agent: Agent, told: Mapping[str, bytes]) -> dict[str, Tokens]:
     try:
-        return kind_of(world, agent).usage(told)
+        return world.known_type(agent.record.type).usage(told)
     except Exception as error:  # a plugin's type can raise anything
         world.note(agent.record.type, error)
         return {}

@@ -15,14 +15,13 @@ from mngr.locks import Lock
 from mngr.model.struct import Struct
 from mngr.ops.steps import step
 from mngr.ops.work import mirror, transport
-from mngr.ops.work.ends import FETCHED, ends, fetch_ref
+from mngr.ops.work.ends import FETCHED, fetch_ref
 from mngr.ops.work.risk import summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.git.repository import Repo
-    from mngr.ops.look.listing import Agent
-    from mngr.ops.work.ends import Ends, Home
+    from mngr.ops.work.ends import Ends
     from mngr.ops.world import World
 
 
@@ -45,22 +44,16 @@ class Pulled(Struct):
 
 
 def pull(
-    world: World,
-    agent: Agent,
-    home: Home,
-    *,
-    branch: str = "",
-    force: bool = False,
-    dry_run: bool = False,
+    world: World, between: Ends, *, branch: str = "", force: bool = False, dry_run: bool = False
 ) -> Pulled:
     """Fetch the agent's branch into the repository, under its own name or another."""
-    between = ends(world, agent, home)
+    agent, home = between.agent, between.home
     name = branch or agent.record.branch or f"mngr/{agent.name}"
-    if branch and not git.valid_branch(home.repo, name):
+    if branch and not git.valid_branch(home, name):
         raise UsageError(f"{name!r} is not a valid branch name")
     ref, tip = _offered(between)
     pulled = Pulled(branch=name, tip=tip, repository=between.folder)
-    old = git.commit_of(home.repo, f"refs/heads/{name}") or ""
+    old = git.commit_of(home, f"refs/heads/{name}") or ""
     if old == tip:
         done = pulled.replace(there=True)
     elif dry_run:
@@ -194,14 +187,11 @@ class Pushed(Struct):
     repository: str
 
 
-def push(
-    world: World, agent: Agent, home: Home, *, rev: str = "HEAD", dry_run: bool = False
-) -> Pushed:
+def push(world: World, between: Ends, *, rev: str = "HEAD", dry_run: bool = False) -> Pushed:
     """Fast-forward the branch that the agent has checked out to a commit."""
-    between = ends(world, agent, home)
-    commit = git.commit_of(home.repo, rev)
+    commit = git.commit_of(between.home, rev)
     if commit is None:
-        raise UsageError(f"{rev!r} is not a commit in {home.repo.path}")
+        raise UsageError(f"{rev!r} is not a commit in {between.home.path}")
     where, head = between.standing.branch, between.standing.head
     pushed = Pushed(branch=where, tip=commit, commits=0, repository=between.folder)
     if exchange.has_commit(between.work, commit) and exchange.is_ancestor(
@@ -210,7 +200,7 @@ def push(
         return pushed.replace(tip=head)
     _refuse_diverged(between, commit)
     if dry_run:
-        return pushed.replace(commits=_ahead(between, commit))
+        return pushed.replace(commits=exchange.count(between.home, commit, head))
     if not between.shared:
         _send(world, between, commit)
     step("objects_sent")
@@ -218,15 +208,10 @@ def push(
     return pushed.replace(commits=exchange.count(between.work, commit, head))
 
 
-def deliver(world: World, agent: Agent, home: Home, commit: str) -> None:
+def deliver(world: World, between: Ends, commit: str) -> None:
     """Send the commit's objects to the agent; its branch and files are unchanged."""
-    between = ends(world, agent, home)
     if not between.shared and not exchange.has_commit(between.work, commit):
         _send(world, between, commit)
-
-
-def _ahead(between: Ends, commit: str) -> int:
-    return exchange.count(between.home, commit, between.standing.head)
 
 
 def _refuse_diverged(between: Ends, commit: str) -> None:

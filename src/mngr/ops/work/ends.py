@@ -51,16 +51,15 @@ class Ends(Struct):
         return transport.to_agent(self.agent.host, self.work)
 
 
-def ends(world: World, agent: Agent, home: Home | None = None) -> Ends:
-    record = agent.record
-    work = transport.theirs(agent.host, record)
+def ends(agent: Agent, home: Home) -> Ends:
+    """Return both ends; raise if the work directory has no commits."""
+    work = transport.theirs(agent.host, agent.record)
     standing = git.checkout(work)
     if standing is None or not standing.head:
         why = "has no commits" if standing else "is not a git repository, or gone"
         raise UsageError(
             f"the work directory of {agent.name} {why}", "name a PATH in it to copy files"
         )
-    home = home or home_repository(world, agent)
     return Ends(agent=agent, work=work, standing=standing, home=home.repo, folder=home.folder)
 
 
@@ -107,19 +106,18 @@ def fetch_ref(world: World, agent: Agent, repo: Repo, remote: str, local: str) -
         raise MngrError(f"{remote} of {agent.name} could not be fetched: {done.complaint}")
 
 
-def bring(world: World, agent: Agent, home: Home, commit: str, ref: str) -> None:
+def bring(world: World, between: Ends, commit: str, ref: str) -> None:
     """Fetch exactly that commit and keep it under `ref`; no branch moves."""
-    between = ends(world, agent, home)
     if between.shared:
-        home.repo.git("update-ref", ref, commit)
+        between.home.git("update-ref", ref, commit)
     else:
-        fetch_ref(world, agent, home.repo, commit, ref)
+        fetch_ref(world, between.agent, between.home, commit, ref)
 
 
 def fetch_tip(world: World, agent: Agent, repo: Repo) -> str:
     """Fetch and return the agent's HEAD; its objects are kept in this repository."""
     folder = repo.line("rev-parse", "--path-format=absolute", "--git-common-dir")
-    between = ends(world, agent, Home(repo=repo, folder=folder))
+    between = ends(agent, Home(repo=repo, folder=folder))
     if between.shared:
         return between.standing.head
     ref = FETCHED + agent.id

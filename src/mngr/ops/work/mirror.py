@@ -122,13 +122,11 @@ def provide(
         if mirror.attempt("update-ref", pin, commit).code:
             exchange.make_mirror(host.run, path, host.home, commit)
             step("mirror_made")
-            update(host, source, mirror, commit, pin, upstream)
+            _update(host, source, mirror, commit, pin, upstream)
     return path
 
 
-def update(
-    host: Host, source: Repo, mirror: Repo, commit: str, pin: str, upstream: str = ""
-) -> None:
+def _update(host: Host, source: Repo, mirror: Repo, commit: str, pin: str, upstream: str) -> None:
     """Push the commit, its branch and the tags; only the commit is required to arrive."""
     refspecs = [f"+{commit}:{pin}", "+refs/tags/*:refs/tags/*"]
     if upstream:

@@ -9,7 +9,7 @@ from mngr.errors import MngrError, UsageError
 from mngr.git import exchange
 from mngr.git import repository as git
 from mngr.git.exchange import Bare
-from mngr.git.repository import Checkout, Repo
+from mngr.git.repository import Change, Checkout, Repo
 from mngr.hosts import spawn
 from mngr.locks import Lock
 from mngr.model.address import parse_address
@@ -33,6 +33,8 @@ class Source(Struct):
     """How git is run on it, from this machine."""
     checkout: Checkout | None = None
     """Where it stands; None where it is no repository."""
+    changes: list[Change] | None = None
+    """Its uncommitted changes, if they were looked at."""
     bare: bool = False
     """There is no work tree to look at, so only a clone can be made."""
     carried: Repo | None = None
@@ -46,11 +48,14 @@ class Source(Struct):
     """The directory to copy where that is asked for, and whose it is."""
 
 
-def resolve(world: World, host: Host, text: str) -> Source:
-    """Return the source; a directory with that name takes precedence."""
+def resolve(world: World, host: Host, text: str, *, status: bool = False) -> Source:
+    """Return the source; a directory with that name takes precedence.
+
+    With `status` the uncommitted changes of a directory are read too.
+    """
     if os.path.isdir(text):
         path = os.path.abspath(text)
-        return from_url(world, path) if _is_bare(path) else directory(host, path)
+        return from_url(world, path) if _is_bare(path) else directory(host, path, status=status)
     if ":" in text:
         return from_url(world, text)
     if "/" in text:
@@ -74,9 +79,12 @@ def _agent(world: World, text: str) -> Agent:
         ) from None
 
 
-def directory(host: Host, path: str) -> Source:
+def directory(host: Host, path: str, *, status: bool = False) -> Source:
     """Return a directory of this machine as a source."""
     repo = Repo(run=transport.source_run(host), path=path)
+    changes: list[list[Change] | None] = []
+    if status:
+        spawn.meanwhile(lambda: changes.append(_uncommitted(repo)))
     checkout = git.checkout(repo)
     if checkout is None:
         return Source(path=path, repo=repo, folder=path)
@@ -84,8 +92,16 @@ def directory(host: Host, path: str) -> Source:
     subdir = os.path.relpath(os.path.realpath(path), os.path.realpath(top))
     return Source(
         path=top, repo=repo.replace(path=top), checkout=checkout, folder=path,
+        changes=changes[0] if changes else None,
         subdir="" if subdir == "." or subdir.startswith("..") else subdir,
     )  # fmt: skip
+
+
+def _uncommitted(repo: Repo) -> list[Change] | None:
+    try:
+        return git.uncommitted(repo)
+    except MngrError:
+        return None  # not a repository, perhaps
 
 
 def is_other(host: Host, text: str, source: str) -> bool:

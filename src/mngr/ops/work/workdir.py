@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mngr.errors import MngrError, Refused, Taken, UsageError
+from mngr.errors import Refused, Taken, UsageError
 from mngr.git import exchange
 from mngr.git import repository as git
 from mngr.git.repository import Repo
@@ -76,15 +76,14 @@ def plan(
     if mode in ("git-worktree", "git-mirror"):
         assert origin.checkout is not None
         if not (include_dirty or committed_only or origin.carried or origin.overlay or origin.bare):
-            _refuse_dirty(origin.repo)
+            _refuse_dirty(origin)
         made = _plan_branch(origin, origin.checkout, branch, name, work_dir, include_dirty)
         return made.replace(transfer=mode, agent_id=agent_id)
     if branch:
         raise UsageError(f"--branch requires --transfer git-worktree or git-mirror, not {mode}")
-    commit = origin.checkout.head if origin.checkout else ""
+    commit, here = (origin.checkout.head, origin.checkout.branch) if origin.checkout else ("", "")
     if mode == "none":
         _refuse_elsewhere(host, origin)
-        here = origin.checkout.branch if origin.checkout else ""
         return Plan(
             transfer=mode, source=origin.folder, work_dir=origin.folder, made_work_dir=False,
             branch=here, base_commit=commit, origin=origin,
@@ -197,11 +196,11 @@ def parse_branch(text: str, name: str) -> tuple[str, str, bool]:
     return base, (new or "mngr/*").replace("*", name), bool(new) and "*" not in new
 
 
-def _refuse_dirty(repo: Repo) -> None:
-    dirty = git.uncommitted(repo)
+def _refuse_dirty(origin: Source) -> None:
+    dirty = git.uncommitted(origin.repo) if origin.changes is None else origin.changes
     if dirty:
         raise Refused(
-            f"{repo.path} has uncommitted changes: {summary(list(map(str, dirty)))}",
+            f"{origin.repo.path} has uncommitted changes: {summary(list(map(str, dirty)))}",
             "commit them, or copy them with --include-dirty",
         )
 
@@ -236,15 +235,9 @@ def _make_worktree(host: Host, controller_home: str, plan: Plan) -> Plan:
     repo = plan.origin.repo.replace(run=run)
     # Ref and worktree updates race between processes, so they are locked; launches are not.
     with Lock(controller_home, "repo", plan.repository):
-        branch = _made_branch(repo, plan) if plan.made_branch else plan.branch
-        if not plan.made_branch and (holder := git.worktree_of_branch(repo, branch)):
-            raise Taken(f"the branch {branch!r} is checked out in {holder}")
-        try:
-            git.add_worktree(repo, plan.work_dir, branch)
-        except MngrError:  # for example a full disk: git removes the worktree
-            if plan.made_branch:
-                git.drop_branch(repo, branch, plan.base_commit)
-            raise
+        if not plan.made_branch and (holder := git.worktree_of_branch(repo, plan.branch)):
+            raise Taken(f"the branch {plan.branch!r} is checked out in {holder}")
+        branch = _added(repo, plan, plan.branch)
     if plan.origin.overlay:
         exchange.lay_over(Repo(run=run, path=plan.work_dir), plan.origin.overlay)
     remarks = mirror.submodules(host, controller_home, _borrowed(plan, branch))
@@ -274,13 +267,15 @@ def _make_clone(host: Host, controller_home: str, plan: Plan) -> Plan:
     return plan.replace(branch=branch, remarks=tuple(remarks))
 
 
-def _made_branch(repo: Repo, plan: Plan) -> str:
-    """Create the branch and return it; checking first would cost two more processes."""
-    if git.make_branch(repo, plan.branch, plan.base_commit):
-        return plan.branch
-    branch = _free_branch(repo, plan)
-    repo.git("branch", "--no-track", branch, plan.base_commit)
-    return branch
+def _added(repo: Repo, plan: Plan, branch: str) -> str:
+    """Add the worktree and return its branch; checking first would cost two more processes."""
+    new, where = plan.made_branch, (plan.repository, plan.work_dir)
+    done = git.add_worktree(repo, *where, branch, plan.base_commit, new=new)
+    if not done.code:
+        return branch
+    if new and branch == plan.branch and (free := _free_branch(repo, plan)) != branch:
+        return _added(repo, plan, free)
+    raise git.GitError(f"no worktree could be added to {repo.path}: {git.complaint(done)}")
 
 
 def _free_branch(repo: Repo, plan: Plan) -> str:

@@ -1,0 +1,185 @@
+"""Which tests get an agent, what a project may set, and what is refused before a run begins."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from mngr.errors import UsageError
+from mngr.model.struct import Json
+from mngr_mechanic.program import mechanic
+from mngr_tmr.dispatch.judging import Sighting, judge
+from mngr_tmr.dispatch.life import is_missing
+from mngr_tmr.dispatch.throttle import over_budget
+from mngr_tmr.journal.model import Baseline, Ended, Outcome, Run, Test, TestRun, Try
+from mngr_tmr.run import prompting, selecting
+from mngr_tmr.run.costs import Spending
+from mngr_tmr.run.options import Budget, Options
+from mngr_tmr.run.settings import Project, parse, pytest_command
+from tests.mngr_tmr.test_conductor import Stage
+from tests.support.cli import Cli
+
+RUNS = {
+    "good": ("passed", "passed"),
+    "weak": ("passed", "passed"),
+    "bad": ("failed", "failed"),
+    "flaky": ("passed", "failed"),
+    "skipped": ("skipped", "skipped"),
+}
+
+
+def measured(**options: object) -> Run:
+    run = Run(options=Options(**options), weak={"weak"})  # type: ignore[arg-type]
+    run.tests = {each: Test(each, "t.py") for each in RUNS}
+    run.baseline = {each: Baseline((*map(TestRun, runs),)) for each, runs in RUNS.items()}
+    return run
+
+
+@pytest.mark.parametrize(
+    ("only", "chosen", "why"),
+    [
+        ("all", ["good", "weak", "bad", "flaky"], {}),
+        ("failing", ["bad", "flaky"], {"good": "passes"}),
+        ("weak", ["weak"], {"good": "fails when its commands do nothing"}),
+        (
+            "needy",
+            ["weak", "bad", "flaky"],
+            {"good": "passes, and fails when its commands do nothing"},
+        ),
+        ("flaky", ["flaky"], {"bad": "not flaky"}),
+        ("changed", ["bad"], {"good": "does not use a changed file"}),
+    ],
+)
+def test_each_choice_selects_its_tests_and_gives_a_reason_for_the_others(
+    only: str, chosen: list[str], why: dict[str, str]
+) -> None:
+    found = selecting.select(measured(only=only), {"bad"})
+    assert [task.node_id for task in found.tasks] == chosen
+    assert found.left_out["skipped"] == "skipped at the baseline"
+    assert found.left_out.items() >= why.items()
+    assert {*chosen, *found.left_out} == {*RUNS}
+
+
+def test_a_sample_adds_passing_tests_the_same_for_the_same_seed() -> None:
+    run = measured(only="failing", sample=1, seed=3)
+    found = [task.node_id for task in selecting.select(run).tasks]
+    assert found == [task.node_id for task in selecting.select(run).tasks]
+    assert found[:2] == ["bad", "flaky"] and found[2] in ("good", "weak") and len(found) == 3
+    run = measured(only="failing", sample=9)
+    assert len(selecting.select(run).tasks) == 4  # and never a skipped test
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[tool.mngr_tmr", "pyproject.toml: "),
+        ("[tool.mngr_tmr]\nfrobidden = []", "unknown key tool.mngr_tmr.frobidden"),
+        ("[tool.mngr_tmr]\nforbidden = 'x'", "tool.mngr_tmr.forbidden must be a list of strings"),
+        ("[tool.mngr_tmr]\nsetup = 1", "tool.mngr_tmr.setup must be a string"),
+        ("[tool.mngr_tmr]\nsandbox = 1", "tool.mngr_tmr.sandbox must be true or false"),
+        ("[tool.mngr_tmr]\ncheck_timeout = true", "check_timeout must be a whole number"),
+    ],
+)
+def test_a_wrong_setting_of_the_project_is_named(text: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told.replace(".", r"\.")):
+        parse(text)
+
+
+def test_pytest_is_run_as_the_project_says_else_by_its_own_python_else_by_ours(
+    tmp_path: Path,
+) -> None:
+    here = str(tmp_path)
+    assert pytest_command(parse("[tool.mngr_tmr]\npytest = 'uv run pytest'"), here, "") == (
+        "uv run pytest"
+    )
+    assert pytest_command(Project(python="py thon"), here, "") == "'py thon' -m pytest"
+    assert pytest_command(Project(), here, "") == f"{sys.executable} -m pytest"
+    assert pytest_command(Project(), here, "docker") == "python3 -m pytest"
+    own = tmp_path / ".venv/bin/python"
+    own.parent.mkdir(parents=True)
+    own.touch()
+    assert pytest_command(Project(), here, "local") == f"{own} -m pytest"
+
+
+def test_a_project_replaces_a_prompt_and_an_unknown_variable_in_it_is_an_error(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "prompts").mkdir()
+    own = tmp_path / "prompts/integrator.md"
+    project, run = Project(prompts="prompts"), Run(repository=str(tmp_path))
+    own.write_text("Join $part in $paths.")
+    assert prompting.integrator(run, project, "abc", "a.py", "t") == "Join abc in a.py.\n"
+    own.write_text("Join $parts.")
+    with pytest.raises(UsageError, match=r"the prompt integrator\.md: 'parts'") as error:
+        prompting.integrator(run, project, "abc", "a.py", "t")
+    assert error.value.hint == "it may use $part, $paths, $tests"
+
+
+def test_an_agent_over_its_cost_or_without_its_program_ends_with_that_outcome() -> None:
+    each = Try(1, "a", "b", 0.0)
+    options = Options(agent_budget=Budget(cost=0.5))
+    step = judge(each, Sighting("RUNNING", spent=Spending(9, 0.75)), 1.0, options)
+    assert (step.outcome, step.text) == (Outcome.OVER_BUDGET, "used $0.75 of $0.50")
+    step = judge(each, Sighting("FAILED", "command not found: claude"), 1.0, options)
+    assert (step.outcome, step.text) == (Outcome.LAUNCH_FAILED, "command not found: claude")
+
+
+def test_a_run_is_over_its_time_limit_when_its_minutes_have_passed() -> None:
+    run = Run(started=1000.0, options=Options(run_budget=Budget(minutes=2)))
+    assert over_budget(run, 1119.0) == ""
+    assert over_budget(run, 1120.0) == "the run's 2 minutes are over"
+
+
+def test_staggered_agents_start_one_after_the_other(tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "run", Options(max_agents=3, stagger=2.0))
+    stage.note("selected", tasks=[{"task": f"t{n}", "node_id": f"t{n}"} for n in range(3)])
+    conductor = stage.conductor()
+    launched = []
+    for _ in range(5):
+        conductor.step()
+        launched.append(len(stage.fleet.launched))
+        stage.clock.sleep(1.0)
+    assert launched == [1, 1, 2, 2, 3]
+    stage.close()
+
+
+def test_tasks_that_wait_for_each_other_are_released(tmp_path: Path) -> None:
+    """Only a damaged journal says so."""
+    stage = Stage(tmp_path / "run")
+    row: dict[str, Json] = {"want": "improve"}
+    one = {**row, "task": "a", "node_id": "a", "canary": "b"}
+    stage.note("selected", tasks=[one, {**row, "task": "b", "node_id": "b", "canary": "a"}])
+    conductor = stage.conductor()
+    conductor.conduct(1.0)
+    assert conductor.finished and len(stage.fleet.launched) == 2
+    stage.close()
+
+
+def test_what_cannot_begin_is_refused_before_anything_is_written(local: Cli) -> None:
+    def refused(*words: str, code: int = 2) -> None:
+        *args, told = words
+        local("tmr", "run", "--type", "command", *args).fails(code, told)
+
+    refused("--name", "trash", "'trash': this name is reserved")
+    refused("--name", "Night", "at most 20 lower-case letters, digits and dashes")
+    refused("--base", "nosuch", "'nosuch' is not a commit in")
+    refused("--max-cost", "much", "'much' is not an amount of money")
+    local("tmr", "rm").fails(2, "no run given", "mngr tmr list")
+    local("tmr", "frobnicate").fails(2, "unknown command: mngr tmr frobnicate", "commands: run")
+    local.write("README.md", "edited\n")
+    local.git("add", "README.md")
+    refused("has uncommitted changes (README.md), which agents would not see", code=1)
+    assert not (local.home / "tmr").exists()
+
+
+def test_a_mechanic_that_found_no_repair_does_not_count_as_a_missing_program() -> None:
+    """Else two such canaries would give up their whole cluster as blocked."""
+    source = Path(mechanic.__file__).read_text()
+    needs = re.findall(r'"([^"]+)"', re.findall(r"^ +needs = (.+)$", source, re.MULTILINE)[-1])
+    assert len(needs) == 2
+    for each in needs:
+        assert not is_missing(Ended(Outcome.BLOCKED, needs=each)), each
+    assert is_missing(Ended(Outcome.BLOCKED, needs="the program lowdown"))
