@@ -18,22 +18,21 @@ from mngr.errors import BadRecord
 from mngr.model.struct import Json
 
 SCHEMA = 1
-"""Of the files that agents write."""
+"""The schema of the files that agents write."""
 T = TypeVar("T")
 Reader = Callable[[Json], object]
 KEY = "key"
-"""In the metadata of a field: its key in JSON, where that cannot be a name in Python."""
+"""In the metadata of a field: its key in JSON, if that cannot be a name in Python."""
 
 
 def to_json(value: object) -> Json:
+    """Return the JSON of a dataclass, or of a value in one."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, str):
         return str(value)  # a StrEnum as well
     if isinstance(value, (list, tuple)):
         return [to_json(each) for each in value]
-    if isinstance(value, dict):
-        return {str(key): to_json(each) for key, each in value.items()}
     return {key: to_json(getattr(value, each.name)) for key, each in _fields(type(value)).items()}
 
 
@@ -70,7 +69,7 @@ def loaded(data: bytes, limit: int, it_is: str) -> dict[str, Json]:
 
 
 def _distinct(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """Which of two values is meant differs between readers, so neither is."""
+    """Return the object; a key that is there twice is refused, because readers differ."""
     if len(dict(pairs)) < len(pairs):
         raise ValueError("a key is there twice")
     return dict(pairs)
@@ -80,15 +79,14 @@ def _no_constant(name: str) -> Json:
     raise ValueError(f"{name} is no number")
 
 
-# Types are looked into once, not for every event of a journal.
-
+# Types are inspected once, not for every event of a journal.
 
 _known_fields: dict[type, dict[str, Field[object]]] = {}
 _known_readers: dict[type, dict[str, tuple[str, Reader]]] = {}
 
 
 def _fields(kind: type) -> dict[str, Field[object]]:
-    """By key."""
+    """Return the fields of a dataclass by their keys."""
     if kind not in _known_fields:
         assert is_dataclass(kind), kind
         _known_fields[kind] = {each.metadata.get(KEY, each.name): each for each in fields(kind)}
@@ -100,7 +98,7 @@ def _is_required(each: Field[object]) -> bool:
 
 
 def _readers(kind: type) -> dict[str, tuple[str, Reader]]:
-    """By key, the name of the field and what reads its value."""
+    """Return, by key, the name of each field and the reader of its value."""
     if kind not in _known_readers:
         hints, known = typing.get_type_hints(kind), _fields(kind).items()
         found = {key: (each.name, _reader(hints[each.name], repr(key))) for key, each in known}

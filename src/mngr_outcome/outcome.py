@@ -1,7 +1,7 @@
-"""What an agent says it did: `outcome.json`, its last act.
+"""`outcome.json`, in which an agent reports its result.
 
-The file is written by the agent, so nothing in it is believed: every type is exact, every text
-has a limit, and what could steer a terminal or a command line is removed or refused.
+The agent writes the file, so it is not trusted: every type is exact, every text has a limit, and
+characters that control a terminal or a command line are removed or refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAME_LIMIT = 2_000
 ITEMS_LIMIT = 200
 ATTEMPTS = ("fix", "improve", "none")
 HEX = frozenset("0123456789abcdef")
-# Controls but tab and newline, halves of characters, and marks that turn the direction of text.
+# Control characters except tab and newline, surrogates, and marks of the direction of text.
 DROPPED = dict.fromkeys(
     (
         *(code for code in range(0x20) if code not in (0x09, 0x0A)),
@@ -35,7 +35,7 @@ DROPPED = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Blocked:
-    """Why the agent could not go on, and what it would need."""
+    """Why the agent could not continue, and what it requires."""
 
     reason: str
     needs: str
@@ -43,7 +43,7 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Confusing:
-    """A command that did not do what the agent thought it would."""
+    """A command that did not do what the agent expected."""
 
     command: str
     tried: str
@@ -52,28 +52,28 @@ class Confusing:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One agent's last word."""
+    """The result that an agent reports."""
 
     task: str
     try_number: int = field(metadata={codec.KEY: "try"})
     attempted: str
     """fix, improve or none."""
     head: str
-    """The commit that holds its work."""
+    """The commit with its work."""
     summary: str
     blocked: Blocked | None = None
     tests_added: tuple[str, ...] = ()
     confusing: tuple[Confusing, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
-        """As it stands in the file."""
+        """Return the content of the file."""
         told = codec.to_json(self)
         assert isinstance(told, dict)
         return {"schema": codec.SCHEMA, **told}
 
 
 def parse_outcome(data: bytes) -> Outcome:
-    """The outcome in the bytes of a file, or a BadRecord that says what is wrong with it."""
+    """Return the outcome in a file; raise a BadRecord that names what is wrong with it."""
     given = codec.loaded(data, BYTES_LIMIT, "the outcome is")
     told = codec.from_json(Outcome, given)
     if not 0 <= told.try_number < 1_000_000:
@@ -96,7 +96,7 @@ def parse_outcome(data: bytes) -> Outcome:
 
 
 def cleaned(text: str, limit: int = TEXT_LIMIT) -> str:
-    """Free text that may be printed and stored: nothing that steers a terminal, not too long."""
+    """Return text without characters that control a terminal, cut to `limit`."""
     kept = text.translate(DROPPED)
     return kept if len(kept) <= limit else kept[: limit - 1] + "…"
 
@@ -106,7 +106,7 @@ def _texts(told: Blocked | Confusing) -> Iterator[str]:
 
 
 def _name(value: str, what: str) -> str:
-    """One line that is used as a name: it is refused rather than changed."""
+    """Return a one-line name; a bad one is refused, not changed."""
     if len(value) > NAME_LIMIT:
         raise BadRecord(f"{what} is longer than {NAME_LIMIT} characters")
     if value != value.translate(DROPPED) or "\n" in value or "\t" in value:
@@ -115,7 +115,7 @@ def _name(value: str, what: str) -> str:
 
 
 def _node_id(value: str) -> str:
-    """It will stand on a command line and name a file of the project."""
+    """Return a node id, which is used on a command line and names a file of the project."""
     if not value:
         raise BadRecord("an entry of 'tests_added' is not a node id")
     _name(value, "an entry of 'tests_added'")

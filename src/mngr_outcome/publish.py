@@ -1,4 +1,4 @@
-"""`publish`: the script in an agent's state directory by which it says what it did.
+"""`publish`: the script in an agent's state directory that writes `outcome.json`.
 
 Plain sh, sed and awk: it runs on any host, in dash, busybox and the bash 3.2 of macOS.
 """
@@ -10,24 +10,24 @@ from mngr_outcome.outcome import BYTES_LIMIT, FILE
 NAME = "publish"
 
 HELP = """\
-publish - say what you did, as your last act
+publish - report what you did, as your last step
 
 usage: publish --attempted fix|improve|none --summary TEXT [more]
 
-  --attempted fix       you repaired what made the test fail
-  --attempted improve   you made a test better that passed already
-  --attempted none      nothing needed a change, or you could not make one
+  --attempted fix       you fixed what made the test fail
+  --attempted improve   you improved a test that passed already
+  --attempted none      no change was needed, or you could not make one
   --summary TEXT        what you did and why, for a person who was not there
-  --blocked REASON      you could not finish, because of this
-  --needs TEXT          what somebody would have to give you (a program, an account, a decision)
+  --blocked REASON      why you could not finish
+  --needs TEXT          what you require (a program, an account, a decision)
   --test-added NODEID   a test that you added; repeatable
   --confusing COMMAND TRIED HAPPENED
                         a command, what you tried with it, and what happened instead; repeatable
-  --task NAME, --try N  whose outcome this is; default: $MNGR_TMR_TASK and $MNGR_TMR_TRY
+  --task NAME, --try N  the task and the attempt; default: $MNGR_TMR_TASK and $MNGR_TMR_TRY
 
 A TEXT or REASON may be - for stdin (once) or come from a file: --summary-file, --blocked-file,
 --needs-file FILE. Commit first: your work is the current commit, and uncommitted or untracked
-files are refused. Publishing again replaces what you said before.
+files are refused. Publishing again replaces the earlier outcome.
 
 examples:
   git add -A && git commit -m 'Include the day itself in --since'

@@ -324,6 +324,7 @@ def test_a_projects_own_list_replaces_only_what_is_a_matter_of_taste() -> None:
         ("setup.py", "setup()", "setup(entry_points={'pytest11': ['a = b']})", "entry points"),
         ("setup.py", "setup()", "setup(name='a')", ""),
         ("setup.py", None, "setup(", "entry points"),
+        ("a.egg-info/entry_points.txt", None, "[pytest11]\na = b\n", "changes entry points"),
     ],
 )
 def test_how_tests_are_run_is_not_for_agents_to_say(

@@ -330,6 +330,42 @@ def test_a_changed_expectation_comes_last_and_by_itself(lab: Lab, tasks: dict[st
     assert "    # stale: it says fine works\n    kit fine" in body
 
 
+def test_a_repair_that_conflicts_or_is_there_already_is_evicted(lab: Lab) -> None:
+    """The one that turns two tests green comes first."""
+    found = {
+        "both": (ALPHA.node_id, {**mend("alpha"), **mend("gamma")}),
+        "gamma": (GAMMA.node_id, mend("gamma")),
+        "otherwise": (ALPHA.node_id, {**mend("alpha"), "kit/gamma.sh": "echo gamma is odd\n"}),
+    }
+    made = [lab.attempt(test, files, name=name) for name, (test, files) in found.items()]
+    run = lab.integrate("twice", made)
+    assert [pick.tasks for pick in run.picks] == [("both",)]
+    assert {each.task: (each.reason, each.needless) for each in run.evictions} == {
+        "gamma": ("nothing is left of it after the changes before it", True),
+        "otherwise": ("conflicts with changes before it", False),
+    }
+    assert len(run.conflicts) == 1
+
+
+def test_an_expectation_that_conflicts_with_another_is_evicted(lab: Lab) -> None:
+    path, wanted = "tests/test_stale.py", 'to_contain("fine works")'
+    right = kit.source(STALE)
+    base, plain = lab.base, lab.plain
+    try:
+        lab.base = lab.commit({path: right.replace(wanted, 'to_contain("fine runs")')})
+        lab.plain = lab._baseline()
+        node, noted = f"{path}::test_stale", right.replace(wanted, f"{wanted}  # as its block")
+        made = [lab.attempt(node, {path: right}, name="one")]
+        made.append(lab.attempt(node, {path: noted}, name="other"))
+        run = lab.integrate("twice-stale", made)
+    finally:
+        lab.base, lab.plain = base, plain
+    assert [(pick.kind, pick.tasks) for pick in run.picks] == [("expectation", ("one",))]
+    assert [(each.task, each.part, each.reason) for each in run.evictions] == [
+        ("other", "expectation", "conflicts with changes before it")
+    ]
+
+
 class Torn(Bench):
     """The sessions of candidates do not finish, or none at all."""
 

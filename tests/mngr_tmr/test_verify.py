@@ -123,7 +123,7 @@ def cheats(lab: Lab) -> dict[str, tuple[str, Files, str]]:
         "looks elsewhere": (
             alpha,
             edited(lab, 'e2e.run("kit alpha", comment="alpha")', elsewhere),
-            "`result` holds something else",
+            "`result` is no longer",
         ),
         "returns early": (alpha, edited(lab, LOOK, f"    return\n{LOOK}"), "removed `expect("),
         "removes it": (alpha, edited(lab, "def test_alpha(", "def no_alpha("), "removes the test"),

@@ -1,1 +1,1 @@
-"""From verified changes to one linear branch that passes its gate at every commit."""
+"""From accepted changes to one linear branch that passes its gate at every commit."""

@@ -1,4 +1,4 @@
-"""The branch of a run: moved only from where the run itself left it, and never under anybody."""
+"""The branch of a run: moved only if the run moved it last and nobody has it checked out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ABSENT = "0" * 40
 
 
 def publish(repo: Repo, run: Run, tip: str, note: Note) -> str:
-    """The branch that is at `tip` now: tmr/RUN, or with a number where that is not ours to move."""
+    """Return the branch that is now at `tip`: tmr/RUN, with a number if that must not move."""
     reason = ""
     for number in count(1):
         name = f"tmr/{run.name}" if number == 1 else f"tmr/{run.name}-{number}"
@@ -25,7 +25,7 @@ def publish(repo: Repo, run: Run, tip: str, note: Note) -> str:
 
 
 def commit_of(repo: Repo, name: str) -> str:
-    """Nothing where there is no such branch."""
+    """Return the commit of a branch, or "" if there is no such branch."""
     return repo.ask("rev-parse", "--verify", "--quiet", f"refs/heads/{name}") or ""
 
 
@@ -37,7 +37,7 @@ def _in_the_way(repo: Repo, run: Run, name: str, now: str, tip: str) -> str:
 
 
 def checked_out(repo: Repo, name: str) -> str:
-    """The work tree that stands on this branch."""
+    """Return the work tree that has this branch checked out."""
     # Without -z, which git knows only since 2.36.
     for entry in repo.line("worktree", "list", "--porcelain").split("\n\n"):
         lines = entry.split("\n")
@@ -47,7 +47,7 @@ def checked_out(repo: Repo, name: str) -> str:
 
 
 def _moved(repo: Repo, name: str, now: str, tip: str, note: Note, reason: str) -> bool:
-    """Journalled first, with where it was: a run killed in between knows both as its own."""
+    """Move the branch; both commits are journalled first, in case the run is killed."""
     note("published", {"branch": name, "was": now, "commit": tip, "reason": reason})
     words = ("update-ref", "-m", "mngr tmr", f"refs/heads/{name}", tip, now or ABSENT)
     return repo.attempt(*words).code == 0

@@ -82,7 +82,7 @@ def repair(run: Run, each: Repair, shaky: Sequence[str] = ()) -> tuple[str, str]
 
 
 def expectation(run: Run, task: Task, shaky: Sequence[str] = ()) -> tuple[str, str]:
-    """Subject and body of a commit with which a test passes only because the test was changed."""
+    """Return subject and body of the commit with a changed expectation."""
     block = task.verdict.block if task.verdict else ""
     subject = f"Expectation changed: {task.node_id.rpartition('::')[2]}"
     return textwrap.shorten(subject, WIDTH, placeholder=" …"), "\n".join(
@@ -102,7 +102,7 @@ def expectation(run: Run, task: Task, shaky: Sequence[str] = ()) -> tuple[str, s
 
 
 def held(task: Task) -> tuple[str, str]:
-    """Subject and body of a change that is held for review, as a commit of its own."""
+    """Return subject and body of the commit with a change that is held for review."""
     why = _why(task)
     subject = _subject(why) or f"Fix {task.node_id}"
     said = _quotation(_rest(why, subject))
@@ -252,7 +252,7 @@ def _expectations(run: Run) -> list[str]:
 
 
 def _held(run: Run) -> list[str]:
-    """Each with its flagged lines and the command that takes it."""
+    """Return the held changes, each with its flagged lines and the command that takes it."""
     lines: list[str] = []
     for task, verdict in ranking.held(run):
         lines += ["", f"- {_quoted(task.node_id)}: `{taking(run, task)}`"]
@@ -261,7 +261,7 @@ def _held(run: Run) -> list[str]:
 
 
 def taking(run: Run, task: Task) -> str:
-    """The command that takes a change that is held for review."""
+    """Return the command that takes a change that is held for review."""
     return f"git cherry-pick {ranking.held_ref(run, task)}"
 
 

@@ -1,4 +1,4 @@
-"""Which repairs go first: those that turn more tests green, that more agents found, that are small.
+"""The order of repairs: by the tests they turn green, the agents that found them, and their size.
 
 Pure, and the same for the same verdicts, so that a resumed run builds the same branch.
 """
@@ -30,19 +30,16 @@ class Repair:
 
 
 def accepted(run: Run) -> list[tuple[Task, Verdict]]:
-    """In the order of the tasks' names, which no interruption changes."""
-    found = []
-    for _, task in sorted(run.tasks.items()):
-        verdict = task.verdict
-        if task.round != run.round:  # what was taken of it is on the branch already
-            continue
-        if verdict is not None and verdict.ruling is Ruling.ACCEPTED:
-            found.append((task, verdict))
-    return found
+    """Return the changes accepted in this round, in the order of the tasks' names."""
+    return [
+        (task, task.verdict)
+        for _, task in sorted(run.tasks.items())
+        if task.round == run.round and task.verdict and task.verdict.ruling is Ruling.ACCEPTED
+    ]
 
 
 def claimed(run: Run) -> set[str]:
-    """The tests that commits of earlier rounds speak for."""
+    """Return the tests that commits of earlier rounds claim."""
     tasks = [run.tasks[each] for pick in run.picks[: run.kept[0]] for each in pick.tasks]
     found = {task.node_id for task in tasks}
     for verdict in [task.verdict for task in tasks if task.verdict]:
@@ -51,7 +48,7 @@ def claimed(run: Run) -> set[str]:
 
 
 def held(run: Run) -> list[tuple[Task, Verdict]]:
-    """Changes that are held for review, of whatever round, in the order of the tasks' names."""
+    """Return the changes of all rounds that are held for review, by the tasks' names."""
     return [
         (task, task.held.verdict)
         for _, task in sorted(run.tasks.items())
@@ -60,7 +57,7 @@ def held(run: Run) -> list[tuple[Task, Verdict]]:
 
 
 def held_ref(run: Run, task: Task) -> str:
-    """The ref of one commit with the whole change that is held for review."""
+    """Return the ref of the commit with a change that is held for review."""
     return f"refs/mngr/tmr/{run.name}/held/{task.id}"
 
 
@@ -69,7 +66,7 @@ def repairs(
     identity: Callable[[str, str], str],
     size: Callable[[str, str], tuple[int, int]],
 ) -> list[Repair]:
-    """Best first; the same change found by many agents is one repair."""
+    """Return the repairs, best first; the same change of several agents is one repair."""
     groups: dict[str, list[tuple[Task, Verdict]]] = {}
     for task, verdict in found:
         if verdict.implementation:
@@ -80,7 +77,7 @@ def repairs(
 
 
 def _after_their_bases(ranked: Sequence[Repair]) -> list[Repair]:
-    """One that was made on top of another, of a canary say, comes after that one."""
+    """Return the repairs with each after the one that it was made on, such as a canary's."""
     made = {each.implementation: each for each in ranked}
     placed: dict[str, Repair] = {}
 
@@ -121,11 +118,9 @@ def _repair(
 
 WELL = ("unchanged", "skipped", "passes", "fixed", "improved")
 """Results that require no action."""
-
-
 NOT_TAKEN = (Ruling.HELD, Ruling.REFUSED, Ruling.UNDECIDED)
 UNDONE = (*map(str, Outcome), *map(str, NOT_TAKEN))
-"""Why a test may get no agent although it still needs one: the reason begins with the word."""
+"""First words of reasons to skip a test that still requires a fix."""
 
 
 def counts(run: Run) -> Mapping[str, int]:

@@ -1,4 +1,4 @@
-"""A real conflict between two verified changes: one agent, one conflict at a time, and the gate."""
+"""Conflicts between two accepted changes: an agent resolves one at a time, then the gate runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Resolver:
         self._project, self._scratch = project, scratch
 
     def resolve(self, tree: str, base: str, part: str, paths: Sequence[str]) -> str:
-        """A tree that holds both, which still has to pass the gate; nothing where none came."""
+        """Return a tree with both changes, which must still pass the gate, or ""."""
         if self._run.cancelled or not self._run.options.agent_type:
             return ""
         onto = patches.commit(self._repo, tree, [self._run.base], "What is on the branch\n")
@@ -51,12 +51,11 @@ class Resolver:
         return self._repo.line("rev-parse", f"{head}^{{tree}}")
 
     def _strays(self, onto: str, base: str, part: str, head: str) -> bool:
-        """Its answer changes what the second change changes, and nothing else; no test is lost."""
+        """Whether the answer changes other files than the second change, or loses a test."""
         allowed = {each.path for each in patches.changes(self._repo, base, part)}
         for each in patches.changes(self._repo, onto, head):
-            if each.path not in allowed or patches.odd(each):
-                return True
-            if self._project.is_forbidden(each.path):
+            forbidden = patches.odd(each) or self._project.is_forbidden(each.path)
+            if each.path not in allowed or forbidden:
                 return True
             here, there = (patches.show(self._repo, c, each.path) or "" for c in (onto, head))
             if each.path.endswith(".py") and assertions.removed_tests(here, there):
@@ -64,7 +63,7 @@ class Resolver:
         return False
 
     def _asked(self, onto: str, part: str, paths: Sequence[str], keep: str) -> str:
-        """The commit it made of the two, kept under a name so that nobody has to ask again."""
+        """Return the commit of an agent with both changes, and keep it under a ref."""
         name = f"tmr-{self._run.name}-merge-{part[:8]}"
         tests = ", ".join(sorted(self._run.tests)[:5])
         prompt = prompting.integrator(self._run, self._project, part, ", ".join(paths), tests)

@@ -1,4 +1,4 @@
-"""A pytest plugin that tells which lines of the project each test runs, as the probe's JSON lines.
+"""A pytest plugin that reports which lines of the project each test runs.
 
 It travels like the probe, as `mngr_tmr_lines.py`, with the mechanic's tracer. coverage.py measures
 if the project's Python has it, otherwise the tracer, which is slower. Pythons that a test starts
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     Lines = dict[str, set[int]]
 
 ROOM = 12 << 20
-"""Bytes for all that is told: it shares its way with the results."""
+"""Bytes for all reports: they share the channel with the results."""
 OUTSIDE = (f"{os.sep}site-packages{os.sep}", f"{os.sep}.venv{os.sep}", f"{os.sep}.mngr-e2e{os.sep}")
 OWN = os.path.dirname(os.path.abspath(__file__))
 FOLDER = "LINES_REACHED_BY_TEST"
 ENV = 10
 """The place of `env` among the arguments of subprocess.Popen."""
 
-# Ours lies over another one of that name, which Python would have run.
+# Ours hides another one of that name, which Python would have run.
 START = """import os, sys
 import mngr_tmr_lines
 mngr_tmr_lines.follow()
@@ -99,7 +99,7 @@ class ByCoverage:
 
     def end(self) -> Lines:
         self._coverage.switch_context("")
-        return {}  # it is all told at once, when everything has run
+        return {}  # all lines are reported at the end
 
     def close(self) -> dict[str, Lines]:
         self._coverage.stop()
@@ -132,7 +132,7 @@ def follow() -> None:
 
 
 class Follower:
-    """Every program that one test starts gets our variables, whatever environment it is given."""
+    """Gives every program that a test starts our variables, whatever its environment is."""
 
     def __init__(self, scratch: str, root: str) -> None:
         import subprocess
@@ -177,7 +177,7 @@ class Follower:
 
 
 def ranges(lines: Iterable[int]) -> str:
-    """1-3,7"""
+    """Return line numbers as ranges: 1-3,7."""
     found: list[list[int]] = []
     for line in sorted(lines):
         if found and line == found[-1][1] + 1:
@@ -233,11 +233,11 @@ class Reach:
 
 
 started: dict[str, list[str]] = {}
-"""The files of the project that ran in programs which a test started."""
+"""The files of the project that ran in programs that a test started."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Marked only here: the Pythons that are followed may have no pytest."""
+    """Register the hooks here: the Pythons that are traced may have no pytest."""
     import pytest
 
     pytest.hookimpl(hookwrapper=True, trylast=True)(Reach.pytest_runtest_protocol)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 current = ""
-"""In a fork: the file for what became of its tests."""
+"""In a fork: the file for the outcomes of its tests."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -55,7 +55,7 @@ times = itertools.count(int(time.time()) - 10_000)
 
 
 def _write(path: str, text: str) -> None:
-    """With a time that no earlier version had: by it Python knows whether bytecode is its own."""
+    """Write a file with a new time: Python compares it with the time in the bytecode."""
     with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
         file.write(text)
     now = next(times)
@@ -63,7 +63,7 @@ def _write(path: str, text: str) -> None:
 
 
 def _begin(told: str) -> None:
-    """pytest removes what the fourth-last session left in its folder: each gets one of its own."""
+    """Prepare a fork: its own temporary folder, because pytest removes those of older sessions."""
     global current
     current = told
     os.environ["PYTEST_DEBUG_TEMPROOT"] = tempfile.mkdtemp()
@@ -73,7 +73,7 @@ def _begin(told: str) -> None:
 
 
 def _wait(child: int, seconds: float) -> bool:
-    """Whether it ended by itself."""
+    """Wait for a fork, and return whether it ended by itself."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if os.waitpid(child, os.WNOHANG)[0]:
@@ -89,7 +89,7 @@ def _wait(child: int, seconds: float) -> bool:
 
 
 def _read(told: str) -> dict[str, str] | None:
-    """None of a session that did not come to its end, or did not collect."""
+    """Return the outcomes, or None if the session did not finish or did not collect."""
     try:
         with open(told, encoding="utf-8") as file:
             return dict(json.load(file))
@@ -105,7 +105,7 @@ broken: list[str] = []
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, Result, None]:
-    """`failed` by an assertion, `crashed` by anything else, as a test does that only runs code."""
+    """Note `failed` for an assertion, `crashed` for any other exception."""
     report = (yield).get_result()
     if report.failed and call.excinfo is not None:
         asserted = isinstance(call.excinfo.value, (AssertionError, pytest.fail.Exception))

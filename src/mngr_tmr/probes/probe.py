@@ -37,7 +37,7 @@ IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 
 
 def _orders() -> dict[str, object]:
-    """A worker of xdist talks to its controller over both streams, and gets its orders there."""
+    """Return the orders; a worker of xdist gets them from its controller, not from stdin."""
     if IS_WORKER:
         return {}
     told = b""
@@ -91,7 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _hide_the_test() -> None:
-    """pytest would put the name of the running test into the environment."""
+    """Keep pytest from putting the name of the running test into the environment."""
     from _pytest import runner
 
     if hasattr(runner, "_update_current_test_var"):
@@ -99,7 +99,7 @@ def _hide_the_test() -> None:
 
 
 def _switch() -> None:
-    """Turn on what is asked of mngr_e2e where no test sees it."""
+    """Set switches of mngr_e2e where no test sees them."""
     given = orders.get("switches")
     switches = sys.modules.get("mngr_e2e.switches")
     if not given or not isinstance(given, dict):
@@ -112,7 +112,7 @@ def _switch() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Node) -> None:
-    """Everything but the nonce: workers report to their controller."""
+    """Give a worker the orders without the nonce: it reports to its controller."""
     node.workerinput[KEY] = json.dumps({**orders, "nonce": ""})
 
 
@@ -132,7 +132,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not isinstance(chosen, list) or not chosen:
         return
     wanted = set(chosen)
-    # A function may stand for all tests that its parameters make of it.
+    # The name of a function selects all its cases.
     names = {item.nodeid: {item.nodeid, item.nodeid.partition("[")[0]} for item in items}
     left_out = [item for item in items if not names[item.nodeid] & wanted]
     items[:] = [item for item in items if names[item.nodeid] & wanted]
@@ -182,7 +182,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def _frame(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> str:
-    """The innermost frame inside the project, without its line number, which moves."""
+    """Return the innermost frame inside the project, without its line number, which may change."""
     root = str(item.config.rootpath) + os.sep
     inside = ""
     for entry in excinfo.traceback:
@@ -194,7 +194,7 @@ def _frame(item: pytest.Item, excinfo: pytest.ExceptionInfo[BaseException]) -> s
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
-    """After all others, which may change how it ends."""
+    """Report the end after all other plugins, which may change the exit status."""
     if IS_WORKER:
         session.config.workeroutput[KEY] = json.dumps(_kept)  # type: ignore[attr-defined]
     yield

@@ -1,4 +1,4 @@
-"""What the probe reported -> tests and how they went. The code under test may forge lines."""
+"""The parser of the probe's reports. The code under test may forge lines."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Probed:
     runs: dict[str, TestRun] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     touched: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
-    """The files each test needed; None where that cannot be told."""
+    """The files that each test needed; None if that is unknown."""
     lines: dict[str, dict[str, str]] = field(default_factory=dict)
     """The lines each test runs, by file."""
     mutants: dict[int, dict[str, str]] = field(default_factory=dict)
-    """How the tests went with each mutant that tells something."""
+    """The outcomes of the tests with each mutant."""
     finished: int | None = None
     """The exit status that pytest ended with, if it did."""
     stages: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Probed:
 
 
 def parse(data: bytes, nonce: str) -> Probed:
-    """Lines without the nonce are not the probe's."""
+    """Return the report; lines without the nonce are not the probe's."""
     probed = Probed()
     for entry in _entries(data):
         if entry.get("nonce") != nonce:
@@ -73,10 +73,10 @@ def parse(data: bytes, nonce: str) -> Probed:
 
 
 def incomplete(probed: Probed, code: int, *, collect_only: bool = False) -> str:
-    """Why this is no verdict on anything; nothing where it is one.
+    """Return why the results are not valid; "" if they are.
 
-    A verdict needs a session that ended, with the exit code that its reports explain, and one
-    report of each stage of each test.
+    A valid session has ended, with the exit code that its reports explain, and with one report of
+    each stage of each test.
     """
     if probed.finished is None:
         return "the test session did not finish"
@@ -116,7 +116,7 @@ def _unreported(probed: Probed) -> str:
 
 
 def cut_short(probed: Probed) -> dict[str, TestRun]:
-    """What may be said of a session without a verdict: the tests it ended within."""
+    """Return the tests during which a session without valid results ended."""
     message = "pytest ended in the middle of it"
     text = signature("call", "Interrupted", message, "")
     run = TestRun("failed", 0.0, "call", "Interrupted", message, "", text)
@@ -132,7 +132,7 @@ def _files(entry: Mapping[str, Json]) -> tuple[str, ...] | None:
 
 
 def _join(files: dict[str, str], entry: Mapping[str, Json]) -> None:
-    """What ran in the test's own process and what ran in others comes apart."""
+    """Add lines; those of the test's own process and of others are reported separately."""
     for path, text in table_of(entry, "lines").items():
         if isinstance(text, str):
             files[path] = f"{files[path]},{text}" if path in files else text
@@ -150,7 +150,7 @@ def _last_line(text: str) -> str:
 
 
 def _note(probed: Probed, entry: Mapping[str, Json]) -> None:
-    """A test is what the worst of its set-up, call and teardown is."""
+    """Add one stage: the outcome of a test is the worst of set-up, call and teardown."""
     node_id, stage, outcome = (text_of(entry, key) for key in ("test", "stage", "outcome"))
     if entry.get("part") is not True:
         probed.stages.setdefault(node_id, []).append((stage, outcome))

@@ -1,7 +1,7 @@
-"""A pytest plugin that says where its interpreter is and which modules are installed there.
+"""A pytest plugin that reports where its interpreter is and which modules are installed there.
 
 It travels like the probe and runs once, in an empty directory and outside any sandbox: what it
-finds has to be let in. $MNGR_TMR_REPOSITORY is the project's own, whose modules do not count.
+finds must be readable in the sandbox. Modules of $MNGR_TMR_REPOSITORY do not count.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _within(path: str, folder: str) -> bool:
 
 
 def _places() -> list[str]:
-    """Where Python and what it imports come from."""
+    """Return the folders of Python and of what it imports."""
     program = os.path.dirname(os.path.realpath(sys.executable))
     found = [sys.prefix, sys.base_prefix, sys.exec_prefix, program, *sys.path]
     here = (os.path.dirname(os.path.abspath(__file__)), os.getcwd())
@@ -34,7 +34,7 @@ def _installed(repository: str, places: list[str]) -> set[str]:
 
 
 def _of_project(repository: str) -> set[str]:
-    """Modules of distributions that were installed from the repository."""
+    """Return the modules of distributions that were installed from the repository."""
     names: set[str] = set()
     for each in metadata.distributions():
         if f'file://{repository}"' in (each.read_text("direct_url.json") or ""):

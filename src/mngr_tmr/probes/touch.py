@@ -1,8 +1,8 @@
-"""A pytest plugin that tells which files of the project each test needs, as the probe's JSON lines.
+"""A pytest plugin that reports which files of the project each test needs.
 
 It travels like the probe. A test needs what its module imports, directly or through others, every
-conftest.py, pytest's own settings, and all that it opened. What it needs is unknown as soon as it
-starts a program, `alone` is false then, unless the lines that ran there were measured.
+conftest.py, pytest's settings, and all files that it opens. If it starts a program, its needs are
+unknown and `alone` is false, unless the lines that ran there were measured.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STARTS = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.exe
 
 
 class Touched:
-    """During one test."""
+    """What one test has touched so far."""
 
     def __init__(self) -> None:
         self.opened: set[str] = set()
@@ -69,7 +69,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, None, None]:
 
 
 def _measured(test: str) -> set[str]:
-    """Files of which something ran in a program that the test started."""
+    """Return the files that ran in a program that the test started."""
     lines = sys.modules.get("mngr_tmr_lines")
     return set(lines.started.get(test, ())) if lines is not None else set()
 
@@ -94,7 +94,7 @@ def _needed(item: pytest.Item, loaded: dict[str, str]) -> set[str]:
 
 
 def _imports(name: str, path: str) -> set[str]:
-    """Read from the source, so that a constant or a late import counts like any other."""
+    """Return the imports in the source, so that an unused or late import counts as well."""
     if path not in imports:
         try:
             with open(path, "rb") as file:

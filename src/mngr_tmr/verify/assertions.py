@@ -1,4 +1,4 @@
-"""What a test asserts and runs, read from its source. Pure."""
+"""The assertions and commands in the source of a test. Pure."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ STRENGTH = {
 
 @dataclass(frozen=True)
 class Assertion:
-    """One statement that can fail a test."""
+    """A statement that can fail a test."""
 
     text: str
     subject: str
-    """The variable that it looks at."""
+    """The variable that it checks."""
     looks_at: str
-    """The whole of what it looks at, `result.stdout` say."""
+    """The expression that it checks, for example `result.stdout`."""
     matcher: str
     literals: tuple[str, ...]
     sure: bool = True
-    """Nothing that stands around or before it can keep it from being reached."""
+    """It is always reached, whatever is around or before it."""
 
     @property
     def strength(self) -> int:
@@ -50,12 +50,16 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def functions(source: str) -> dict[str, Function]:
-    """By the part of a node id after the file: `Class::name` or `name`."""
+    """Return the functions by the part of a node id after the file: `Class::name` or `name`."""
+    tree = parsed(source)
+    return dict(_functions(tree.body, "")) if tree else {}
+
+
+def parsed(source: str) -> ast.Module | None:
     try:
-        tree = ast.parse(source)
+        return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
-        return {}
-    return dict(_functions(tree.body, ""))
+        return None
 
 
 def _functions(body: list[ast.stmt], above: str) -> Iterator[tuple[str, Function]]:
@@ -67,7 +71,7 @@ def _functions(body: list[ast.stmt], above: str) -> Iterator[tuple[str, Function
 
 
 def changed_tests(old: str, new: str) -> tuple[list[str], list[str]]:
-    """Names of tests that differ, and of those that are new."""
+    """Return the names of tests that differ, and of new tests."""
     before, after = functions(old), functions(new)
     tests = [name for name in after if name.rpartition("::")[2].startswith("test")]
     changed = [n for n in tests if n in before and not same(before[n], after[n])]
@@ -81,7 +85,7 @@ def removed_tests(old: str, new: str) -> list[str]:
 
 
 def changed_hooks(old: str, new: str) -> list[str]:
-    """Functions by which pytest itself is told how to judge tests."""
+    """Return the changed hooks, which decide how pytest runs and judges tests."""
     before, after = functions(old), functions(new)
     hooks = [name for name in after if name.startswith("pytest_")]
     defined = [n for n in hooks if n not in before or not same(before[n], after[n])]
@@ -90,14 +94,11 @@ def changed_hooks(old: str, new: str) -> list[str]:
 
 
 def _given_hooks(source: str) -> dict[str, str]:
-    """Those that are imported, assigned or made under a condition, and `pytest_plugins`."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError):
-        return {}
+    """Return hooks that are imported, assigned or conditional, and `pytest_plugins`."""
+    tree = parsed(source)
     plain = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     found: dict[str, str] = {}
-    for statement in body:
+    for statement in tree.body if tree else ():
         nodes = [] if isinstance(statement, plain) else ast.walk(statement)
         names = [name for node in nodes for name in _bound(node)]
         found |= {name: ast.dump(statement) for name in names if name.startswith("pytest_")}
@@ -113,16 +114,13 @@ def _bound(node: ast.AST) -> list[str]:
 
 
 def changes_around(old: str, new: str) -> bool:
-    """Whether anything differs but the bodies of tests: what they all stand on."""
+    """Whether anything but tests differs, for example a helper or a fixture."""
     return _around(old) != _around(new)
 
 
 def _around(source: str) -> str:
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return source
-    return ast.dump(WithoutTests().visit(tree))
+    tree = parsed(source)
+    return ast.dump(WithoutTests().visit(tree)) if tree else source
 
 
 class WithoutTests(ast.NodeTransformer):
@@ -138,7 +136,7 @@ def same(one: ast.AST, other: ast.AST) -> bool:
 
 
 def assertions(function: ast.AST) -> list[Assertion]:
-    """`assert …`, `expect(…).to_…(…)` and `pytest.raises(…)`."""
+    """Return each `assert …`, `expect(…).to_…(…)` and `pytest.raises(…)`."""
     return list(_in_body(getattr(function, "body", []), sure=True))
 
 
@@ -149,7 +147,7 @@ def _in_body(body: Sequence[ast.stmt], *, sure: bool) -> Iterator[Assertion]:
 
 
 def _in_node(node: ast.AST, *, sure: bool) -> Iterator[Assertion]:
-    """Of a statement or an expression, in order; inside of what may not run none is sure."""
+    """Yield the assertions of a node in order; none is sure inside what may not run."""
     found = _assertion(node, sure)
     if found is not None:
         yield found
@@ -188,7 +186,7 @@ LEAVING = ("skip", "xfail", "exit", "_exit", "importorskip")
 
 
 def _may_pass_over(node: ast.AST) -> bool:
-    """Whether what stands in it may be left out, or fail unnoticed."""
+    """Whether the code inside may not run, or may fail unnoticed."""
     if isinstance(node, ast.For):
         values = node.iter
         return not (isinstance(values, (ast.Tuple, ast.List)) and values.elts)
@@ -198,7 +196,7 @@ def _may_pass_over(node: ast.AST) -> bool:
 
 
 def _may_leave(statement: ast.stmt) -> bool:
-    """Whether what follows it may never be reached."""
+    """Whether the code after it may not run."""
     return any(
         isinstance(each, (ast.Return, ast.Break, ast.Continue))
         or (isinstance(each, ast.Call) and ast.unparse(each.func).split(".")[-1] in LEAVING)
@@ -207,7 +205,7 @@ def _may_leave(statement: ast.stmt) -> bool:
 
 
 def _root(node: ast.AST) -> str:
-    """The first variable, leaving `expect` itself out."""
+    """Return the first variable, except `expect` and some built-ins."""
     for each in ast.walk(node):
         if isinstance(each, ast.Name) and each.id not in ("expect", "len", "str", "sorted", "json"):
             return each.id
@@ -221,7 +219,7 @@ def literals_of(node: ast.AST) -> Iterator[str]:
 
 
 def commands(function: ast.AST) -> dict[str, list[str]]:
-    """Variable -> the texts of the commands whose result it holds; other values are nothing."""
+    """Return the commands whose result each variable holds; "" for other values."""
     found: dict[str, list[str]] = {}
     for node in ast.walk(function):
         if not isinstance(node, ast.Assign):
@@ -234,7 +232,7 @@ def commands(function: ast.AST) -> dict[str, list[str]]:
 
 
 def _command(call: ast.Call) -> str:
-    """As it is written down; a text that is put together, as its source."""
+    """Return the text of a command; its source if it is not a literal."""
     given = [*call.args, *(each.value for each in call.keywords if each.arg == "command")]
     if not given:
         return ""
@@ -254,12 +252,12 @@ def _method(call: ast.Call) -> str:
 
 
 def runs_commands(function: ast.AST) -> bool:
-    """Whether a no-op could be noticed at all."""
+    """Whether the test runs any command."""
     return any(True for _ in _runs(function))
 
 
 def blocks(function: ast.AST) -> str:
-    """The text of the tutorial blocks a test cites, in its calls and in its docstring."""
+    """Return the tutorial blocks that a test cites, in its calls and in its docstring."""
     told = []
     for node in ast.walk(function):
         if isinstance(node, ast.Call) and _method(node) == "write_tutorial_block":

@@ -1,6 +1,6 @@
-"""Where tests run that must be believed: bare agents, a few, whose checks each have a fresh clone.
+"""The bench: a few agents without a program, which run checks, each in a fresh clone.
 
-What runs there is agents' code. It gets neither the user's home nor their environment.
+The code that runs there comes from agents. It gets neither the user's home nor their environment.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ NOOP = "MNGR_E2E_NOOP"
 
 @dataclass(frozen=True)
 class Worker:
-    """A bare agent, and what its host offers."""
+    """An agent of the bench, and what its host offers."""
 
     agent: Agent
     place: Place
     commits: set[str] = field(default_factory=set)
-    """That are known to be there. Code in a sandbox cannot remove any."""
+    """Commits that are known to be there. Code in a sandbox cannot remove any."""
 
 
 class Bench:
-    """A pool of bare agents. `check` may be called from many threads."""
+    """A pool of workers. `check` may be called from many threads."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Bench:
         return Worker(agent, place)
 
     def sweep(self) -> None:
-        """What a killed process left, perhaps in the middle of a check, which ends with it."""
+        """Destroy the workers that a killed process left, with their checks."""
         self._destroy([each for each in self._api.list() if self._is_mine(each)])
 
     def _is_mine(self, agent: Agent) -> bool:
@@ -120,7 +120,7 @@ class Bench:
         return labels.get("tmr") == self._run and labels.get("role") == "bench"
 
     def close(self) -> None:
-        """Nothing of a worker is anybody's work."""
+        """Destroy all workers; their checks are stopped."""
         with self._lock:
             self._closed = True
             made, self._made = self._made, []
@@ -139,7 +139,7 @@ class Bench:
 
     @cached_property
     def _gitconfig(self) -> bytes:
-        """Of the user's own settings only what decides how files are written."""
+        """The user's git settings that decide how files are written."""
         found = exchange.settings(local_repository(self._repository))
         return chamber.git_config(found).encode("utf-8", "surrogateescape")
 
@@ -165,7 +165,7 @@ class Bench:
     # checks
 
     def check(self, check: Check) -> Checked:
-        """One that gives no verdict is tried again, in another clone."""
+        """Run a check; if its results are not valid, run it again in another clone."""
         with self._worker(check.commit) as worker:
             if worker.place.bare or check.commit not in worker.commits:
                 self._api.deliver(worker.agent, check.commit, cwd=self._repository)
@@ -182,7 +182,7 @@ class Bench:
         noop: bool = False,
         traced: bool = False,
     ) -> list[Checked]:
-        """The same, spread over the workers, whole files together."""
+        """Run checks of these tests on all workers; the tests of a file stay together."""
         parts = shards(tests, max(1, self._options.workers))
         checks = [Check(what, commit, shard, noop, traced=traced) for shard in parts]
         with ThreadPoolExecutor(max_workers=max(1, len(checks))) as pool:
@@ -216,7 +216,7 @@ class Bench:
         finally:
             if not over:
                 self._remove(agent, own)
-        if self._closed:  # and so was pytest, half-way: that says nothing about its tests
+        if self._closed:  # pytest was stopped as well, so its results are not valid
             raise MngrError("the check was stopped")
         return self._kept(worker, check, arguments, nonce, *told)
 
@@ -257,10 +257,10 @@ class Bench:
             )
 
     def _keep(self, agent: Agent, work: str, folder: Path) -> None:
-        """In place of what an earlier check left there. What ran is an agent's code: filtered."""
+        """Replace the artifacts of an earlier check, filtered: they come from an agent's code."""
         shutil.rmtree(folder, ignore_errors=True)
         words = ["sh", "-c", ARTIFACTS, "mngr", f"{os.path.dirname(work)}/artifacts"]
-        with suppress(MngrError):  # a verdict does not wait for its pictures
+        with suppress(MngrError):  # the verdict does not depend on its artifacts
             unpack(self._api.exec(agent, words, cwd=work, timeout=300).stdout, folder)
 
     def _remove(self, agent: Agent, own: str) -> None:
@@ -269,7 +269,7 @@ class Bench:
             agent.host.run(words, timeout=300)
 
     def _arguments(self, check: Check) -> list[str]:
-        """Files rather than node ids: a test that is gone is then missing, not an error."""
+        """Return pytest's arguments: files, so that a removed test is missing, not an error."""
         arguments = [*self._options.pytest_args]
         for name in self._plugins(check)[1:]:
             arguments += ["-p", f"mngr_tmr_{name}"]
@@ -320,7 +320,7 @@ class Bench:
 
 
 def _own(agent: Agent) -> str:
-    """A folder that no earlier check knew of, and could have left something in."""
+    """Return a new folder, whose name no earlier check could know."""
     return os.path.join(agent.host.home, "agents", agent.id, f"check-{os.urandom(8).hex()}")
 
 

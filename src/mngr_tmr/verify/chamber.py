@@ -1,7 +1,6 @@
 """Where one check runs: a fresh clone, a home and a /tmp of its own, in bubblewrap if it works.
 
-Nothing here is kept: a filter, a hook, a setting or a file that one check leaves behind cannot
-reach the next.
+Nothing is kept: a filter, hook, setting or file of one check cannot affect the next.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ submodules() {
 
 # $1 a folder of our own, $2 the commit, $3 the worker's checkout, $4 the name of a folder for
 # temporary files outside a sandbox, $5 whether files are fetched afterwards, $6 the set-up command,
-# $7 what runs pytest, then arguments for pytest. Standard input is for the probe; its lines go to
-# stdout, pytest's own words to stderr. Without a sandbox temporary files lie where they would
-# without us: sockets among them have room for 108 characters.
+# $7 the command for pytest, then its arguments. Standard input is for the probe; its lines go to
+# stdout, pytest's output to stderr. Without a sandbox temporary files are in their usual place,
+# because the path of a socket is limited to 108 characters.
 CHECK = (
     r"""
 own=$1 commit=$2 worker=$3 tmp=${TMPDIR:-/tmp}/$4 keep=$5 setup=$6 pytest=$7; shift 7
@@ -146,10 +145,10 @@ class Place:
 
     home: str
     bare: str
-    """Why checks have no sandbox there; nothing where they do."""
+    """Why checks have no sandbox there; "" if they have one."""
     objects: tuple[str, ...]
     hidden: tuple[str, ...]
-    """What only root may read."""
+    """Files that only root may read."""
     programs: tuple[str, ...]
     """Directories of programs in the user's home."""
 
@@ -167,7 +166,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Interpreter:
-    """What runs pytest, as the survey found it."""
+    """The Python that runs pytest, as reported by the survey."""
 
     places: tuple[str, ...] = ()
     prefix: str = ""
@@ -175,7 +174,7 @@ class Interpreter:
 
     @classmethod
     def of(cls, told: bytes) -> Interpreter:
-        """Nothing where the command cannot run yet, for instance before the set-up."""
+        """Return an empty one if the command cannot run yet, for instance before the set-up."""
         for line in told.decode("utf-8", "replace").splitlines():
             if line.startswith("mngr-survey "):
                 found = json.loads(line.removeprefix("mngr-survey "))
@@ -230,7 +229,7 @@ def sandbox(room: Room, place: Place, python: Interpreter, project: Project) -> 
 
 
 def git_config(settings: Sequence[tuple[str, str]]) -> str:
-    """The text of a configuration file with these settings."""
+    """Return the text of a git configuration file with these settings."""
     lines = []
     for key, value in settings:
         section, _, name = key.rpartition(".")
@@ -240,5 +239,5 @@ def git_config(settings: Sequence[tuple[str, str]]) -> str:
 
 
 def orders(nonce: str, tests: Sequence[str], switches: Mapping[str, str]) -> bytes:
-    """What the probe reads from its standard input."""
+    """Return the standard input of the probe."""
     return json.dumps({"nonce": nonce, "select": list(tests), "switches": dict(switches)}).encode()

@@ -1,4 +1,4 @@
-"""Lines of an implementation change that a reviewer should see: special cases for a test. Pure."""
+"""Flags: lines of an implementation change that look like special cases for a test. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ RUNNER = re.compile(
     r"|mngr_tmr\w*)\b"
 )
 SHORT = 4
-"""A shorter literal may stand anywhere by chance."""
+"""A shorter literal may be anywhere by chance."""
 LIMIT = 20
 TEXT = re.compile(r"""'[^']*'|"[^"]*\"""")
 ALIKE = 0.5
-"""A text this similar to the one in its place before was corrected, say a message."""
+"""A text this similar to the text before it is a correction, for example of a message."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ def flags(
     known: str,
     removed: Collection[str] = (),
 ) -> list[str]:
-    """`file:line: text (why)`; `expected` are literals of the tests, `known` is the old source.
+    """Return `file:line: text (why)` of each flagged line.
 
-    A name that one of the `removed` lines has is none, nor is a literal in a line that only
-    corrects a text of one.
+    `expected` are literals of the tests, `known` is the old source. A name that is in one of the
+    `removed` lines is not flagged, nor a literal in a line that only corrects a text of one.
     """
     before = "\n".join(removed)
     names = [name for name in _names(tests) if not _named(name, before)]
@@ -70,7 +70,7 @@ def _named(name: str, text: str) -> bool:
 
 
 def _corrects(new: str, old: str) -> bool:
-    """Whether the two differ in texts only, and each text is much like the one before."""
+    """Whether the lines differ only in texts, and each text is similar to the one before."""
     texts = list(zip(TEXT.findall(new), TEXT.findall(old), strict=False))
     return TEXT.sub("", new) == TEXT.sub("", old) and all(
         one == other or SequenceMatcher(None, one, other).ratio() >= ALIKE for one, other in texts
@@ -78,7 +78,7 @@ def _corrects(new: str, old: str) -> bool:
 
 
 def _names(tests: Sequence[str]) -> list[str]:
-    """Of files and functions of tests."""
+    """Return the names of files and functions of tests."""
     found: list[str] = []
     for test in tests:
         path, _, rest = test.partition("::")
@@ -88,12 +88,12 @@ def _names(tests: Sequence[str]) -> list[str]:
 
 
 def _written(literal: str) -> str:
-    """As it stands in most sources: on one line, without what a print adds."""
+    """Return the literal as in most sources: on one line, without a final newline."""
     return repr(literal.strip("\n"))[1:-1]
 
 
 def expected(function: ast.AST) -> set[str]:
-    """Texts and numbers in the assertions of a test, and in the cases it is tried with."""
+    """Return texts and numbers in the assertions and parameters of a test."""
     asserting = [node for node in ast.walk(function) if _asserts(node)]
     places = [*asserting, *getattr(function, "decorator_list", [])]
     constants = [
@@ -105,9 +105,5 @@ def expected(function: ast.AST) -> set[str]:
 def _asserts(node: ast.AST) -> bool:
     if isinstance(node, ast.Assert):
         return True
-    name = (
-        node.func.attr
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        else ""
-    )
+    name = getattr(node.func, "attr", "") if isinstance(node, ast.Call) else ""
     return name.startswith(("to_", "not_to_", "assert"))

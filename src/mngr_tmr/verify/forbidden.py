@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from mngr.api import Repo
 from mngr_tmr.run.settings import Project
 from mngr_tmr.verify import patches
+from mngr_tmr.verify.assertions import parsed
 from mngr_tmr.verify.cases import Refusal
 
 SIZE_LIMIT = 1 << 20
@@ -97,17 +98,18 @@ def _entries(name: str, text: str | None) -> object:
 
 
 def _keywords(text: str) -> object:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return text
-    return [
-        ast.dump(word.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        for word in node.keywords
-        if word.arg in ENTRY_KEYWORDS
-    ]
+    tree = parsed(text)
+    return (
+        text
+        if tree is None
+        else [
+            ast.dump(word.value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call)
+            for word in node.keywords
+            if word.arg in ENTRY_KEYWORDS
+        ]
+    )
 
 
 def _toml(text: str | None) -> Mapping[str, object] | None:

@@ -1,4 +1,4 @@
-"""How much a test notices: of small planted defects, those that the old and the new test kill."""
+"""How much tests detect: the planted defects that the old and the new tests kill."""
 
 from __future__ import annotations
 
@@ -14,18 +14,16 @@ from mngr_tmr.verify.mutants import Mutant, mutants
 
 FEWEST, MOST = 3, 12
 FORK = 0.3
-"""Seconds that a mutant takes beside the tests themselves."""
-
+"""Seconds that a mutant takes in addition to the tests."""
 
 Failing = dict[str, bool]
-"""Tests that fail with a mutant, and whether an assertion noticed it: a crash notices itself."""
+"""Tests that fail with a mutant, and whether an assertion detected it, not only a crash."""
 Killers = dict[Mutant, Failing]
-Look = tuple[Mutant, Failing, Failing]
 
 
 @dataclass(frozen=True)
 class Sides:
-    """The same implementation with the tests as they were, and with the tests as changed."""
+    """The same implementation with the old tests, and with the changed tests."""
 
     old: str
     new: str
@@ -34,19 +32,19 @@ class Sides:
     after: tuple[str, ...]
     """Tests that pass on the new side."""
     limit: float = 30.0
-    """Seconds for each session: a mutant may never end."""
+    """Time limit of a session in seconds: a mutant may never end."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What is to be found out."""
+    """The questions that mutants answer."""
 
     keeps: bool = False
     """Whether the new tests kill what the old ones did."""
     more: bool = False
-    """Whether they kill a mutant more."""
+    """Whether they kill more mutants."""
     killers: frozenset[str] = frozenset()
-    """Tests that have to kill one."""
+    """Tests that must kill one."""
 
     @property
     def compares(self) -> bool:
@@ -67,7 +65,7 @@ class Measured:
     survivor: str = ""
     """A mutant that an old test killed and its new form does not."""
     compared: bool = True
-    """The new tests ran also with mutants that no old test killed."""
+    """The new tests also ran with mutants that no old test killed."""
 
     def count(self, mutant: Mutant, old: Failing, new: Failing) -> None:
         noticing = {test for test, asserted in new.items() if asserted}
@@ -90,7 +88,7 @@ class Measured:
 
 
 def sample_size(budget: float, seconds: float) -> int:
-    """By what the tests took at the baseline, so that a resumed run takes the same sample."""
+    """Return the number of mutants for a budget; a resumed run gets the same from the journal."""
     if budget <= 0:
         return 0
     return min(MOST, max(FEWEST, int(budget / (FORK + seconds))))
@@ -110,8 +108,10 @@ class Measure:
             found.count(*look)
         return found
 
-    def _looked(self, sides: Sides, goal: Goal, made: Sequence[Mutant]) -> Iterator[Look]:
-        """The few that only the old tests kill once more."""
+    def _looked(
+        self, sides: Sides, goal: Goal, made: Sequence[Mutant]
+    ) -> Iterator[tuple[Mutant, Failing, Failing]]:
+        """Yield each mutant with its old and new killers; mutants that were lost run twice."""
         asked = sides.before if goal.keeps or goal.more else ()
         old, new = self._both(sides, made, asked) if goal.compares else self._kept(sides, made)
         known = [mutant for mutant in made if mutant in old and mutant in new]
@@ -119,15 +119,13 @@ class Measure:
         still, again = self._both(sides, lost, asked) if lost else ({}, {})
         for mutant in known:
             before, after = old[mutant], new[mutant]
-            if mutant in lost:  # neither may be a matter of luck
-                before = {
-                    test: how for test, how in before.items() if test in still.get(mutant, {})
-                }
+            if mutant in lost:  # neither result may be luck
+                before = {test: before[test] for test in before if test in still.get(mutant, {})}
                 after = {**after, **again.get(mutant, {})}
             yield mutant, before, after
 
     def _kept(self, sides: Sides, made: Sequence[Mutant]) -> tuple[Killers, Killers]:
-        """The new tests only with what the old ones kill."""
+        """Return the killers; the new tests run only with mutants that the old ones kill."""
         old = self._killers(sides.old, made, sides.before, sides.limit)
         killed = [mutant for mutant in made if old.get(mutant)]
         new = self._killers(sides.new, killed, sides.after, sides.limit)
@@ -136,7 +134,7 @@ class Measure:
     def _both(
         self, sides: Sides, made: Sequence[Mutant], asked: tuple[str, ...]
     ) -> tuple[Killers, Killers]:
-        """At once."""
+        """Return the killers of both sides, which run at the same time."""
         with ThreadPoolExecutor(max_workers=2) as pool:
             old = pool.submit(self._killers, sides.old, made, asked, sides.limit)
             new = pool.submit(self._killers, sides.new, made, sides.after, sides.limit)
@@ -145,7 +143,7 @@ class Measure:
     def _killers(
         self, commit: str, made: Sequence[Mutant], tests: tuple[str, ...], limit: float
     ) -> Killers:
-        """A mutant that ends pytest, or never ends, tells nothing about what the tests check."""
+        """Return the killers of each mutant, unless it ends pytest or never ends."""
         if not tests or not made:
             return {mutant: {} for mutant in made}
         planted = tuple((mutant.path, mutant.text, limit) for mutant in made)

@@ -1,7 +1,7 @@
-"""Small defects planted on purpose: a test that checks something fails with some of them.
+"""Mutants: small planted defects, some of which make a good test fail.
 
-The mechanic's repairs turn one small thing of a program into another. Used the other way round they
-make the defects, of lines that a test is known to reach. The same seed makes the same ones.
+The mechanic's operators make small edits of a program; here they make defects, in lines that a test
+is known to reach. The same seed gives the same mutants.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Mutant:
 def mutants(
     texts: Mapping[str, str], lines: Mapping[str, Set[int]], seed: str, count: int
 ) -> list[Mutant]:
-    """At most `count`, from as many different lines as there are."""
+    """Return at most `count` mutants, of as many different lines as possible."""
     chance = random.Random(seed)
     words = Vocabulary()
     sources = [source for path, text in sorted(texts.items()) if (source := _parsed(path, text))]
@@ -72,7 +72,7 @@ def mutants(
 
 def _parsed(path: str, text: str) -> Source | None:
     if "\ufffd" in text:
-        return None  # in another encoding: written back it would be another program
+        return None  # in another encoding: written back, it would be another program
     try:
         return Source(path, text)
     except (SyntaxError, ValueError, RecursionError, IndexError):
@@ -80,7 +80,7 @@ def _parsed(path: str, text: str) -> Source | None:
 
 
 def _edits(scope: Scope, lines: Set[int]) -> Iterator[Edit]:
-    """Inside functions: what stands at the top of a module runs whenever it is imported."""
+    """Yield edits inside functions: the top level of a module runs at each import."""
     source = scope.source
     for node in source.nodes:
         if source.function(node) is not None and not lines.isdisjoint(
@@ -92,7 +92,7 @@ def _edits(scope: Scope, lines: Set[int]) -> Iterator[Edit]:
 def _drawn(
     places: Mapping[tuple[str, int], list[tuple[Source, Edit]]], chance: random.Random, count: int
 ) -> Iterator[Mutant]:
-    """One of each line in turn, until there are enough or no more."""
+    """Yield one mutant of each line in turn, until there are enough."""
     made: set[str] = set()
     left = {place: chance.sample(edits, len(edits)) for place, edits in sorted(places.items())}
     while count > 0 and left:

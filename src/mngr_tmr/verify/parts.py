@@ -1,15 +1,14 @@
-"""What a path is in a project: implementation, test or document.
+"""The kind of a path: implementation, test or document.
 
-Files that tests are collected from, every conftest.py, helpers that only tests import and data
-that only tests name are tests, whatever the project's globs say: a change of these can turn a test
-green without repairing anything.
+Files with tests, every conftest.py, helpers that only tests import and data that only tests name
+are tests, whatever the project's globs say: a change of these can turn a test green without a fix.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from enum import StrEnum
 from functools import cache
 from pathlib import PurePosixPath
@@ -18,11 +17,11 @@ from mngr.api import Repo
 from mngr_tmr.run.settings import Project, matches
 from mngr_tmr.verify.patches import show
 
-TESTS = (*("tests/**", "test/**", "**/tests/**", "**/test_*.py", "**/*_test.py", "**/conftest.py"),)
+TESTS = ("tests/**", "test/**", "**/tests/**", "**/test_*.py", "**/*_test.py", "**/conftest.py")
 DOCUMENTS = ("docs/**", "doc/**", "**/*.md", "**/*.rst")
 METADATA = ("pyproject.toml", "setup.py", "setup.cfg")
 DEPTH = 4
-"""How many files may stand between a test and a file that it uses."""
+"""The number of files between a test and a file that it uses, at most."""
 
 
 class Kind(StrEnum):
@@ -32,7 +31,7 @@ class Kind(StrEnum):
 
 
 class Parts:
-    """Of one commit, the base of a run. Answers are kept: git is asked once per path."""
+    """The kinds of paths at the base of a run, cached: git runs once per path."""
 
     def __init__(
         self, repo: Repo, commit: str, project: Project, collected: Collection[str]
@@ -60,7 +59,7 @@ class Parts:
 
     @property
     def has_python(self) -> bool:
-        """Whether there is any implementation that mutants can be made of."""
+        """Whether there is any implementation in Python, for mutants."""
         python = (path for path in self._files if path.endswith(".py"))
         return any(self.kind(path) is Kind.IMPLEMENTATION for path in python)
 
@@ -77,12 +76,12 @@ class Parts:
         return False
 
     def only_tests_use(self, path: str) -> bool:
-        """Whether nobody else seems to; what users of a library import first is for them."""
+        """Whether only tests seem to use a file that is not the public module of a library."""
         users = self.users(path)
         return bool(users) and not _front(path) and all(map(self._plainly_test, users))
 
     def _among_tests(self, path: str) -> bool:
-        """It lies in a folder with tests and no implementation."""
+        """Whether a file is in a folder with tests and no implementation."""
         folder = os.path.dirname(path)
         beside = [
             each
@@ -92,21 +91,18 @@ class Parts:
         rest = [each for each in beside if not each.endswith("__init__.py")]
         tests = [each for each in rest if self._plainly_test(each)]
         return bool(tests) and all(
-            each in tests or not any(True for _ in self._other_users(each)) for each in rest
+            each in tests or all(map(self._plainly_test, self.users(each))) for each in rest
         )
 
-    def _other_users(self, path: str) -> Iterator[str]:
-        return (each for each in self.users(path) if not self._plainly_test(each))
-
     def _shipped(self, path: str) -> bool:
-        """Whether the project's packaging names its package, or names none that is here."""
+        """Whether the project's metadata names its package, or no package of the project."""
         named = self._words()
         return path.startswith("src/") or not named or _top(path) in named
 
     def _metadata(self) -> frozenset[str]:
-        """Packages and modules at the top of the project that its packaging names.
+        """Return the top-level packages and modules that the project's metadata names.
 
-        A distribution is often called otherwise than what it installs: then there are none.
+        A distribution often has another name than its package: then there are none.
         """
         texts = [show(self._repo, self._commit, name) or "" for name in METADATA]
         words = {_plain(word) for text in texts for word in re.findall(r"[\w-]+", text)}
@@ -114,7 +110,7 @@ class Parts:
         return frozenset(words & tops - {"src", "setup"})
 
     def _users(self, path: str) -> tuple[str, ...]:
-        """Files that import the module, or name the file or at least its folder."""
+        """Return files that import the module, or name the file or at least its folder."""
         place = PurePosixPath(path)
         if place.suffix == ".py":
             stem = _escaped(place.parent.name if place.name == "__init__.py" else place.stem)
@@ -127,7 +123,7 @@ class Parts:
         return self._naming(rf"[\"'/]{folder}[\"'/]", path)
 
     def _naming(self, pattern: str, path: str) -> tuple[str, ...]:
-        """Documents do not count: they read nothing."""
+        """Return files with this pattern, except documents."""
         words = ("grep", "-l", "-z", "-I", "-E", "-e", pattern, self._commit, "--")
         done = self._repo.attempt(*words)
         found = os.fsdecode(done.stdout).split("\0") if not done.code else []
@@ -143,7 +139,7 @@ class Parts:
     # which tests a changed file concerns
 
     def test_files(self, path: str, depth: int = DEPTH) -> set[str]:
-        """Files with tests that a test file, conftest, helper or data file is used by."""
+        """Return the files with tests that use this test file, conftest, helper or data file."""
         if path in self._collected:
             return {path}
         name = PurePosixPath(path).name
@@ -158,7 +154,7 @@ class Parts:
 
 
 def _front(path: str) -> bool:
-    """A module, or the first file of a package, at the top of the project or of its src."""
+    """Whether this is a top-level module, or the `__init__.py` of a top-level package."""
     parts = PurePosixPath(path.removeprefix("src/")).parts
     return path.endswith(".py") and (len(parts) == 1 or parts[1:] == ("__init__.py",))
 

@@ -1,10 +1,11 @@
-"""What an agent's commits change, cut by path into commits of our own making."""
+"""The changes in an agent's commits, split by path into new commits."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from mngr.api import repository
 
 PLAINLY = ("--no-ext-diff", "--no-textconv")
-"""No program of the user's sees what an agent committed."""
+"""No program of the user runs on what an agent committed."""
 PLAIN = ("100644", "100755")
 GONE = "000000"
 ABSENT = "0" * 40
@@ -33,7 +34,7 @@ class Change:
 
 def changes(repo: Repo, base: str, head: str) -> list[Change]:
     if base == head:
-        return []  # as of most agents whose test was well
+        return []  # as of most agents whose test passed
     raw = os.fsdecode(repo.git("diff-tree", "-r", "-z", "--no-renames", base, head))
     parts = iter(raw.split("\0"))
     found = []
@@ -49,12 +50,12 @@ def descends(repo: Repo, base: str, head: str) -> bool:
 
 
 def odd(change: Change) -> bool:
-    """A link or a submodule, new or leading elsewhere: neither belongs into a repair."""
+    """Whether this adds or changes a link or a submodule, which a fix never needs."""
     return change.new_mode not in (*PLAIN, GONE)
 
 
 def size(repo: Repo, base: str, head: str) -> tuple[int, int]:
-    """Lines changed, and files."""
+    """Return the numbers of changed lines and files."""
     lines = files = 0
     for entry in repo.line("diff-tree", "-r", "--numstat", "--no-renames", base, head).split("\n"):
         added, _, rest = entry.partition("\t")
@@ -67,58 +68,51 @@ def size(repo: Repo, base: str, head: str) -> tuple[int, int]:
 def only(
     repo: Repo, scratch: Path, base: str, head: str, keep: Callable[[str], bool], message: str
 ) -> str:
-    """A commit on `base` with those changes of base..head whose path is kept; or nothing."""
-    chosen = [each for each in changes(repo, base, head) if keep(each.path)]
-    if not chosen:
-        return ""
-    tree = _tree(repo, scratch, base, chosen)
-    return commit(repo, tree, [base], message)
-
-
-def _tree(repo: Repo, scratch: Path, base: str, chosen: Sequence[Change]) -> str:
-    index = scratch / f"index.{os.getpid()}.{os.urandom(4).hex()}"
+    """Return a commit on `base` with the changes of base..head whose path is kept, or ""."""
     lines = [
         f"{each.new_mode} {ABSENT if each.new_mode == GONE else each.new_blob}\t{each.path}\0"
-        for each in chosen
+        for each in changes(repo, base, head)
+        if keep(each.path)
     ]
-    with_index = _with_index(repo, index)
-    try:
-        with_index.git("read-tree", base)
-        told = os.fsencode("".join(lines))
-        with_index.git("update-index", "-z", "--index-info", input=told)
-        return with_index.line("write-tree")
-    finally:
-        index.unlink(missing_ok=True)
+    if not lines:
+        return ""
+    with _index(repo, scratch, base) as indexed:
+        given = os.fsencode("".join(lines))
+        indexed.git("update-index", "-z", "--index-info", input=given)
+        return commit(repo, indexed.line("write-tree"), [base], message)
 
 
-def _with_index(repo: Repo, index: Path) -> Repo:
+@contextmanager
+def _index(repo: Repo, scratch: Path, tree: str) -> Iterator[Repo]:
+    """Yield the repository with a temporary index of this tree."""
+    index = scratch / f"index.{os.getpid()}.{os.urandom(4).hex()}"
+
     def run(
         argv: Sequence[str], *, input: bytes | None = None, timeout: float
     ) -> repository.Completed:
         words = ["env", f"GIT_INDEX_FILE={index}", *argv]
         return repo.run(words, input=input, timeout=timeout)
 
-    return repo.replace(run=run)
+    indexed = repo.replace(run=run)
+    try:
+        indexed.git("read-tree", tree)
+        yield indexed
+    finally:
+        index.unlink(missing_ok=True)
 
 
 def picked(repo: Repo, scratch: Path, onto: str, base: str, part: str) -> str | list[str]:
-    """The tree of `onto` with the change base..part; or the paths where the two conflict."""
-    index = scratch / f"index.{os.getpid()}.{os.urandom(4).hex()}"
-    with_index = _with_index(repo, index)
+    """Return the tree of `onto` with the change base..part, or the paths that conflict."""
     patch = repo.git(
         "diff-tree", *PLAINLY, "-p", "--binary", "--full-index", "--no-renames", base, part
     )
-    try:
-        with_index.git("read-tree", onto)
+    with _index(repo, scratch, onto) as indexed:
         if patch:
-            done = with_index.attempt(
-                *("apply", "--cached", "--3way", "--whitespace=nowarn", "-"), input=patch
-            )
+            words = ("apply", "--cached", "--3way", "--whitespace=nowarn", "-")
+            done = indexed.attempt(*words, input=patch)
             if done.code:
-                return _in_conflict(with_index) or [done.complaint]
-        return with_index.line("write-tree")
-    finally:
-        index.unlink(missing_ok=True)
+                return _in_conflict(indexed) or [done.complaint]
+        return indexed.line("write-tree")
 
 
 def _in_conflict(repo: Repo) -> list[str]:
@@ -136,19 +130,19 @@ def commit(repo: Repo, tree: str, parents: Sequence[str], message: str) -> str:
 
 
 def patch_id(repo: Repo, base: str, head: str) -> str:
-    """The same for the same change, wherever it stands in its file."""
+    """Return an id that is the same for the same change at any place in its file."""
     patch = repo.git("diff-tree", *PLAINLY, "-p", "--no-renames", base, head)
     return repo.git("patch-id", "--stable", input=patch).decode().split(" ")[0]
 
 
 def show(repo: Repo, commit: str, path: str) -> str | None:
-    """A file as it is in a commit; None where it is not."""
+    """Return the text of a file in a commit, or None if there is none."""
     done = repo.attempt("cat-file", "blob", f"{commit}:{path}")
     return None if done.code else done.stdout.decode("utf-8", "replace")
 
 
 def replaced_lines(repo: Repo, base: str, head: str) -> dict[str, set[int]]:
-    """The lines of each file that a change replaces, or puts something beside."""
+    """Return the lines of each file that a change replaces, or adds lines beside."""
     found: dict[str, set[int]] = {}
     for path, text in _hunks(repo, base, head):
         for first, count in re.findall(r"^@@ -(\d+)(?:,(\d+))? ", text, re.MULTILINE):
@@ -165,7 +159,7 @@ def _hunks(repo: Repo, base: str, head: str) -> Iterator[tuple[str, str]]:
 
 
 def added_lines(repo: Repo, base: str, head: str) -> list[tuple[str, int, str]]:
-    """Path, line number and text of every line that a change adds."""
+    """Return path, line number and text of every line that a change adds."""
     found: list[tuple[str, int, str]] = []
     for path, text in _hunks(repo, base, head):
         number = 0
@@ -180,12 +174,6 @@ def added_lines(repo: Repo, base: str, head: str) -> list[tuple[str, int, str]]:
 
 
 def removed_lines(repo: Repo, base: str, head: str) -> list[str]:
-    """The text of every line that a change removes or replaces."""
+    """Return the text of every line that a change removes or replaces."""
     lines = [line for _, text in _hunks(repo, base, head) for line in text.split("\n")]
     return [line[1:] for line in lines if line.startswith("-") and not line.startswith("---")]
-
-
-def diff(repo: Repo, base: str, head: str) -> str:
-    return repo.git("diff-tree", *PLAINLY, "-p", "--no-renames", "--stat", base, head).decode(
-        "utf-8", "replace"
-    )

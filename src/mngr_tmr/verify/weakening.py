@@ -1,6 +1,6 @@
-"""Whether a changed test asserts less than it did. Pure.
+"""Whether a changed test asserts less than before. Pure.
 
-Where it cannot be told, the answer is yes: an agent may always leave a test as it is.
+If that is not certain, the answer is yes: an agent can always leave a test unchanged.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from mngr_tmr.verify.assertions import Assertion, assertions, blocks, commands, 
 
 
 def weaker(old: ast.AST, new: ast.AST) -> str:
-    """Why the new test asserts less than the old within the cited block; nothing if it does not.
+    """Return why the new test asserts less than the old about the cited block; "" if it does not.
 
-    The block that counts is the one that the old test cites: who changes a test does not choose
-    what it is to be measured by.
+    The block is the one that the old test cites: the agent cannot choose another.
     """
     block = blocks(old)
     return _excused(old, new, block) or _elsewhere(old, new, block) or _lost(old, new, block)
@@ -32,14 +31,14 @@ def expects_else(old: ast.AST, new: ast.AST) -> bool:
 
 
 def beyond_only(old: ast.AST, new: ast.AST) -> bool:
-    """Whether all that it does is to remove assertions about commands that its block has not."""
+    """Whether the change only removes assertions about commands that are not in the block."""
     before, after = Counter(assertions(old)), Counter(assertions(new))
     gone, block, held = before - after, blocks(old), commands(old)
     return bool(gone) and not after - before and all(_beyond(each, block, held) for each in gone)
 
 
 def _excused(old: ast.AST, new: ast.AST, block: str) -> str:
-    """Marks that skip a test, and values that it is no longer tried with."""
+    """Return a reason if marks skip the test, or values of its parameters are lost."""
     before, after = _marks(old), _marks(new)
     for word in ("skip", "xfail"):
         if word in " ".join(after) and word not in " ".join(before):
@@ -47,11 +46,9 @@ def _excused(old: ast.AST, new: ast.AST, block: str) -> str:
     gone = Counter(_given(old)) - Counter(_given(new))
     come = Counter(_given(new)) - Counter(_given(old))
     if sum(gone.values()) > sum(come.values()):
-        return f"no longer tries it with {next(iter(gone))!r}"
+        return f"no longer runs with the value {next(iter(gone))!r}"
     if gone and not all(_shown(each, block) for each in come):
-        return (
-            f"tries it with other values than {next(iter(gone))!r}, which its block does not have"
-        )
+        return f"replaces the value {next(iter(gone))!r} by one that its block does not have"
     return ""
 
 
@@ -64,7 +61,7 @@ def _given(function: ast.AST) -> list[str]:
 
 
 def _elsewhere(old: ast.AST, new: ast.AST, block: str) -> str:
-    """The same assertions about something else: the result of a command of one's own choice."""
+    """Return a reason if the assertions check the result of another command."""
     before, after = commands(old), commands(new)
     looked_at = {each.subject for each in assertions(old)}
     for variable, texts in before.items():
@@ -73,7 +70,7 @@ def _elsewhere(old: ast.AST, new: ast.AST, block: str) -> str:
         fresh = list((Counter(after.get(variable, [])) - Counter(texts)).elements())
         strange = [each for each in fresh if not each or each not in block]
         if strange:
-            return f"`{variable}` holds something else than the result of `{texts[0]}`"
+            return f"`{variable}` is no longer the result of `{texts[0]}`"
         if not fresh and set(texts) - set(after.get(variable, [])):
             return f"no longer runs `{texts[0]}`"
     return ""
@@ -104,15 +101,14 @@ def _lost(old: ast.AST, new: ast.AST, block: str) -> str:
 
 
 def implies(new: Assertion, old: Assertion) -> bool:
-    """Whether whatever satisfies the new one satisfies the old one too."""
+    """Whether the old assertion holds whenever the new one does."""
     if old.matcher == "assert":
         return _is_one_of(new, old)
     if new.matcher != "to_equal" or len(new.literals) != 1 or len(old.literals) != 1:
         return False
     whole, part = new.literals[0], old.literals[0]
     if old.matcher == "not_to_contain":
-        # What is expected word for word says more than that one word is not to be seen, even
-        # where that was said of the other stream.
+        # An exact expectation says more than that one word is absent, even from the other stream.
         return part not in whole and new.subject == old.subject
     if new.looks_at != old.looks_at:
         return False
@@ -128,7 +124,7 @@ EXIT_CODES = re.compile(r"assert (\w+)\.exit_code in \(([\d, ]*)\)")
 
 
 def _is_one_of(new: Assertion, old: Assertion) -> bool:
-    """`assert x.exit_code in (0, 1)`, of which the new one picks one."""
+    """Whether the new one is a case of `assert x.exit_code in (0, 1)`."""
     wide = EXIT_CODES.fullmatch(old.text)
     if wide is None or new.subject != wide[1]:
         return False
@@ -138,7 +134,7 @@ def _is_one_of(new: Assertion, old: Assertion) -> bool:
 
 
 def _beyond(assertion: Assertion, block: str, held: dict[str, list[str]]) -> bool:
-    """It looks at the result of a command that the block does not have."""
+    """Whether it checks the result of a command that the block does not have."""
     return _out_of(block, held.get(assertion.subject, []))
 
 
@@ -152,7 +148,7 @@ def _first_words(command: str) -> str:
 
 
 def _backed(old: Assertion, new: Assertion, block: str) -> bool:
-    """Another literal in the same place must be one that the block shows."""
+    """Whether the block shows the literals that are new."""
     fresh = [literal for literal in new.literals if literal not in old.literals]
     less = any(literal in text for literal in fresh for text in old.literals)  # a part of it
     return bool(fresh) and not less and all(_shown(literal, block) for literal in fresh)
