@@ -321,6 +321,21 @@ def test_sources_other_than_a_clean_repository(mngr: Cli) -> None:
     assert (mngr.work_dir("dirtier") / "README").read_text() == "changed\n"
 
 
+def test_uncommitted_files_that_cannot_be_read_fail_the_create(local: Cli) -> None:
+    local.write("new", "new\n")
+    stub = local.base / "bin" / "tar"
+    stub.parent.mkdir()
+    stub.write_text(
+        '#!/bin/sh\ncase $1 in -cf) cat > /dev/null; echo "tar: new: Cannot open" >&2;'
+        ' /bin/tar -cf - -T /dev/null; exit 2 ;; esac\nexec /bin/tar "$@"\n'
+    )
+    stub.chmod(0o755)
+    path = {"PATH": f"{stub.parent}:{local.env['PATH']}"}
+    failed = local("create", "foo", "--include-dirty", "--no-connect", "--", "true", env=path)
+    failed.fails(1, "uncommitted changes could not be copied", "tar: new: Cannot open")
+    assert "No agents" in local("list").out
+
+
 def test_branches(local: Cli) -> None:
     local.git("branch", "mngr/foo")
     local.git("branch", "base")

@@ -68,9 +68,10 @@ def test_several_agents_are_told_apart(mngr: Cli) -> None:
     assert mngr("exec", "one", "two", "--on-error", "abort", "touch mark; exit 1").code == 1
     assert (mngr.work_dir("one") / "mark").exists()
     assert not (mngr.work_dir("two") / "mark").exists()
-    missing = mngr("exec", "one", "three", "echo $N")
-    assert (missing.code, missing.out) == (3, "one: 1\n")
-    assert "no agent 'three'" in missing.err
+    missing = mngr("exec", "one", "three", "echo $N").fails(4, "no agent 'three'")
+    assert "mngr exec one -- three 'echo $N'" in missing.err, "nothing runs: a quote may be missing"
+    listed = mngr("exec", "-", "echo $N", input="one\nthree\n")
+    assert (listed.code, listed.out) == (3, "one: 1\n") and "no agent 'three'" in listed.err
     piped = mngr("exec", "-", "echo $N", input="one\ntwo\n").ok()
     assert piped.out == "one: 1\ntwo: 2\n"
 

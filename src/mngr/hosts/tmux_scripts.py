@@ -131,17 +131,22 @@ still_there() {
   found=$living
   [ -n "$found" ]
 }
+# What a script has to do anyway, while processes end and while the last look at all of them runs.
+while_ending() { :; }
+while_looking() { :; }
 # Signal what is there, and wait; false when something is left, also something new.
 signal_and_wait() {
   find_others "$leaders"
   [ -n "$found" ] || return 0
   kill "-$1" $found 2>/dev/null
+  while_ending
   # Most end within some milliseconds: the first naps are short.
   naps=0 nap=0.001
   while still_there; do
     [ "$naps" -lt $(($2 * 80 + 8)) ] || return 1
     naps=$((naps + 1)); sleep "$nap"; [ "$naps" -lt 8 ] || nap=0.01
   done
+  while_looking
   find_others ""
   [ -z "$found" ]
 }
@@ -180,6 +185,18 @@ look() {
   done
 }
 leave() { for id in $sessions; do echo "kill-session -t =$id"; done; }
+while_ending() {
+  for id in $screens; do
+    screen=.screen.$id.$$
+    [ -s "$screen" ] || { rm -f "$screen"; continue; }
+    [ ! -d "agents/$id/screen.txt" ] && mv -f "$screen" "agents/$id/screen.txt" || rm -f "$screen"
+  done 2>/dev/null
+  screens=
+}
+while_looking() {
+  [ -z "$sessions" ] || leave | told &
+  sessions=
+}
 cd "$home" || exit 1
 for word in "$@"; do case $word in agent-*) ids="$ids $word" ;; esac; done
 # Not by a here-document, which some shells keep on a disk that may be full.
@@ -196,13 +213,11 @@ for line in $panes; do
 done
 set +f
 unset IFS
-for id in $sessions; do
-  screen=.screen.$id.$$
-  [ -s "$screen" ] || { rm -f "$screen"; continue; }
-  [ ! -d "agents/$id/screen.txt" ] && mv -f "$screen" "agents/$id/screen.txt" || rm -f "$screen"
-done 2>/dev/null
+screens=$sessions
 end_processes "$grace"; ended=$?
-[ -z "$sessions" ] || leave | told
+while_ending
+while_looking
+wait
 [ "$ended" -eq 0 ] || exit "$ended"
 for word in "$@"; do
   case $word in agent-*) id=$word ;; ?*) note "agents/$id/events.jsonl" "$word" ;; esac

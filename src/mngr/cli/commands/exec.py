@@ -8,7 +8,7 @@ from mngr.api import ExecResult, Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import one, print_result, warn
 from mngr.cli.app.spread import add_on_error, exit_code, spread
-from mngr.errors import MngrError, Stale, TimedOut, UsageError
+from mngr.errors import MngrError, NotFound, Stale, TimedOut, UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.quoting import join
 from mngr.model.state import ALIVE
@@ -75,6 +75,7 @@ def run(args: Namespace) -> int:
         except Stale:
             pass  # it changed since, or is gone: look first
     agents = targets.agents(args, api)
+    _refuse_loose_words(args)
     for error in args.failures:
         warn(str(error))
     if args.dry_run:
@@ -90,6 +91,14 @@ def run(args: Namespace) -> int:
     if alone and args.format == "human":
         return _run_alone(args, agents[0], argv)
     return _run_all(args, agents, argv)
+
+
+def _refuse_loose_words(args: Namespace) -> None:
+    """Raise if a typed word names no agent: it may be part of a command that was not quoted."""
+    if args.failures and not args.rest and not args.stdin and "-" not in args.target:
+        first, *others = args.words
+        hint = f"to run several words as one command: mngr exec {first} -- {join(others)}"
+        raise NotFound(args.failures[0].message, hint)
 
 
 def _is_plain(args: Namespace) -> bool:
@@ -122,6 +131,7 @@ def _command(args: Namespace) -> list[str]:
     """Remove the command from the targets and return it."""
     if args.rest:
         return list(args.rest)
+    args.words = args.target
     *args.target, command = args.target
     if not args.target and not args.stdin:
         raise UsageError("missing CMD", "write `mngr exec TARGET 'COMMAND'`")

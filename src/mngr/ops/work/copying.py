@@ -65,6 +65,10 @@ def _counting(progress: Progress, errors: bytearray) -> Sink:
 
 TAR = 'cd "$1" && tar -cf - --null -T -'
 UNTAR = 'tar -xpf - -C "$1"'
+# The code of a pipe is that of its last command alone; the first one's comes out of the braces.
+BOTH = f"""
+read=$( {{ {{ {TAR}; echo $? >&3; }} | (shift; {UNTAR} >&2); }} 3>&1 ) && [ "$read" = 0 ]
+"""
 # A directory that only held removed files must go too: a link or file may take its place.
 REMOVE = r"""
 cd "$1" && xargs -0 sh -c '
@@ -93,7 +97,7 @@ def carry_changes(host: Host, source: Repo, work_dir: str, *, same_host: bool = 
     if gone:
         _run(host, REMOVE, work_dir, input=gone)
     if changed and same_host:
-        _run(host, f"{TAR} | (shift; {UNTAR})", top, work_dir, input=changed)
+        _run(host, BOTH, top, work_dir, input=changed)
     elif changed:
         packed = source.run(["sh", "-c", TAR, "mngr", top], input=changed, timeout=600)
         if packed.code:
