@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Callable
 from dataclasses import asdict
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mngr.cli.app.output import one, rows, say
-from mngr.cli.app.parser import Parser
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.create_options import count
 from mngr.errors import UsageError
 from mngr.model.durations import parse_duration
@@ -87,7 +86,7 @@ def _line(text: str) -> int:
     return int(text)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     given = [option.dest for option in args.parser.given(args)]
     for option, verbs in ONLY.items():
         if option in given and args.verb not in verbs:
@@ -96,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     return _VERBS[args.verb](args, find_project(Path(os.getcwd()), args.tests))
 
 
-def _check(args: argparse.Namespace, project: Project) -> int:
+def _check(args: Namespace, project: Project) -> int:
     report = check(project, evidence=not args.no_results)
     if args.format == "human":
         for problem in report.problems:
@@ -124,7 +123,7 @@ def _summary(report: Report) -> str:
     return f"{counted}: {found}{hint}."
 
 
-def _scaffold(args: argparse.Namespace, project: Project) -> int:
+def _scaffold(args: Namespace, project: Project) -> int:
     tests = scaffolding.plan(project, check(project, evidence=False))
     if not args.dry_run:
         scaffolding.write(tests)
@@ -147,7 +146,7 @@ def _scaffold(args: argparse.Namespace, project: Project) -> int:
     return 0
 
 
-def _install(args: argparse.Namespace, project: Project) -> int:
+def _install(args: Namespace, project: Project) -> int:
     path = installing.place(project, user=args.user)
     text = installing.text(project, user=args.user)
     before = installing.state(path, text)
@@ -163,21 +162,21 @@ def _install(args: argparse.Namespace, project: Project) -> int:
     return 0
 
 
-def _fill(args: argparse.Namespace, project: Project) -> int:
+def _fill(args: Namespace, project: Project) -> int:
     from mngr_tutorial import fill
 
     args.block_timeout = args.block_timeout or 60.0
     return fill.run(args, project)
 
 
-def _sync(args: argparse.Namespace, project: Project) -> int:
+def _sync(args: Namespace, project: Project) -> int:
     from mngr_tutorial import sync
 
     args.block_timeout = args.block_timeout or 600.0
     return sync.run(args, project)
 
 
-_VERBS: dict[str, Callable[[argparse.Namespace, Project], int]] = {
+_VERBS: dict[str, Callable[[Namespace, Project], int]] = {
     "check": _check,
     "scaffold": _scaffold,
     "sync": _sync,

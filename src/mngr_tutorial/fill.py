@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mngr.api import Mngr
 from mngr.cli.app.output import clean, confirm, one, rows, say, warn
+from mngr.cli.app.parser import Namespace
 from mngr.errors import BadRecord, MngrError
 from mngr_e2e.artifacts import write_whole
 from mngr_e2e.blocks import Block
@@ -43,7 +43,7 @@ class Judged:
         return "dropped" if self.trial.passed else "failed"
 
 
-def run(args: argparse.Namespace, project: Project) -> int:
+def run(args: Namespace, project: Project) -> int:
     asked = asking.asking(project.blocks(), args.line)
     if not asked:
         say(args, "There are no comments without commands.")
@@ -75,7 +75,7 @@ def render(project: Project, asked: list[Block]) -> str:
     )
 
 
-def _preview(args: argparse.Namespace, asked: list[Block], texts: list[str]) -> int:
+def _preview(args: Namespace, asked: list[Block], texts: list[str]) -> int:
     row: Row = {"blocks": [block.line for block in asked], "prompts": [*texts]}
     if texts or args.format != "human":
         one(args, row, "\n\n".join(text.rstrip("\n") for text in texts))
@@ -105,7 +105,7 @@ def _put_away(api: Mngr, job: Job) -> None:
     api.destroy(job.agent, drop_branch=not commits)
 
 
-def _judge(args: argparse.Namespace, project: Project, found: Proposals) -> int:
+def _judge(args: Namespace, project: Project, found: Proposals) -> int:
     there = {block.text for block in project.blocks()}
     judged: list[Judged] = []
     try:
@@ -129,18 +129,18 @@ def _write(project: Project, kept: list[Proposal]) -> None:
         write_whole(project.tutorial.resolve(), asking.filled(text, kept))
 
 
-def _show(args: argparse.Namespace, trial: Trial) -> None:
+def _show(args: Namespace, trial: Trial) -> None:
     proposal = trial.proposal
     setup = f"# setup: {proposal.setup}\n" if proposal.setup else ""
     verdict = "passed" if trial.passed else f"failed with exit code {trial.exit_code}"
     say(args, f"\n{setup}{proposal.text}\n\n{trial.output.rstrip()}\n[{verdict}]")
 
 
-def can_ask(args: argparse.Namespace) -> bool:
+def can_ask(args: Namespace) -> bool:
     return not args.headless and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _keep(args: argparse.Namespace, trial: Trial) -> bool:
+def _keep(args: Namespace, trial: Trial) -> bool:
     if args.yes_if_passing:
         return trial.passed
     return can_ask(args) and confirm(args, _question(trial), default=trial.passed)
@@ -151,9 +151,7 @@ def _question(trial: Trial) -> str:
     return f"Keep `{first}{' …' if more else ''}`?"
 
 
-def _report(
-    args: argparse.Namespace, project: Project, judged: list[Judged], spots: list[Confusing]
-) -> int:
+def _report(args: Namespace, project: Project, judged: list[Judged], spots: list[Confusing]) -> int:
     blocks = project.blocks()
     table = [_row(each, blocks) for each in judged]
     if args.format == "json":

@@ -5,7 +5,6 @@ Agents cost money. Whatever happens here, including Ctrl-C, none of them is left
 
 from __future__ import annotations
 
-import argparse
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from mngr.api import Agent, CreateRequest, Mngr, State, local_repository, message, repository
 from mngr.cli.app.main import parsed
 from mngr.cli.app.output import clean, say, warn
+from mngr.cli.app.parser import Namespace
 from mngr.cli.commands.create_options import request
 from mngr.errors import MngrError, TimedOut, UsageError
 from mngr.model.state import ALIVE, ENDED
@@ -57,9 +57,7 @@ class Job:
         return self.agent.name
 
 
-def asked(
-    args: argparse.Namespace, api: Mngr, root: Path, prompt: str, version: int
-) -> CreateRequest:
+def asked(args: Namespace, api: Mngr, root: Path, prompt: str, version: int) -> CreateRequest:
     """Return the request for an agent, with the settings of `mngr create`."""
     name = f"tutorial-{args.verb}-{secrets.token_hex(2)}"
     # The prompt names the project's folder as seen from the top of its repository.
@@ -82,7 +80,7 @@ def asked(
     )
 
 
-def _cannot(args: argparse.Namespace, chosen: str) -> UsageError:
+def _cannot(args: Namespace, chosen: str) -> UsageError:
     """Return the error for an agent type that cannot read a prompt."""
     if args.type:
         what = "only repairs failing tests" if chosen == "mechanic" else "only runs a command"
@@ -97,7 +95,7 @@ def _cannot(args: argparse.Namespace, chosen: str) -> UsageError:
 
 
 def carry_out(
-    args: argparse.Namespace, api: Mngr, requests: list[CreateRequest], errand: Errand
+    args: Namespace, api: Mngr, requests: list[CreateRequest], errand: Errand
 ) -> list[Job]:
     """Start the agents, wait until each has written its file or ended, and stop them."""
     jobs: list[Job] = []
@@ -116,9 +114,7 @@ def _stop(api: Mngr, names: set[str]) -> None:
     api.stop_many([agent for agent in api.list() if agent.name in names and agent.state in ALIVE])
 
 
-def _launched(
-    args: argparse.Namespace, api: Mngr, requests: list[CreateRequest]
-) -> Iterator[Agent]:
+def _launched(args: Namespace, api: Mngr, requests: list[CreateRequest]) -> Iterator[Agent]:
     for index, made in api.create_many(requests):
         if isinstance(made, Exception):
             if len(requests) == 1:
@@ -130,7 +126,7 @@ def _launched(
             raise MngrError(f"{made.agent.name} did not receive its prompt: {made.receipt.detail}")
 
 
-def _wait(args: argparse.Namespace, api: Mngr, jobs: list[Job], errand: Errand) -> None:
+def _wait(args: Namespace, api: Mngr, jobs: list[Job], errand: Errand) -> None:
     deadline = time.monotonic() + args.timeout
     while open_jobs := [job for job in jobs if not _look(args, api, job, errand)]:
         if time.monotonic() > deadline:
@@ -139,7 +135,7 @@ def _wait(args: argparse.Namespace, api: Mngr, jobs: list[Job], errand: Errand) 
         time.sleep(PAUSE)
 
 
-def _look(args: argparse.Namespace, api: Mngr, job: Job, errand: Errand) -> bool:
+def _look(args: Namespace, api: Mngr, job: Job, errand: Errand) -> bool:
     """Return whether the job is done. The state is read first: the file never comes after it."""
     if job.data is not None:
         return True
@@ -157,7 +153,7 @@ def _look(args: argparse.Namespace, api: Mngr, job: Job, errand: Errand) -> bool
     return True
 
 
-def _is_over(args: argparse.Namespace, job: Job) -> bool:
+def _is_over(args: Namespace, job: Job) -> bool:
     agent = job.agent
     if agent.state is not State.WAITING:
         return agent.state in ENDED

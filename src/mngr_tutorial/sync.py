@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
 from mngr.api import Mngr
 from mngr.cli.app.output import clean, one, rows, say, warn
+from mngr.cli.app.parser import Namespace
 from mngr.errors import BadRecord, MngrError, UsageError
 from mngr_e2e.blocks import Block
 from mngr_outcome.codec import to_json
@@ -29,7 +29,7 @@ REMINDER = (
 )
 
 
-def run(args: argparse.Namespace, project: Project) -> int:
+def run(args: Namespace, project: Project) -> int:
     wanted = targets(check(project), args.line)
     if not wanted.blocks and not wanted.stale:
         every = "Every block has a test."
@@ -74,7 +74,7 @@ def render(project: Project, wanted: Wanted) -> str:
     return prompts.load("sync").render(project=project.inside, instructions=instructions)
 
 
-def _carry_out(args: argparse.Namespace, project: Project, wanted: Wanted, prompt: str) -> int:
+def _carry_out(args: Namespace, project: Project, wanted: Wanted, prompt: str) -> int:
     api = Mngr(args.config, args.registry)
     request = jobs.asked(args, api, project.root, prompt, prompts.load("sync").version)
     errand = Errand(FILE, BYTES_LIMIT, REMINDER, parse_outcome)
@@ -86,7 +86,7 @@ def _carry_out(args: argparse.Namespace, project: Project, wanted: Wanted, promp
     return _report(args, job, outcome, head, found)
 
 
-def _outcome(args: argparse.Namespace, job: Job, errand: Errand) -> Outcome | None:
+def _outcome(args: Namespace, job: Job, errand: Errand) -> Outcome | None:
     """Return the outcome; None if there is none, although the commits may still be good."""
     try:
         outcome = parse_outcome(job.data) if job.data is not None else None
@@ -115,7 +115,7 @@ def _head(api: Mngr, job: Job, outcome: Outcome | None) -> str:
 
 
 def _report(
-    args: argparse.Namespace, job: Job, outcome: Outcome | None, head: str, found: list[Verified]
+    args: Namespace, job: Job, outcome: Outcome | None, head: str, found: list[Verified]
 ) -> int:
     table: list[Row] = [_row(each) for each in found]
     if args.format == "json":

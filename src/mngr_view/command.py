@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 
 from mngr.cli.app.output import one, say
-from mngr.cli.app.parser import Parser
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import MngrError, NotFound, UsageError
 from mngr_tmr.journal.journal import NAME
 from mngr_tmr.run import runs
@@ -43,7 +42,7 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     given = Path(args.what)
     if args.what and (given / MARK).is_file():
         if args.bundle:
@@ -61,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     return _serve(args, folder / "report", live.show)
 
 
-def _run_folder(args: argparse.Namespace, given: Path) -> Path:
+def _run_folder(args: Namespace, given: Path) -> Path:
     if args.what and (given / NAME).is_file():
         return given.absolute()
     if "/" in args.what:
@@ -69,7 +68,7 @@ def _run_folder(args: argparse.Namespace, given: Path) -> Path:
     return runs.find(args.config.home, args.what)
 
 
-def _serve(args: argparse.Namespace, folder: Path, renew: Callable[[], None]) -> int:
+def _serve(args: Namespace, folder: Path, renew: Callable[[], None]) -> int:
     try:
         server = Server(folder, args.port, renew)
     except OSError as error:

@@ -218,7 +218,7 @@ def _said(task: Task) -> str:
 # what needs a person
 
 
-def needy(view: View) -> Part:
+def help_wanted(view: View) -> Part:
     """Return the tasks that require help, grouped by reason."""
     groups: dict[str, list[Task]] = {}
     for task in view.run.tasks.values():

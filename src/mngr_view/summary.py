@@ -119,7 +119,7 @@ def _sections(view: View) -> list[Section]:
         ("expectations", "Changed expectations, for you to decide", *sections.expectations(view)),
         ("held", "Held for review, not on the branch", *sections.held(view)),
         ("changes", "Test and documentation changes", *sections.changes(view)),
-        ("needy", "Agents that require your help", *sections.needy(view)),
+        ("help", "Agents that require your help", *sections.help_wanted(view)),
         ("left", "Rejected and evicted changes", *sections.not_taken(view)),
         ("confusing", "Confusing spots", *sections.confusing(view)),
     ]

@@ -45,7 +45,7 @@ def measured(**options: object) -> Run:
         ("failing", ["bad", "flaky"], {"good": "passes"}),
         ("weak", ["weak"], {"good": "fails when its commands do nothing"}),
         (
-            "needy",
+            "problems",
             ["weak", "bad", "flaky"],
             {"good": "passes, and fails when its commands do nothing"},
         ),

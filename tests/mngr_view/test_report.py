@@ -136,11 +136,11 @@ def test_a_changed_expectation_stands_beside_its_block_and_flags_are_shown(tmp_p
 
 def test_agents_that_need_a_person_say_why_and_what_to_type(report: Path) -> None:
     said = words(report / "index.html")
-    needy = said[said.index("Agents that require your help (4) Connect") :]
-    assert "no lowdown" in needy and "Requires: the program lowdown" in needy
-    assert f"mngr connect tmr-night-{task(node('blocked'))}-1" in needy
-    assert "died 2 agents" in needy
-    assert "mngr tmr integrate night" in needy
+    wanted = said[said.index("Agents that require your help (4) Connect") :]
+    assert "no lowdown" in wanted and "Requires: the program lowdown" in wanted
+    assert f"mngr connect tmr-night-{task(node('blocked'))}-1" in wanted
+    assert "died 2 agents" in wanted
+    assert "mngr tmr integrate night" in wanted
 
 
 def test_work_that_was_not_taken_has_its_reason_and_its_ref(report: Path) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Callable
 
-from mngr.cli.app.parser import Parser
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.create_options import count
 from mngr.errors import UsageError, nearest
 from mngr.model.durations import parse_duration
@@ -16,7 +15,7 @@ from mngr_tmr.cli.manual import DESCRIPTION, EXAMPLES, NOTES, SCREENS
 from mngr_tmr.run import runs
 from mngr_tmr.run.selecting import CHOICES
 
-Verb = Callable[[argparse.Namespace], int]
+Verb = Callable[[Namespace], int]
 
 VERBS: dict[str, Verb] = {
     "run": working.run,
@@ -161,7 +160,7 @@ def _natural(text: str) -> int:
     return 0 if text == "0" else count(text)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     verb, *args.words = args.words
     if verb not in VERBS:
         raise UsageError(f"unknown command: mngr tmr {verb}", _suggestion(verb))
@@ -170,7 +169,7 @@ def run(args: argparse.Namespace) -> int:
     return VERBS[verb](args)
 
 
-def _refuse_options(args: argparse.Namespace, verb: str) -> None:
+def _refuse_options(args: Namespace, verb: str) -> None:
     for option in args.parser.given(args):
         if not _takes(verb, option.dest):
             takers = [f"`mngr tmr {each}`" for each in VERBS if _takes(each, option.dest)]

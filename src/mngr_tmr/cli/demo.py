@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from mngr.cli.app.output import one, say
-from mngr.cli.app.parser import Parser
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import MissingProgram, MngrError, Refused
 from mngr.model.quoting import quote
 from mngr_tmr.cli.planting import CannotPlant, plant
@@ -34,7 +33,7 @@ def configure(parser: Parser) -> None:
     parser.see_also = ["mngr-tmr", "mngr-tutorial"]
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     folder = Path(args.folder or tempfile.mkdtemp(prefix="mngr-demo-")).absolute()
     _need_pytest()
     try:
@@ -66,8 +65,8 @@ def environment(folder: Path) -> dict[str, str]:
     return {**kept, "MNGR_HOST_DIR": str(folder / "home"), "PATH": tools}
 
 
-def _pipeline(args: argparse.Namespace, folder: Path) -> int:
-    words = ["tmr", "run", "--name", "demo", "--type", "mechanic", "--only", "needy", "--yes"]
+def _pipeline(args: Namespace, folder: Path) -> int:
+    words = ["tmr", "run", "--name", "demo", "--type", "mechanic", "--only", "problems", "--yes"]
     words += ["--max-agents", "2", "--workers", "2", "-S", "stop.grace=2s"]
     words += ["--agent-arg=--budget=300"]  # so that it does not give up on a busy machine
     words += ["--quiet"] if args.quiet or args.format != "human" else []

@@ -5,7 +5,6 @@ With `--format jsonl` (or json), without a terminal, as JSON lines.
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import json
 import os
@@ -16,6 +15,7 @@ import time
 from collections import Counter
 
 from mngr.cli.app.output import clean
+from mngr.cli.app.parser import Namespace
 from mngr_tmr.integrate import ranking
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run.words import counted
@@ -26,7 +26,7 @@ PAUSE = 0.2
 class Progress:
     """Prints progress. `show(run)` may be called at any rate."""
 
-    def __init__(self, args: argparse.Namespace, known: Run, *, acts: bool = True) -> None:
+    def __init__(self, args: Namespace, known: Run, *, acts: bool = True) -> None:
         """Alerts in `known` are not shown again; without `acts`, --on-alert is not run."""
         self._acts = acts
         self._quiet = args.quiet

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from mngr.api import Leftover, Mngr, Repo, local_repository
 from mngr.cli.app.output import one
+from mngr.cli.app.parser import Namespace
 from mngr.errors import NotFound, Refused, Taken, UsageError
 from mngr.model.struct import Json
 from mngr.settings.layers import Config
@@ -24,13 +24,13 @@ Moves = dict[str, str]
 """Old ref -> new ref."""
 
 
-def rm(args: argparse.Namespace) -> int:
+def rm(args: Namespace) -> int:
     if len(args.words) != 1:
         raise UsageError("no run given", "see `mngr tmr list`")
     return _undo(args, args.words[0]) if args.undo else _remove(args, args.words[0])
 
 
-def _remove(args: argparse.Namespace, name: str) -> int:
+def _remove(args: Namespace, name: str) -> int:
     folder = runs.find(args.config.home, name)
     if is_at_work(folder):
         raise Refused(f"the run {name} is in progress", f"stop it with `mngr tmr cancel {name}`")
@@ -55,7 +55,7 @@ def _remove(args: argparse.Namespace, name: str) -> int:
     return 0
 
 
-def _undo(args: argparse.Namespace, name: str) -> int:
+def _undo(args: Namespace, name: str) -> int:
     """Restore the run that was removed last. `mngr restore` restores its agents."""
     kept = sorted(runs.trash(args.config.home).glob(f"{name}.*"), key=_stamp)
     if not kept:
@@ -110,7 +110,7 @@ def _agents(api: Mngr, name: str) -> list[str]:
     return [id for id, record in records if record and record.labels.get("tmr") == name]
 
 
-def _bury(args: argparse.Namespace, name: str) -> int:
+def _bury(args: Namespace, name: str) -> int:
     api = Mngr(args.config, args.registry)
     ids = _agents(api, name)
     agents = api.list(ids) if ids else []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Mapping
 
 from mngr.cli.app.output import one
+from mngr.cli.app.parser import Namespace
 from mngr.errors import Refused, UsageError
 from mngr.model.struct import Json
 from mngr_tmr.cli.viewing import chosen
@@ -24,19 +24,19 @@ BUDGETS = {
 """The field of Options that keeps each limit."""
 
 
-def pause(args: argparse.Namespace) -> int:
+def pause(args: Namespace) -> int:
     return _send(args, {"action": "pause"}, "pause", "Paused", "no new agents will start")
 
 
-def unpause(args: argparse.Namespace) -> int:
+def unpause(args: Namespace) -> int:
     return _send(args, {"action": "resume"}, "unpause", "Unpaused", "new agents may start")
 
 
-def cancel(args: argparse.Namespace) -> int:
+def cancel(args: Namespace) -> int:
     return _send(args, {"action": "cancel"}, "cancel", "Cancelled", "its agents are being stopped")
 
 
-def retune(args: argparse.Namespace) -> int:
+def retune(args: Namespace) -> int:
     given = _given(args, (*TUNABLE, *BUDGETS))
     if not given:
         options = ", ".join(_option(each) for each in (*TUNABLE, *BUDGETS))
@@ -45,7 +45,7 @@ def retune(args: argparse.Namespace) -> int:
     return _send(args, {"action": "retune", "options": tuned(args)}, "retune", "Retuned", words)
 
 
-def _given(args: argparse.Namespace, keys: Iterable[str]) -> dict[str, Json]:
+def _given(args: Namespace, keys: Iterable[str]) -> dict[str, Json]:
     return {key: getattr(args, key) for key in keys if getattr(args, key) is not None}
 
 
@@ -58,7 +58,7 @@ def _shown(key: str, value: object) -> str:
     return f"{value:g}s" if seconds and isinstance(value, (int, float)) else str(value)
 
 
-def tuned(args: argparse.Namespace) -> dict[str, Json]:
+def tuned(args: Namespace) -> dict[str, Json]:
     """Return the given options as fields of Options; of budgets only the given limits."""
     found = _given(args, TUNABLE)
     for key in _given(args, BUDGETS):
@@ -70,9 +70,7 @@ def tuned(args: argparse.Namespace) -> dict[str, Json]:
     return found
 
 
-def _send(
-    args: argparse.Namespace, order: Mapping[str, Json], verb: str, done: str, effect: str
-) -> int:
+def _send(args: Namespace, order: Mapping[str, Json], verb: str, done: str, effect: str) -> int:
     folder = chosen(args)
     if not is_at_work(folder):
         hint = f"continue it with `mngr tmr resume {folder.name}`"

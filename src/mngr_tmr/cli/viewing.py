@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
 
 from mngr.cli.app.output import one, rows
+from mngr.cli.app.parser import Namespace
 from mngr.errors import UsageError
 from mngr.model.events import iso
 from mngr.model.struct import Json
@@ -20,14 +20,14 @@ from mngr_tmr.run.words import counted, reason_of
 COLUMNS = ["task", "want", "ending", "reason", "test", "agent", "tries"]
 
 
-def chosen(args: argparse.Namespace) -> Path:
+def chosen(args: Namespace) -> Path:
     """Return the folder of the run that was named, or of the newest run."""
     if len(args.words) > 1:
         raise UsageError(f"one run at a time: {' '.join(args.words)!r}")
     return runs.find(args.config.home, args.words[0] if args.words else args.name)
 
 
-def list_runs(args: argparse.Namespace) -> int:
+def list_runs(args: Namespace) -> int:
     found = [runs.load(runs.root(args.config.home) / name) for name in runs.names(args.config.home)]
     table = [_row(args, run) for run in found]
     columns = ["run", "status", "tests", "tasks", "commits", "tokens", "begun"]
@@ -35,7 +35,7 @@ def list_runs(args: argparse.Namespace) -> int:
     return 0
 
 
-def _row(args: argparse.Namespace, run: Run) -> dict[str, Json]:
+def _row(args: Namespace, run: Run) -> dict[str, Json]:
     return {
         "run": run.name,
         "status": _status(args, run),
@@ -47,13 +47,13 @@ def _row(args: argparse.Namespace, run: Run) -> dict[str, Json]:
     }
 
 
-def _status(args: argparse.Namespace, run: Run) -> str:
+def _status(args: Namespace, run: Run) -> str:
     if is_at_work(runs.root(args.config.home) / run.name):
         return f"paused: {run.paused}" if run.paused else "at work"
     return run.status or "interrupted"
 
 
-def show(args: argparse.Namespace) -> int:
+def show(args: Namespace) -> int:
     folder = chosen(args)
     run = runs.load(folder)
     if args.format == "json":
@@ -67,7 +67,7 @@ def show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print_run(args: argparse.Namespace, run: Run) -> None:
+def _print_run(args: Namespace, run: Run) -> None:
     """Print the result of the run, the result of each test, and the usage."""
     one(args, {}, verdict(run, _status(args, run)))
     rows(args, _folded(run), ["ending", "test", "reason"], empty="No tests were selected")
@@ -107,7 +107,7 @@ def _task_row(task: Task) -> dict[str, Json]:
     }
 
 
-def watch(args: argparse.Namespace) -> int:
+def watch(args: Namespace) -> int:
     """Show the progress of a run until its process ends."""
     folder = chosen(args)
     with Progress(args, runs.load(folder), acts=False) as progress:
@@ -122,7 +122,7 @@ def watch(args: argparse.Namespace) -> int:
     return 0
 
 
-def report(args: argparse.Namespace) -> int:
+def report(args: Namespace) -> int:
     from mngr_view.writing import write
 
     folder = chosen(args)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import secrets
 import shutil
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from mngr.api import Mngr, Repo, local_repository, repository
 from mngr.cli.app.output import confirm, one, say
+from mngr.cli.app.parser import Namespace
 from mngr.errors import MngrError, NotFound, Refused, UsageError
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
@@ -32,7 +32,7 @@ from mngr_tmr.run.settings import parse
 from mngr_tmr.verify.patches import show
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     """Start a run, or continue the run of that name."""
     repo = _repository(os.getcwd())
     folder = _folder(args, repo)
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _leaving_nothing(args: argparse.Namespace, folder: Path) -> Iterator[None]:
+def _leaving_nothing(args: Namespace, folder: Path) -> Iterator[None]:
     """Remove a run that was declined or could not start."""
     try:
         yield
@@ -73,7 +73,7 @@ def _drop_unless_agreed(folder: Path) -> bool:
     return True
 
 
-def resume(args: argparse.Namespace) -> int:
+def resume(args: Namespace) -> int:
     folder = chosen(args)
     _require_begun(folder)
     with _leaving_nothing(args, folder), Journal(folder, time.time) as journal:
@@ -102,7 +102,7 @@ def _lift_pause(folder: Path, journal: Journal) -> None:
         journal.append("resumed", {})
 
 
-def integrate(args: argparse.Namespace) -> int:
+def integrate(args: Namespace) -> int:
     """Build the branch again, after collecting what agents have published since."""
     folder = chosen(args)
     _require_begun(folder)
@@ -124,7 +124,7 @@ def _repository(cwd: str) -> Repo:
     return local_repository(found.top)
 
 
-def _folder(args: argparse.Namespace, repo: Repo) -> Path:
+def _folder(args: Namespace, repo: Repo) -> Path:
     name = args.name or _fresh_name(args)
     problem = selecting.run_name_problem(name)
     if problem:
@@ -132,7 +132,7 @@ def _folder(args: argparse.Namespace, repo: Repo) -> Path:
     return runs.root(args.config.home) / name
 
 
-def _fresh_name(args: argparse.Namespace) -> str:
+def _fresh_name(args: Namespace) -> str:
     """Return a new name: `failing-3f2a`, or `e2e-90c1` for all tests of a folder."""
     word = str(args.only)
     if word == "all" and len(args.words) == 1:
@@ -144,7 +144,7 @@ def _fresh_name(args: argparse.Namespace) -> str:
             return name
 
 
-def options(args: argparse.Namespace) -> Options:
+def options(args: Namespace) -> Options:
     chosen = Options(
         agent_type=args.type,
         agent_args=tuple(args.agent_arg),
@@ -167,7 +167,7 @@ def options(args: argparse.Namespace) -> Options:
     return retuned(chosen, steering.tuned(args))
 
 
-def _started(args: argparse.Namespace, repo: Repo, folder: Path) -> dict[str, Json]:
+def _started(args: Namespace, repo: Repo, folder: Path) -> dict[str, Json]:
     """Return the first event of a new run, after checking that it can start."""
     base = repo.ask("rev-parse", "--verify", f"{args.base or 'HEAD'}^{{commit}}")
     if base is None:
@@ -194,7 +194,7 @@ def _started(args: argparse.Namespace, repo: Repo, folder: Path) -> dict[str, Js
     }
 
 
-def _work(args: argparse.Namespace, folder: Path, journal: Journal, *, again: bool = False) -> int:
+def _work(args: Namespace, folder: Path, journal: Journal, *, again: bool = False) -> int:
     before = runs.load(folder)
     repo = local_repository(before.repository)
     with _interruptible(args, folder), Progress(args, before) as progress:
@@ -215,7 +215,7 @@ def _work(args: argparse.Namespace, folder: Path, journal: Journal, *, again: bo
 
 
 @contextmanager
-def _interruptible(args: argparse.Namespace, folder: Path) -> Iterator[None]:
+def _interruptible(args: Namespace, folder: Path) -> Iterator[None]:
     """Clean up after SIGTERM, or when the terminal is closed, as after Ctrl-C."""
 
     def end(number: int, frame: object) -> None:
@@ -247,7 +247,7 @@ def _watching(progress: Progress, folder: Path) -> Callable[[Run], None]:
     return watch
 
 
-def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run) -> bool:
+def _agreed(args: Namespace, progress: Progress, folder: Path, run: Run) -> bool:
     """Return whether the user agrees to start agents, asking once per run."""
     if args.dry_run:
         progress.clear()
@@ -266,7 +266,7 @@ def _agreed(args: argparse.Namespace, progress: Progress, folder: Path, run: Run
         raise Refused(told, "use --yes") from None
 
 
-def _told(args: argparse.Namespace, folder: Path, run: Run, repo: Repo) -> int:
+def _told(args: Namespace, folder: Path, run: Run, repo: Repo) -> int:
     if not run.status:
         return 0 if args.dry_run else 1
     report = publishing.write_report(folder)

@@ -67,7 +67,7 @@ class Baselining:
 
     def weigh(self) -> None:
         """Run passing tests with commands that do nothing; a test that still passes is weak."""
-        if self._run.weighed or self._run.options.only not in ("weak", "needy"):
+        if self._run.weighed or self._run.options.only not in ("weak", "problems"):
             return
         passing = [n for n, each in self._run.baseline.items() if each.standing == "passed"]
         weak: list[Json] = []

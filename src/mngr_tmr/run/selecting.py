@@ -15,8 +15,8 @@ from mngr_tmr.journal.model import Baseline, Run, Task, TestRun
 from mngr_tmr.run import clustering
 from mngr_tmr.run.clustering import Failure, Lines, Suspect
 
-CHOICES = ("all", "needy", "failing", "weak", "flaky", "changed")
-"""`weak` passes although its commands do nothing; `needy` is weak, flaky or failing."""
+CHOICES = ("all", "problems", "failing", "weak", "flaky", "changed")
+"""`weak` passes although its commands do nothing; `problems` is weak, flaky or failing."""
 RESERVED = ("coverage", "trash")
 """Names of other folders next to those of the runs."""
 WANT = {"failed": "fix", "flaky": "fix", "passed": "improve"}
@@ -133,7 +133,7 @@ def _not_chosen(run: Run, node_id: str, changed: Collection[str] | None) -> str:
         return "passes"
     if only == "weak" and not weak:
         return "fails when its commands do nothing"
-    if only == "needy" and standing == "passed" and not weak:
+    if only == "problems" and standing == "passed" and not weak:
         return "passes, and fails when its commands do nothing"
     if only == "flaky" and standing != "flaky":
         return "not flaky"
