@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from mngr.ops.lifecycle import sandboxing as sandboxing
     from mngr.ops.lifecycle import trash as trash
     from mngr.ops.lifecycle.create import Created as Created
-    from mngr.ops.lifecycle.create import CreateRequest as CreateRequest
     from mngr.ops.lifecycle.leftover import Leftover as Leftover
+    from mngr.ops.lifecycle.request import CreateRequest as CreateRequest
     from mngr.ops.lifecycle.restore import Returned as Returned
     from mngr.ops.lifecycle.trash import Trashed as Trashed
     from mngr.ops.limits import usage as usage
@@ -102,7 +102,8 @@ LAZY = {
     "mngr.ops.keep.merge": "Merged Place",
     "mngr.ops.keep.snapshot": "Saved Snapshot",
     "mngr.ops.lifecycle": "create running sandboxing trash",
-    "mngr.ops.lifecycle.create": "Created CreateRequest",
+    "mngr.ops.lifecycle.create": "Created",
+    "mngr.ops.lifecycle.request": "CreateRequest",
     "mngr.ops.lifecycle.leftover": "Leftover",
     "mngr.ops.lifecycle.restore": "Returned",
     "mngr.ops.lifecycle.trash": "Trashed",

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from mngr.agents.base import Receipt
     from mngr.hosts.base import Host
-    from mngr.ops.lifecycle.create import Created, CreateRequest
+    from mngr.ops.lifecycle.create import Created
+    from mngr.ops.lifecycle.request import CreateRequest
     from mngr.ops.limits.watcher import Limits
     from mngr.ops.talk.message import Reply
     from mngr.ops.types import Derived
@@ -57,9 +58,9 @@ class Act(Hosts):
     def settled(self, request: CreateRequest) -> tuple[CreateRequest, Sequence[str]]:
         """Return the request with a type, and a remark if mngr chose the type."""
         from mngr.ops import types
-        from mngr.ops.lifecycle import create
+        from mngr.ops.lifecycle.request import place
 
-        host, _ = create.place(self.world, request, make=False)
+        host, _ = place(self.world, request, make=False)
         return types.settled(self.world, host, request)
 
     def preview(self, request: CreateRequest) -> tuple[str, Host, Plan | None]:

@@ -71,8 +71,8 @@ def run(
         pid = _spawn(argv, env, (stdin[0], stdout[1], stderr[1]))
         for fd in (stdin[0], stdout[1], stderr[1]):
             _close(fd, opened)
-        fds = (stdin[1], stdout[0], stderr[0])
-        return _converse(argv, pid, input, *fds, timeout, opened, sink, until)
+        pipes = _Pipes((stdin[1], stdout[0], stderr[0]), input, opened, sink)
+        return _converse(argv, pid, pipes, timeout, until)
     finally:
         for fd in set(opened):
             os.close(fd)
@@ -125,32 +125,61 @@ def _spawn(
         raise MngrError(f"{argv[0]} cannot be run: {error.strerror}") from None
 
 
+class _Pipes:
+    """The pipes of a program: the input it has not read yet, and its output so far."""
+
+    def __init__(
+        self, fds: tuple[int, int, int], input: bytes | None, opened: list[int], sink: Sink | None
+    ) -> None:
+        self._stdin, self.stdout, self.stderr = fds
+        self._opened, self._sink = opened, sink
+        self.received = {self.stdout: bytearray(), self.stderr: bytearray()}
+        self.waiting = set(self.received)
+        """The pipes that have not reached their end."""
+        self._pending = memoryview(input or b"")
+        self._poll = select.poll()
+        for fd in self.received:
+            self._poll.register(fd, select.POLLIN)
+        if input is not None:
+            os.set_blocking(self._stdin, False)
+            self._poll.register(self._stdin, select.POLLOUT)
+
+    def exchange(self, milliseconds: float) -> None:
+        """Read and write what is possible, after waiting for it at most this long."""
+        for fd, _ in self._poll.poll(milliseconds):
+            if fd == self._stdin:
+                self._feed()
+            elif chunk := os.read(fd, 1 << 16):
+                if self._sink:
+                    self._sink(1 if fd == self.stdout else 2, chunk)
+                else:
+                    self.received[fd] += chunk
+            else:
+                self._poll.unregister(fd)
+                self.waiting.discard(fd)
+
+    def _feed(self) -> None:
+        try:
+            self._pending = self._pending[os.write(self._stdin, self._pending[: 1 << 16]) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:  # it does not read the rest
+            self._pending = memoryview(b"")
+        if not self._pending:
+            self._poll.unregister(self._stdin)
+            _close(self._stdin, self._opened)
+            self._stdin = -1
+
+
 def _converse(
-    argv: Sequence[str],
-    pid: int,
-    input: bytes | None,
-    stdin: int,
-    stdout: int,
-    stderr: int,
-    timeout: float,
-    opened: list[int],
-    sink: Sink | None,
-    until: Callable[[], bool] | None = None,
+    argv: Sequence[str], pid: int, pipes: _Pipes, timeout: float, until: Callable[[], bool] | None
 ) -> Completed:
     deadline = time.monotonic() + timeout
-    received = {stdout: bytearray(), stderr: bytearray()}
-    poll = select.poll()
-    for fd in received:
-        poll.register(fd, select.POLLIN)
-    pending = memoryview(input or b"")
-    if input is not None:
-        os.set_blocking(stdin, False)
-        poll.register(stdin, select.POLLOUT)
-    waiting, status, ended_at = set(received), None, 0.0
+    status, ended_at = None, 0.0
     try:
         for work in _idle.pop(get_ident(), ()):
             work()
-        while waiting:
+        while pipes.waiting:
             now = time.monotonic()
             if now >= deadline:
                 raise TimedOut(f"{argv[0]} did not finish within {timeout:g} s")
@@ -161,24 +190,10 @@ def _converse(
                 break
             # Usually both pipes reach their end first; the short sleeps detect a program that ended
             # while a process it started still holds them.
-            for fd, _ in poll.poll(0 if last else min(50.0, (deadline - now) * 1000)):
-                if fd == stdin:
-                    pending = _feed(stdin, pending)
-                    if not pending:
-                        poll.unregister(stdin)
-                        _close(stdin, opened)
-                        stdin = -1
-                elif chunk := os.read(fd, 1 << 16):
-                    if sink:
-                        sink(1 if fd == stdout else 2, chunk)
-                    else:
-                        received[fd] += chunk
-                else:
-                    poll.unregister(fd)
-                    waiting.discard(fd)
+            pipes.exchange(0 if last else min(50.0, (deadline - now) * 1000))
             if last:
                 break
-            if status is None and waiting:
+            if status is None and pipes.waiting:
                 status = _reaped(pid)
                 ended_at = time.monotonic()
         if status is None:
@@ -186,8 +201,8 @@ def _converse(
     finally:
         if status is None:  # the deadline, Ctrl-C or a bug: end everything
             end_group(pid)
-    code = _shell_code(status)
-    return Completed(code=code, stdout=bytes(received[stdout]), stderr=bytes(received[stderr]))
+    stdout, stderr = (bytes(pipes.received[fd]) for fd in (pipes.stdout, pipes.stderr))
+    return Completed(code=_shell_code(status), stdout=stdout, stderr=stderr)
 
 
 def _let_go(pid: int, until: float) -> int:
@@ -197,15 +212,6 @@ def _let_go(pid: int, until: float) -> int:
     if status is None:
         end_group(pid)
     return status or 0
-
-
-def _feed(fd: int, pending: memoryview) -> memoryview:
-    try:
-        return pending[os.write(fd, pending[: 1 << 16]) :]
-    except BlockingIOError:
-        return pending
-    except BrokenPipeError:  # it does not read the rest
-        return memoryview(b"")
 
 
 def _reaped(pid: int) -> int | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mngr.agents.base import AgentType
     from mngr.hosts.base import Host
     from mngr.model.struct import Json
-    from mngr.ops.lifecycle.create import CreateRequest
+    from mngr.ops.lifecycle.request import CreateRequest
     from mngr.ops.world import World
     from mngr.plugins.registry import Registry
     from mngr.settings.layers import Config

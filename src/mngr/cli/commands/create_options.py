@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from mngr.api import CreateRequest, bubblewrap, create, sandboxing, workdir
+from mngr.api import CreateRequest, bubblewrap, sandboxing, workdir
 from mngr.cli.commands.create_env import environment, sound
 from mngr.cli.commands.limit_values import add_limits
 from mngr.errors import UsageError
@@ -132,12 +132,18 @@ def _size(text: str) -> int:
 
 def request(args: Namespace) -> CreateRequest:
     """Return the request, after all checks that are possible before anything is created."""
+    asked = _asked(args)
+    _require_new_host(args, asked)
+    return asked
+
+
+def _asked(args: Namespace) -> CreateRequest:
     from mngr.api import running, types
 
     words = tuple(sound(word, "an argument after `--`") for word in args.rest)
     named = type_of(args)
     kind = types.derive(args.config, args.registry, named or "command")
-    asked = CreateRequest(
+    return CreateRequest(
         address=sound(args.address or "", "the address"),
         type=kind.type if named or kind.argv else "",
         args=kind.argv + words,
@@ -170,8 +176,6 @@ def request(args: Namespace) -> CreateRequest:
         width=args.tmux_width or 0,
         height=args.tmux_height or 0,
     )
-    _require_new_host(args, asked)
-    return asked
 
 
 def host_tags(args: Namespace) -> dict[str, str]:
@@ -182,7 +186,7 @@ def host_tags(args: Namespace) -> dict[str, str]:
 
 def _require_new_host(args: Namespace, asked: CreateRequest) -> None:
     """An option about a host that is not made would be ignored; settings are for when one is."""
-    if not create.wants_new_host(asked):
+    if not asked.wants_new_host:
         given = [each for each in args.parser.given(args) if each.dest in ABOUT_HOST]
         if given:
             hint = "use NAME@.PROVIDER, or --new-host with --provider"

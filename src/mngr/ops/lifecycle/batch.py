@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mngr.errors import MngrError
-from mngr.ops.lifecycle.create import Created, CreateRequest, create
+from mngr.ops.lifecycle.create import Created, create
+from mngr.ops.lifecycle.request import CreateRequest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

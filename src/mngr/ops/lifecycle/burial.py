@@ -341,11 +341,10 @@ UPDATE = ("update-ref", "-m", "mngr destroy", "--stdin")
 def _remarks(each: Condemned) -> Iterator[str]:
     """Yield remarks about circumstances that a user would not expect."""
     record, seen = each.record, each.seen
-    if not record.made_work_dir or each.moves or seen.moved:
-        pass
-    elif seen.kind:
+    stays = record.made_work_dir and not each.moves and not seen.moved
+    if stays and seen.kind:
         yield f"{record.work_dir} was left alone: it is not a work directory mngr made for it"
-    else:
+    elif stays:
         yield f"its work directory {record.work_dir} did not exist"
     if record.transfer == "git-worktree" and seen.kind and each.moves and not each.note.worktree:
         yield f"the branch {record.branch} was left alone: no worktree of it was found there"

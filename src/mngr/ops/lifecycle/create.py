@@ -11,82 +11,26 @@ import os
 import time
 
 from mngr.errors import MissingProgram, MngrError, Taken, UsageError
-from mngr.hosts.base import HostRequest
 from mngr.model import events
-from mngr.model.address import parse_address
-from mngr.model.records import AgentRecord, Window, agent_dir, encode, record_stem, work_dir
+from mngr.model.records import AgentRecord, agent_dir, encode, record_stem, work_dir
 from mngr.model.state import State
-from mngr.model.struct import Json, Struct
+from mngr.model.struct import Struct
 from mngr.ops import types
 from mngr.ops.change import change
 from mngr.ops.lifecycle import launch, names, sandboxing
+from mngr.ops.lifecycle.request import CreateRequest, place
 from mngr.ops.look.listing import Agent, agents, one, read, refreshed
 from mngr.ops.steps import step
 from mngr.ops.work import risk, sources, workdir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mngr.agents.base import Launch, Receipt
     from mngr.hosts.base import Host, HostReading
     from mngr.ops.work.workdir import Plan
     from mngr.ops.world import World
 
 ENV_LIMIT = 1 << 20
-
-
-class CreateRequest(Struct):
-    """All options of `create`."""
-
-    address: str = ""
-    type: str = ""
-    args: tuple[str, ...] = ()
-    message: str = ""
-    source: str = "."
-    transfer: str = ""
-    branch: str = ""
-    include_dirty: bool = False
-    committed_only: bool = False
-    """Uncommitted changes stay where they are: no reason to refuse."""
-    windows: tuple[Window, ...] = ()
-    labels: dict[str, str] = {}
-    project: str = ""
-    env: dict[str, str] = {}
-    provider: str = ""
-    new_host: bool = False
-    build: dict[str, str] = {}
-    start_args: tuple[str, ...] = ()
-    lifetime: float | None = None
-    idle: float | None = None
-    host_tags: dict[str, str] = {}
-    uploads: tuple[tuple[str, str], ...] = ()
-    provision: tuple[str, ...] = ()
-    reuse: bool = False
-    timeout: float | None = None
-    max_cost: float | None = None
-    max_tokens: int | None = None
-    headless: bool = False
-    pass_login: bool = False
-    """Hand the user's login, and the variables that hold one, to a host of other files."""
-    record: bool = False
-    sandbox: str = ""
-    """offline or open; nothing means none."""
-    width: int = 0
-    height: int = 0
-    progress: Callable[[int], None] | None = None
-    """Called with the number of files copied so far, where a directory is copied."""
-    waiting: Callable[[str], None] | None = None
-    """Called with the reason while a new host does not start."""
-    base_commit: str = ""
-    """Where the work began, if that is not the commit this agent begins with."""
-    plugin: dict[str, Json] = {}
-    scripts: dict[str, bytes] = {}
-    """Executable files for the agent's state directory, by name."""
-    conversation: dict[str, bytes] = {}
-    """Files of a conversation to go on with, as the agent type names them."""
-    verify: Callable[[Host, AgentRecord], None] | None = None
-    """Looks at the work directory once it is made and before anything runs there."""
 
 
 class Created(Struct):
@@ -105,7 +49,7 @@ def create(world: World, request: CreateRequest) -> Created:
     try:
         return _create_on(world, host, name, request)
     except (MngrError, OSError, KeyboardInterrupt):
-        if wants_new_host(request) and host.ref.id not in known:
+        if request.wants_new_host and host.ref.id not in known:
             from mngr.ops.hosting import hosts
 
             hosts.abandon(world, host)  # it was created for this agent, which does not exist
@@ -134,31 +78,6 @@ def _create_on(world: World, host: Host, name: str, request: CreateRequest) -> C
         raise
     # From here on the agent exists and keeps its name, even if its message is not delivered.
     return _confirmed(world, agent, request, took_prompt, (*chosen, *remarks))
-
-
-def place(world: World, request: CreateRequest, *, make: bool = True) -> tuple[Host, str]:
-    """Return the host, which is created if a new one is requested, and the agent's name."""
-    address = parse_address(request.address)
-    if address.path is not None:
-        raise UsageError(f"{request.address!r}: create takes no path", "use --from DIR")
-    if address.provider and request.provider and address.provider != request.provider:
-        raise UsageError(f"{request.address!r} contradicts --provider {request.provider}")
-    provider = address.provider or request.provider
-    if not wants_new_host(request):
-        return world.host(address.host, provider), address.name
-    from mngr.ops.hosting import hosts
-
-    there = hosts.holding(world, provider, address.name) if request.reuse else None
-    asked = HostRequest(
-        name=address.host, build=request.build, start=request.start_args,
-        lifetime=request.lifetime, idle=request.idle, tags=request.host_tags,
-        waiting=request.waiting,
-    )  # fmt: skip
-    return there or hosts.fresh(world, provider, address.name, asked, make=make), address.name
-
-
-def wants_new_host(request: CreateRequest) -> bool:
-    return request.new_host or parse_address(request.address).new_host
 
 
 def _claim(world: World, host: Host, name: str, agent_id: str) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mngr.agents.base import Receipt
     from mngr.hosts.base import Host
     from mngr.model.records import AgentRecord
-    from mngr.ops.lifecycle.create import CreateRequest
+    from mngr.ops.lifecycle.request import CreateRequest
     from mngr.ops.look.listing import Agent
     from mngr.ops.world import World
 

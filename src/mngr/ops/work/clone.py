@@ -16,7 +16,7 @@ from mngr.model.struct import Struct
 from mngr.ops.keep import trees
 from mngr.ops.keep.trees import standing
 from mngr.ops.lifecycle import create, destroy, running
-from mngr.ops.lifecycle.create import CreateRequest
+from mngr.ops.lifecycle.request import CreateRequest, place
 from mngr.ops.look import event_log
 from mngr.ops.look.listing import Agent, agents, refreshed
 from mngr.ops.steps import step
@@ -49,7 +49,7 @@ def request(
     record, given = agent.record, dict(changes or {})
     provider = str(given.get("provider") or "")
     address = _address(world, agent, address, provider)
-    host, _ = create.place(world, CreateRequest(address=address, provider=provider))
+    host, _ = place(world, CreateRequest(address=address, provider=provider))
     passes = bool(given.get("pass_login", record.pass_login))
     env = _environment(agent, everything=host.ref == agent.host.ref)
     if agent.host.capabilities.shares_files and not (host.capabilities.shares_files or passes):
