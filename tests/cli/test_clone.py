@@ -148,10 +148,9 @@ def test_a_copy_that_differs_is_never_run_and_the_original_goes_on(both: Cli) ->
         both.create("foo")
         stub = both.base / "bin" / "git"
         stub.parent.mkdir()
-        spoil = 'case "$*" in *"worktree add"*) echo x > "$each/README" ;; esac'
         stub.write_text(
             f'#!/bin/sh\n{shutil.which("git")} "$@" || exit\n'
-            f"for each; do case $each in */worktrees/*) {spoil} ;; esac; done\n"
+            'case "$PWD $*" in */worktrees/*" checkout -q "*) echo x > README ;; esac\n'
         )
         stub.chmod(0o755)
         both.env["PATH"] = f"{stub.parent}:{both.env['PATH']}"
