@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
+from functools import partial
+from pathlib import Path
 from types import FrameType
 
+import pytest
+
+from mngr.errors import MissingProgram
 from mngr.hosts import spawn
 
 
@@ -43,3 +48,24 @@ def test_output_is_read_however_late_we_are() -> None:
         sys.settrace(None)
     assert starved.late
     assert (done.code, done.stdout, done.stderr) == (0, b"out", b"err")
+
+
+def test_work_beside_a_program_is_done_while_it_runs(tmp_path: Path) -> None:
+    gate = str(tmp_path / "gate")
+    os.mkfifo(gate)
+    read = spawn.beside(
+        lambda: spawn.run(["cat", gate], timeout=20).stdout,
+        lambda: Path(gate).write_text("in time"),
+    )
+    assert read == b"in time"
+
+
+def test_work_beside_no_program_is_done_and_beside_a_failure_forgotten() -> None:
+    done: list[str] = []
+    assert spawn.beside(lambda: 7, lambda: done.append("after")) == 7
+    with pytest.raises(MissingProgram):
+        spawn.beside(
+            lambda: spawn.run(["nosuch-program"], timeout=20), lambda: done.append("never")
+        )
+    spawn.run(["true"], timeout=20)
+    assert done == ["after"]

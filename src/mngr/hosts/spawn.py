@@ -17,9 +17,10 @@ from mngr.hosts.base import Completed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeAlias
+    from typing import TypeAlias, TypeVar
 
     Sink: TypeAlias = Callable[[int, bytes], None]
+    T = TypeVar("T")
 
 HELD_PIPE = 0.3
 """How long to go on reading after the program ended, while a grandchild holds its pipes."""
@@ -27,15 +28,28 @@ HELD_PIPE = 0.3
 _GIT_LOCATION = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
 
 
-_idle: dict[int, list[Callable[[], object]]] = {}
+_idle: dict[int, Callable[[], object]] = {}
+"""By thread: what to do while the next program runs."""
 
 
-def meanwhile(*work: Callable[[], object]) -> None:
-    """Call each of these while the next program of this thread runs, on the other core.
+def beside(main: Callable[[], T], work: Callable[[], object]) -> T:
+    """Return what `main` returns, with `work` done while the first program of `main` runs.
 
-    For imports that come next, and for a second program that can run beside the first.
+    For imports that come next, and for a second program that can run beside the first on another
+    core. If `main` starts no program, `work` is done after it; if `main` fails first, not at all.
     """
-    _idle.setdefault(get_ident(), []).extend(work)
+    _idle[get_ident()] = work
+    try:
+        result = main()
+        _work()
+        return result
+    finally:
+        _idle.pop(get_ident(), None)
+
+
+def _work() -> None:
+    if work := _idle.pop(get_ident(), None):
+        work()
 
 
 def environment() -> dict[str, str]:
@@ -177,8 +191,7 @@ def _converse(
     deadline = time.monotonic() + timeout
     status, ended_at = None, 0.0
     try:
-        for work in _idle.pop(get_ident(), ()):
-            work()
+        _work()
         while pipes.waiting:
             now = time.monotonic()
             if now >= deadline:

@@ -159,19 +159,19 @@ def _condemned(host: Host, read: Read, outcomes: dict[str, Outcome]) -> list[Con
     """Collect what must be known before anything moves, for agents that have not changed."""
     repositories: dict[tuple[str, str], Repository] = {}
     records = [record for record, _ in read.values()]
-    spawn.meanwhile(lambda: repositories.update(_repositories(host, records)))
-    seen = identity.look(host, list(read.values()))
+    seen = spawn.beside(
+        lambda: identity.look(host, list(read.values())),
+        lambda: repositories.update(_repositories(host, records)),
+    )
     found = []
     for record, rev in read.values():
-        if seen[record.id].since:
-            outcomes[record.id] = _problem(record.name, seen[record.id].since)
+        one = seen[record.id]
+        if one.since:
+            outcomes[record.id] = _problem(record.name, one.since)
             continue
         repository = repositories.get(_origin(record)) or Repository(path="")
-        note = _note(record, seen[record.id], repository)
-        each = Condemned(
-            record=record, rev=rev, seen=seen[record.id], repository=repository, note=note
-        )
-        found.append(each)
+        note = _note(record, one, repository)
+        found.append(Condemned(record=record, rev=rev, seen=one, repository=repository, note=note))
     return found
 
 

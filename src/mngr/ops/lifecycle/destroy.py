@@ -79,8 +79,8 @@ def _destroy_on(
     # This includes agents whose record cannot be changed, for example on a full disk.
     gone_already = [each for each in failed if isinstance(failed[each], NotFound)]
     outcomes: dict[str, Outcome] = {each: failed[each] for each in gone_already}
-    spawn.meanwhile(_load)
-    outcomes |= _end(world, host, [agent.id for agent in mine if agent.id not in outcomes])
+    ids = [agent.id for agent in mine if agent.id not in outcomes]
+    outcomes |= spawn.beside(lambda: _end(world, host, ids), _load)
     step("processes_ended")
     from mngr.ops.lifecycle.burial import bury
 

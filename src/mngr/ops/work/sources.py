@@ -83,9 +83,12 @@ def directory(host: Host, path: str, *, status: bool = False) -> Source:
     """Return a directory of this machine as a source."""
     repo = Repo(run=transport.source_run(host), path=path)
     changes: list[list[Change] | None] = []
-    if status:
-        spawn.meanwhile(lambda: changes.append(_uncommitted(repo)))
-    checkout = git.checkout(repo)
+
+    def look() -> None:
+        if status:
+            changes.append(_uncommitted(repo))
+
+    checkout = spawn.beside(lambda: git.checkout(repo), look)
     if checkout is None:
         return Source(path=path, repo=repo, folder=path)
     top = checkout.top
