@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from functools import partial
 from pathlib import Path
 from types import FrameType
 
