@@ -55,7 +55,7 @@ def run(args: Namespace, project: Project) -> int:
     confusing.refuse_foreign(project.root / confusing.NAME)
     api = Mngr(args.config, args.registry)
     requests = [jobs.asked(args, api, project.root, text, prompt.version) for text in texts]
-    # The agents see the tutorial as it is now; nothing of theirs is merged.
+    # The agents see the tutorial as it is now; their changes are not merged.
     requests = [request.replace(include_dirty=True) for request in requests]
     errand = Errand(
         proposals.FILE, proposals.LIMIT, REMINDER, lambda data: proposals.parse(data, asked)

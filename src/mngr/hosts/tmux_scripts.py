@@ -116,7 +116,7 @@ lives() {
   { IFS= read -r stat_line < "/proc/$1/stat"; } 2>/dev/null || return 1
   case ${stat_line##*) } in Z*) return 1 ;; esac
 }
-# Whoever asked may run inside the agent itself: spare this shell and its parent.
+# mngr may have been called by the agent itself: spare this shell and its parent.
 find_others() {
   found=
   for each in $(agent_pids "$1"); do
@@ -226,7 +226,7 @@ exit 0
 """
 )
 
-# The server keeps the environment and limits of whoever started it, so it gets next to none. An
+# The server keeps the environment and limits of the process that started it, so it gets few. An
 # agent that is created has no processes yet, so there are no patterns.
 LAUNCH = (
     r"""

@@ -42,7 +42,7 @@ class Pod(Struct):
     reason: str = ""
     """Why it has ended, or is not ready yet."""
     hopeless: bool = False
-    """Whether it will not become ready, whoever waits."""
+    """Whether it will never become ready."""
     ended: bool = False
     """Whether it was deleted and nothing runs in it, though its node may keep it for a minute."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 FRESH = 1.0
-"""Seconds for which one list answers whoever asks."""
+"""Seconds for which one list answers every caller."""
 WATCH = 60.0
 """Seconds between two looks at how long sandboxes have to live."""
 GUARD = 900.0

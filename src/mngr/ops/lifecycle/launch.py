@@ -44,7 +44,7 @@ now() {{
 # Over what is there, and not in a new file: the disk may be full by then.
 report() {{ printf '%s\n' "$2" 1<> "$dir/.$1.$launch" && mv -f "$dir/.$1.$launch" "$dir/$1"; }}
 ended() {{
-  # Whoever ends the program may take a child of ours for a part of it.
+  # A command that ends the program may also end a child of this shell, such as mv.
   tries=0
   until now && report exit "{{\"launch\":\"$launch\",\"code\":$1,\"time\":$time,\"cause\":$2}}"; do
     tries=$((tries + 1))
@@ -56,7 +56,7 @@ ended() {{
   exit "$1"
 }}
 printf '%1000s\n' '' > "$dir/.exit.$launch"
-# Here, and not by whoever launches: a program may end before they look again.
+# Written here and not by mngr: a program may end before mngr looks again.
 note "$dir/events.jsonl" "$1"
 # Signals meant for the program must not end the launcher before it has reported. A handler, not
 # '': an ignored signal would stay ignored in the program. HUP ends it: when tmux dies, only the
