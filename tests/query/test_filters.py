@@ -162,6 +162,7 @@ def test_now_is_read_at_every_test_and_not_once() -> None:
         ('state == "DONE" ? false : true', "unexpected '?' at character 17"),
         ('state = "x"', "unexpected '=' at character 7 of --include; use == to compare"),
         ("true and true", "unexpected 'and' at character 6 of --include; use && for and"),
+        ("labels.a -", "expected a value, found the end at character 11 of --include"),
         ("true && ", "expected a value, found the end at character 9 of --include"),
         ("", "expected a value, found the end at character 1 of --include"),
         ("(true", "expected ')', found the end at character 6"),

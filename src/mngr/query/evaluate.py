@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mngr.query.fields import inside
-from mngr.query.values import contained, equal, kind_of, order, shift
+from mngr.query.values import compute, kind_of, order
 from mngr.query.words import BadExpression, Word
 
 TYPE_CHECKING = False
@@ -76,29 +76,19 @@ def walk(row: Mapping[str, Json], keys: list[str]) -> object:
     return found
 
 
-def related(op: str, left: Value, right: Value, at: int) -> Value:
-    def value(row: Mapping[str, Json]) -> bool:
+def binary(word: Word, left: Value, right: Value) -> Value:
+    """Apply a comparison, `in`, `+` or `-`."""
+
+    def value(row: Mapping[str, Json]) -> object:
         one, other = left(row), right(row)
         try:
-            if op == "in":
-                return contained(one, other)
-            if op not in ("==", "!="):
-                return order(op, one, other)
-            if isinstance(row, Sample) and kind_of(one) != kind_of(other):
+            compared = isinstance(row, Sample) and word.text in ("==", "!=")
+            if compared and kind_of(one) != kind_of(other):
                 order("<", one, other)  # fields of these kinds can never be equal
-            return equal(one, other) is (op == "==")
+            return compute(word.text, one, other)
         except BadExpression as fault:
-            raise fault.placed(at) from None
-
-    return value
-
-
-def shifted(op: str, left: Value, right: Value, at: int) -> Value:
-    def value(row: Mapping[str, Json]) -> object:
-        try:
-            return shift(op, left(row), right(row))
-        except BadExpression as fault:
-            raise fault.placed(at) from None
+            fault.at = word.at
+            raise
 
     return value
 

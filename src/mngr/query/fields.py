@@ -1,4 +1,4 @@
-"""The names rows have, and what is asked of them on a command line: columns and order."""
+"""The fields of rows, and the columns and sort order given on a command line."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def shorten(text: str) -> str:
 
 
 def inside(kind: str) -> str | None:
-    """The kind of what is found under a key of an open map, or nothing for a plain value."""
+    """Return the kind of the values in an open map, or None for a plain value."""
     return {"map": "any", "any": "any", "null": "any", "string map": "string"}.get(kind)
 
 
@@ -76,7 +76,7 @@ def _names(kinds: Mapping[str, Kind], prefix: str) -> list[str]:
 
 
 def select(value: Mapping[str, Json], dotted: str) -> Json | None:
-    """What `host.name` or `labels.team` finds in a row. Keys may hold dots: the longest wins."""
+    """Return the value of `host.name` or `labels.a.b` in a row; the longest key with dots wins."""
     if dotted in value:
         return value[dotted]
     end = dotted.rfind(".")
@@ -105,7 +105,7 @@ def parse_sort(
 ) -> Callable[[Mapping[str, Json]], tuple[object, ...]]:
     """`-create_time,name` or `name:desc` as a key for `sorted`.
 
-    Nulls come last in either direction; values of different types keep to themselves.
+    Nulls come last in either direction; values of different types are grouped by type.
     """
     columns = [_direction(item, fields, where) for item in _split(text, where)]
 

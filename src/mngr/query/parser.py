@@ -52,13 +52,14 @@ class Expression:
     def word(self) -> Word:
         return self.words[self.next]
 
+    def advance(self) -> Word:
+        self.next += 1
+        return self.words[self.next - 1]
+
     def take(self, *texts: str) -> Word | None:
         """Consume the next word if it is one of these operators or names."""
-        word = self.word
-        if word.text not in texts or word.kind not in ("op", "name"):
-            return None
-        self.next += 1
-        return word
+        found = self.word.text in texts and self.word.kind in ("op", "name")
+        return self.advance() if found else None
 
     def expect(self, text: str) -> None:
         if not self.take(text):
@@ -66,10 +67,9 @@ class Expression:
 
     def quoted(self, function: str) -> str:
         """Consume text in quotes and the bracket that ends a call."""
-        word = self.word
-        if word.kind != "text":
-            raise BadExpression(f"{function}() takes text in quotes", word.at)
-        self.next += 1
+        if self.word.kind != "text":
+            raise BadExpression(f"{function}() takes text in quotes", self.word.at)
+        word = self.advance()
         self.expect(")")
         return words.text(word)
 
@@ -100,7 +100,7 @@ class Expression:
     def relation(self) -> Value:
         left = self.sum()
         word = self.take(*_RELATIONS)
-        return evaluate.related(word.text, left, self.sum(), word.at) if word else left
+        return evaluate.binary(word, left, self.sum()) if word else left
 
     def sum(self) -> Value:
         start, left = self.next, self.operand()
@@ -109,14 +109,14 @@ class Expression:
                 right = self.operand()
             except BadExpression as error:
                 raise self.dashed(self.words[start : self.next], error) from None
-            left = evaluate.shifted(word.text, left, right, word.at)
+            left = evaluate.binary(word, left, right)
             if self.next - start > MAX_WORDS:
                 raise BadExpression("too many times added", word.at)
         return left
 
     def dashed(self, read: list[Word], error: BadExpression) -> BadExpression:
-        """`labels.a-b` reads as a subtraction; say how such a key is written."""
-        if [word.text for word in read[1:]][::2] != [".", "-"]:
+        """Return the error with a hint for `labels.a-b`, which is parsed as a subtraction."""
+        if len(read) != 5 or [word.text for word in read[1::2]] != [".", "-"]:
             return error
         key = shorten(repr(f"{read[2].text}-{read[4].text}"))
         return BadExpression(error.message, error.at, f"a key with a dash is written [{key}]")
@@ -131,8 +131,7 @@ class Expression:
         return value
 
     def primary(self) -> Value:
-        word = self.word
-        self.next += 1
+        word = self.advance()
         if word.kind == "number":
             return constant(words.number(word))
         if word.kind == "text":
@@ -140,8 +139,7 @@ class Expression:
         if word.kind == "name":
             return self.named(word)
         if word.text == "-" and self.word.kind == "number":
-            self.next += 1
-            return constant(-words.number(self.words[self.next - 1]))
+            return constant(-words.number(self.advance()))
         if word.text == "(":
             value = self.either()
             self.expect(")")
@@ -215,8 +213,7 @@ class Expression:
         if name == "has":
             if self.word.kind != "name":
                 raise BadExpression("has() takes one field", word.at)
-            self.next += 1
-            value = self.field(self.words[self.next - 1])
+            value = self.field(self.advance())
             self.expect(")")
             return lambda row: value(row) is not None
         parse = {"timestamp": parse_timestamp, "duration": parse_duration}.get(name)
@@ -229,10 +226,9 @@ class Expression:
 
     def tested(self, subject: Value) -> Value:
         """Parse the rest of `x.contains(y)` and the like."""
-        word = self.word
-        if word.kind != "name":
+        if self.word.kind != "name":
             raise self.surprise("expected a name, found ")
-        self.next += 1
+        word = self.advance()
         if word.text not in evaluate.TESTS:
             raise _no_function(word)
         self.expect("(")

@@ -6,38 +6,21 @@ null is null, and `==` and `!=` treat null as a value of its own.
 
 from __future__ import annotations
 
+from operator import ge, gt, le, lt
+
 from mngr.errors import UsageError
 from mngr.query.fields import shorten
 from mngr.query.words import BadExpression
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-
-class Micros:
-    """Whole microseconds; a class of our own because importing datetime costs a millisecond."""
-
-    __slots__ = ("micros",)
-
-    def __init__(self, micros: int) -> None:
-        self.micros = micros
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.micros == self.micros
-
-    def __hash__(self) -> int:
-        return hash(self.micros)
-
-
-class Timestamp(Micros):
-    """A point in time, counted from 1970."""
+class Timestamp(int):
+    """Microseconds since 1970. Not a datetime, which takes a millisecond to import."""
 
     __slots__ = ()
 
 
-class Duration(Micros):
-    """A length of time."""
+class Duration(int):
+    """Microseconds."""
 
     __slots__ = ()
 
@@ -103,8 +86,8 @@ def _toward(value: object, other: object) -> object:
     """Records hold times as text and durations as seconds, and people compare them directly."""
     if isinstance(other, Timestamp) and isinstance(value, str):
         return _timestamp(value)
-    if isinstance(other, Duration) and isinstance(value, (int, float)):
-        return value if isinstance(value, bool) else _seconds(value)
+    if isinstance(other, Duration) and type(value) in (int, float):
+        return _seconds(value)  # type: ignore[arg-type]  # it is a number
     return value
 
 
@@ -113,6 +96,8 @@ def equal(left: object, right: object) -> bool:
     left, right = _toward(left, right), _toward(right, left)
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
+    if isinstance(left, (Timestamp, Duration)) or isinstance(right, (Timestamp, Duration)):
+        return type(left) is type(right) and left == right
     if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
         return len(left) == len(right) and all(map(equal, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
@@ -125,21 +110,14 @@ def order(op: str, left: object, right: object) -> bool:
     a, b = _toward(left, right), _toward(right, left)
     if a is None or b is None:
         return False
-    kinds = kind_of(a), kind_of(b)
-    if isinstance(a, Micros) and isinstance(b, Micros) and kinds[0] == kinds[1]:
-        return _ORDER[op](a.micros, b.micros)
-    if {*kinds} <= {"int", "double"} or kinds in (("string",) * 2, ("bool",) * 2):
-        return _ORDER[op](a, b)
+    kinds = {kind_of(a), kind_of(b)}
+    if kinds <= {"int", "double"} or (len(kinds) == 1 and kinds <= _SORTABLE):
+        return bool(_ORDER[op](a, b))  # type: ignore[arg-type]  # both are sortable
     raise _uncomparable(kind_of(left), kind_of(right))
 
 
-# Only values of one sortable type reach these, which the types cannot express.
-_ORDER: dict[str, Callable[[object, object], bool]] = {
-    "<": lambda a, b: a < b,  # type: ignore[operator]
-    "<=": lambda a, b: a <= b,  # type: ignore[operator]
-    ">": lambda a, b: a > b,  # type: ignore[operator]
-    ">=": lambda a, b: a >= b,  # type: ignore[operator]
-}
+_SORTABLE = {"bool", "string", "timestamp", "duration"}
+_ORDER = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 def _uncomparable(left: str, right: str) -> BadExpression:
@@ -162,16 +140,25 @@ def contained(item: object, container: object) -> bool:
     raise BadExpression(f"'in' requires a list or a map, not {kind_of(container)}", hint=hint)
 
 
-def shift(op: str, left: object, right: object) -> Micros | None:
+def shift(op: str, left: object, right: object) -> Timestamp | Duration | None:
     """Add or subtract times; text is read as a timestamp. Null when either side is null."""
     a, b = (_timestamp(each) if isinstance(each, str) else each for each in (left, right))
     if a is None or b is None:
         return None
-    if isinstance(a, Micros) and isinstance(b, Micros):
-        micros = a.micros + b.micros if op == "+" else a.micros - b.micros
+    if isinstance(a, (Timestamp, Duration)) and isinstance(b, (Timestamp, Duration)):
+        micros = a + b if op == "+" else a - b
         if isinstance(b, Duration):
             return type(a)(micros)
         if isinstance(a, Timestamp) and op == "-":
             return Duration(micros)
     fault = f"cannot use '{op}' on {kind_of(left)} and {kind_of(right)}"
     raise BadExpression(fault, hint="only times and durations can be added and subtracted")
+
+
+def compute(op: str, left: object, right: object) -> object:
+    """Apply a comparison, `in`, `+` or `-`."""
+    if op in ("==", "!="):
+        return equal(left, right) is (op == "==")
+    if op == "in":
+        return contained(left, right)
+    return order(op, left, right) if op in _ORDER else shift(op, left, right)

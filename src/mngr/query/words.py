@@ -20,17 +20,13 @@ _SIMPLE = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "'": "'"}
 
 
 class BadExpression(Exception):
-    """Why an expression, or its value for a row, is wrong; `at` is the character, or -1."""
+    """A fault in an expression, or in its value for a row; `at` is the character, or -1."""
 
     def __init__(self, message: str, at: int = -1, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.at = at
         self.hint = hint
-
-    def placed(self, at: int) -> BadExpression:
-        """Return the same fault, at a character of the expression."""
-        return self if self.at >= 0 else BadExpression(self.message, at, self.hint)
 
 
 class Word(Struct):
