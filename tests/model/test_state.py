@@ -168,6 +168,13 @@ def test_without_a_start_it_is_creating_while_its_creator_lives_else_lost() -> N
     assert verdict(record(launches=2)).reason == "start interrupted"
 
 
+def test_a_live_pane_without_a_start_is_creating_while_its_creator_lives_else_running() -> None:
+    """On a full disk the launcher runs the program and cannot write `started`."""
+    assert verdict(record(), panes=(pane(),), alive_worker=True).state is State.CREATING
+    seen = verdict(record(), panes=(pane(),))
+    assert (seen.state, "disk full?" in seen.reason) == (State.RUNNING, True)
+
+
 def test_a_started_agent_without_a_pane_is_lost() -> None:
     assert verdict(record(), started=started()).state is State.LOST
 

@@ -210,7 +210,7 @@ def _judge_answered(
             exit_code=exit.code if exit else None,
         )
     if alive:  # even with an `exit`: the launcher is about to end, or the agent wrote it
-        return _judge_alive(evidence, record, signals)
+        return _judge_alive(evidence, record, worker_alive, signals)
     if exit:
         return _judge_exit(exit)
     started = evidence.this_started
@@ -244,7 +244,9 @@ def _judge_exit(exit: Exit) -> Verdict:
     return Verdict(state=state, reason=reason, since=exit.time, exit_code=exit.code)
 
 
-def _judge_alive(evidence: Evidence, record: AgentRecord, signals: Signals) -> Verdict:
+def _judge_alive(
+    evidence: Evidence, record: AgentRecord, worker_alive: bool, signals: Signals
+) -> Verdict:
     since = evidence.this_started.time if evidence.this_started else record.launch_time
     if record.removal:
         return Verdict(state=State.RUNNING, reason=BEING_DESTROYED, since=record.removal.time)
@@ -252,8 +254,11 @@ def _judge_alive(evidence: Evidence, record: AgentRecord, signals: Signals) -> V
         return Verdict(state=State.RUNNING, reason="stopping", since=since)
     if signals.waiting:
         return Verdict(state=State.WAITING, reason=signals.reason, since=signals.since)
-    if evidence.this_started is None:
+    if evidence.this_started is None and worker_alive:
         return Verdict(state=State.CREATING, reason="starting", since=since)
+    if evidence.this_started is None:  # a full disk, or its creator was killed a moment ago
+        reason = "process is alive; its launcher has not recorded the start (disk full?)"
+        return Verdict(state=State.RUNNING, reason=reason, since=since)
     if signals.working:
         return Verdict(state=State.RUNNING, reason=signals.reason, since=signals.since)
     return Verdict(state=State.RUNNING, reason="process is alive", since=since)
