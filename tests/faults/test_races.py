@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from tests.support.audit import agent_id_of
 from tests.support.cli import PAUSE_AT, Cli, until
@@ -16,13 +19,23 @@ def paused(mngr: Cli, step: str, gate: Path, *words: str) -> subprocess.Popen[by
     return running
 
 
+def forge_started(mngr: Cli) -> None:
+    """What a process of the agent can write: that the launch which was just recorded has begun."""
+    record = mngr.record("foo")
+    forged = {"launch": record["launch"], "pid": 1, "time": record["launch_time"]}
+    (mngr.state_dir("foo") / "started").write_text(json.dumps(forged))
+
+
+@pytest.mark.parametrize("forged", [False, True], ids=["honest", "forged"])
 def test_nothing_runs_of_an_agent_that_was_destroyed_while_it_was_started(
-    mngr: Cli, tmp_path: Path
+    mngr: Cli, tmp_path: Path, forged: bool
 ) -> None:
     mngr.create("foo")
     agent = mngr.record("foo")["id"]
     mngr("stop", "foo").ok()
     start = paused(mngr, "launch_recorded", tmp_path / "start", "start", "foo")
+    if forged:
+        forge_started(mngr)
     destroy = paused(mngr, "processes_ended", tmp_path / "destroy", "destroy", "-f", "foo")
     (tmp_path / "start").touch()
     start.communicate(timeout=60)

@@ -173,6 +173,7 @@ def background(socket: str, argv: Sequence[str]) -> list[str]:
 def new_session(
     session: str,
     name: str,
+    launch: str,
     work_dir: str,
     argv: Sequence[str],
     *,
@@ -190,6 +191,7 @@ def new_session(
         *("new-session", "-d", "-P", "-F", "#{pid}", "-s", session, "-n", "agent"),
         *("-x", str(width), "-y", str(height), "-c", work_dir, "--", *_plain(argv)),
         *(";", "set-option", "-q", "-t", f"={session}:", "@mngr_name", name),
+        *(";", "set-option", "-q", "-t", f"={session}:", "@mngr_launch", launch),
     ]
     if pipe_to:
         words += [";", "pipe-pane", "-t", f"={session}:agent", _plain([pipe_to])[0]]

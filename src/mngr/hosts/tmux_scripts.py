@@ -85,6 +85,8 @@ def patterns(ids: Sequence[str]) -> str:
 PROCESSES = (
     UNMARK
     + r"""
+marked=
+marked_pids() { grep -lsF -- "$patterns" /proc/[0-9]*/environ /proc/[0-9]*/limits; }
 agent_pids() {
   if [ -d /proc/self ]; then
     [ -z "$1" ] || awk -v leaders=" $1 " 'BEGIN {
@@ -96,7 +98,7 @@ agent_pids() {
         close(ARGV[each])
       }
     }' /proc/[0-9]*/stat
-    grep -lsF -- "$patterns" /proc/[0-9]*/environ /proc/[0-9]*/limits
+    if [ -n "$marked" ]; then printf '%s\n' "$marked"; else marked_pids; fi
   else
     ps -A -o pid=,ppid=,tty= | awk -v ttys=" $ttys " '
       { parent[$1] = $2; mine[$1] = index(ttys, " " $3 " ") || index(ttys, " /dev/" $3 " ") }
@@ -137,6 +139,7 @@ while_looking() { :; }
 # Signal what is there, and wait; false when something is left, also something new.
 signal_and_wait() {
   find_others "$leaders"
+  marked=
   [ -n "$found" ] || return 0
   kill "-$1" $found 2>/dev/null
   while_ending
@@ -170,6 +173,7 @@ COLLECT = 'kill -CHLD "$(tmux -u -S "$socket" display-message -p "#{pid}")" 2>/d
 # Save the screens, end every process of these agents, then their sessions. Words: each id, and the
 # event that says so where there is one. The screens go where no agent can have put a pipe. tmux
 # reads its commands from a pipe: as words, those for a hundred agents would be too long for it.
+# Prints the id and the launch of each session that it found and ended.
 STOP = (
     "home=$1 socket=$2 grace=$3 patterns=$4; shift 4; ids= spared= leaders= ttys= sessions=\n"
     + PROCESSES
@@ -177,7 +181,7 @@ STOP = (
     + r"""
 told() { tmux -u -S "$socket" source-file - 2>/dev/null; }
 look() {
-  echo "list-panes -a -F '#{pane_pid} #{pane_tty} #{session_name}'"
+  echo "list-panes -a -F '#{pane_pid} #{pane_tty} #{@mngr_launch} #{session_name}'"
   for id in $ids; do
     screen=.screen.$id.$$
     echo "capture-pane -e -J -S - -b $screen -t =$id:agent" \
@@ -199,16 +203,25 @@ while_looking() {
 }
 cd "$home" || exit 1
 for word in "$@"; do case $word in agent-*) ids="$ids $word" ;; esac; done
-# Not by a here-document, which some shells keep on a disk that may be full.
-panes=$(look | told)
+# Not by a here-document, which some shells keep on a disk that may be full. While tmux answers, the
+# marked processes are found; they are printed last, so that no line of either is torn.
+panes=$(
+  look | told &
+  [ ! -d /proc/self ] || marked=$(marked_pids)
+  wait
+  printf '%s\n' "$marked"
+)
 IFS='
 '
 set -f
 for line in $panes; do
-  pid=${line%% *} line=${line#* } session=${line#* }
+  case $line in /*) marked="$marked $line"; continue ;; esac
+  pid=${line%% *} line=${line#* }; tty=${line%% *} line=${line#* }; session=${line#* }
   case "$ids " in *" $session "*)
-    leaders="$leaders $pid" ttys="$ttys ${line%% *}"
-    case "$sessions " in *" $session "*) ;; *) sessions="$sessions $session" ;; esac ;;
+    leaders="$leaders $pid" ttys="$ttys $tty"
+    case "$sessions " in *" $session "*) continue ;; esac
+    sessions="$sessions $session"
+    printf '%s %s\n' "$session" "${line%% *}" ;;
   esac
 done
 set +f

@@ -80,7 +80,7 @@ def bury(
 ) -> dict[str, Outcome]:
     """Move everything to the trash; repeat for agents that changed meanwhile.
 
-    The `settled` agents are those whose last launch had reported before their processes were ended:
+    The `settled` agents are those whose last launch had a session when their processes ended:
     no start at the same time can make a session of them any more.
     """
     outcomes: dict[str, Outcome] = {}

@@ -80,18 +80,19 @@ def _destroy_on(
     gone_already = [each for each in failed if isinstance(failed[each], NotFound)]
     outcomes: dict[str, Outcome] = {each: failed[each] for each in gone_already}
     ids = [agent.id for agent in mine if agent.id not in outcomes]
-    outcomes |= spawn.beside(lambda: _end(world, host, ids), _load)
+    failures, launches = spawn.beside(lambda: _end(world, host, ids), _load)
+    outcomes |= failures
     step("processes_ended")
     from mngr.ops.lifecycle.burial import bury
 
     late, unrecorded = _record(host, [a for a in mine if a.id in failed], drop_branch)
     names = {agent.id: agent.name for agent in mine}
-    failures = {each: _unrecorded(names[each], error) for each, error in unrecorded.items()}
-    outcomes = {**failures, **outcomes}
+    untold = {each: _unrecorded(names[each], error) for each, error in unrecorded.items()}
+    outcomes = {**untold, **outcomes}
     read |= late
-    settled = {
-        agent.id for agent in mine if agent.id in read and _settled(agent, read[agent.id][0])
-    }
+    # A launch makes one session, so one that was ended here cannot make another. What the agent's
+    # own folder says is no proof of that: a process of the agent can write there.
+    settled = {id for id, (record, _) in read.items() if launches.get(id) == record.launch}
     left = {each: read[each] for each in read if each not in outcomes}
     outcomes |= bury(world, host, left, settled)
     _end_late(world, host, outcomes)
@@ -104,12 +105,6 @@ def _destroy_on(
 def _load() -> None:
     """Import what moves agents to the trash, while their processes end."""
     import mngr.ops.lifecycle.burial  # noqa: F401
-
-
-def _settled(agent: Agent, record: AgentRecord) -> bool:
-    """Return whether the launch of this record had reported: its session was made before that."""
-    started = agent.evidence.started
-    return started is not None and started.launch == record.launch
 
 
 def _record(
@@ -153,16 +148,18 @@ def _with_removal(agent: Agent, drop_branch: bool) -> Callable[[AgentRecord], Ag
     return edit
 
 
-def _end(world: World, host: Host, ids: Sequence[str]) -> dict[str, Outcome]:
-    """End all in one round trip; if processes remain, one by one to find out whose they are."""
+def _end(world: World, host: Host, ids: Sequence[str]) -> tuple[dict[str, Outcome], dict[str, str]]:
+    """End all in one round trip; if processes remain, one by one to find out whose they are.
+
+    Return the failures, and the launches whose sessions have ended, by id.
+    """
     try:
-        if ids:
-            end_processes(world, host, dict.fromkeys(ids, ""))
+        return {}, end_processes(world, host, dict.fromkeys(ids, ""))
     except MngrError as error:
         if len(ids) == 1:
-            return {ids[0]: error}
-        return {key: each for one in ids for key, each in _end(world, host, [one]).items()}
-    return {}
+            return {ids[0]: error}, {}
+        each = [_end(world, host, [one])[0] for one in ids]
+        return {id: why for failures in each for id, why in failures.items()}, {}
 
 
 def _end_late(world: World, host: Host, outcomes: Mapping[str, Outcome]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from mngr.errors import MngrError
 from mngr.hosts import tmux_scripts
 from mngr.model import events
@@ -61,14 +63,21 @@ def _failure(host: Host, agent: Agent, edit: Edit) -> str:
     return ""
 
 
-def end_processes(world: World, host: Host, ids: Mapping[str, str], *, force: bool = False) -> None:
-    """Save the screens, end every process, then the sessions; record each id's event."""
+def end_processes(
+    world: World, host: Host, ids: Mapping[str, str], *, force: bool = False
+) -> dict[str, str]:
+    """Save the screens, end every process, then the sessions; record each id's event.
+
+    Return, by agent id, the launch of each session that was there.
+    """
+    launches: dict[str, str] = {}
     for first in range(0, len(ids), TOGETHER):
         some = dict(list(ids.items())[first : first + TOGETHER])
-        _end(host, some, 0.0 if force else world.config.seconds("stop.grace"))
+        launches |= _end(host, some, 0.0 if force else world.config.seconds("stop.grace"))
+    return launches
 
 
-def _end(host: Host, ids: Mapping[str, str], grace: float) -> None:
+def _end(host: Host, ids: Mapping[str, str], grace: float) -> dict[str, str]:
     words = [host.home, host.socket, str(max(1, round(grace))), tmux_scripts.patterns([*ids])]
     words += [word for pair in ids.items() for word in pair]
     patience = grace + 30 + 0.2 * len(ids)
@@ -76,3 +85,5 @@ def _end(host: Host, ids: Mapping[str, str], grace: float) -> None:
     if done.code:
         who = next(iter(ids)) if len(ids) == 1 else f"{len(ids)} agents"
         raise MngrError(f"some processes of {who} did not end", "see `mngr doctor`")
+    found = (line.partition(" ") for line in os.fsdecode(done.stdout).splitlines())
+    return {session: launch for session, _, launch in found}

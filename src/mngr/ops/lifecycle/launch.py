@@ -206,6 +206,7 @@ def launch(host: Host, record: AgentRecord, event_type: str, grace: float = 1.0)
     words = tmux.new_session(
         record.id,
         record.name,
+        record.launch,
         record.work_dir,
         ["sh", os.path.join(folder, "launch.sh"), events.line(event)],
         size=(record.width, record.height),
