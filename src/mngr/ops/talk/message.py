@@ -80,7 +80,10 @@ def send(world: World, agent: Agent, text: str, *, timeout: float = 0.0) -> Rece
         while receipt.outcome == "queued" and time.monotonic() < deadline:
             receipt = kind.evidence(delivery)
     if receipt.ok:
-        note_event(agent.host, agent.record, "message_delivered", outcome=receipt.outcome)
+        try:
+            note_event(agent.host, agent.record, "message_delivered", outcome=receipt.outcome)
+        except (Unreachable, TimedOut):
+            pass  # reported as a failure, a message that has arrived would be sent again
         world.emit("message_delivered", agent.host, agent.record, outcome=receipt.outcome)
     return receipt
 
