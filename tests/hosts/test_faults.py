@@ -169,7 +169,7 @@ def test_a_full_disk_is_told_and_costs_nothing(site: Site) -> None:
 
 
 def full_disk(site: Site) -> None:
-    name = site.smaller()
+    name = site.smaller().host
     try:
         site.cli.create(f"foo@{name}", "--", "sh", "-c", ECHO)
         site("exec", "foo", 'echo mine > own.txt; cat /dev/zero > "$MNGR_HOST_DIR/fill"')
@@ -218,24 +218,11 @@ def test_a_clock_that_is_two_hours_off(site: Site, off: str) -> None:
     wrong_clock(site, off)
 
 
-CLIENTS = {"boxes": "docker", "slurm": "srun", "nodes": "srun", "kubernetes": "kubectl"}
-LATE = """#!/bin/sh
-case "{program} $* " in ssh*|srun*|"docker exec"*|kubectl*" exec "*) sleep {seconds} ;; esac
-exec {path} "$@"
-"""
-
-
-def late(site: Site, seconds: int, patience: int, folder: Path) -> None:
+def late(site: Site, seconds: int, patience: int) -> None:
     site.cli.create("here")
     site.cli.create(site.at("foo"), "--", "sh", "-c", ECHO)
     site.states()
-    program = CLIENTS.get(site.provider, site.provider)
-    folder.mkdir()
-    text = LATE.format(program=program, path=which(program), seconds=seconds)
-    (folder / program).write_text(text)
-    (folder / program).chmod(0o755)
-    before = site.cli.env["PATH"]
-    site.cli.env["PATH"] = f"{folder}:{before}"
+    site.delay(seconds)
     began = time.monotonic()
     told = site("list", "-S", f"hosts.timeout={patience}s").ok()
     assert time.monotonic() - began < seconds
@@ -244,7 +231,7 @@ def late(site: Site, seconds: int, patience: int, folder: Path) -> None:
     site("gc", "-S", f"hosts.timeout={patience}s", "-S", "trash.keep=0s").ok()
     slowly = site("exec", "-S", f"hosts.timeout={seconds * 3}s", "foo", "echo slowly", timeout=300)
     assert slowly.ok().out == "slowly\n"
-    site.cli.env["PATH"] = before
+    site.delay(0)
     assert site.states() == {"here": "RUNNING", "foo": "RUNNING"}
 
 
@@ -254,12 +241,9 @@ ENGINES = pytest.mark.parametrize(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(
-    "site", ["ssh", "docker", "slurm", "docker-template", "slurm-template"], indirect=True
-)
 @pytest.mark.parametrize("seconds", [7, 30])
-def test_a_host_that_answers_late(site: Site, seconds: int, tmp_path: Path) -> None:
-    late(site, seconds, seconds // 2, tmp_path / "late")
+def test_a_host_that_answers_late(site: Site, seconds: int) -> None:
+    late(site, seconds, seconds // 2)
 
 
 @pytest.mark.soak

@@ -26,7 +26,7 @@ from tests.hosts.test_leases import AFTER, BEFORE, CUT, audited
 from tests.support.cli import KILL_AT, Cli, until
 from tests.support.lab.kubernetes import Pods
 from tests.support.places import on_pods
-from tests.support.sites import Site, shrunk
+from tests.support.sites import Site, late_client, shrunk
 
 pytestmark = pytest.mark.soak
 
@@ -62,7 +62,7 @@ def site(cluster: Cli, pods: Pods) -> Site:
     made = Site(
         cluster, "box", "kubernetes", inside, lambda: pods.freeze("apiserver"),
         lambda: pods.down("apiserver"), lambda: pods.up("apiserver"), "/usr/local/bin", unused,
-        lambda: shrunk(mounting, made.home, "box"),
+        lambda: shrunk(made, mounting), late_client(cluster, "kubernetes"),
     )  # fmt: skip
     return made
 
@@ -76,8 +76,8 @@ def test_a_cluster_that_is_gone_in_the_middle(
 
 
 @pytest.mark.parametrize("seconds", [7, 30])
-def test_a_cluster_that_answers_late(site: Site, seconds: int, tmp_path: Path) -> None:
-    late(site, seconds, seconds // 2, tmp_path / "late")
+def test_a_cluster_that_answers_late(site: Site, seconds: int) -> None:
+    late(site, seconds, seconds // 2)
 
 
 def test_a_full_disk_in_a_pod_is_told_and_costs_nothing(site: Site) -> None:

@@ -239,7 +239,7 @@ def test_another_home_s_hosts_are_left_alone(docker: Cli, engine: Engine, tmp_pa
 def test_an_engine_that_cannot_be_used_leaves_no_note(local: Cli) -> None:
     local.env["DOCKER_HOST"] = "unix:///nonexistent/docker.sock"
     made = local("create", "foo@.docker", "--no-connect", "--", "true")
-    made.fails(1, "docker: Cannot connect", "see `mngr provider list`")
+    made.fails(1, "docker: Cannot connect", "See `mngr provider list`")
     assert "audit" not in made.err
     listed = local("host", "list", "--format", "json").ok().json()["hosts"]
     assert [each["provider_name"] for each in listed] == ["local"]

@@ -258,7 +258,12 @@ def repositories(cli: Cli) -> Iterator[Path]:
     yield cli.repo
     yield from cli.home.glob("mirrors/*.git")
     places = [*cli.home.glob("worktrees/*"), *cli.home.glob("trash/*/work")]
-    yield from (place for place in places if (place / ".git").is_dir())
+    yield from (place for place in places if cloned(place / ".git"))
+
+
+def cloned(git: Path) -> bool:
+    """Whether git calls it a repository: a killed or destroyed `create` leaves half a clone."""
+    return all((git / part).exists() for part in ("HEAD", "objects", "refs"))
 
 
 def command_of(pid: int) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -56,10 +57,12 @@ class Site:
     """As often as it is asked for."""
     wrappers: str
     """A folder at the front of PATH over there; each test puts there what it needs."""
-    die: Callable[[], None]
+    die: Callable[[], object]
     """The host itself ends, with all that runs there."""
-    smaller: Callable[[], str]
-    """Make a host whose home has room for 3 MB, and return its name; or make this one so."""
+    smaller: Callable[[], Site]
+    """Make a host whose home has room for 3 MB, and return its site; or make this one so."""
+    delay: Callable[[int], None]
+    """From now on every visit begins that many seconds late; 0 ends this."""
 
     def __call__(self, *words: str, timeout: float = 200) -> Result:
         return self.cli(*words, timeout=timeout)
@@ -110,44 +113,71 @@ def ssh(request: pytest.FixtureRequest, base: Path) -> Iterator[Site]:
     def inside(script: str) -> str:
         return box.inside("sh", "-c", script)
 
-    def smaller() -> str:
+    def smaller() -> Site:
         inside(f"mkdir -p {box.home}/.mngr; chown {box.user} {box.home}/.mngr")
-        return shrunk(inside, f"{box.home}/.mngr", box.name)
+        return shrunk(made, inside)
 
-    yield Site(
+    made = Site(
         cli, box.name, "ssh", inside, box.cut, box.refuse, box.heal, "/usr/local/bin", box.refuse,
-        smaller,
+        smaller, late_client(cli, "ssh"),
     )  # fmt: skip
+    yield made
     ended(cli)
+    inside(f"umount -l {box.home}/.mngr 2>/dev/null; :")  # of a test that failed
     for each in lab.machines:
         each.reset()
 
 
-def shrunk(inside: Callable[[str], str], home: str, name: str) -> str:
+def shrunk(site: Site, mounting: Callable[[str], str]) -> Site:
     """Put a small file system where a host's home is, with the same files."""
+    home = site.home
     small = f"mount -t tmpfs -o size=3m,mode=700,uid=$(stat -c %u {home}.away) none {home}"
-    inside(f"mv {home} {home}.away && mkdir {home} && {small} && cp -a {home}.away/. {home}/")
-    return name
+    mounting(f"mv {home} {home}.away && mkdir {home} && {small} && cp -a {home}.away/. {home}/")
+    return site
 
 
-def _on(made: Engine, cli: Cli, provider: str, *words: str) -> Site:
-    cli("host", "create", "box", "--provider", provider, *words, timeout=200).ok()
-    note = json.loads((cli.controller_home / "hosts" / provider / "box.json").read_text())
-    handle = str(note["handle"])
-    into = ("exec", "-u", "root", handle, "sh", "-c")
+CLIENTS = {"boxes": "docker", "slurm": "srun", "nodes": "srun", "kubernetes": "kubectl"}
+LATE = """#!/bin/sh
+case "{program} $* " in ssh*|srun*|"docker exec"*|kubectl*" exec "*) sleep {seconds} ;; esac
+exec {path} "$@"
+"""
 
-    def die() -> None:
-        made.told("kill", handle)
 
-    def smaller() -> str:
-        mount = "--tmpfs=/srv/dev/.mngr:size=3m,mode=0700,uid=1000"
-        cli("host", "create", "small", "--provider", provider, "-s", mount, timeout=200).ok()
-        return "small"
+def late_client(cli: Cli, provider: str) -> Callable[[int], None]:
+    """Return a function that delays this provider's client, also for commands under way."""
+    program = CLIENTS.get(provider, provider)
+    folder = cli.base / "late"
+    folder.mkdir()
+    cli.env["PATH"] = f"{folder}:{cli.env['PATH']}"
 
-    return Site(
-        cli, "box", provider, lambda script: made.told(*into, script), made.freeze, made.down,
-        made.heal, "/usr/local/bin", die, smaller,
-    )  # fmt: skip
+    def delay(seconds: int) -> None:
+        (folder / program).unlink(missing_ok=True)
+        if seconds:
+            fresh = folder / "fresh"
+            fresh.write_text(LATE.format(program=program, path=which(program), seconds=seconds))
+            fresh.chmod(0o755)
+            fresh.rename(folder / program)
+
+    return delay
+
+
+def _on(made: Engine, cli: Cli, provider: str) -> Site:
+    delay = late_client(cli, provider)
+
+    def host(name: str, *words: str) -> Site:
+        cli("host", "create", name, "--provider", provider, *words, timeout=200).ok()
+        note = json.loads((cli.controller_home / "hosts" / provider / f"{name}.json").read_text())
+        handle = str(note["handle"])
+        into = ("exec", "-u", "root", handle, "sh", "-c")
+        return Site(
+            cli, name, provider, lambda script: made.told(*into, script), made.freeze, made.down,
+            made.heal, "/usr/local/bin", lambda: made.told("kill", handle), smaller, delay,
+        )  # fmt: skip
+
+    def smaller() -> Site:
+        return host("small", "-s", "--tmpfs=/srv/dev/.mngr:size=3m,mode=0700,uid=1000")
+
+    return host("box")
 
 
 @contextmanager
@@ -171,10 +201,9 @@ def _allocated(made: Cluster, cli: Cli, provider: str, base: Path, *words: str) 
     bin = base / "wrappers"
     bin.mkdir()
     cli.env["PATH"] = f"{bin}:{cli.env['PATH']}"  # Slurm hands it over
+    delay = late_client(cli, provider)
     cli("host", "create", "box", "--provider", provider, *words, timeout=200).ok()
     job, node = made.ask("squeue", "-h", "-o", "%i %N").split()
-
-    note = json.loads((cli.controller_home / "hosts" / provider / "box.json").read_text())
 
     def inside(script: str) -> str:
         return made.inside(node, script)
@@ -182,10 +211,11 @@ def _allocated(made: Cluster, cli: Cli, provider: str, base: Path, *words: str) 
     def die() -> None:
         made.ask("scancel", job)
 
-    return Site(
+    site = Site(
         cli, "box", provider, inside, made.freeze, made.refuse, made.heal, str(bin), die,
-        lambda: shrunk(inside, note["home"], "box"),
+        lambda: shrunk(site, inside), delay,
     )  # fmt: skip
+    return site
 
 
 @contextmanager
@@ -224,10 +254,14 @@ def modal(request: pytest.FixtureRequest, base: Path) -> Iterator[Site]:
         def inside(script: str) -> str:
             return made.inside(box, script)
 
-        yield Site(
+        def delay(seconds: int) -> None:
+            made.order(running.owner(cli), hold={"TaskExecStart": seconds})
+
+        site = Site(
             cli, "box", "modal", inside, made.freeze, made.refuse, made.heal, "/usr/local/bin",
-            die, lambda: shrunk(inside, "/root/.mngr", "box"),
+            die, lambda: shrunk(site, inside), delay,
         )  # fmt: skip
+        yield site
         made.heal()
 
 

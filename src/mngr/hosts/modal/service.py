@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
 
-CALL = 30.0
-"""Seconds for one request."""
+CALL = 60.0
+"""Seconds for one request; the waiting command has its own deadline, `hosts.timeout`."""
 BUILD = 3600.0
 """Seconds for an image: it may have to be built."""
 SCHEDULE = 600.0
