@@ -54,7 +54,7 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, round(share * len(ordered)))]
 
 
-HEADER = f"{'measure':<44} {'ours':>10} {'raw':>10} {'ratio':>9} {'goal':>8}"
+HEADER = f"{'measure':<54} {'ours':>10} {'raw':>10} {'ratio':>9} {'goal':>8}"
 
 
 def line(row: Row) -> str:
@@ -63,7 +63,7 @@ def line(row: Row) -> str:
     goal = f"{row.goal:g}x" if row.unit == "x" else f"{row.goal:g} {row.unit}"
     mark = "" if row.met else "  missed"
     times = f"{row.ours_ms:>7.1f} ms {row.raw_ms:>7.1f} ms"
-    return f"{row.name:<44} {times} {figure:>9} {goal:>8}{mark}"
+    return f"{row.name:<54} {times} {figure:>9} {goal:>8}{mark}"
 
 
 def as_json(rows: Sequence[Row]) -> str:
