@@ -51,8 +51,8 @@ class Confusing:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The result that an agent reports."""
+class Published:
+    """The result of an agent, as it published it."""
 
     task: str
     try_number: int = field(metadata={codec.KEY: "try"})
@@ -72,10 +72,10 @@ class Outcome:
         return {"schema": codec.SCHEMA, **told}
 
 
-def parse_outcome(data: bytes) -> Outcome:
+def parse_outcome(data: bytes) -> Published:
     """Return the outcome in a file; raise a BadRecord that names what is wrong with it."""
     given = codec.loaded(data, BYTES_LIMIT, "the outcome is")
-    told = codec.from_json(Outcome, given)
+    told = codec.from_json(Published, given)
     if not 0 <= told.try_number < 1_000_000:
         raise BadRecord("'try' is out of range")
     if told.attempted not in ATTEMPTS:

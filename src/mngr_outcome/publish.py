@@ -111,7 +111,7 @@ esac
 if [ -n "$blocked" ]; then
   blocked="{\"reason\":$blocked,\"needs\":${needs:-\"\"}}"
 elif [ -n "$needs" ]; then
-  wrong '--needs says what would help when --blocked says why you are'
+  wrong '--needs requires --blocked REASON'
 else
   blocked=null
 fi
@@ -120,7 +120,7 @@ state=${MNGR_AGENT_STATE_DIR:-$(cd "$(dirname "$0")" && pwd)}
 work=${MNGR_AGENT_WORK_DIR:-.}
 head=$(git -C "$work" rev-parse --verify 'HEAD^{commit}' 2>/dev/null) ||
   refuse "there is no commit in $work"
-dirty=$(git -C "$work" status --porcelain) || refuse "git cannot tell what changed in $work"
+dirty=$(git -C "$work" status --porcelain) || refuse "git status failed in $work"
 if [ -n "$dirty" ]; then
   printf 'publish: these files are not committed; commit, remove or ignore them first:\n' >&2
   printf '%s\n' "$dirty" | sed -n -e 's/^.../  /' -e 1,30p >&2

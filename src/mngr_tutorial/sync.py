@@ -10,7 +10,7 @@ from mngr.cli.app.parser import Namespace
 from mngr.errors import BadRecord, MngrError, UsageError
 from mngr_e2e.blocks import Block
 from mngr_outcome.codec import to_json
-from mngr_outcome.outcome import BYTES_LIMIT, FILE, Outcome, parse_outcome
+from mngr_outcome.outcome import BYTES_LIMIT, FILE, Published, parse_outcome
 from mngr_tutorial import jobs, prompts
 from mngr_tutorial.checking import Report, check
 from mngr_tutorial.jobs import Errand, Job
@@ -86,7 +86,7 @@ def _carry_out(args: Namespace, project: Project, wanted: Wanted, prompt: str) -
     return _report(args, job, outcome, head, found)
 
 
-def _outcome(args: Namespace, job: Job, errand: Errand) -> Outcome | None:
+def _outcome(args: Namespace, job: Job, errand: Errand) -> Published | None:
     """Return the outcome; None if there is none, although the commits may still be good."""
     try:
         outcome = parse_outcome(job.data) if job.data is not None else None
@@ -100,7 +100,7 @@ def _outcome(args: Namespace, job: Job, errand: Errand) -> Outcome | None:
     return outcome
 
 
-def _head(api: Mngr, job: Job, outcome: Outcome | None) -> str:
+def _head(api: Mngr, job: Job, outcome: Published | None) -> str:
     """Return the tip of the agent's branch, fetched to this machine if it works elsewhere."""
     record = job.agent.record
     if record.transfer != "git-worktree":
@@ -115,7 +115,7 @@ def _head(api: Mngr, job: Job, outcome: Outcome | None) -> str:
 
 
 def _report(
-    args: Namespace, job: Job, outcome: Outcome | None, head: str, found: list[Verified]
+    args: Namespace, job: Job, outcome: Published | None, head: str, found: list[Verified]
 ) -> int:
     table: list[Row] = [_row(each) for each in found]
     if args.format == "json":

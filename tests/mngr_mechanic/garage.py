@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mngr_mechanic import archive
-from mngr_outcome.outcome import Outcome, parse_outcome
+from mngr_outcome.outcome import Published, parse_outcome
 from mngr_outcome.publish import scripts
 
 BUDGET = "300"
@@ -64,7 +64,7 @@ class Garage:
         program = [sys.executable, str(self.state / archive.NAME)]
         return [*program, "--jobs", "1", *words]
 
-    def work(self, *words: str, budget: str = BUDGET) -> Outcome:
+    def work(self, *words: str, budget: str = BUDGET) -> Published:
         done = subprocess.run(
             self.argv("--budget", budget, *words),
             cwd=self.root,
@@ -78,7 +78,7 @@ class Garage:
         assert done.returncode == 0, self.output
         return self.outcome()
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Published:
         outcome = parse_outcome((self.state / "outcome.json").read_bytes())
         assert outcome.head == self.git("rev-parse", "HEAD")
         assert (outcome.task, outcome.try_number) == ("the task", 2)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mngr.errors import BadRecord
-from mngr_outcome.outcome import BYTES_LIMIT, TEXT_LIMIT, Outcome, cleaned, parse_outcome
+from mngr_outcome.outcome import BYTES_LIMIT, TEXT_LIMIT, Published, cleaned, parse_outcome
 from mngr_outcome.publish import scripts
 from tests.support.properties import examples
 
@@ -35,7 +35,7 @@ SHELLS = [
 ]
 
 
-def parsed(**changes: Any) -> Outcome:
+def parsed(**changes: Any) -> Published:
     return parse_outcome(json.dumps(GOOD | changes).encode())
 
 
@@ -215,7 +215,7 @@ def publish(
     )
 
 
-def said(base: Path) -> Outcome:
+def said(base: Path) -> Published:
     return parse_outcome((base / "state" / "outcome.json").read_bytes())
 
 

@@ -19,10 +19,8 @@ from mngr_tmr.dispatch.effects import (
     Go,
     Launch,
     Launched,
-    Look,
     OfTask,
     OfTry,
-    Pause,
     Remind,
     Seen,
     Slow,
@@ -84,8 +82,9 @@ class Tasks:
 def test_a_task_is_launched_looked_at_collected_stopped_and_verified() -> None:
     tasks = Tasks("a")
     assert tasks.happens(Go("a")) == [Launch("a", 1)]
-    assert tasks.happens(Launched("a", "agent-a")) == [Look("a", 1)]
-    assert tasks.seen("a", Sighting("RUNNING")) == [Look("a", 1)]
+    for happened in (Launched("a", "agent-a"), Seen("a", Sighting("RUNNING"), tasks.now)):
+        assert tasks.happens(happened) == []
+        assert tasks.stages["a"] is Stage.WORKING
     assert tasks.seen("a", PUBLISHED) == [Collect("a", 1, Outcome.UNCHANGED, "published")]
     assert tasks.happens(Collected("a", FIXED)) == [Stop("a", 1, FIXED)]
     assert tasks.happens(Finished("a", FIXED)) == [Verify("a", 1)]
@@ -112,10 +111,11 @@ def test_an_overload_slows_the_run_and_a_quota_pauses_it() -> None:
     tasks = Tasks("a")
     tasks.happens(Go("a"))
     tasks.happens(Launched("a", "agent-a"))
-    assert tasks.seen("a", OVERLOADED) == [Slow(), Remind("a", 1, NUDGE), Look("a", 1)]
-    pause, collect = tasks.seen("a", QUOTA)
-    assert pause == Pause(QUOTA.reason)
-    assert collect == Collect("a", 1, Outcome.QUOTA, QUOTA.reason)
+    assert tasks.seen("a", OVERLOADED) == [Slow(), Remind("a", 1, NUDGE)]
+    assert tasks.stages["a"] is Stage.WORKING
+    assert tasks.seen("a", QUOTA) == [Collect("a", 1, Outcome.QUOTA, QUOTA.reason)]
+    assert tasks.run.paused == QUOTA.reason
+    assert tasks.lines[-2:] == ["paused", "gathering"]
 
 
 SIGHTINGS = (Sighting("RUNNING"), PUBLISHED, OVERLOADED, QUOTA, DIED, None)
@@ -198,6 +198,6 @@ def test_every_task_ends_in_any_order_of_events_and_no_effect_is_asked_for_twice
             go_on(tasks, task, 1)
     ends = (Stage.OVER, Stage.READY) if tasks.run.cancelled else (Stage.OVER,)
     assert all(stage in ends for stage in tasks.stages.values()), tasks.stages
-    asked = [e for e in tasks.asked if isinstance(e, OfTry) and not isinstance(e, Look)]
+    asked = [e for e in tasks.asked if isinstance(e, OfTry)]
     twice = Counter((type(each), each.task, each.number) for each in asked)
     assert not [each for each, count in twice.items() if count > 1]

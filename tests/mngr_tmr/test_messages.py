@@ -41,7 +41,7 @@ def test_commit_messages_of_any_summary_are_well_formed(summary: str) -> None:
     assert body.endswith("Agent: tmr-r-a-1"), "the last line is ours"
     assert not set(subject + body) & set("\x00\x1b\u202e\ud800")
     (subject + body).encode()
-    other, listed = messages.others(run, [[run.tasks["a"]]])
+    other, listed = messages.others([[run.tasks["a"]]])
     assert len(other.splitlines()) == 1 and "tmr-r-a-1" in listed
 
 
@@ -89,7 +89,7 @@ def test_a_summary_imitates_no_evidence_and_closes_no_issue() -> None:
     assert subject == "All is well"
     ours = [line for line in body.splitlines() if line and not line.startswith("  >")]
     assert ours[:4] == ["From the agent:", "Fixed tests:", "- t.py::a", "Evidence, for t.py::a:"]
-    _, listed = messages.others(run, [[run.tasks["a"]]])
+    _, listed = messages.others([[run.tasks["a"]]])
     assert [line for line in listed.splitlines() if not line.startswith("  >")] == [
         "- t.py::a",
         "  Agent: tmr-r-a-1",
@@ -125,7 +125,7 @@ def test_a_changed_expectation_is_shown_beside_its_block() -> None:
     block = "# it says 5\nshop 2 3"
     run = judged(implementation="", turned_green=(), expectation="e" * 40, block=block)
     assert ranking.counts(run) == {"expectation changed": 1}
-    subject, body = messages.expectation(run, run.tasks["a"])
+    subject, body = messages.expectation(run.tasks["a"])
     assert subject == "Expectation changed: a"
     assert "The implementation was not fixed" in " ".join(body.split())
     assert "The test cites:\n    # it says 5\n    shop 2 3\n" in body

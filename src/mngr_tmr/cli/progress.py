@@ -135,7 +135,7 @@ def told(run: Run) -> str:
 def stage(run: Run) -> str:
     if run.status:
         return run.status
-    if not run.collected:
+    if not run.tests:
         return "collecting"
     if run.rounds < max(1, run.options.repeats):
         return f"baseline, round {run.rounds + 1}"

@@ -15,7 +15,7 @@ from mngr_tmr.integrate import ranking
 from mngr_tmr.journal.journal import is_at_work
 from mngr_tmr.journal.model import Run, Task
 from mngr_tmr.run import forecast, publishing, runs
-from mngr_tmr.run.words import counted, reason_of
+from mngr_tmr.run.words import counted, few, reason_of
 
 COLUMNS = ["task", "want", "ending", "reason", "test", "agent", "tries"]
 
@@ -87,12 +87,10 @@ def verdict(run: Run, status: str) -> str:
 
 def _folded(run: Run) -> list[dict[str, Json]]:
     """Return one row for all tests without an agent that have the same result and reason."""
-    rows = []
-    for tasks in publishing.alike(run.tasks.values()):
-        row = _task_row(tasks[0])
-        more = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
-        rows.append({**row, "test": f"{row['test']}{more}"})
-    return rows
+    return [
+        {**_task_row(tasks[0]), "test": few([task.node_id for task in tasks], 1)}
+        for tasks in publishing.alike(run.tasks.values())
+    ]
 
 
 def _task_row(task: Task) -> dict[str, Json]:

@@ -13,8 +13,7 @@ from pathlib import Path
 from mngr.api import Agent, CreateRequest, Mngr, Repo
 from mngr.errors import BadRecord, MngrError, Taken, Unreachable
 from mngr.model.state import ALIVE, State
-from mngr_outcome.outcome import Outcome as Published
-from mngr_outcome.outcome import cleaned, parse_outcome
+from mngr_outcome.outcome import Published, cleaned, parse_outcome
 from mngr_outcome.publish import scripts
 from mngr_tmr.dispatch.artifacts import ARTIFACTS, unpack
 from mngr_tmr.dispatch.judging import Sighting
@@ -88,29 +87,11 @@ class RealFleet:
         return next((each for each in self._api.list() if each.name == name), None)
 
     def _request(self, task: Task, each: Try) -> CreateRequest:
-        options = self._run.options
-        limits = options.agent_budget
-        return CreateRequest(
-            address=self._pool.address(each.agent_name),
-            provider=options.provider,
-            type=options.agent_type,
-            args=options.agent_args,
-            message=self._prompt(task, each),
-            source=self._run.repository,
-            transfer="git-mirror",
-            branch=f"{each.base}:mngr/{each.agent_name}",
-            committed_only=True,
-            scripts=scripts(),
-            labels={"tmr": self._run.name, "task": task.id, "role": "tester"},
-            env={
-                **dict(options.agent_env),
-                "MNGR_TMR_TASK": task.id,
-                "MNGR_TMR_TRY": str(each.number),
-            },
-            timeout=options.agent_timeout,
-            max_cost=limits.cost,
-            max_tokens=limits.tokens,
-        )
+        address, prompt = self._pool.address(each.agent_name), self._prompt(task, each)
+        asked = request(self._run, address, each.base, prompt, task.id, each.number)
+        limits = self._run.options.agent_budget
+        labels = {"tmr": self._run.name, "task": task.id, "role": "tester"}
+        return asked.replace(labels=labels, max_cost=limits.cost, max_tokens=limits.tokens)
 
     # look
 
@@ -237,6 +218,28 @@ class RealFleet:
         if turns:
             (folder / "conversation.json").write_text(json.dumps(turns))
         return name
+
+
+def request(
+    run: Run, address: str, base: str, prompt: str, task: str, number: int
+) -> CreateRequest:
+    """Return the request for an agent in a clone at `base`, which publishes its outcome."""
+    options = run.options
+    variables = {"MNGR_TMR_TASK": task, "MNGR_TMR_TRY": str(number)}
+    return CreateRequest(
+        address=address,
+        provider=options.provider,
+        type=options.agent_type,
+        args=options.agent_args,
+        message=prompt,
+        source=run.repository,
+        transfer="git-mirror",
+        branch=f"{base}:mngr/{address.partition('@')[0]}",
+        committed_only=True,
+        scripts=scripts(),
+        env={**dict(options.agent_env), **variables},
+        timeout=options.agent_timeout,
+    )
 
 
 def _may_have_artifacts(agent: Agent) -> bool:

@@ -1,4 +1,4 @@
-"""What to tell a person while a run is in progress: alerts, and what a quiet run waits for."""
+"""Messages while a run is in progress: alerts, and what a run without progress waits for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from mngr_tmr.dispatch.effects import Write
 from mngr_tmr.dispatch.roles import Clock
 from mngr_tmr.journal.model import ANSWERS, Ended, Outcome, Run
-from mngr_tmr.run.words import counted
+from mngr_tmr.run.words import counted, few
 
 QUIET = 60.0
 """Seconds without a launch, a check or an ending."""
@@ -70,10 +70,8 @@ class Stall:
 def _waits_for(run: Run, active: Sequence[str], waiting: Sequence[str]) -> str:
     if active:
         names = [run.tasks[each].tries[-1].agent_name for each in active]
-        more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
         limit = f"time limit {run.options.agent_timeout / 60:g} min each"
-        some = ", ".join(names[:FEW])
-        return f"waiting for {counted(len(names), 'agent')} ({some}{more}); {limit}"
+        return f"waiting for {counted(len(names), 'agent')} ({few(names, FEW)}); {limit}"
     if run.paused and run.paused_until:
         clock = time.strftime("%H:%M:%S %Z", time.localtime(run.paused_until))
         return f"paused until {clock}: {run.paused}"

@@ -13,8 +13,8 @@ from mngr.model.struct import Json
 from mngr_tmr.dispatch.effects import Write
 from mngr_tmr.dispatch.life import is_missing, is_open
 from mngr_tmr.integrate.ranking import NOT_TAKEN
-from mngr_tmr.journal.model import ANSWERS, Baseline, Outcome, Ruling, Run, Task, TestRun
-from mngr_tmr.run import clustering
+from mngr_tmr.journal.model import ANSWERS, Outcome, Ruling, Run, Task, TestRun
+from mngr_tmr.run import clustering, selecting
 from mngr_tmr.run.clustering import Failure
 
 SAY_SO = 2
@@ -114,14 +114,10 @@ def _group(groups: Sequence[Sequence[Failure]], base: str, cluster: str) -> list
 
 
 def _failure(run: Run, task_id: str, results: Mapping[str, TestRun]) -> Failure:
-    task = run.tasks[task_id]
-    before = run.baseline.get(task.node_id, Baseline()).runs
-    now = results.get(task.node_id) or next(iter(before), TestRun("failed"))
-    signature = now.signature or task.signature
-    seconds = before[0].seconds if before else 0.0
     # Only the number of lines is known here, and the order of canaries needs no more.
+    task = run.tasks[task_id]
     lines = frozenset(("", number) for number in range(task.reach))
-    return Failure(task.id, task.node_id, signature, now.exception, seconds, lines)
+    return selecting.failure(run, task, lines, results)
 
 
 def _fix(task: Task) -> str:

@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 
 from mngr.model.struct import Json
-from mngr_tmr.dispatch import canaries, life, orders, quota, trials
+from mngr_tmr.dispatch import canaries, life, orders, trials
 from mngr_tmr.dispatch.alerts import Stall
 from mngr_tmr.dispatch.background import Background
 from mngr_tmr.dispatch.effects import (
     Cancelled,
     Effect,
     Go,
-    Look,
     OfTask,
-    Pause,
     Seen,
     Slow,
     Tried,
@@ -57,7 +55,6 @@ class Conductor:
         self._stages: dict[str, Stage] = {}
         self._tasks: dict[Stage, dict[str, None]] = {stage: {} for stage in Stage}
         """The tasks in each stage, in the order in which they entered it."""
-        self._looks: list[Look] = []
         self._looked = self._rest = 0.0
         self._background = Background(executor, run, fleet, inspector, tests, clock)
         self._stall = Stall(run, clock)
@@ -133,10 +130,6 @@ class Conductor:
                     self.note(effect.type, effect.fields)
                     for task_id in effect.moves:
                         self._enter(task_id, *life.standing(self.run, self.run.tasks[task_id]))
-                case Look():
-                    self._looks.append(effect)
-                case Pause():
-                    self._perform(quota.exhausted(self.run, effect.reason, self.clock.now()))
                 case Slow():
                     self._throttle.overloaded()
                 case _:
@@ -161,12 +154,10 @@ class Conductor:
 
     def _look(self) -> None:
         """Look at all agents in one reading, less often if it takes long."""
-        working = self._tasks[Stage.WORKING]  # not those cancelled since the look was requested
-        tries = {e.task: self.run.tasks[e.task].tries[-1] for e in self._looks if e.task in working}
+        tries = {each: self.run.tasks[each].tries[-1] for each in self._tasks[Stage.WORKING]}
         began = self.clock.now()
         if not tries or 0 <= began - self._looked < self._rest:  # negative: the clock was set back
             return
-        self._looks = []
         seen = self.fleet.look([*tries.values()])
         self._looked = now = self.clock.now()
         self._rest = REST * (now - began)

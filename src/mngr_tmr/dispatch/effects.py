@@ -28,13 +28,6 @@ class Write:
 
 
 @dataclass(frozen=True)
-class Pause:
-    """Start no agents until the quota is reset."""
-
-    reason: str
-
-
-@dataclass(frozen=True)
 class Slow:
     """Run fewer agents at once: the service is overloaded."""
 
@@ -47,10 +40,6 @@ class OfTry:
 
 class Launch(OfTry):
     """Create the agent that the journal has announced."""
-
-
-class Look(OfTry):
-    """Look at the agent in the next step, in the same reading as all others."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +78,7 @@ class Trial:
 
 Work = Launch | Remind | Collect | Stop | Verify | Trial
 """Effects that take long. Other threads perform them, after the journal is synced."""
-Effect = Write | Pause | Slow | Look | Work
+Effect = Write | Slow | Work
 
 # events
 

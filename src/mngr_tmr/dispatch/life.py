@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
-from mngr_tmr.dispatch import alerts, judging
+from mngr_tmr.dispatch import alerts, judging, quota
 from mngr_tmr.dispatch.effects import (
     Cancelled,
     Collect,
@@ -21,9 +21,7 @@ from mngr_tmr.dispatch.effects import (
     Go,
     Launch,
     Launched,
-    Look,
     OfTask,
-    Pause,
     Remind,
     Seen,
     Slow,
@@ -32,8 +30,10 @@ from mngr_tmr.dispatch.effects import (
     Verify,
     Write,
 )
-from mngr_tmr.journal.model import ANSWERS, INFRASTRUCTURE, Ended, Outcome, Ruling, Run, Task, Try
+from mngr_tmr.journal.model import ANSWERS, Ended, Outcome, Ruling, Run, Task, Try
 
+INFRASTRUCTURE = (Outcome.DIED, Outcome.LAUNCH_FAILED, Outcome.QUOTA)
+"""Failures of the infrastructure, which are worth another try."""
 CANCELLED = Ended(Outcome.CANCELLED, "the run was cancelled")
 NUDGE = "The service was overloaded. Continue your task, and publish your outcome at the end."
 GIVEN_UP = ("more time", "a manual fix")
@@ -41,7 +41,7 @@ GIVEN_UP = ("more time", "a manual fix")
 
 
 class Stage(Enum):
-    """Where a task stands. From LAUNCHING to VERIFYING one effect is in progress for it."""
+    """The stage of a task. From LAUNCHING to VERIFYING one effect is in progress for it."""
 
     WAITING = auto()
     """for its canary"""
@@ -74,7 +74,7 @@ def standing(run: Run, task: Task) -> Next:
     if each.ended is None and not each.launched:
         return Stage.LAUNCHING, (Launch(task.id, number),)
     if each.ended is None:
-        return Stage.WORKING, (Look(task.id, number),)
+        return Stage.WORKING, ()
     if each.verdict is None and _needs_verdict(each.ended):
         return Stage.VERIFYING, (Verify(task.id, number),)
     return Stage.READY if _wants_retry(run, task, each) else Stage.OVER, ()
@@ -93,8 +93,7 @@ def advance(run: Run, stage: Stage, event: OfTask) -> Next:
         case Stage.READY, Go():
             return _intend(run, task)
         case Stage.LAUNCHING, Launched(agent_id=agent_id):
-            line = _line("try_launched", task, agent_id=agent_id)
-            return Stage.WORKING, (line, Look(task.id, number))
+            return Stage.WORKING, (_line("try_launched", task, agent_id=agent_id),)
         case Stage.WORKING, Seen():
             return _look(run, task, event)
         case Stage.WORKING, Cancelled():
@@ -126,18 +125,18 @@ def _intend(run: Run, task: Task) -> Next:
 def _look(run: Run, task: Task, event: Seen) -> Next:
     each = task.tries[-1]
     step = judging.judge(each, event.sighting, event.now, run.options)
-    again = Look(task.id, each.number)
     if step.kind == "end":
         following, effects = _gather(task, step.outcome, step.text)
         # First, so that no more agents meet the same quota.
-        pause = (Pause(step.text),) if step.outcome is Outcome.QUOTA else ()
+        is_quota = step.outcome is Outcome.QUOTA
+        pause = quota.exhausted(run, step.text, event.now) if is_quota else []
         return following, (*pause, *effects)
     if step.kind == "wait":
-        return Stage.WORKING, (again,)
+        return Stage.WORKING, ()
     line = _line("reminded", task, text=step.text)
     if step.kind == "throttle":
-        return Stage.WORKING, (Slow(), line, Remind(task.id, each.number, NUDGE), again)
-    return Stage.WORKING, (line, Remind(task.id, each.number, step.text), again)
+        return Stage.WORKING, (Slow(), line, Remind(task.id, each.number, NUDGE))
+    return Stage.WORKING, (line, Remind(task.id, each.number, step.text))
 
 
 def _gather(task: Task, outcome: Outcome, reason: str) -> Next:

@@ -1,4 +1,4 @@
-"""The branch of a run: moved only if the run moved it last and nobody has it checked out."""
+"""The branch of a run: moved only if the run moved it last and it is not checked out."""
 
 from __future__ import annotations
 

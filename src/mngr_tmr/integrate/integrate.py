@@ -9,7 +9,7 @@ journal has the result of each gate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,10 +18,10 @@ from mngr.api import Repo
 from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch.roles import Note
 from mngr_tmr.integrate import messages, ranking
-from mngr_tmr.integrate.evictions import Evictions
 from mngr_tmr.integrate.gate import Gate
 from mngr_tmr.integrate.ranking import Repair
-from mngr_tmr.journal.model import Pick, Run, Task, Verdict
+from mngr_tmr.journal.model import Eviction, Pick, Run, Task, Verdict
+from mngr_tmr.run.words import few
 from mngr_tmr.verify import patches
 from mngr_tmr.verify.bench import Bench
 
@@ -56,7 +56,8 @@ class Integration:
     ) -> None:
         self._run, self._repo = run, repo
         self._folder, self._note, self._resolve = folder, note, resolve
-        self._evictions = Evictions(run, repo, note)
+        self._evicted: set[tuple[str, str]] = set()
+        """(task, part)"""
         self._gate = Gate(run, repo, bench, note)
         self._answers: dict[tuple[str, str], str] = {}
 
@@ -107,8 +108,8 @@ class Integration:
                 laid = patches.picked(self._repo, self._folder, tree, base, part) if part else tree
                 assert isinstance(laid, str), "parts of one change have no path in common"
                 tree = laid
-            subject, body = messages.held(task)
-            commit = patches.commit(self._repo, tree, [base], f"{subject}\n\n{body}\n")
+            message = "{}\n\n{}\n".format(*messages.held(task))
+            commit = patches.commit(self._repo, tree, [base], message)
             self._repo.git("update-ref", ranking.held_ref(self._run, task), commit)
 
     # tests and documents
@@ -117,7 +118,11 @@ class Integration:
         parts = self._standing_alone()
         kept, tree = self._settled(branch, [], parts, ask=False)
         # Only now is it known which changes conflict with those that were not applied.
-        missed = [part for part in parts if part not in kept and not self._is_evicted(part)]
+        missed = [
+            part
+            for part in parts
+            if part not in kept and (part.tasks[0].id, "other") not in self._evicted
+        ]
         if missed:
             kept, tree = self._settled(branch, kept, missed, ask=True)
         for part in missed:
@@ -125,12 +130,11 @@ class Integration:
                 self._evict_part(part, "conflicts with other changes")
         if not kept:
             return
-        subject, body = messages.others(
-            self._run, [part.tasks for part in kept], self._gate.shaky(tree)
-        )
         branch.claimed |= {test for part in kept for test in _claims(part)}
-        tasks = [task.id for part in kept for task in part.tasks]
-        self._pick(branch, "other", tasks, tree, f"{subject}\n\n{body}\n")
+        groups = [part.tasks for part in kept]
+        tasks = [task.id for group in groups for task in group]
+        message = messages.others(groups, self._gate.shaky(tree))
+        self._pick(branch, "other", tasks, tree, message)
 
     def _standing_alone(self) -> list[Part]:
         groups: dict[str, list[tuple[Task, Verdict]]] = {}
@@ -156,7 +160,7 @@ class Integration:
         if not failing:
             return applied, tree
         if len(fresh) == 1:
-            self._evict_part(fresh[0], f"breaks {_few(failing)}")
+            self._evict_part(fresh[0], f"breaks {few(failing, 2)}")
             tree, _ = self._laid(branch, kept, ask=ask)
             return kept, tree
         middle = len(fresh) // 2
@@ -175,11 +179,8 @@ class Integration:
                 applied.append(part)
         return tree, applied
 
-    def _is_evicted(self, part: Part) -> bool:
-        return any((task.id, "other") in self._evictions for task in part.tasks)
-
     def _evict_part(self, part: Part, reason: str) -> None:
-        self._evictions.evict([task.id for task in part.tasks], "other", reason, part.commit)
+        self._evict([task.id for task in part.tasks], "other", reason, part.commit)
 
     # repairs
 
@@ -194,15 +195,14 @@ class Integration:
             return
         failing = self._gate.failing(tree, claimed)
         if failing:
-            self._evict_repair(repair, f"breaks {_few(failing)}")
+            self._evict_repair(repair, f"breaks {few(failing, 2)}")
             return
         if tree == self._tree(branch):
             reason = "nothing is left of it after the changes before it"
             self._evict_repair(repair, reason, needless=True)
             return
         branch.claimed = claimed
-        subject, body = messages.repair(self._run, repair, self._gate.shaky(tree))
-        message = f"{subject}\n\n{body}\n"
+        message = messages.repair(self._run, repair, self._gate.shaky(tree))
         self._pick(branch, "implementation", repair.tasks, tree, message, repair.score)
 
     def _is_held(self, task_id: str) -> bool:
@@ -232,14 +232,14 @@ class Integration:
 
     def _evict_repair(self, repair: Repair, reason: str, *, needless: bool = False) -> None:
         commit = repair.implementation
-        self._evictions.evict(repair.tasks, "implementation", reason, commit, needless=needless)
+        self._evict(repair.tasks, "implementation", reason, commit, needless=needless)
 
     # expectations
 
     def _add_expectation(self, branch: Branch, task: Task, verdict: Verdict) -> None:
         def evict(reason: str, *, needless: bool = False) -> None:
             commit = verdict.expectation
-            self._evictions.evict([task.id], "expectation", reason, commit, needless=needless)
+            self._evict([task.id], "expectation", reason, commit, needless=needless)
 
         if task.held and self._passes(branch, branch.claimed | {task.node_id}):
             evict("its test passes without it", needless=True)
@@ -253,11 +253,11 @@ class Integration:
         claimed = branch.claimed | {task.node_id, *verdict.tests_changed, *verdict.tests_added}
         failing = self._gate.failing(tree, claimed)
         if failing:
-            evict(f"breaks {_few(failing)}")
+            evict(f"breaks {few(failing, 2)}")
             return
         branch.claimed = claimed
-        subject, body = messages.expectation(self._run, task, self._gate.shaky(tree))
-        self._pick(branch, "expectation", [task.id], tree, f"{subject}\n\n{body}\n")
+        message = messages.expectation(task, self._gate.shaky(tree))
+        self._pick(branch, "expectation", [task.id], tree, message)
 
     # all of them
 
@@ -283,13 +283,27 @@ class Integration:
         kind: str,
         tasks: Sequence[str],
         tree: str,
-        message: str,
+        message: tuple[str, str],
         score: float = 0.0,
     ) -> None:
-        branch.tip = patches.commit(self._repo, tree, [branch.tip], message)
+        """Add a commit; its message is a subject and a body."""
+        subject, body = message
+        branch.tip = patches.commit(self._repo, tree, [branch.tip], f"{subject}\n\n{body}\n")
         self._repo.git("update-ref", f"refs/mngr/tmr/{self._run.name}/branch", branch.tip)
-        pick = Pick(kind, tuple(tasks), branch.tip, tree, message.split("\n", maxsplit=1)[0], score)
+        pick = Pick(kind, tuple(tasks), branch.tip, tree, subject, score)
         self._note("picked", {"pick": to_json(pick)})
+
+    def _evict(
+        self, tasks: Iterable[str], part: str, reason: str, commit: str, *, needless: bool = False
+    ) -> None:
+        """Journal the eviction of a change of these tasks, and keep its commit as a ref."""
+        for task_id in tasks:
+            if (task_id, part) not in self._evicted:
+                self._evicted.add((task_id, part))
+                ref = f"refs/mngr/tmr/{self._run.name}/evicted/{task_id}/{part}"
+                self._repo.git("update-ref", ref, commit)
+                eviction = Eviction(task_id, part, reason, ref, needless)
+                self._note("evicted", {"eviction": to_json(eviction)})
 
 
 def _claims(part: Part) -> set[str]:
@@ -299,8 +313,3 @@ def _claims(part: Part) -> set[str]:
         return set()  # its test passes only with the last commit
     own = {task.node_id for task in part.tasks if task.verdict and not task.verdict.implementation}
     return {*own, *verdict.tests_changed, *verdict.tests_added}
-
-
-def _few(tests: Sequence[str]) -> str:
-    more = f" and {len(tests) - 2} more" if len(tests) > 2 else ""
-    return ", ".join(tests[:2]) + more

@@ -32,56 +32,42 @@ UNSTEADY = (
 )
 
 
-def others(
-    run: Run, groups: Sequence[Sequence[Task]], shaky: Sequence[str] = ()
-) -> tuple[str, str]:
+def others(groups: Sequence[Sequence[Task]], shaky: Sequence[str] = ()) -> tuple[str, str]:
     """Return subject and body of the commit with all test and documentation changes."""
-    tasks = [task for group in groups for task in group]
-    changed = {t for task in tasks for t in _changed(task)}
-    added = {t for task in tasks for t in _added(task)}
-    counted = [_count(len(changed), "test", "changed"), _count(len(added), "test", "added")]
-    subject = f"Update tests and documentation: {', '.join(each for each in counted if each)}"
-    lines = [_item(group) for group in groups]
+    verdicts = [task.verdict for group in groups for task in group if task.verdict]
+    changed = {test for verdict in verdicts for test in verdict.tests_changed}
+    added = {test for verdict in verdicts for test in verdict.tests_added}
+    counts = [f"{counted(len(changed), 'test')} changed"] if changed else []
+    counts += [f"{counted(len(added), 'test')} added"] if added else []
+    subject = f"Update tests and documentation: {', '.join(counts)}"
+    lines = [line for group in groups for line in _item(group)]
     return subject.removesuffix(": ")[:100], "\n".join([*lines, *_shaky(shaky)])
 
 
-def _item(group: Sequence[Task]) -> str:
+def _item(group: Sequence[Task]) -> list[str]:
     task = group[0]
     measured = task.verdict.mutants if task.verdict else ""
-    lines = [
-        f"- {task.node_id}",
-        *_said(_why(task)),
-        *([f"  Measured: {measured}"] if measured else []),
-    ]
-    return "\n".join([*lines, _by(group)])
-
-
-def _count(number: int, noun: str, verb: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'} {verb}" if number else ""
+    lines = [f"  Measured: {measured}"] if measured else []
+    return [f"- {task.node_id}", *_said(_why(task)), *lines, f"  {_by(group)}"]
 
 
 def repair(run: Run, each: Repair, shaky: Sequence[str] = ()) -> tuple[str, str]:
     task = run.tasks[each.task]
     why = _why(task)
     subject = _subject(why) or f"Fix {task.node_id}"
-    green = [f"- {test}" for test in each.turned_green]
-    found = [run.tasks[each] for each in each.tasks]
     return subject, "\n".join(
         [
             *_quotation(_rest(why, subject)),
-            "Fixed tests:",
-            *green,
-            "",
+            *_listed("Fixed tests:", each.turned_green),
             *_evidence(task),
-            *_flagged(task),
             *_shaky(shaky),
             _scored(each),
-            _by(found).strip(),
+            _by([run.tasks[each] for each in each.tasks]),
         ]
     )
 
 
-def expectation(run: Run, task: Task, shaky: Sequence[str] = ()) -> tuple[str, str]:
+def expectation(task: Task, shaky: Sequence[str] = ()) -> tuple[str, str]:
     """Return subject and body of the commit with a changed expectation."""
     block = task.verdict.block if task.verdict else ""
     subject = f"Expectation changed: {task.node_id.rpartition('::')[2]}"
@@ -94,9 +80,8 @@ def expectation(run: Run, task: Task, shaky: Sequence[str] = ()) -> tuple[str, s
             "",
             *_quotation(_why(task)),
             *_evidence(task),
-            *_flagged(task),
             *_shaky(shaky),
-            _by([task]).strip(),
+            _by([task]),
         ]
     )
 
@@ -106,32 +91,31 @@ def held(task: Task) -> tuple[str, str]:
     why = _why(task)
     subject = _subject(why) or f"Fix {task.node_id}"
     said = _quotation(_rest(why, subject))
-    return subject, "\n".join([*said, *_evidence(task), *_flagged(task), _by([task]).strip()])
+    return subject, "\n".join([*said, *_evidence(task), _by([task])])
 
 
 def _evidence(task: Task) -> list[str]:
+    """Return what verification found out, and the flagged lines."""
     verdict = task.verdict
-    proofs = sorted(verdict.proofs if verdict else (), key=lambda each: "before" not in each.what)
+    assert verdict is not None
+    proofs = sorted(verdict.proofs, key=lambda each: "before" not in each.what)
     lines = [f"- {proof.what}: {proof.in_words}" for proof in proofs]
-    lines += [f"- {verdict.mutants}"] if verdict and verdict.mutants else []
-    remarks = verdict.remarks if verdict else ()
-    lines += [f"- {' '.join(_plain(each).split())}" for each in remarks]
-    return [f"Evidence, for {task.node_id}:", *dict.fromkeys(lines), ""]
-
-
-def _flagged(task: Task) -> list[str]:
-    flags = task.verdict.flags if task.verdict else ()
-    lines = [f"- {' '.join(_plain(each).split())}" for each in flags]
-    return ["Flagged for review, as special cases for tests:", *lines, ""] if lines else []
+    lines += [f"- {verdict.mutants}"] if verdict.mutants else []
+    lines += [f"- {_in_one_line(each)}" for each in verdict.remarks]
+    flags = map(_in_one_line, verdict.flags)
+    flagged = _listed("Flagged for review, as special cases for tests:", flags)
+    return [f"Evidence, for {task.node_id}:", *dict.fromkeys(lines), "", *flagged]
 
 
 def _shaky(tests: Sequence[str]) -> list[str]:
-    lines = [f"- {test}" for test in tests]
-    return (
-        ["Flaky at the gate (passed when run again, or failed without this commit):", *lines, ""]
-        if lines
-        else []
-    )
+    title = "Flaky at the gate (passed when run again, or failed without this commit):"
+    return _listed(title, tests)
+
+
+def _listed(title: str, items: Iterable[str]) -> list[str]:
+    """Return a title and its list; nothing without items."""
+    lines = [f"- {each}" for each in items]
+    return [title, *lines, ""] if lines else []
 
 
 def _rest(why: str, subject: str) -> str:
@@ -157,6 +141,10 @@ def _plain(text: str) -> str:
     """Return text of an agent without mentions and issue references, which a forge would act on."""
     apart = REFERENCE.sub(lambda found: f"{found[0]} ".replace("- ", " "), cleaned(text, 4000))
     return apart.replace("@", "(at)")
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(_plain(text).split())
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -187,15 +175,7 @@ def _why(task: Task) -> str:
 
 def _by(tasks: Sequence[Task]) -> str:
     names = ", ".join(task.telling.agent_name for task in tasks if task.telling)
-    return f"  Agent: {names}" if len(tasks) == 1 else f"  Agents: {names}"
-
-
-def _changed(task: Task) -> tuple[str, ...]:
-    return task.verdict.tests_changed if task.verdict else ()
-
-
-def _added(task: Task) -> tuple[str, ...]:
-    return task.verdict.tests_added if task.verdict else ()
+    return f"Agent: {names}" if len(tasks) == 1 else f"Agents: {names}"
 
 
 def pull_request(run: Run) -> tuple[str, str]:
@@ -285,7 +265,7 @@ def _folded(tasks: Iterable[Task]) -> Iterator[str]:
     for members in clusters.values():
         first, *others = sorted(members, key=lambda task: task.latest is None)
         more = f" and {len(others)} more of its cluster" if others else ""
-        yield f"- {_quoted(first.node_id)}{more}: {_quoted(_reason(first))}"
+        yield f"- {_quoted(first.node_id)}{more}: {_quoted(why_blocked(first))}"
 
 
 def _quoted(text: str) -> str:
@@ -294,7 +274,8 @@ def _quoted(text: str) -> str:
     return f"`{plain}`" if plain else ""
 
 
-def _reason(task: Task) -> str:
+def why_blocked(task: Task) -> str:
+    """Return why a blocked test has no fix, and what its agent requires."""
     ended = task.latest.ended if task.latest else None
     if ended is None:
         return task.skipped

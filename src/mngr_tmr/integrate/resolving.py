@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from mngr.api import CreateRequest, Mngr, Repo
+from mngr.api import Mngr, Repo
 from mngr.errors import BadRecord, MngrError
 from mngr.model.state import ENDED
 from mngr_outcome.outcome import parse_outcome
-from mngr_outcome.publish import scripts
+from mngr_tmr.dispatch.agents import request
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run import prompting
 from mngr_tmr.run.pool import Pool
@@ -67,29 +68,15 @@ class Resolver:
         name = f"tmr-{self._run.name}-merge-{part[:8]}"
         tests = ", ".join(sorted(self._run.tests)[:5])
         prompt = prompting.integrator(self._run, self._project, part, ", ".join(paths), tests)
-        options = self._run.options
-        request = CreateRequest(
-            address=self._pool.address(name),
-            provider=options.provider,
-            type=options.agent_type,
-            args=options.agent_args,
-            message=prompt,
-            source=self._run.repository,
-            transfer="git-mirror",
-            branch=f"{onto}:mngr/{name}",
-            committed_only=True,
-            scripts=scripts(),
-            labels={"tmr": self._run.name, "role": "integrator"},
-            env={**dict(options.agent_env), "MNGR_TMR_TASK": "conflict", "MNGR_TMR_TRY": "1"},
-            timeout=options.agent_timeout,
-        )
+        asked = request(self._run, self._pool.address(name), onto, prompt, "conflict", 1)
+        asked = asked.replace(labels={"tmr": self._run.name, "role": "integrator"})
         existing = next((each for each in self._api.list() if each.name == name), None)
         if existing is not None:
             self._api.destroy(existing, drop_branch=True)
-        agent = self._api.create(request).agent
+        agent = self._api.create(asked).agent
         try:
             self._api.deliver(agent, part, cwd=self._run.repository)
-            head = self._published(agent.id, options.agent_timeout)
+            head = self._published(agent.id)
             if not head:
                 return ""
             self._api.bring(agent, head, keep, cwd=self._run.repository)
@@ -98,10 +85,8 @@ class Resolver:
             self._api.destroy(self._api.get(agent), drop_branch=True)
             self._pool.leave(name)
 
-    def _published(self, agent_id: str, timeout: float) -> str:
-        import time
-
-        deadline = time.monotonic() + timeout
+    def _published(self, agent_id: str) -> str:
+        deadline = time.monotonic() + self._run.options.agent_timeout
         while time.monotonic() < deadline:
             agent = self._api.list([agent_id])[0]
             if agent.evidence.outcome:

@@ -57,15 +57,14 @@ def _collected(run: Run, event: Event) -> None:
     tests = [from_json(Test, each) for each in list_of(event, "tests")]
     run.tests = {test.node_id: test for test in tests}
     run.collect_errors = tuple(str(each) for each in list_of(event, "errors"))
-    run.collected = True
 
 
 def _baseline(run: Run, event: Event) -> None:
     """Add one run of each test."""
     run.rounds += 1
     for node_id, result in table_of(event, "results").items():
-        before = run.baseline.get(node_id, Baseline())
-        run.baseline[node_id] = Baseline((*before.runs, from_json(TestRun, result)))
+        runs = (*run.before(node_id).runs, from_json(TestRun, result))
+        run.baseline[node_id] = Baseline(runs)
 
 
 def _weighed(run: Run, event: Event) -> None:

@@ -30,9 +30,6 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
 
 
-INFRASTRUCTURE = (Outcome.DIED, Outcome.LAUNCH_FAILED, Outcome.QUOTA)
-"""Failures of the infrastructure, which are worth another try."""
-
 ANSWERS = (Outcome.FIXED, Outcome.IMPROVED, Outcome.UNCHANGED)
 """The agent claims to have done its task."""
 
@@ -92,9 +89,7 @@ class Baseline:
         kinds = {run.outcome for run in self.runs}
         if not kinds or kinds <= {"skipped", "missing"}:
             return "skipped"
-        if len(kinds) > 1:
-            return "flaky"
-        return kinds.pop()
+        return "flaky" if len(kinds) > 1 else kinds.pop()
 
     @property
     def signature(self) -> str:
@@ -288,7 +283,6 @@ class Run:
     options: Options = field(default_factory=Options)
     tests: dict[str, Test] = field(default_factory=dict)
     collect_errors: tuple[str, ...] = ()
-    collected: bool = False
     baseline: dict[str, Baseline] = field(default_factory=dict)
     rounds: int = 0
     weak: set[str] = field(default_factory=set)
@@ -346,6 +340,10 @@ class Run:
     tries: int = 0
     hosts: dict[str, HostTime] = field(default_factory=dict)
     """Hosts created for this run that have ended."""
+
+    def before(self, node_id: str) -> Baseline:
+        """Return the baseline runs of a test; none if it did not run."""
+        return self.baseline.get(node_id, Baseline())
 
     def tasks_of(self, pick: Pick) -> list[Task]:
         return [self.tasks[each] for each in pick.tasks if each in self.tasks]

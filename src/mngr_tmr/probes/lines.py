@@ -200,7 +200,7 @@ class Reach:
         self._measure: ByCoverage | ByTrace
         try:
             self._measure = ByCoverage(self._root)
-        except Exception:  # not installed, too old, or somebody else measures in its way
+        except Exception:  # not installed, too old, or another tool measures already
             self._measure = ByTrace(self._root)
 
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, None, None]:

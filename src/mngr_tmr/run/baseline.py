@@ -25,7 +25,7 @@ class Baselining:
         self._lines: dict[str, Mapping[str, str]] = {}
 
     def collect(self) -> None:
-        if self._run.collected:
+        if self._run.tests:
             return
         checked = self._bench.check(Check("collect", self._run.base, collect_only=True))
         if not checked.tests:

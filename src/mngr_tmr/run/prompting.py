@@ -21,8 +21,8 @@ STANDING = {
 TASK = {
     "fix": "Make it pass, for the right reason.",
     "improve": (
-        "Look whether it proves what its block promises: output, exit code, effects, and the "
-        "unhappy path where that matters. Remove what goes beyond the block."
+        "Check that it tests everything its block promises: output, exit code, effects, and "
+        "errors if they matter. Remove assertions about anything that is not in the block."
     ),
 }
 
@@ -45,8 +45,6 @@ def render(project: Project, repository: str, name: str, **values: str) -> str:
 
 
 def tester(run: Run, project: Project, task: Task, source: str) -> str:
-    baseline = run.baseline.get(task.node_id)
-    standing = baseline.standing if baseline else "failed"
     runs_pytest = pytest_command(project, run.repository, run.options.provider)
     text = render(
         project,
@@ -54,7 +52,7 @@ def tester(run: Run, project: Project, task: Task, source: str) -> str:
         "tester",
         node_id=task.node_id,
         want=task.want,
-        standing=STANDING.get(standing, STANDING["failed"]),
+        standing=STANDING.get(run.before(task.node_id).standing, STANDING["failed"]),
         block=cited(source, task.node_id),
         command=f"{runs_pytest} {quote(task.node_id)}",
         task=TASK[task.want],

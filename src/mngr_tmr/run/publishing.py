@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from mngr.api import Mngr, Repo, local_repository
@@ -14,6 +14,7 @@ from mngr_outcome.codec import to_json
 from mngr_tmr.integrate import messages, ranking
 from mngr_tmr.journal.model import Ruling, Run, Task
 from mngr_tmr.run import costs, forecast
+from mngr_tmr.run.words import few
 
 WORDS = {
     "done": "is done",
@@ -87,11 +88,11 @@ def closing_words(run: Run, report: str) -> str:
     for pick in run.picks:
         lines.append(f"  {pick.commit[:12]} {pick.subject}")
     for tasks in alike(run.tasks.values()):
-        ending = ranking.ending_of(tasks[0])
+        ending, names = ranking.ending_of(tasks[0]), few([task.node_id for task in tasks], 1)
         if ending == "passes":
-            lines.append(f"  passes with {tasks[0].passes_with[:12]}: {_few(tasks)}")
+            lines.append(f"  passes with {tasks[0].passes_with[:12]}: {names}")
         elif ending == "blocked":
-            lines.append(f"  blocked: {_few(tasks)}: {messages._reason(tasks[0])}")
+            lines.append(f"  blocked: {names}: {messages.why_blocked(tasks[0])}")
     lines += held_in_words(run)
     lines += forecast.in_words(run)
     if run.branch_reason:
@@ -131,10 +132,6 @@ def alike(tasks: Iterable[Task]) -> list[list[Task]]:
         key = (ranking.ending_of(task), task.passes_with or task.skipped, own)
         groups.setdefault(key, []).append(task)
     return list(groups.values())
-
-
-def _few(tasks: Sequence[Task]) -> str:
-    return tasks[0].node_id + (f" and {len(tasks) - 1} more" if len(tasks) > 1 else "")
 
 
 def write_report(folder: Path) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from mngr_tmr.dispatch.life import is_missing
 from mngr_tmr.integrate import ranking
-from mngr_tmr.journal.model import Baseline, Ruling, Run, Task, TestRun
+from mngr_tmr.journal.model import Ruling, Run, Task, TestRun
 
 
 def tip_of(run: Run) -> str:
@@ -21,7 +21,7 @@ def to_try(run: Run) -> list[Task]:
 
 
 def _is_broken(run: Run, task: Task) -> bool:
-    standing = run.baseline.get(task.node_id, Baseline()).standing
+    standing = run.before(task.node_id).standing
     return standing == "failed" and ranking.ending_of(task) not in ("fixed", "expectation changed")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
-from mngr_tmr.journal.model import Baseline, Run, Task, TestRun
+from mngr_tmr.journal.model import Run, Task, TestRun
 from mngr_tmr.run import clustering
 from mngr_tmr.run.clustering import Failure, Lines, Suspect
 
@@ -67,8 +67,12 @@ def grouped(
     `results` are newer than the baseline: from the tip of the branch, in a later round.
     """
     found = Groups()
-    broken = [_failure(run, task, reached, results or {}) for task in tasks if task.signature]
-    passing = [lines for test, lines in reached.items() if _passed(run, test)]
+    broken = [
+        failure(run, task, reached.get(task.node_id, frozenset()), results or {})
+        for task in tasks
+        if task.signature
+    ]
+    passing = [lines for test, lines in reached.items() if run.before(test).standing == "passed"]
     groups = clustering.clusters(broken, passing)
     if not run.options.canaries:
         groups = [(failure,) for failure in broken]
@@ -98,34 +102,25 @@ def _row(
     }
 
 
-def _failure(
-    run: Run, task: Task, reached: Mapping[str, Lines], results: Mapping[str, TestRun]
-) -> Failure:
-    runs = run.baseline.get(task.node_id, Baseline()).runs
-    told = results.get(task.node_id) or next((each for each in runs if each.signature), None)
-    return Failure(
-        task.id,
-        task.node_id,
-        told.signature if told and told.signature else task.signature,
-        told.exception if told else "",
-        runs[0].seconds if runs else 0.0,
-        reached.get(task.node_id, frozenset()),
-    )
-
-
-def _passed(run: Run, node_id: str) -> bool:
-    return run.baseline.get(node_id, Baseline()).standing == "passed"
+def failure(run: Run, task: Task, lines: Lines, results: Mapping[str, TestRun]) -> Failure:
+    """Return how a test fails, by `results` or else by the baseline, and the lines it executes."""
+    runs = run.before(task.node_id).runs
+    first = next((each for each in runs if each.signature), TestRun("failed"))
+    now = results.get(task.node_id, first)
+    seconds = runs[0].seconds if runs else 0.0
+    signature = now.signature or task.signature
+    return Failure(task.id, task.node_id, signature, now.exception, seconds, lines)
 
 
 def sample(run: Run, left_out: Mapping[str, str]) -> list[str]:
     """Return a random choice of passing tests, the same for the same seed."""
-    passing = [n for n in left_out if run.baseline.get(n, Baseline()).standing == "passed"]
+    passing = [n for n in left_out if run.before(n).standing == "passed"]
     generator = random.Random(run.options.seed)
     return generator.sample(sorted(passing), min(run.options.sample, len(passing)))
 
 
 def _not_chosen(run: Run, node_id: str, changed: Collection[str] | None) -> str:
-    standing = run.baseline.get(node_id, Baseline()).standing
+    standing = run.before(node_id).standing
     if standing == "skipped":
         return "skipped at the baseline"
     only, weak = run.options.only, node_id in run.weak
@@ -143,7 +138,7 @@ def _not_chosen(run: Run, node_id: str, changed: Collection[str] | None) -> str:
 
 
 def _task(run: Run, node_id: str) -> Task:
-    baseline = run.baseline.get(node_id, Baseline())
+    baseline = run.before(node_id)
     want = WANT.get(baseline.standing, "improve")
     signature = baseline.signature if baseline.standing == "failed" else ""
     return Task(task_id(node_id), node_id, want, signature)

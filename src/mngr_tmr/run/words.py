@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mngr_tmr.journal.model import Task
 
 
 def counted(number: int, noun: str) -> str:
     """Return `1 test`, `2,000 tests`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def few(names: Sequence[str], most: int) -> str:
+    """Return the first names, and the number of all others."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def reason_of(task: Task) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from mngr.errors import MngrError
-from mngr_tmr.journal.model import Baseline, Ended, Proof, Run, Task, TestRun, Try
+from mngr_tmr.journal.model import Ended, Proof, Run, Task, TestRun, Try
 from mngr_tmr.verify.bench import Bench
 from mngr_tmr.verify.checks import Check, Checked, function
 
@@ -89,7 +89,7 @@ class Case:
 
 
 def failure(checked: Checked, test: str, what: str) -> str:
-    """Return the sentence that says how a test failed."""
+    """Return a sentence about how a test failed."""
     kind = checked.outcome(test)
     runs = [run for node, run in checked.runs.items() if test in (node, function(node))]
     run = next((each for each in runs if each.message.strip()), None)
@@ -105,7 +105,7 @@ def failure(checked: Checked, test: str, what: str) -> str:
 
 def fails_otherwise(run: Run, node_id: str, now: TestRun | None) -> bool:
     """Whether a test fails now, and failed at the baseline for another reason."""
-    before = run.baseline.get(node_id, Baseline()).signature
+    before = run.before(node_id).signature
     return now is not None and now.outcome == "failed" and before not in ("", now.signature)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mngr.api import Repo
-from mngr_tmr.journal.model import Baseline, Run
+from mngr_tmr.journal.model import Run
 from mngr_tmr.run.clustering import Lines
 from mngr_tmr.verify import patches
 from mngr_tmr.verify.cases import Case, Refusal, fails_otherwise, failure, of_files
@@ -63,10 +63,7 @@ class FixJudge:
 
     def _repeats(self, case: Case) -> int:
         repeats = max(1, self._run.options.repeats)
-        return repeats * FLAKY if self._baseline(case.own).standing == "flaky" else repeats
-
-    def _baseline(self, node_id: str) -> Baseline:
-        return self._run.baseline.get(node_id, Baseline())
+        return repeats * FLAKY if self._run.before(case.own).standing == "flaky" else repeats
 
     def _with_fix(self, case: Case, implementation: str) -> Checked:
         """Run its test alone, or with the tests of its file if it requires one of them."""
@@ -86,7 +83,7 @@ class FixJudge:
         elsewhere = case.base != self._run.base
         tests = dict.fromkeys([*case.session, *(known if elsewhere else ())])
         before = case.check(Check("before the fix", case.base, tuple(tests)), collects=False)
-        flaky = not elsewhere and self._baseline(case.own).standing == "flaky"
+        flaky = not elsewhere and self._run.before(case.own).standing == "flaky"
         own = [case.own] if flaky or before.outcome(case.own) != "passed" else []
         rest = [n for n in known if not elsewhere or before.outcome(n) != "passed"]
         return list(dict.fromkeys([*own, *rest]))
@@ -113,7 +110,7 @@ class FixJudge:
         found: list[str] = []
         left = CONCERNED
         for test, files in sorted(self._needs.items()):
-            baseline = self._baseline(test)
+            baseline = self._run.before(test)
             seconds = max((run.seconds for run in baseline.runs), default=0.0)
             needs = paths & files and not (lines and lines.isdisjoint(self._reached.get(test, ())))
             if needs and baseline.standing == "passed" and seconds <= left:

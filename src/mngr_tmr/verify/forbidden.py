@@ -86,7 +86,7 @@ def _shadows(path: str, installed: Installed) -> bool:
 
 
 def _entries(name: str, text: str | None) -> object:
-    """Return what a file says about entry points; all of a file that cannot be parsed."""
+    """Return the entry points that a file defines; all of a file that cannot be parsed."""
     if name == "pyproject.toml":
         data = _toml(text)
         return [_dig(data, keys) for keys in ENTRY_TABLES] if data is not None else text

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from mngr.api import Repo
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run import coverage
-from mngr_tmr.run.concerned import Concerned, Touched
-from mngr_tmr.verify import assertions, measuring, patches
+from mngr_tmr.verify import assertions, concerned, measuring
 from mngr_tmr.verify.cases import Case, Refusal, failure
 from mngr_tmr.verify.checks import Check, Checked, function
+from mngr_tmr.verify.concerned import Touched
 from mngr_tmr.verify.measuring import Goal, Measure, Measured, Sides
 from mngr_tmr.verify.parts import Kind, Parts
 from mngr_tmr.verify.weakening import beyond_only, expects_else, weaker
@@ -76,12 +76,11 @@ class TestJudge:
     def __init__(self, run: Run, repo: Repo, parts: Parts, measure: Measure, budget: float) -> None:
         self._run, self._repo, self._parts = run, repo, parts
         self._measure, self._budget = measure, budget
-        self._concerned = Concerned(run, repo, parts)
 
     def judged(self, case: Case, commits: Commits) -> Taken:
         """Return the accepted test change; raise a Refusal if it is rejected."""
-        changed = patches.changes(self._repo, case.base, commits.tests)
-        touched = self._concerned.touched(case.base, commits.tests, changed, case.own)
+        compared = (case.base, commits.tests, case.own)
+        touched = concerned.touched(self._run, self._repo, self._parts, *compared)
         old = self._as_they_were(case, commits, touched)
         new = self._as_they_are(case, commits, touched, old)
         turned = _turned(case, old, new) and not commits.fix

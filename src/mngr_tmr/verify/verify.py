@@ -16,9 +16,10 @@ from pathlib import Path
 
 from mngr.api import Repo
 from mngr_outcome.outcome import cleaned
-from mngr_tmr.journal.model import Baseline, Ruling, Run, Task, Try, Verdict
+from mngr_tmr.journal.model import Ruling, Run, Task, Try, Verdict
 from mngr_tmr.run.clustering import Lines
 from mngr_tmr.run.settings import Project
+from mngr_tmr.run.words import few
 from mngr_tmr.verify import assertions, patches
 from mngr_tmr.verify.bench import Bench
 from mngr_tmr.verify.cases import Case, Refusal, failure
@@ -154,7 +155,7 @@ class RealInspector:
                 checked = case.check(check)
                 if checked.outcome(case.own) != "passed":
                     raise Refusal(failure(checked, case.own, "without any change"))
-            before = self._run.baseline.get(case.own, Baseline()).runs
+            before = self._run.before(case.own).runs
             failed = sum(1 for each in before if each.outcome == "failed")
             if failed and case.base == self._run.base:
                 told = f"it failed in {failed} of {len(before)} runs before any agent"
@@ -216,9 +217,8 @@ class RealInspector:
 
 
 def _held(verdict: Verdict) -> Verdict:
-    first, *others = verdict.flags
-    more = f" and {len(others)} more" if others else ""
-    reason = cleaned(f"looks like a special case for a test: {first}{more}", REASON_LIMIT)
+    told = f"looks like a special case for a test: {few(verdict.flags, 1)}"
+    reason = cleaned(told, REASON_LIMIT)
     return replace(verdict, ruling=Ruling.HELD, reason=reason)
 
 
