@@ -33,7 +33,11 @@ class MngrError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.message}; {self.hint}" if self.hint else self.message
+        if not self.hint:
+            return self.message
+        if self.message.endswith((".", "?", "!")):  # the words of another program
+            return f"{self.message} {self.hint[0].upper()}{self.hint[1:]}"
+        return f"{self.message}; {self.hint}"
 
 
 class UsageError(MngrError):

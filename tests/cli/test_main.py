@@ -314,7 +314,7 @@ def test_a_question_that_nobody_can_answer_is_refused(home: str) -> None:
     assert done.stdout == ""
     assert done.stderr.splitlines() == [
         "about to fall",
-        "mngr: asking requires a terminal: Let it fall?; use --force to do it anyway",
+        "mngr: asking requires a terminal: Let it fall? Use --force to do it anyway",
     ]
     assert done.returncode == 1
 

@@ -178,7 +178,7 @@ def test_a_dotted_name_looks_inside() -> None:
 
 
 def test_a_question_without_a_terminal_is_refused() -> None:
-    with pytest.raises(Refused, match="use --force"):
+    with pytest.raises(Refused, match="Use --force"):
         confirm(options(), "Remove a?")
 
 

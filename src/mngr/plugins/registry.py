@@ -33,7 +33,7 @@ EVENTS = (
 
 
 class Command(Struct):
-    """A command word, the module behind it, and what the overview says of it."""
+    """A command, its module, and its help for the overview."""
 
     name: str
     module: str
@@ -115,7 +115,7 @@ class Registry:
         return list(self._targets[kind])
 
     def resolve(self, word: str) -> Command:
-        """The command that a word, perhaps an alias, stands for."""
+        """Return the command with this name or alias."""
         if word not in self._words:
             hint = suggestion(word, self._words, "see `mngr help`")
             raise UsageError(f"unknown command {word!r}", hint)

@@ -8,12 +8,9 @@ import stat
 
 from mngr.errors import MngrError, UsageError
 from mngr.locks import Lock
+from mngr.model.struct import Json
 from mngr.settings.file import parse_settings, read_text
 from mngr.settings.schema import join_key, leaves, lookup, merge, nest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.model.struct import Json
 
 
 def change(home: str, path: str, parts: tuple[str, ...], value: Json, private: bool) -> None:
@@ -28,7 +25,7 @@ def change(home: str, path: str, parts: tuple[str, ...], value: Json, private: b
 
 
 def edited(text: str, parts: tuple[str, ...], value: Json, path: str) -> str:
-    """The text after the edit, proven to differ in nothing else."""
+    """Return the text after the edit, after checking that nothing else changed."""
     tree = parse_settings(text, path)
     if value is None and lookup(tree, parts) is None:
         return text
@@ -108,7 +105,7 @@ def _exactly(tree: dict[str, Json]) -> str:
 
 
 def _replace(path: str, text: str, mode: int) -> None:
-    """Whole or not at all; a file that exists keeps its permissions."""
+    """Replace the file atomically; an existing file keeps its permissions."""
     temporary = f"{path}.{os.urandom(4).hex()}.tmp"
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -1,4 +1,4 @@
-"""Reading settings: files and single values, with one clear line for whatever is wrong."""
+"""Read settings from files and single values, with an error of one line for each mistake."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ import os
 import stat
 
 from mngr.errors import UsageError
+from mngr.model.struct import Json
 from mngr.settings.schema import DEEPEST
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.model.struct import Json
 
 _LARGEST = 1 << 20
 
@@ -22,7 +19,7 @@ def read_settings(path: str) -> dict[str, Json] | None:
 
 
 def read_text(path: str) -> str | None:
-    """The file's text; what is not a small readable UTF-8 file is refused in one line."""
+    """Return the text of a file; raise UsageError unless it is a small UTF-8 file."""
     try:
         data = _read_small(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -71,7 +68,7 @@ def _located(path: str, complaint: str) -> str:
 
 
 def _plain(value: object, depth: int = 0) -> Json:
-    """Dates become text, as does what JSON has no number for."""
+    """Return JSON values; dates, infinity and not-a-number become text."""
     if depth > DEEPEST:
         raise RecursionError
     if isinstance(value, dict):

@@ -142,6 +142,14 @@ def settings_files(home: str, project: str) -> dict[str, str]:
     return files
 
 
+def scope_file(config: Config, scope: str) -> str:
+    """Return the path of a scope's file; a project without settings gets its first one."""
+    project = config.project
+    if not project and scope != "user":
+        project = new_project(os.getcwd(), config.home, os.environ)
+    return settings_files(config.home, project)[scope]
+
+
 def find_project(cwd: str, home: str, env: Mapping[str, str]) -> str:
     """The nearest `.mngr` with a settings file in it, or ""."""
     for place in _upwards(cwd, _user_home(env)):

@@ -1,8 +1,8 @@
-"""What a shell asks on TAB: `mngr __complete -- WORDS...`, the word at the cursor last.
+"""Shell completion: on TAB a shell calls `mngr __complete -- WORDS...`, the unfinished word last.
 
 Prints one candidate a line, `value<TAB>description`, and returns FILES when the shell should
-complete file names itself. It answers while someone waits between two keys, so it imports
-the parser only once a command is known.
+complete file names itself. The user waits for it between two keys, so it imports the parser
+only once a command is known.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mngr.settings.layers import Config
 
 FILES = 9
-"""The exit code for "complete file names here"; the scripts in completion.py know it."""
+"""The exit code for "complete file names here", which the scripts in `completions` test."""
 
 COMMON = {
     "--format": "output format",
@@ -54,7 +54,9 @@ def candidates(words: list[str], registry: Registry, config: Config) -> dict[str
     if at is None:
         found: dict[str, str] | None = _before_command(before, current, registry)
     else:
-        parser = _parser(registry, before[at])
+        from mngr.cli.app.main import make_parser
+
+        parser = make_parser(registry, before[at])
         found = _in_command(parser, before[at + 1 :], current, registry, config)
     return found and {v: text for v, text in found.items() if v.startswith(current)}
 
@@ -77,12 +79,6 @@ def _before_command(before: list[str], current: str, registry: Registry) -> dict
     if current.startswith("-"):
         return COMMON
     return {name: command.help for name, command in registry.commands.items()}
-
-
-def _parser(registry: Registry, word: str) -> Parser:
-    from mngr.cli.app.main import make_parser
-
-    return make_parser(registry, word)
 
 
 def _in_command(
@@ -168,25 +164,20 @@ def _of_kind(
 ) -> dict[str, str]:
     if not isinstance(kind, str):
         return dict.fromkeys(kind, "")
-    if ":" in kind:
-        return dict.fromkeys(_called(kind, config, words), "")
-    sources: dict[str, Callable[[], dict[str, str]]] = {
-        "agent": lambda: dict.fromkeys(_agents(config), ""),
+    sources: dict[str, Callable[[], Iterable[str]]] = {
+        "agent": lambda: _agents(config),
         "command": lambda: {name: c.help for name, c in registry.commands.items()},
         "config_key": _config_keys,
         "field": lambda: _fields(words[-1]),
-        "plugin": lambda: dict.fromkeys(
-            (p.point.name for p in registry.plugins if p.point.distribution), ""
-        ),
-        "provider": lambda: dict.fromkeys(registry.names("provider"), ""),
+        "plugin": lambda: [p.point.name for p in registry.plugins if p.point.distribution],
+        "provider": lambda: registry.names("provider"),
         "state": _states,
-        "snapshot": lambda: dict.fromkeys(_agents_or_snapshots(config, words), ""),
-        "template": lambda: dict.fromkeys(config.table("create_templates"), ""),
-        "type": lambda: dict.fromkeys(
-            [*registry.names("agent_type"), *config.table("agent_types")], ""
-        ),
+        "snapshot": lambda: _agents_or_snapshots(config, words),
+        "template": lambda: [*config.table("create_templates")],
+        "type": lambda: [*registry.names("agent_type"), *config.table("agent_types")],
     }
-    return sources[kind]()
+    found = _called(kind, config, words) if ":" in kind else sources[kind]()
+    return found if isinstance(found, dict) else dict.fromkeys(found, "")
 
 
 def _called(kind: str, config: Config, words: list[str]) -> Iterable[str]:
@@ -198,16 +189,16 @@ def _called(kind: str, config: Config, words: list[str]) -> Iterable[str]:
     return found
 
 
-def _fields(typed: str) -> dict[str, str]:
-    """The last name of a list such as `name,state,ho`."""
+def _fields(typed: str) -> list[str]:
+    """Return completions of the last name in a list such as `name,state,ho`."""
     from mngr.cli.commands.list_rows import FIELDS
 
     head = typed[: typed.rfind(",") + 1]
-    return {f"{head}{name}": "" for name in FIELDS.names()}
+    return [head + name for name in FIELDS.names()]
 
 
 def _agents_or_snapshots(config: Config, words: list[str]) -> list[str]:
-    """Agents; after `restore AGENT` or `destroy AGENT`, the agent's snapshots."""
+    """Return agents, or after `restore AGENT` and `destroy AGENT` the agent's snapshots."""
     given = [word for word in words[:-1] if not word.startswith("-")]
     if len(given) < 2 or given[0] not in ("restore", "destroy"):
         return _agents(config)
@@ -242,10 +233,10 @@ def _agents(config: Config) -> list[str]:
     return sorted({*LocalHost(config.home).names(), *remembered.names(config.home)})
 
 
-def _states() -> dict[str, str]:
+def _states() -> list[str]:
     from mngr.model.state import State
 
-    return dict.fromkeys(map(str, State), "")
+    return [str(state) for state in State]
 
 
 def _config_keys() -> dict[str, str]:

@@ -6,14 +6,16 @@ import json
 import sys
 import time
 
+from mngr.cli.app.options import count
 from mngr.cli.app.output import rows
+from mngr.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import TypeVar
 
-    from mngr.cli.app.parser import Namespace
+    from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
     T = TypeVar("T")
@@ -63,6 +65,19 @@ def print_records(
         else:
             rows(args, [record], [])
     sys.stdout.flush()
+
+
+def add_ends(parser: Parser, what: str, until: str) -> None:
+    """Add --tail, --head and --follow."""
+    add = parser.add_argument
+    add("--tail", type=count, metavar="N", help=f"print only the last N {what}")
+    add("--head", type=count, metavar="N", help=f"print only the first N {what}")
+    add("-f", "--follow", action="store_true", help=f"print new {what} until {until}")
+
+
+def check_ends(args: Namespace) -> None:
+    if args.follow and args.head is not None:
+        raise UsageError("--head and --follow exclude each other", "use one of them")
 
 
 def ends(args: Namespace, items: list[T]) -> list[T]:

@@ -121,8 +121,8 @@ def grouped(registry: Registry) -> dict[str, list[Command]]:
 def synopsis(parser: Parser) -> str:
     """Return one line: `mngr create [OPTIONS] [ADDRESS] [TYPE] [-- ARGS...]`."""
     words = [_usage(action) for action in parser.positionals]
-    rest = [f"[-- {parser.rest_name}...]"] if parser.rest_name else []
-    return " ".join([parser.prog, "[OPTIONS]", *words, *rest])
+    words += [f"[-- {parser.rest_name}...]"] if parser.rest_name else []
+    return " ".join([parser.prog, "[OPTIONS]", *([parser.usage] if parser.usage else words)])
 
 
 def _usage(action: Option) -> str:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     Row: TypeAlias = Mapping[str, Json]
     Column: TypeAlias = str | tuple[str, str]
     """A dotted field, or a field and its header."""
-
+else:
+    Row = Column = object
 
 PATIENCE = 5.0
 """Seconds to wait for an answer from a pipe."""
@@ -176,7 +177,12 @@ def local_time(stamp: Json) -> str:
     moment = parse_timestamp(stamp) if isinstance(stamp, str) else None
     if moment is None:
         return cell(stamp)
-    return time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(moment.micros / 1e6))
+    return time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(moment / 1e6))
+
+
+def many(count: int, noun: str) -> str:
+    """Return `1 commit` or `2 commits`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def coloured() -> bool:

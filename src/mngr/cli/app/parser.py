@@ -44,6 +44,8 @@ class Parser(Group):
         self.verbs: Mapping[str, tuple[str, str, Sequence[str]]] = {}
         """For each verb: its arguments, what it does, and its options."""
         self.notes = ""
+        self.usage = ""
+        """The words of the synopsis, if they differ from the declared ones."""
         self.rest_name: str | None = None
         """What follows `--`; without it, words follow there."""
         self.alike: tuple[Option, Option] | None = None

@@ -1,4 +1,4 @@
-"""How far a copy has come, on the last line of a terminal, and why a host does not start."""
+"""Progress on a terminal: the number of copied files, and why a host does not start yet."""
 
 from __future__ import annotations
 

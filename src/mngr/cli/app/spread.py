@@ -18,7 +18,7 @@ PARALLEL = 8
 
 
 def add_on_error(parser: Parser) -> None:
-    help = "with several agents: continue after a failure (default), or run one by one and abort"
+    help = "after a failure, continue (default) or abort; abort runs the agents one by one"
     choices = ("continue", "abort")
     add = parser.add_argument
     add("--on-error", choices=choices, default="continue", metavar="ACTION", help=help)
@@ -30,7 +30,7 @@ def spread(
     good: Callable[[T], bool] = lambda _: True,
     on_error: str = "continue",
 ) -> Iterator[tuple[Agent, T | MngrError]]:
-    """Each result, in order. With `abort`, one at a time, and none after the first bad one."""
+    """Yield each result in order. With `abort`, run one at a time and end at the first failure."""
     if on_error == "abort" or len(agents) <= 1:
         for agent in agents:
             result = _attempt(action, agent)

@@ -1,4 +1,4 @@
-"""Which agents a command line means, and doing something to each of them."""
+"""Find the agents that a command line names, and act on each of them."""
 
 from __future__ import annotations
 
@@ -63,10 +63,11 @@ def agents(
     *,
     look: bool = True,
 ) -> list[Agent]:
-    """The agents meant, each once. What cannot be resolved among several is left to `each`.
+    """Return the named agents, each once.
 
     A single unknown target is an error at once. Of several, those found are returned and the
-    others wait in `args.failures`, which `each` reports. `look`: see `listing.candidates`.
+    errors for the others are put into `args.failures`, which `each` reports. `look`: see
+    `listing.candidates`.
     """
     from mngr.api import listing
 

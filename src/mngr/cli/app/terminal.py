@@ -27,7 +27,7 @@ ELSEWHERE = 'tput longname >/dev/null 2>&1 || export TERM=xterm-256color; exec "
 
 
 def is_terminal() -> bool:
-    """Whether a person sits at both ends."""
+    """Return whether both standard input and output are terminals."""
     return input_is_terminal() and sys.stdout is not None and sys.stdout.isatty()
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from mngr.cli.app.parser import Namespace
 from mngr.errors import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.cli.app.parser import Namespace
 
 LIMIT = 2 << 20
 """Larger than any valid message; an endless stdin must not fill the memory."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from mngr.api import Mngr
+from mngr.api import Agent, Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import clean, one, print_result, rows
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import UsageError, suggestion
 from mngr.model.durations import parse_duration
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.api import Agent
-    from mngr.cli.app.parser import Namespace, Parser
-    from mngr.model.struct import Json
+from mngr.model.struct import Json
 
 DESCRIPTION = """\
 Show the permission request of an agent or, with `allow` or `deny` (as an argument or as an \

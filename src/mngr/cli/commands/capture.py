@@ -6,10 +6,7 @@ import sys
 
 from mngr.cli.app import targets
 from mngr.cli.app.output import one
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.cli.app.parser import Namespace, Parser
+from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Print the contents of an agent's terminal, without the empty rows at the end. For a stopped agent, \

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mngr.api import CreateRequest, Mngr
+from mngr.api import Agent, CreateRequest, Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import asker, one, print_result
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands import create_options
 from mngr.cli.commands.create import (
     add_connect,
@@ -16,12 +17,7 @@ from mngr.cli.commands.create import (
 )
 from mngr.cli.commands.stop import standing
 from mngr.errors import MngrError, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.api import Agent
-    from mngr.cli.app.parser import Namespace, Parser
-    from mngr.model.struct import Json
+from mngr.model.struct import Json
 
 DESCRIPTION = """\
 Create a copy of the agent TARGET. The new agent has the same program, type, labels, variables and \

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.cli.app.parser import Namespace, Parser
+from mngr.cli.app.parser import Namespace, Parser
 
 SETTINGS_OPTIONAL = True
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 
 from mngr.cli.app.output import one, print_result, rows, warn
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import MngrError, NotFound, UsageError
+from mngr.model.struct import Json
+from mngr.plugins.registry import Registry
 from mngr.settings.edit import change
 from mngr.settings.file import read_settings
-from mngr.settings.layers import Config, Layer, new_project, read_value, settings_files
+from mngr.settings.layers import Config, Layer, new_project, read_value, scope_file, settings_files
 from mngr.settings.schema import (
     check,
     check_known,
@@ -20,14 +24,6 @@ from mngr.settings.schema import (
     nest,
     split_key,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mngr.cli.app.parser import Namespace, Parser
-    from mngr.model.struct import Json
-    from mngr.plugins.registry import Registry
 
 SETTINGS_OPTIONAL = True  # it has to work with broken settings: it is how they are mended
 SCOPES = ("user", "project", "local")
@@ -224,11 +220,7 @@ def _project(args: Namespace) -> str:
 
 
 def _path(args: Namespace) -> str:
-    config, scope = args.config, _scope(args)
-    project = _project(args)
-    if not project and scope != "user":
-        project = new_project(os.getcwd(), config.home, os.environ)
-    return settings_files(config.home, project)[scope]
+    return scope_file(args.config, _scope(args))
 
 
 def _done(args: Namespace, verb: str, path: str) -> int:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from mngr.api import Mngr
+from mngr.api import Agent, Mngr
 from mngr.cli.app import targets, terminal
 from mngr.cli.app.output import can_ask, clean, confirm, say, warn
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.start import login_notes
 from mngr.errors import Ambiguous, MngrError, NotFound, Refused, UsageError
 from mngr.model.state import ALIVE, State
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.api import Agent
-    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Show the terminal of an agent in yours. Detach with C-b d; the agent keeps running. Inside your \

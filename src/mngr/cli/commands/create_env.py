@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping
 
 from mngr.cli.app.output import warn
+from mngr.cli.app.parser import Namespace
 from mngr.errors import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from mngr.cli.app.parser import Namespace
 
 KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ENV_FILE_LIMIT = 1 << 20

@@ -6,15 +6,12 @@ import os
 import re
 
 from mngr.api import CreateRequest, bubblewrap, sandboxing, workdir
+from mngr.cli.app.options import Group
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.create_env import environment, sound
 from mngr.cli.commands.limit_values import add_limits
 from mngr.errors import UsageError
 from mngr.model.records import Window
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.cli.app.options import Group
-    from mngr.cli.app.parser import Namespace, Parser
 
 LARGEST = 10_000
 """Columns or rows; tmux itself gives up not far above."""

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
-from mngr.api import Mngr
 from mngr.cli.app import targets
-from mngr.cli.app.following import ends, for_ever, print_records
-from mngr.cli.app.options import count
+from mngr.cli.app.following import add_ends, check_ends, ends, for_ever, print_records
 from mngr.cli.app.output import cell, local_time
-from mngr.errors import UsageError
+from mngr.cli.app.parser import Namespace, Parser
+from mngr.model.struct import Json
 from mngr.query import Fields, compile_filter
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
-
-    from mngr.cli.app.parser import Namespace, Parser
-    from mngr.model.struct import Json
-
-    Event: TypeAlias = dict[str, Json]
+Event = dict[str, Json]
 
 FIELDS = Fields(
     dict.fromkeys(("event_id", "timestamp", "source", "type", "agent_id", "agent_name"), "string"),
     more=True,
 )
 PLAIN = ("event_id", "timestamp", "type", "agent_id", "agent_name")
-"""What the human line says otherwise, or not at all."""
+"""Fields that the line for people does not list as details."""
 
 
 def configure(parser: Parser) -> None:
@@ -39,9 +31,7 @@ def configure(parser: Parser) -> None:
     targets.add_target(parser, "the agent")
     add = parser.add_argument
     add("source", nargs="?", metavar="SOURCE", help="print only events from this source")
-    add("-f", "--follow", action="store_true", help="print new events until interrupted")
-    add("--tail", type=count, metavar="N", help="print only the last N")
-    add("--head", type=count, metavar="N", help="print only the first N")
+    add_ends(parser, "events", until="interrupted")
     help = "print only events that match this filter; repeatable"
     add("--include", action="append", metavar="EXPR", help=help)
     parser.examples = [
@@ -57,11 +47,9 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace) -> int:
-    if args.follow and args.head is not None:
-        raise UsageError("--head and --follow exclude each other", "use one of them")
-    api = Mngr(args.config, args.registry)
+    check_ends(args)
     wanted = _filter(args)
-    agent = targets.agents(args, api, [args.target])[0]
+    api, agent = targets.one(args)
     everything = list(api.events(agent))
     human = _line if sys.stdout.isatty() else None
     print_records(args, ends(args, list(filter(wanted, everything))), human)

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 
-from mngr.api import ExecResult, Mngr
+from mngr.api import Agent, ExecResult, Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import one, print_result, warn
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.app.spread import add_on_error, exit_code, spread
 from mngr.errors import MngrError, NotFound, Stale, TimedOut, UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.quoting import join
 from mngr.model.state import ALIVE
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from mngr.api import Agent
-    from mngr.cli.app.parser import Namespace, Parser
-    from mngr.model.struct import Json
+from mngr.model.struct import Json
 
 HOUR = 3600.0
 DESCRIPTION = """\
@@ -37,7 +32,7 @@ line starts with the name of the agent."""
 
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
-    parser.rest_name = "ARGV"
+    parser.rest_name, parser.usage = "ARGS", "TARGET... (COMMAND | -- PROGRAM [ARGS...])"
     help = "agents (names, ids or addresses), then the command"
     targets.add_target(parser, help, nargs="+")
     targets.add_stdin(parser)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli.app import targets
-from mngr.cli.app.output import cell, rows, say, warn
+from mngr.cli.app.output import cell, many, rows, say, warn
 from mngr.errors import MngrError, NotFound, PartialFailure
 
 TYPE_CHECKING = False
@@ -84,8 +84,5 @@ def _print(args: Namespace, receipt: list[dict[str, Json]]) -> None:
         if row["error"] is None:
             print(f"{cell(row['kind'])} {cell(row['what'])}: {cell(row['why'])}")
     count = sum(row["error"] is None for row in receipt)
-    things = f"{count} thing{'' if count == 1 else 's'}"
-    if not receipt:
-        say(args, "Nothing to remove.")
-    else:
-        say(args, f"Would remove {things}." if args.dry_run else f"Removed {things}.")
+    done = f"{'Would remove' if args.dry_run else 'Removed'} {many(count, 'thing')}."
+    say(args, done if receipt else "Nothing to remove.")

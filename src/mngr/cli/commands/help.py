@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from mngr.cli.app.manual import SUMMARY, command_page, grouped, overview_page, print_paged, show
 from mngr.cli.app.output import bold, rows
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.cli.app.parser import Namespace, Parser
-    from mngr.plugins.registry import Registry
+from mngr.cli.app.parser import Namespace, Parser
+from mngr.plugins.registry import Registry
 
 SETTINGS_OPTIONAL = True
 PAGER = "On a terminal the text is shown in a pager: $MNGR_PAGER, $PAGER or less."

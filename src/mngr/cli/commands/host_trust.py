@@ -37,7 +37,7 @@ def run(args: Namespace, api: Mngr) -> int:
 
 
 def forget(args: Namespace, api: Mngr) -> int:
-    """Ask it no more; its agents run on, and are back when it is used again."""
+    """Remove hosts from the list. Their agents keep running and return when the host is used."""
     from mngr.api import ledger, remembered
 
     if not args.names:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from mngr.api import Mngr, running
+from collections.abc import Sequence
+
+from mngr.api import Agent, Mngr, running
 from mngr.cli.app import targets
-from mngr.cli.app.output import rows
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mngr.api import Agent
-    from mngr.cli.app.output import Row
-    from mngr.cli.app.parser import Namespace, Parser
-    from mngr.model.struct import Json
+from mngr.cli.app.output import Row, rows
+from mngr.cli.app.parser import Namespace, Parser
+from mngr.model.struct import Json
 
 
 def configure(parser: Parser) -> None:

@@ -81,9 +81,9 @@ def _rounded(cost: float | None) -> float | None:
 
 
 def _state(api: Mngr, host: Host, lease: Lease | None, told: bool) -> dict[str, Json]:
-    """Whether it runs, for how long it still will, and if it does not, why.
+    """Return the state of a host, the time it has left, and the reason if it is not running.
 
-    `told` is whether its provider said what it has: then a host without a lease is gone.
+    `told`: the provider listed its hosts, so a host without a lease does not exist any more.
     """
     reason = api.world.silent.get(host.ref.id, "")
     if told and lease is None:

@@ -65,7 +65,7 @@ FIELDS = Fields(
 )
 
 ON_REQUEST = ("ahead", "behind", "dirty", "cost", "tokens", "idle", "usage", "changes")
-"""Columns that are worked out only where something names them."""
+"""Columns that are computed only if an option or template names them."""
 
 STATES = {
     "running": ("RUNNING",),
@@ -162,7 +162,7 @@ def _agent_tests(args: Namespace) -> Iterator[Test]:
 
 
 def _wants_archived(args: Namespace) -> bool:
-    """Whether they are asked for: by the flag, by name, or by an expression about `archived`."""
+    """Return whether archived agents are requested: by flag, by name, or by an expression."""
     named = args.stdin or args.target
     return args.archived or named or any("archived" in mentioned(e) for e in args.include)
 

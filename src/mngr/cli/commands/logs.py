@@ -5,17 +5,13 @@ from __future__ import annotations
 import codecs
 import re
 import sys
+from collections.abc import Callable
 
 from mngr.cli.app import targets
 from mngr.cli.app.options import count
 from mngr.cli.app.output import clean, one
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Print the output of the agent's program since the agent was created, across restarts and after the \
@@ -82,8 +78,8 @@ def _write(raw: bool, show: Callable[[bytes, bool], str], data: bytes, final: bo
 
 
 def cleaned(raw: bool) -> Callable[[bytes, bool], str]:
-    """What turns pieces of output into text; an escape sequence may begin in one and end in the
-    next, and so may a character."""
+    """Return a function that turns pieces of output into text. An escape sequence or a character
+    may begin in one piece and end in the next."""
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     held = ""
 
@@ -100,7 +96,7 @@ def cleaned(raw: bool) -> Callable[[bytes, bool], str]:
 
 
 def _complete(text: str) -> tuple[str, str]:
-    """The text, and what at its end may be half of a sequence or of a line's end."""
+    """Split off the end of the text if it may be half of an escape sequence or line end."""
     end = 0
     for match in re.finditer(SEQUENCE, text):
         end = match.end()

@@ -7,7 +7,7 @@ import sys
 
 from mngr.api import Mngr
 from mngr.cli.app import output, targets
-from mngr.cli.app.output import rows, warn
+from mngr.cli.app.output import many, rows, warn
 from mngr.errors import MngrError, PartialFailure
 
 TYPE_CHECKING = False
@@ -81,16 +81,12 @@ def _merged(args: Namespace, api: Mngr, here: Place, agent: Agent) -> Merged:
         warn(f"{agent.name} has uncommitted changes that are not merged: {risk.summary(behind)}")
     if args.dry_run:
         count = merge.missing(here, tip)
-        _told(args, agent.id, f"Would merge {_commits(count)} of {agent.name}.")
+        _told(args, agent.id, f"Would merge {many(count, 'commit')} of {agent.name}.")
         return merge.unchanged(here, agent, tip, count)
     check = (lambda folder: _check(args.check, folder)) if args.check else None
     result = merge.merge(here, agent, tip, squash=args.squash, check=check)
     _tell(args, result)
     return result
-
-
-def _commits(count: int) -> str:
-    return "1 commit" if count == 1 else f"{count} commits"
 
 
 def _tell(args: Namespace, result: Merged) -> None:
@@ -99,7 +95,7 @@ def _tell(args: Namespace, result: Merged) -> None:
     elif result.before == result.after:
         _told(args, result.id, f"Merged 0 commits of {result.name}: nothing to merge.")
     else:
-        made = f"Merged {_commits(result.commits)} of {result.name} ({result.after[:12]})."
+        made = f"Merged {many(result.commits, 'commit')} of {result.name} ({result.after[:12]})."
         _told(args, result.id, made)
 
 

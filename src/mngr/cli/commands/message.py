@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from mngr.api import Mngr, Receipt, Reply
+from collections.abc import Sequence
+
+from mngr.api import Agent, Mngr, Receipt, Reply
 from mngr.cli.app import targets, terminal
 from mngr.cli.app.output import clean, print_result, rows, say, warn
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.app.spread import add_on_error, exit_code, spread
 from mngr.cli.app.text import given_text, read_stdin
 from mngr.errors import MngrError, TimedOut, Unreachable, UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.state import ALIVE
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mngr.api import Agent
-    from mngr.cli.app.parser import Namespace, Parser
-    from mngr.model.struct import Json
+from mngr.model.struct import Json
 
 DESCRIPTION = """\
 Type a message into the terminal of an agent, followed by Enter, and report whether the program \

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli.app.following import for_ever, print_records
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.cli.app.parser import Namespace, Parser
+from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Print one JSON object per line until interrupted: first `observing`, with the number of agents, \

@@ -7,11 +7,8 @@ import os
 from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import one, say
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.model.address import AGENT_ID, parse_address
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Print the path of an agent's work directory, or of `NAME:PATH` in it. For an agent on another host \

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 from mngr.cli.app.output import print_result, rows, warn
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import MngrError, NotFound, UsageError, suggestion
-from mngr.plugins.registry import BUILTIN, load_registry
+from mngr.model.struct import Json
+from mngr.plugins.entry_points import EntryPoint
+from mngr.plugins.registry import BUILTIN, Plugin, load_registry
 from mngr.settings.edit import change
-from mngr.settings.layers import Config, new_project, settings_files
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.cli.app.parser import Namespace, Parser
-    from mngr.model.struct import Json
-    from mngr.plugins.entry_points import EntryPoint
-    from mngr.plugins.registry import Plugin
+from mngr.settings.layers import Config, scope_file, settings_files
 
 SCOPES = ("user", "project", "local")
 KEY = "plugins.disabled"
@@ -72,8 +66,8 @@ def run(args: Namespace) -> int:
     after = _with(before, chosen) if args.verb == "disable" else _without(before, chosen)
     if after != before and not args.dry_run:
         value: list[Json] = [*after]
-        private = args.scope == "user"
-        change(args.config.home, _path(args), ("plugins", "disabled"), value, private=private)
+        path, private = scope_file(args.config, args.scope), args.scope == "user"
+        change(args.config.home, path, ("plugins", "disabled"), value, private=private)
     return _report(args, list(dict.fromkeys(point.name for point in chosen)))
 
 
@@ -143,19 +137,13 @@ def _listed(args: Namespace) -> list[str]:
     return Config(config.home, config.project, below).texts(KEY)
 
 
-def _path(args: Namespace) -> str:
-    project = args.config.project
-    if not project and args.scope != "user":
-        project = new_project(os.getcwd(), args.config.home, os.environ)
-    return settings_files(args.config.home, project)[args.scope]
-
-
 def _report(args: Namespace, names: list[str]) -> int:
     """Print the resulting state; a later layer or a broken plugin may change it."""
     enable = args.verb == "enable"
     if args.dry_run:
         for name in names:
-            _say(args, name, f"would {args.verb} {name} in {_path(args)}", enabled=enable)
+            path = scope_file(args.config, args.scope)
+            _say(args, name, f"would {args.verb} {name} in {path}", enabled=enable)
         return 0
     from mngr.cli.app.main import load_config
 

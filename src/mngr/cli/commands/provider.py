@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from mngr.api import Mngr
-from mngr.cli.app.output import rows
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.cli.app.output import Column
-    from mngr.cli.app.parser import Namespace, Parser
+from mngr.cli.app.output import Column, rows
+from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 List the providers of hosts: whether each is usable on this machine, whether it creates new hosts, \

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from mngr.api import Mngr
 from mngr.cli.app import targets
-from mngr.cli.app.output import print_result, say, warn
+from mngr.cli.app.output import many, print_result, say, warn
 from mngr.errors import UsageError
 
 TYPE_CHECKING = False
@@ -49,12 +48,11 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace) -> int:
-    api = Mngr(args.config, args.registry)
     words = [args.target, *(word for word in (args.path, args.local) if word is not None)]
     name, path, local = targets.with_path(words)
     if path is not None and args.branch:
         raise UsageError("--branch applies to commits and cannot be used with PATH")
-    agent = targets.agents(args, api, [name])[0]
+    api, agent = targets.one(args, name)
     if path is None:
         found = api.pull(agent, branch=args.branch or "", force=args.force, dry_run=args.dry_run)
         return _report_commits(args, agent, found)
@@ -89,8 +87,8 @@ def _report_commits(args: Namespace, agent: Agent, found: Pulled) -> int:
     }
     print_result(args, row, _told(args, agent, found))
     if found.uncommitted:
-        many = f"{found.uncommitted} uncommitted file{'s' if found.uncommitted > 1 else ''}"
-        say(args, f"Note: {agent.name} also has {many}; see `mngr diff {agent.name}`.")
+        files = many(found.uncommitted, "uncommitted file")
+        say(args, f"Note: {agent.name} also has {files}; see `mngr diff {agent.name}`.")
     if found.elsewhere:
         warn(f"HEAD of {agent.name} is at {found.elsewhere}, which is not on {found.branch}")
     return 0
@@ -101,9 +99,9 @@ def _told(args: Namespace, agent: Agent, found: Pulled) -> str:
     if found.there:
         return f"{found.branch} is there already, at {tip}."
     done = "Would fetch" if args.dry_run else "Fetched"
-    many = f"{found.commits} commit{'' if found.commits == 1 else 's'}"
+    commits = many(found.commits, "commit")
     kept = f"; the old tip is kept as {found.replaced}" if found.replaced else ""
-    return f"{done} {many} of {agent.name} into {found.branch}, now at {tip}{kept}."
+    return f"{done} {commits} of {agent.name} into {found.branch}, now at {tip}{kept}."
 
 
 def report_files(args: Namespace, agent: Agent, found: Copied, done: str) -> int:
@@ -116,8 +114,8 @@ def report_files(args: Namespace, agent: Agent, found: Copied, done: str) -> int
         "files": list(found.files),
         "same": found.same,
     }
-    many = f"{len(found.files)} file{'' if len(found.files) == 1 else 's'}"
+    files = many(len(found.files), "file")
     same = f" ({found.same} more were the same)" if found.same else ""
     verb = f"Would have {done.lower()}" if args.dry_run else done
-    print_result(args, row, f"{verb} {many} to {found.target}{same}.")
+    print_result(args, row, f"{verb} {files} to {found.target}{same}.")
     return 0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from mngr.api import Mngr
 from mngr.cli.app import targets
-from mngr.cli.app.output import print_result
+from mngr.cli.app.output import many, print_result
 from mngr.cli.commands.pull import report_files
 from mngr.errors import UsageError
 
@@ -46,10 +45,9 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace) -> int:
-    api = Mngr(args.config, args.registry)
     if args.local is not None and args.rev:
         raise UsageError("--rev applies to commits and cannot be used with LOCAL")
-    agent = targets.agents(args, api, [args.target])[0]
+    api, agent = targets.one(args)
     if args.local is None:
         if args.force:
             raise UsageError("--force applies to files; commits are never replaced")
@@ -90,7 +88,6 @@ def _report(args: Namespace, agent: Agent, pushed: Pushed) -> int:
     if not pushed.commits:
         print_result(args, row, f"{agent.name} has it already: {where} is at {pushed.tip[:12]}.")
         return 0
-    done = "Would push" if args.dry_run else "Pushed"
-    many = f"{pushed.commits} commit{'' if pushed.commits == 1 else 's'}"
-    print_result(args, row, f"{done} {many} to {agent.name}: {where} is now at {pushed.tip[:12]}.")
+    done = f"{'Would push' if args.dry_run else 'Pushed'} {many(pushed.commits, 'commit')}"
+    print_result(args, row, f"{done} to {agent.name}: {where} is now at {pushed.tip[:12]}.")
     return 0

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from mngr.api import Mngr
+from mngr.api import Agent, Mngr
 from mngr.cli.app import targets
+from mngr.cli.app.output import Row
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.model.address import check_name
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.api import Agent
-    from mngr.cli.app.output import Row
-    from mngr.cli.app.parser import Namespace, Parser
 
 
 def configure(parser: Parser) -> None:

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
-from mngr.api import Mngr
+from mngr.api import Agent, Mngr
 from mngr.cli.app import tables, targets
-from mngr.cli.app.output import bold, clean, coloured, local_time, one
+from mngr.cli.app.output import bold, clean, coloured, local_time, many, one
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.list import program
 from mngr.errors import MngrError
 from mngr.model.durations import written
 from mngr.model.events import iso
 from mngr.model.quoting import join
 from mngr.model.state import ENDED, State
+from mngr.model.struct import Json
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mngr.api import Agent
-    from mngr.cli.app.parser import Namespace, Parser
-    from mngr.model.struct import Json
-
-    Row = dict[str, Json]
+Row = dict[str, Json]
 
 DESCRIPTION = """\
 Show one agent: its state with the reason and the time, program, host, branch, committed and \
@@ -171,10 +166,9 @@ def _changed(row: Row) -> str:
     changes, dirty = row["changes"], row["dirty"]
     if not isinstance(changes, dict):
         return ""
-    commits = changes["commits"]
-    parts = [f"{commits} commit{'' if commits == 1 else 's'}"]
+    parts = [many(int(str(changes["commits"])), "commit")]
     if dirty:
-        parts.append(f"{dirty} uncommitted file{'' if dirty == 1 else 's'}")
+        parts.append(many(int(str(dirty)), "uncommitted file"))
     lines = f": +{changes['added']} -{changes['removed']} lines" if changes["files"] else ""
     return f"{', '.join(parts)}{lines}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.options import count
-from mngr.cli.app.output import one, print_result, rows, say, warn
+from mngr.cli.app.output import many, one, print_result, rows, say, warn
 from mngr.errors import MngrError, NotFound, UsageError
 
 TYPE_CHECKING = False
@@ -98,8 +98,7 @@ def _created(agent: Agent, saved: Saved) -> tuple[Row, str]:
     if left:
         from mngr.api import risk
 
-        many = "1 ignored path" if len(left) == 1 else f"{len(left)} ignored paths"
-        note += f", without {many}: {risk.summary(left, 3)}"
+        note += f", without {many(len(left), 'ignored path')}: {risk.summary(left, 3)}"
     return row, f"{note}."
 
 
@@ -147,8 +146,8 @@ def _restore(args: Namespace, api: Mngr) -> int:
         say(args, f"The current state was saved as {done.saved.label}.")
     for remark in done.remarks:
         say(args, f"Note: {remark}; check it out yourself.")
-    many = "1 file" if done.files == 1 else f"{done.files} files"
-    note = f"Restored {wanted.label}: {many} changed." if done.files else "Nothing differs from it."
+    note = f"Restored {wanted.label}: {many(done.files, 'file')} changed."
+    note = note if done.files else "Nothing differs from it."
     saved = done.saved.to_json() if done.saved else None
     print_result(args, {**wanted.to_json(), "files_changed": done.files, "saved": saved}, note)
     return 0

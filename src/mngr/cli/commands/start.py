@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from mngr.api import Mngr
+from mngr.api import Agent, Mngr
 from mngr.cli.app import targets
-from mngr.cli.app.output import warn
+from mngr.cli.app.output import Row, warn
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import UsageError
 from mngr.model.state import ALIVE
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.api import Agent
-    from mngr.cli.app.output import Row
-    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Start agents with the command, environment and work directory they were created with; a coding \

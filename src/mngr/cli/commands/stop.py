@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from mngr.api import Mngr
+from mngr.api import Agent, Mngr
 from mngr.cli.app import targets
-from mngr.cli.app.output import print_result, warn
+from mngr.cli.app.output import Row, print_result, warn
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import MngrError, NotFound, UsageError
 from mngr.model.state import ALIVE, DULL, State
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.api import Agent
-    from mngr.cli.app.output import Row
-    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Save the screen, ask every process of the agents to end, and kill those that are still running \

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
-from mngr.api import Mngr, conversation
+from mngr.api import conversation
 from mngr.cli.app import targets
-from mngr.cli.app.following import ends, for_ever, print_records
-from mngr.cli.app.options import count
+from mngr.cli.app.following import add_ends, check_ends, ends, for_ever, print_records
 from mngr.cli.app.output import bold, cell, clean, local_time
-from mngr.errors import UsageError
+from mngr.cli.app.parser import Namespace, Parser
+from mngr.model.struct import Json
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
-
-    from mngr.cli.app.parser import Namespace, Parser
-    from mngr.model.struct import Json
-
-    Record: TypeAlias = dict[str, Json]
+Record = dict[str, Json]
 
 DESCRIPTION = """\
 Print the conversation between the user, the agent and its tools, oldest first, in the same form \
@@ -38,12 +31,9 @@ WIDTH = 200
 def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
     targets.add_target(parser, "the agent")
-    add = parser.add_argument
     help = "print only entries of this role; repeatable"
-    add("--role", action="append", choices=tuple(conversation.ROLES), help=help)
-    add("--tail", type=count, metavar="N", help="print only the last N entries")
-    add("--head", type=count, metavar="N", help="print only the first N entries")
-    add("-f", "--follow", action="store_true", help="print new entries until the agent has ended")
+    parser.add_argument("--role", action="append", choices=tuple(conversation.ROLES), help=help)
+    add_ends(parser, "entries", until="the agent has ended")
     parser.examples = [
         ("print the conversation", "mngr transcript foo"),
         ("print the last reply", "mngr transcript foo --role assistant --tail 1"),
@@ -54,15 +44,13 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace) -> int:
-    if args.follow and args.head is not None:
-        raise UsageError("--head and --follow exclude each other", "use one of them")
-    api = Mngr(args.config, args.registry)
+    check_ends(args)
     wanted = _filter(args)
 
     def show(record: Record) -> str:
         return _told(record, args.verbose)
 
-    agent = targets.agents(args, api, [args.target])[0]
+    api, agent = targets.one(args)
     everything = [record for record in api.conversation(agent) if wanted(record)]
     past = ends(args, everything)
     if not args.follow:

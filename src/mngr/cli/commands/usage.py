@@ -6,7 +6,7 @@ import time
 
 from mngr.api import Mngr
 from mngr.cli.app import targets
-from mngr.cli.app.output import one, rows, warn
+from mngr.cli.app.output import many, one, rows, warn
 from mngr.errors import MngrError, TimedOut, UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.state import ALIVE
@@ -156,8 +156,8 @@ def _hosts(api: Mngr) -> list[Json]:
 def _tell_hosts(api: Mngr) -> None:
     costs = [float(each["cost"]) for each in _hosts(api) if isinstance(each, dict)]  # type: ignore[arg-type]
     if costs:
-        many = f"{len(costs)} host{'' if len(costs) == 1 else 's'}"
-        warn(f"cost of hosts so far: ${sum(costs):.4f} for {many}; see `mngr host list`")
+        hosts = many(len(costs), "host")
+        warn(f"cost of hosts so far: ${sum(costs):.4f} for {hosts}; see `mngr host list`")
 
 
 def _by_agent(chosen: Sequence[Agent], used: Mapping[str, Usage]) -> list[dict[str, Json]]:

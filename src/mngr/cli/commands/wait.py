@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from mngr.api import Mngr, State
+from collections.abc import Sequence
+
+from mngr.api import Agent, Mngr, State
 from mngr.cli.app import targets
 from mngr.cli.app.output import cell, rows, warn
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import NotFound, PartialFailure, UsageError, nearest, suggestion
 from mngr.model.durations import parse_duration
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mngr.api import Agent
-    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Wait until all named agents, or with --any the first of them, are in one of the given states. \
