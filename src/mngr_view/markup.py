@@ -91,9 +91,9 @@ def _line(line: str) -> str:
     return f"{line[:LONGEST_LINE]} … {more:,} more characters" if more > 0 else line
 
 
-def pre(text: str, limit: int = 200_000, class_: str | None = None) -> Html:
+def pre(text: str, limit: int = 200_000) -> Html:
     # A browser drops the first newline in a <pre>.
-    return el("pre", Html("\n"), cut(text, limit), class_=class_)
+    return el("pre", Html("\n"), cut(text, limit))
 
 
 def folded(title: Child, *children: Child, open: bool = False) -> Html:

@@ -78,10 +78,9 @@ class View:
 
     # addresses
 
-    def test_link(self, node_id: str, up: str = "", text: str = "") -> Html | str:
+    def test_link(self, node_id: str, up: str = "") -> Html | str:
         known = node_id in self.run.tests or node_id in self.by_node
-        name = text or node_id
-        return link(name, *_up(up), "tests", f"{slug(node_id)}.html") if known else name
+        return link(node_id, *_up(up), "tests", f"{slug(node_id)}.html") if known else node_id
 
     def task_link(self, task_id: str, up: str = "") -> Html | str:
         task = self.run.tasks.get(task_id)

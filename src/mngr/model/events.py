@@ -27,11 +27,9 @@ def iso(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{micro:06d}Z"
 
 
-def event(
-    type: str, source: str = SOURCE, at: float | None = None, **fields: Json
-) -> dict[str, Json]:
-    """Return a new event, with the current time unless given."""
-    stamp = iso(time.time() if at is None else at)
+def event(type: str, source: str = SOURCE, **fields: Json) -> dict[str, Json]:
+    """Return a new event, with the current time."""
+    stamp = iso(time.time())
     return {"event_id": new_id("evt"), "timestamp": stamp, "source": source, "type": type, **fields}
 
 

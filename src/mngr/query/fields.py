@@ -88,9 +88,9 @@ def select(value: Mapping[str, Json], dotted: str) -> Json | None:
     return None
 
 
-def parse_fields(text: str, fields: Fields, where: str = "--fields") -> list[str]:
+def parse_fields(text: str, fields: Fields) -> list[str]:
     """`name,state,host.name,labels.team` as a list of known names."""
-    return [fields.require(name, where) for name in _split(text, where)]
+    return [fields.require(name, "--fields") for name in _split(text, "--fields")]
 
 
 def _split(text: str, where: str) -> list[str]:
@@ -100,14 +100,12 @@ def _split(text: str, where: str) -> list[str]:
     return names
 
 
-def parse_sort(
-    text: str, fields: Fields, where: str = "--sort"
-) -> Callable[[Mapping[str, Json]], tuple[object, ...]]:
+def parse_sort(text: str, fields: Fields) -> Callable[[Mapping[str, Json]], tuple[object, ...]]:
     """`-create_time,name` or `name:desc` as a key for `sorted`.
 
     Nulls come last in either direction; values of different types are grouped by type.
     """
-    columns = [_direction(item, fields, where) for item in _split(text, where)]
+    columns = [_direction(item, fields) for item in _split(text, "--sort")]
 
     def key(row: Mapping[str, Json]) -> tuple[object, ...]:
         return tuple(_rank(select(row, name), down) for name, down in columns)
@@ -115,13 +113,13 @@ def parse_sort(
     return key
 
 
-def _direction(item: str, fields: Fields, where: str) -> tuple[str, bool]:
+def _direction(item: str, fields: Fields) -> tuple[str, bool]:
     name, colon, word = item.rpartition(":")
     if not colon or word not in ("asc", "desc"):
-        return fields.require(item.removeprefix("-"), where), item.startswith("-")
+        return fields.require(item.removeprefix("-"), "--sort"), item.startswith("-")
     if name.startswith("-"):
-        raise UsageError(f"{item!r} in {where} gives the direction twice", f"use {item[1:]}")
-    return fields.require(name, where), word == "desc"
+        raise UsageError(f"{item!r} in --sort gives the direction twice", f"use {item[1:]}")
+    return fields.require(name, "--sort"), word == "desc"
 
 
 def _rank(value: Json | None, down: bool) -> tuple[object, ...]:

@@ -27,7 +27,6 @@ class Change:
     """One path that differs between two commits."""
 
     path: str
-    old_mode: str
     new_mode: str
     new_blob: str
 
@@ -40,8 +39,8 @@ def changes(repo: Repo, base: str, head: str) -> list[Change]:
     found = []
     for about in parts:
         if about.startswith(":"):
-            old_mode, new_mode, _, new_blob, _ = about[1:].split(" ")
-            found.append(Change(next(parts), old_mode, new_mode, new_blob))
+            _, new_mode, _, new_blob, _ = about[1:].split(" ")
+            found.append(Change(next(parts), new_mode, new_blob))
     return found
 
 

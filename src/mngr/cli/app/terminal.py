@@ -130,14 +130,13 @@ def edit(path: str) -> None:
         raise MngrError(f"the editor {editor!r} ended with exit code {code}")
 
 
-def compose(introduction: str = "") -> str:
+def compose() -> str:
     """Return a text written in the user's editor."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="mngr-") as folder:
         path = os.path.join(folder, "MESSAGE.md")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(introduction)
+        open(path, "w").close()
         edit(path)
         with open(path, "rb") as file:
             return file.read().decode("utf-8", "surrogateescape")

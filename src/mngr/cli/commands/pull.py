@@ -58,7 +58,7 @@ def run(args: Namespace) -> int:
         return _report_commits(args, agent, found)
     goal = destination(path, local)
     copied = api.pull_files(agent, path, goal, force=args.force, dry_run=args.dry_run)
-    return report_files(args, agent, copied, "Copied")
+    return report_files(args, agent, copied)
 
 
 def destination(path: str, local: str | None) -> str:
@@ -104,7 +104,7 @@ def _told(args: Namespace, agent: Agent, found: Pulled) -> str:
     return f"{done} {commits} of {agent.name} into {found.branch}, now at {tip}{kept}."
 
 
-def report_files(args: Namespace, agent: Agent, found: Copied, done: str) -> int:
+def report_files(args: Namespace, agent: Agent, found: Copied) -> int:
     for name in found.skipped:
         warn(f"{name} is neither a file, a directory nor a link; skipped")
     row: dict[str, Json] = {
@@ -116,6 +116,6 @@ def report_files(args: Namespace, agent: Agent, found: Copied, done: str) -> int
     }
     files = many(len(found.files), "file")
     same = f" ({found.same} more were the same)" if found.same else ""
-    verb = f"Would have {done.lower()}" if args.dry_run else done
+    verb = "Would have copied" if args.dry_run else "Copied"
     print_result(args, row, f"{verb} {files} to {found.target}{same}.")
     return 0

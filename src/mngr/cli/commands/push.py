@@ -58,7 +58,7 @@ def run(args: Namespace) -> int:
         raise UsageError(f"{args.local!r} does not exist")
     path = destination(agent, local, args.path)
     copied = api.push_files(agent, local, path, force=args.force, dry_run=args.dry_run)
-    return report_files(args, agent, copied, "Copied")
+    return report_files(args, agent, copied)
 
 
 def destination(agent: Agent, local: str, path: str | None) -> str:

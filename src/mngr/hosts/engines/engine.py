@@ -80,11 +80,9 @@ class EngineHost(RemoteHost):
             lines = os.fsdecode(done.stdout).split("\n")
             if len(lines) != 3 or not lines[1].isdigit():
                 raise Unreachable(f"host {self.ref.name} gave an incomplete answer")
-            if lines[2]:
-                missing = ", ".join(lines[2].split())
-                raise MissingProgram(
-                    f"{missing} is not installed on host {self.ref.name}", "install it there"
-                )
+            if missing := ", ".join(lines[2].split()):
+                told = f"{missing} is not installed on host {self.ref.name}"
+                raise MissingProgram(told, "install it there")
             self._introduce(self._note.replace(home=lines[0], user=int(lines[1])))
         return self._note
 
@@ -123,12 +121,10 @@ class EngineHost(RemoteHost):
         """Read the host; if it is not running, its agents are stopped, which is not an error."""
         try:
             return super().read(ids, after, patience)
-        except Stopped as stopped:
-            told, why = stopped.message, stopped.why
         except Unreachable as error:
-            why = self._engine.why_stopped(self._note)
+            why = error.why if isinstance(error, Stopped) else self._engine.why_stopped(self._note)
             if not why:
-                raise error from None
+                raise
             told = Stopped(self.ref.name, why).message
         if not self.capabilities.restarts:
             ledger.ended(self._engine.controller, self._note.id, why)
@@ -261,8 +257,7 @@ class Engine:
 
     def _check(self, request: HostRequest) -> None:
         check_name(request.name)
-        unknown = [key for key in request.build if key not in self.build_keys]
-        if unknown:
+        if unknown := [key for key in request.build if key not in self.build_keys]:
             hint = f"{self.name} takes {', '.join(self.build_keys) or 'none'}"
             raise UsageError(f"-b {unknown[0]}: unknown build argument", hint)
         if reserved := [key for key in request.tags if key.startswith(TAG)]:

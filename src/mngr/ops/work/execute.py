@@ -61,8 +61,8 @@ def exec_argv(host: Host, record: AgentRecord, argv: Sequence[str], cwd: str = "
     return ["sh", "-c", SCRIPT, "mngr", env, folder, box, *argv]
 
 
-def shell_argv(host: Host, record: AgentRecord, command: str, cwd: str = "") -> list[str]:
-    return exec_argv(host, record, ["sh", "-c", command], cwd)
+def shell_argv(host: Host, record: AgentRecord, command: str) -> list[str]:
+    return exec_argv(host, record, ["sh", "-c", command])
 
 
 def execute(
