@@ -10,11 +10,11 @@ from mngr.model.struct import Json, Struct
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Protocol, TypeAlias
+    from typing import Protocol
 
     from mngr.settings.layers import Config
 
-    Files: TypeAlias = Mapping[str, tuple[bytes, int]]
+    Files = Mapping[str, tuple[bytes, int]]
     """Absolute path -> (content, mode)."""
 else:
     Protocol = object

@@ -11,12 +11,11 @@ from mngr.query.words import BadExpression, Word
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import TypeAlias
 
     from mngr.model.struct import Json
     from mngr.query.fields import Kind
 
-    Value: TypeAlias = Callable[[Mapping[str, Json]], object]
+    Value = Callable[[Mapping[str, Json]], object]
 
 MAX_TEXT = 65_536  # that matches() searches
 MAX_PATTERN = 1_000

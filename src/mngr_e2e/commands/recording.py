@@ -10,7 +10,6 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
 
 from mngr_e2e.artifacts import write_whole
 from mngr_e2e.commands import tree
@@ -18,7 +17,7 @@ from mngr_e2e.redaction import Redactor
 
 HEADER_TIMEOUT = 30.0
 GRACE = 2.0
-Event: TypeAlias = dict[str, object] | list[object]
+Event = dict[str, object] | list[object]
 
 
 class MissingProgram(Exception):

@@ -18,12 +18,11 @@ from mngr.model.quoting import quote
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import TypeAlias
 
     from mngr.agents.base import LaunchContext
 
-    Toml: TypeAlias = object
-    Files: TypeAlias = dict[str, tuple[bytes, int]]
+    Toml = object
+    Files = dict[str, tuple[bytes, int]]
 
 PROFILE = "mngr"
 EVENTS = {"SessionStart": "session_start", "PermissionRequest": "permission_request"}

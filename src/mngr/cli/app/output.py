@@ -16,13 +16,12 @@ from mngr.errors import Refused
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import TypeAlias
 
     from mngr.cli.app.parser import Namespace
     from mngr.model.struct import Json
 
-    Row: TypeAlias = Mapping[str, Json]
-    Column: TypeAlias = str | tuple[str, str]
+    Row = Mapping[str, Json]
+    Column = str | tuple[str, str]
     """A dotted field, or a field and its header."""
 else:
     Row = Column = object

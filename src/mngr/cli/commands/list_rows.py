@@ -12,13 +12,12 @@ from mngr.query import Fields, compile_filter, mentioned, parse_fields, parse_so
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import TypeAlias
 
     from mngr.cli.app.output import Column, Row
     from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
-    Test: TypeAlias = Callable[[Row], bool]
+    Test = Callable[[Row], bool]
 
 HOST = {
     "id": "string",

@@ -19,14 +19,13 @@ from mngr.hosts.engines.engine import TAG, Engine, NotMade
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeAlias
 
     from mngr.hosts.base import Completed, HostRequest, Lease
     from mngr.hosts.engines.engine import EngineHost
     from mngr.hosts.ledger import HostNote
     from mngr.model.struct import Json
 
-    Scope: TypeAlias = tuple[str, str]
+    Scope = tuple[str, str]
     """Namespace and context."""
 
 READY = 600.0

@@ -21,13 +21,12 @@ from mngr.ops.work import transport
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import TypeAlias
 
     from mngr.git.repository import Checkout, Completed
     from mngr.ops.look.listing import Agent
     from mngr.ops.world import World
 
-    Check: TypeAlias = Callable[[str], int]
+    Check = Callable[[str], int]
     """Runs the check in a directory; its exit code."""
 
 HOURS = 12 * 3600.0

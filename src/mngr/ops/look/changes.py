@@ -17,12 +17,11 @@ from mngr.model.struct import Struct
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import TypeAlias
 
     from mngr.model.records import AgentRecord
     from mngr.ops.look.listing import Agent
 
-    Span: TypeAlias = tuple[str, str]
+    Span = tuple[str, str]
     """A base and a tip."""
 
 KEPT = 2000
