@@ -6,10 +6,6 @@ import fcntl
 import os
 import zlib
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import TracebackType
-
 
 class Lock:
     """`with Lock(home, "repo", path):` waits for its turn; the kernel frees it at any death."""
@@ -23,10 +19,5 @@ class Lock:
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._file)

@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from mngr.errors import MngrError
 from mngr_e2e import settings
@@ -55,12 +54,7 @@ class Throwaway:
         env["PATH"] = f"{self.root / '.venv' / 'bin'}{os.pathsep}{env['PATH']}"
         return E2eSession(place, chosen, TestRecord("trial", ""), env)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self.session.close()
             self.session.finish()

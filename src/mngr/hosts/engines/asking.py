@@ -15,10 +15,6 @@ import time
 
 from mngr.errors import TimedOut
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import TracebackType
-
 BEING_MADE = "being made"
 UNANSWERED = "not answered yet: it may still be made"
 SETTLE = 60.0
@@ -41,12 +37,7 @@ class Asking:
         fcntl.lockf(self._file, fcntl.LOCK_EX)
         os.set_inheritable(self._file, True)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, (TimedOut, KeyboardInterrupt)) or _unanswered(str(error or "")):
             os.utime(self._path)  # the time to settle begins now
         else:

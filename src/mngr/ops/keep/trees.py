@@ -21,7 +21,6 @@ from mngr.ops.work import transport
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
     from mngr.git.own_index import Taken
     from mngr.hosts.base import Host
@@ -85,12 +84,7 @@ class PrivateIndex:
             raise MngrError(f"the index could not be copied: {done.complaint}")
         return self._repo
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         from threading import Thread
 
         Thread(target=self._remove).start()  # no caller has to wait for this
