@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from mngr.cli.app.output import one, rows, say
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.create_options import count
+from mngr.cli.commands.limit_values import seconds
 from mngr.errors import UsageError
-from mngr.model.durations import parse_duration
 from mngr_e2e.artifacts import write_whole
 from mngr_e2e.expect.matchers import plural
 from mngr_tutorial import installing, scaffolding
@@ -62,22 +62,15 @@ def _agents(parser: Parser) -> None:
     help = "argument for the agent's program; repeatable"
     add("--agent-arg", action="append", default=[], metavar="WORD", help=help)
     help = "time limit for an agent (default 30m)"
-    add("--timeout", type=_span, default=1800.0, metavar="DURATION", help=help)
+    add("--timeout", type=seconds, default=1800.0, metavar="DURATION", help=help)
     help = "time limit for a block (default 60s), or for the tests in `sync` (default 10m)"
-    add("--block-timeout", type=_span, default=0.0, metavar="DURATION", help=help)
+    add("--block-timeout", type=seconds, default=0.0, metavar="DURATION", help=help)
     help = "process only the block at this line; repeatable"
     add("--line", type=_line, action="append", default=[], metavar="N", help=help)
     help = "`fill`: distribute the blocks over N agents (default %(default)s)"
     add("--max-agents", type=count, default=1, metavar="N", help=help)
     help = "`fill`: keep every proposal that passes, without asking"
     add("--yes-if-passing", action="store_true", help=help)
-
-
-def _span(text: str) -> float:
-    seconds = parse_duration(text)
-    if seconds <= 0:
-        raise UsageError("must be more than 0")
-    return seconds
 
 
 def _line(text: str) -> int:
