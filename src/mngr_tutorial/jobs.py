@@ -100,7 +100,7 @@ def carry_out(
     """Start the agents, wait until each has written its file or ended, and stop them."""
     jobs: list[Job] = []
     try:
-        for agent in _launched(args, api, requests):
+        for agent in _launched(api, requests):
             jobs.append(Job(agent))
             say(args, f"{agent.name} is working; attach with `mngr connect {agent.name}`.")
         _wait(args, api, jobs, errand)
@@ -114,7 +114,7 @@ def _stop(api: Mngr, names: set[str]) -> None:
     api.stop_many([agent for agent in api.list() if agent.name in names and agent.state in ALIVE])
 
 
-def _launched(args: Namespace, api: Mngr, requests: list[CreateRequest]) -> Iterator[Agent]:
+def _launched(api: Mngr, requests: list[CreateRequest]) -> Iterator[Agent]:
     for index, made in api.create_many(requests):
         if isinstance(made, Exception):
             if len(requests) == 1:

@@ -116,7 +116,7 @@ def _try(view: View, task: Task, each: Try) -> Html:
         (
             el("h2", f"Attempt {each.number}: ", name, id=f"try-{each.number}"),
             _ending(view, each),
-            _verdict(view, task, each),
+            _verdict(view, each),
             _work(view, each),
             *(_recorded(view, name, run, open=n == 0) for n, (name, run) in enumerate(runs)),
             el("p", f"{older} older runs of the test are hidden.") if older else None,
@@ -157,7 +157,7 @@ def _kept(each: Try, ended: Ended) -> Child:
     return join(parts)
 
 
-def _verdict(view: View, task: Task, each: Try) -> Child:
+def _verdict(view: View, each: Try) -> Child:
     verdict = each.verdict
     if verdict is None:
         return None

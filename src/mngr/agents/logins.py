@@ -65,7 +65,7 @@ def codex(env: Mapping[str, str]) -> Login | None:
     return Login(kind="none", advice=f"run `codex login`, or {CODEX_ADVICE}")
 
 
-def opencode(env: Mapping[str, str]) -> Login | None:
+def opencode() -> Login | None:
     """Return the login; None without one, because some of its models require no account."""
     from mngr.agents.opencode.agent import AUTH, user_file
 

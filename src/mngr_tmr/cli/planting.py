@@ -1,17 +1,14 @@
 """Create the demo's jot: a new git repository with known defects, from examples/jot.
 
-The defects and the tests that fail are printed as JSON and are not in the repository, so agents
+The defects and the tests that fail are returned and are not in the repository, so agents
 have to find them. The same jot gives the same commit everywhere.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -267,18 +264,3 @@ def plant(out: Path) -> dict[str, object]:
     for name, text in changed.items():
         (out / name).write_text(text, encoding="utf-8")
     return manifest(commit(out), DEFECTS)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Make a jot with known defects.")
-    parser.add_argument("out", type=Path, metavar="OUT_DIR", help="a new or empty directory")
-    try:
-        print(json.dumps(plant(parser.parse_args().out), indent=2))
-    except CannotPlant as error:
-        print(f"plant_defects: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -35,7 +35,7 @@ from mngr_tmr.verify.patches import show
 def run(args: Namespace) -> int:
     """Start a run, or continue the run of that name."""
     repo = _repository(os.getcwd())
-    folder = _folder(args, repo)
+    folder = _folder(args)
     begun = runs.load(folder).name
     if args.dry_run and begun:
         one(args, {"run": begun}, f"Would continue the run {begun}; see `mngr tmr show {begun}`.")
@@ -124,7 +124,7 @@ def _repository(cwd: str) -> Repo:
     return local_repository(found.top)
 
 
-def _folder(args: Namespace, repo: Repo) -> Path:
+def _folder(args: Namespace) -> Path:
     name = args.name or _fresh_name(args)
     problem = selecting.run_name_problem(name)
     if problem:
@@ -210,7 +210,7 @@ def _work(args: Namespace, folder: Path, journal: Journal, *, again: bool = Fals
         if again:
             ended = pipeline.integrate_again()
         else:
-            ended = pipeline.go(confirm=lambda run: _agreed(args, progress, folder, run))
+            ended = pipeline.go(confirm=lambda run: _agreed(args, progress, run))
     return _told(args, folder, ended, repo)
 
 
@@ -247,7 +247,7 @@ def _watching(progress: Progress, folder: Path) -> Callable[[Run], None]:
     return watch
 
 
-def _agreed(args: Namespace, progress: Progress, folder: Path, run: Run) -> bool:
+def _agreed(args: Namespace, progress: Progress, run: Run) -> bool:
     """Return whether the user agrees to start agents, asking once per run."""
     if args.dry_run:
         progress.clear()

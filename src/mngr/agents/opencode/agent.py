@@ -78,7 +78,7 @@ class OpenCodeAgent(ConversingAgent):
     def login(self, env: Mapping[str, str]) -> Login | None:
         from mngr.agents import logins
 
-        return logins.opencode(env)
+        return logins.opencode()
 
     def prepare(self, context: LaunchContext) -> Launch:
         _refuse_narrow(context.record)

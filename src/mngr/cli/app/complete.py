@@ -85,7 +85,7 @@ def _in_command(
     parser: Parser, before: list[str], current: str, registry: Registry, config: Config
 ) -> dict[str, str] | None:
     def values(actions: Iterable[Option], typed: str = current) -> dict[str, str] | None:
-        return _values(parser, actions, registry, config, [*before, typed])
+        return _values(actions, registry, config, [*before, typed])
 
     if "--" in before:
         return None if parser.rest_name else {}
@@ -139,11 +139,7 @@ def _words_at(parser: Parser, before: list[str]) -> list[Option]:
 
 
 def _values(
-    parser: Parser,
-    actions: Iterable[Option],
-    registry: Registry,
-    config: Config,
-    words: list[str],
+    actions: Iterable[Option], registry: Registry, config: Config, words: list[str]
 ) -> dict[str, str] | None:
     found: dict[str, str] = {}
     for action in actions:

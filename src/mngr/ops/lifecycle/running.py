@@ -82,12 +82,8 @@ def _end_remains(world: World, chosen: Sequence[Agent]) -> None:
         end_processes(world, host, {a.id: "" for a in left if a.host.ref == host.ref})
 
 
-def _stop_intent(agent: Agent) -> Edit:
-    return _with_stop_intent
-
-
-def _with_stop_intent(record: AgentRecord) -> AgentRecord:
-    return record.replace(stop=StopIntent(launch=record.launch, time=time.time()))
+def _stop_intent(_: Agent) -> Edit:
+    return lambda record: record.replace(stop=StopIntent(launch=record.launch, time=time.time()))
 
 
 def start(world: World, agent: Agent, *, fresh: bool = False) -> Agent:
