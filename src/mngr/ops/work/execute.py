@@ -123,4 +123,6 @@ def stream_unseen(
     code = agent.host.run(guarded, timeout=timeout, sink=pass_on).code
     if held == refusal:
         raise Stale(f"{agent.name} has changed since it was last seen")
+    if held and refusal.startswith(held):  # the command wrote no more than this
+        sink(2, held)
     return code
