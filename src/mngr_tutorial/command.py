@@ -12,7 +12,7 @@ from mngr.cli.app.output import one, rows, say
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.create_options import count
 from mngr.cli.commands.limit_values import seconds
-from mngr.errors import UsageError
+from mngr.errors import Refused, UsageError
 from mngr_e2e.artifacts import write_whole
 from mngr_e2e.expect.matchers import plural
 from mngr_tutorial import installing, scaffolding
@@ -144,7 +144,8 @@ def _install(args: Namespace, project: Project) -> int:
     text = installing.text(project, user=args.user)
     before = installing.state(path, text)
     if before == "changed" and not args.force:
-        installing.refuse_changed(path)
+        told = f"{path} was edited, or was not written by mngr"
+        raise Refused(told, "use --force to replace it")
     needed = before != "current"
     if needed and not args.dry_run:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,6 @@ import os
 import re
 from pathlib import Path
 
-from mngr.errors import Refused
 from mngr_tutorial import prompts
 from mngr_tutorial.project import Project
 
@@ -57,10 +56,6 @@ def is_ours(found: str) -> bool:
     if mark is None or mark.end() < len(found):
         return False
     return mark[1] == _digest(found[: mark.start()])
-
-
-def refuse_changed(path: Path) -> None:
-    raise Refused(f"{path} was edited, or was not written by mngr", "use --force to replace it")
 
 
 def _digest(body: str) -> str:

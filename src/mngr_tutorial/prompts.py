@@ -42,10 +42,6 @@ def load(name: str) -> Prompt:
     return Prompt(name, int(version[1]), text[version.end() :])
 
 
-def names() -> list[str]:
-    return sorted(path.stem for path in FOLDER.glob("*.md"))
-
-
 def quoted(blocks: list[Block]) -> str:
     """Return the blocks as Markdown, each with its line in the tutorial."""
     parts = [f"Line {block.line}{_section(block)}:\n\n{_indented(block.text)}" for block in blocks]
