@@ -48,12 +48,11 @@ def parse_address(text: str) -> Address:
     )
 
 
-def check_name(name: str) -> str:
-    """Return a valid agent name; raise UsageError with the allowed form."""
+def check_name(name: str) -> None:
+    """Raise UsageError with the allowed form unless this is a valid agent name."""
     if not NAME.fullmatch(name):
         shown = name if len(name) <= 80 else name[:77] + "..."
         raise UsageError(
             f"{shown!r} is not an agent name",
             "use up to 63 letters, digits, '-' and '_', starting with a letter or digit",
         )
-    return name

@@ -61,8 +61,8 @@ class Integration:
         self._gate = Gate(run, repo, bench, note)
         self._answers: dict[tuple[str, str], str] = {}
 
-    def integrate(self) -> str:
-        """Return the tip of the branch; the base if nothing is to be changed."""
+    def integrate(self) -> None:
+        """Build the branch from the accepted changes, a commit per step."""
         cancelled = self._run.cancelled
         self._note("integration_started", {})
         branch = Branch(self._run.tip or self._run.base, ranking.claimed(self._run))
@@ -76,7 +76,6 @@ class Integration:
             if self._run.cancelled and not cancelled:
                 break  # cancelled just now; the commits so far passed their gates
             step()
-        return branch.tip
 
     def _steps(
         self, branch: Branch, found: Sequence[tuple[Task, Verdict]]

@@ -82,13 +82,12 @@ class Saved(Struct):
     ignored: tuple[str, ...]
 
 
-def check_name(name: str) -> str:
+def check_name(name: str) -> None:
     if name and (not re.fullmatch(NAME, name) or name.isdigit()):
         raise UsageError(
             f"{name[:80]!r} is not a snapshot name",
             "use up to 63 letters, digits, '.', '-' and '_', and not a number",
         )
-    return name
 
 
 def create(agent: Agent, name: str = "") -> Saved:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from mngr.errors import MngrError
 from mngr.git.repository import Repo
 from mngr.hosts import spawn
@@ -115,7 +113,7 @@ def _differing(source: Repo) -> tuple[bytes, bytes]:
             name = next(parts)
             if status == b"D":
                 gone += name + b"\0"
-            elif os.fsdecode(name):
+            else:
                 changed += name + b"\0"
     return gone, changed
 

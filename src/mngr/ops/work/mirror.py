@@ -111,19 +111,18 @@ def provide(
     pin: str,
     *,
     upstream: str = "",
-) -> str:
-    """Return the mirror that has the commit, kept by `pin`; upload only missing objects."""
+) -> None:
+    """Give the mirror the commit, kept by `pin`; upload only missing objects."""
     path = place(host, identity)
     mirror = Bare(run=host.run, path=path)
     if mirror.attempt("update-ref", pin, commit).code == 0:
-        return path  # it had the commit: update-ref refuses a missing object
+        return  # it had the commit: update-ref refuses a missing object
     # Two uploads of the same commit would compete for bandwidth; the second finds it done.
     with Lock(controller_home, "mirror", f"{host.ref.id} {path}"):
         if mirror.attempt("update-ref", pin, commit).code:
             exchange.make_mirror(host.run, path, host.home, commit)
             step("mirror_made")
             _update(host, source, mirror, commit, pin, upstream)
-    return path
 
 
 def _update(host: Host, source: Repo, mirror: Repo, commit: str, pin: str, upstream: str) -> None:
