@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mngr.api import Mngr
-from mngr.cli.app.output import clean, confirm, one, rows, say, warn
+from mngr.cli.app.output import can_ask, clean, confirm, one, rows, say, warn
 from mngr.cli.app.parser import Namespace
 from mngr.errors import BadRecord, MngrError
 from mngr_e2e.artifacts import write_whole
@@ -134,10 +133,6 @@ def _show(args: Namespace, trial: Trial) -> None:
     setup = f"# setup: {proposal.setup}\n" if proposal.setup else ""
     verdict = "passed" if trial.passed else f"failed with exit code {trial.exit_code}"
     say(args, f"\n{setup}{proposal.text}\n\n{trial.output.rstrip()}\n[{verdict}]")
-
-
-def can_ask(args: Namespace) -> bool:
-    return not args.headless and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _keep(args: Namespace, trial: Trial) -> bool:
