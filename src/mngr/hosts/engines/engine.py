@@ -21,8 +21,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mngr.hosts.base import Completed, HostRequest
+    from mngr.hosts.base import HostRequest
     from mngr.hosts.spawn import Sink
+    from mngr.model.completed import Completed
     from mngr.settings.layers import Config
 
 # Word: the home over there, if not the usual one. Prints it, the user's id and what is missing.

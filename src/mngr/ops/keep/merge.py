@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from mngr.git.repository import Checkout, Completed
+    from mngr.git.repository import Checkout
+    from mngr.model.completed import Completed
     from mngr.ops.look.listing import Agent
     from mngr.ops.world import World
 
