@@ -28,7 +28,7 @@ PLACE = "mechanic-tests-go-here"
 EARLY = os.environ.get("MECHANIC_EARLY") == "1"
 
 
-class Server:
+class Conversation:
     """The conversation with the mechanic, over a socket."""
 
     def __init__(self, path: str) -> None:
@@ -139,7 +139,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _served(tests: list[str]) -> dict[str, Any]:
-    server = Server(os.environ.pop("MECHANIC_SOCKET"))
+    server = Conversation(os.environ.pop("MECHANIC_SOCKET"))
     server.say({"ready": True, "tests": tests})
     request = server.serve()
     if request is None:
@@ -161,7 +161,7 @@ def pytest_runtestloop(session: pytest.Session) -> Optional[bool]:
         return None
     imported = _imported(os.environ["MECHANIC_ROOT"])
     if imported:
-        server = Server(os.environ.pop("MECHANIC_SOCKET"))
+        server = Conversation(os.environ.pop("MECHANIC_SOCKET"))
         server.say({"ready": False, "imported": imported[:5]})
         os._exit(0)
     request = _served([item.nodeid for item in session.items])
