@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mngr.errors import Stale
-from mngr.hosts.base import Completed
 from mngr.hosts.local import LocalHost
-from mngr.model.state import State, Verdict
+from mngr.model.completed import Completed
+from mngr.model.state import Judgement, State
 from mngr.ops.look.listing import Agent
 from mngr.ops.work.execute import stream_unseen
 from tests.support.fox import evidence, record
@@ -42,7 +42,7 @@ def errors(tmp_path: Path, written: int) -> bytes:
     agent = Agent(
         host=host,
         evidence=evidence(record("command", 0.0)),
-        verdict=Verdict(state=State.RUNNING, reason="", since=0.0),
+        verdict=Judgement(state=State.RUNNING, reason="", since=0.0),
         now=0.0,
     )
     found: list[bytes] = []

@@ -20,9 +20,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mngr.hosts.base import Completed, HostRequest, Lease
+    from mngr.hosts.base import HostRequest, Lease
     from mngr.hosts.engines.engine import EngineHost
     from mngr.hosts.ledger import HostNote
+    from mngr.model.completed import Completed
     from mngr.model.struct import Json
 
     Scope = tuple[str, str]
