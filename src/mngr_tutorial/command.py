@@ -6,9 +6,8 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from mngr.cli.app.output import one, rows, say
+from mngr.cli.app.output import Column, Row, one, rows, say
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.create_options import count
 from mngr.cli.commands.limit_values import seconds
@@ -19,9 +18,6 @@ from mngr_tutorial import installing, scaffolding
 from mngr_tutorial.checking import CheckResult, check
 from mngr_tutorial.manual import DESCRIPTION, EXAMPLES, NOTES, SCREENS
 from mngr_tutorial.project import Project, find_project
-
-if TYPE_CHECKING:
-    from mngr.cli.app.output import Column, Row
 
 FIELDS = ["kind", "path", "line", "message", "test"]
 # Options that only some verbs have.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mngr.api import Mngr
-from mngr.cli.app.output import can_ask, clean, confirm, one, rows, say, warn
+from mngr.cli.app.output import Row, can_ask, clean, confirm, one, rows, say, warn
 from mngr.cli.app.parser import Namespace
 from mngr.errors import BadRecord, MngrError
 from mngr_e2e.artifacts import write_whole
@@ -19,9 +18,6 @@ from mngr_tutorial.jobs import Errand, Job
 from mngr_tutorial.project import Project
 from mngr_tutorial.proposals import Proposal, Proposals
 from mngr_tutorial.trials import ProposalResult
-
-if TYPE_CHECKING:
-    from mngr.cli.app.output import Row
 
 FIELDS = ["line", "result", "commands", "comment", "block", "exit_code", "seconds", "output"]
 REMINDER = (

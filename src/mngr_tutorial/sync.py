@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mngr.api import Mngr
-from mngr.cli.app.output import clean, one, rows, say, warn
+from mngr.cli.app.output import Row, clean, one, rows, say, warn
 from mngr.cli.app.parser import Namespace
 from mngr.errors import BadRecord, MngrError, UsageError
+from mngr.model.struct import Json
 from mngr_e2e.blocks import Block
 from mngr_outcome.codec import to_json
 from mngr_outcome.outcome import BYTES_LIMIT, FILE, Published, parse_outcome
@@ -16,10 +15,6 @@ from mngr_tutorial.checking import CheckResult, check
 from mngr_tutorial.jobs import Errand, Job
 from mngr_tutorial.project import Project
 from mngr_tutorial.verifying import SyncResult, SyncTask, verify
-
-if TYPE_CHECKING:
-    from mngr.cli.app.output import Row
-    from mngr.model.struct import Json
 
 FIELDS = ["line", "block", "verified", "tests", "problems"]
 STALE = ("unknown", "unreadable")

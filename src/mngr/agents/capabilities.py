@@ -6,12 +6,9 @@ A test compares the table in the documentation with the code.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 
 from mngr.agents.base import AgentType
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 BEGIN = "<!-- made by python -m mngr.agents.capabilities -->\n"
 END = "<!-- end of what was made -->\n"

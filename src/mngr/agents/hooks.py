@@ -10,11 +10,8 @@ import json
 
 from mngr.agents.jsonl import table
 from mngr.model.quoting import quote
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.model.state import Evidence
-    from mngr.model.struct import Json
+from mngr.model.state import Evidence
+from mngr.model.struct import Json
 
 # Arguments: the event. Standard input: JSON of the program. Always succeeds and prints nothing: a
 # program may take either for an answer.

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 
 from mngr.agents.base import Login
 from mngr.agents.jsonl import load, number, table, text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mngr.model.struct import Json
+from mngr.model.struct import Json
 
 CLAUDE_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 CLAUDE_CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
 
 TABLES = ("env", "environment", "headers", "http_headers", "set")
 """Tables of variables and headers, which may hold a secret under any name."""

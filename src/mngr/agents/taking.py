@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from mngr.agents.base import Receipt
+from collections.abc import Callable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mngr.agents.base import Delivery
+from mngr.agents.base import Delivery, Receipt
 
 LOOKS = 150
 """Most of a minute, because a message that is reported as failed will be sent again."""

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from mngr.git.repository import GitError, complaint
 from mngr.git.stranger import Stranger
 from mngr.git.stranger_scripts import NESTED, NO_REPOSITORY
+from mngr.model.completed import Completed
 from mngr.model.struct import Struct
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mngr.model.completed import Completed
 
 # The position of a work tree; a prefix means that a parent directory is the repository.
 STANDING = r"""

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 
 from mngr.errors import BadRecord, Taken
 from mngr.model.records import decode
 from mngr.model.struct import Struct
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class HostNote(Struct):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mngr.errors import BadRecord, NotFound, Stale
+from mngr.hosts.base import Host
 from mngr.model.records import REVISION_DIGITS, AgentRecord, encode, record_stem
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mngr.hosts.base import Host
-    from mngr.model.state import Evidence
+from mngr.model.state import Evidence
 
 ATTEMPTS = 200
 """Fifty writers at once need at most fifty rounds each; more means something is broken."""

@@ -5,9 +5,7 @@ Nothing happens at a step unless a plugin has set `reached`; no environment vari
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 reached: Callable[[str], None] | None = None
 

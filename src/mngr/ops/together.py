@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import time
 from _thread import allocate_lock, start_new_thread  # importing threading takes 2 ms
+from collections.abc import Sequence
 
 from mngr.errors import Unreachable
-from mngr.hosts.base import HostReading
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mngr.hosts.base import Host
-    from mngr.ops.world import World
+from mngr.hosts.base import Host, HostReading
+from mngr.ops.world import World
 
 SLACK = 2.0
 """Seconds beyond its own deadline that a host has: ending what it started takes a moment."""

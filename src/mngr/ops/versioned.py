@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from mngr.errors import Stale
 from mngr.hosts import agent_files
+from mngr.hosts.base import Host
 from mngr.model.records import RECORD_LIMIT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.hosts.base import Host
 
 # The glob and the reading may straddle a swap: then the file is gone and we look again.
 SCRIPT = (

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from mngr_tmr.run.clustering import Suspect
 from mngr_tmr.run.costs import Forecast, HostTime, Spending
 from mngr_tmr.run.options import Options
-
-if TYPE_CHECKING:
-    from mngr_tmr.run.clustering import Suspect
 
 
 class Outcome(StrEnum):

@@ -8,12 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mngr.api import Repo, exchange
-
-if TYPE_CHECKING:
-    from mngr.model.completed import Completed
+from mngr.model.completed import Completed
 
 PLAINLY = ("--no-ext-diff", "--no-textconv")
 """No program of the user runs on what an agent committed."""

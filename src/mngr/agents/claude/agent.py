@@ -6,16 +6,12 @@ the trash, after a restore, and in a clone.
 
 from __future__ import annotations
 
-from mngr.agents.base import ConversingAgent
+from collections.abc import Mapping
+
+from mngr.agents.base import ConversingAgent, Delivery, Launch, LaunchContext, Login, Receipt
 from mngr.agents.claude import log
 from mngr.agents.claude import state as claude_state
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mngr.agents.base import Delivery, Launch, LaunchContext, Login, Receipt
-    from mngr.model.state import Evidence, Signals
+from mngr.model.state import Evidence, Signals
 
 NOT_A_YES = ("AskUserQuestion", "ExitPlanMode")
 """Questions whose first choice is not simply yes."""

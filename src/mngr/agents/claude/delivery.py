@@ -6,15 +6,11 @@ transcript has the text once it is sent to the model; a busy client writes that 
 
 from __future__ import annotations
 
-from mngr.agents.base import Receipt
+from collections.abc import Mapping
+
+from mngr.agents.base import Delivery, Receipt
 from mngr.agents.claude import log, state
 from mngr.agents.jsonl import objects, one_line, text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mngr.agents.base import Delivery
 
 FOLDED = "[Pasted text #"
 """A long text is shown like this in the input box and in the history."""

@@ -5,20 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping, Sequence
 
 from mngr.agents import hooks
-from mngr.agents.base import Launch, fits_argv
+from mngr.agents.base import Launch, LaunchContext, fits_argv
 from mngr.agents.claude import home, log
 from mngr.agents.jsonl import table, text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mngr.agents.base import LaunchContext
-    from mngr.model.records import AgentRecord
-    from mngr.model.state import Evidence
-    from mngr.model.struct import Json
+from mngr.model.records import AgentRecord
+from mngr.model.state import Evidence
+from mngr.model.struct import Json
 
 HOPS = 3
 """From hook.sh to the program, perhaps a wrapper, and the launcher. A Claude that the agent starts

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 
 from mngr.agents.base import KINDS, Tokens, ToolCall, Turn, by_model
 from mngr.agents.jsonl import AWK, number, objects, rows, table, text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from mngr.model.struct import Json
+from mngr.model.struct import Json
 
 PROJECTS = "claude/projects/"
 PARENT = "claude/parent.jsonl"

@@ -8,19 +8,13 @@ shows it. If a version has no status file, hooks and transcript decide alone.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from mngr.agents.base import reset
 from mngr.agents.claude import log
 from mngr.agents.jsonl import iso, number, objects, one_line, rows, table, text
-from mngr.model.state import FAR, STARTING, Signals
-from mngr.model.struct import Struct
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mngr.model.state import Evidence, Signal
-    from mngr.model.struct import Json
+from mngr.model.state import FAR, STARTING, Evidence, Signal, Signals
+from mngr.model.struct import Json, Struct
 
 TURN = ("UserPromptSubmit", "Stop")
 EVENTS = ("SessionStart", "StopFailure", *TURN)

@@ -7,22 +7,26 @@ ended; a hook reports the question it asks.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 
-from mngr.agents.base import UNREACHABLE, ConversingAgent, Launch, fits_argv, options
+from mngr.agents.base import (
+    UNREACHABLE,
+    ConversingAgent,
+    Delivery,
+    Launch,
+    LaunchContext,
+    Login,
+    Receipt,
+    fits_argv,
+    options,
+)
 from mngr.agents.codex import rollout
+from mngr.agents.codex.rollout import TurnState
 from mngr.agents.hooks import note, noted
 from mngr.agents.jsonl import iso, objects, one_line, table, text
 from mngr.agents.taking import receipt
-from mngr.model.state import STARTING, Signals
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mngr.agents.base import Delivery, LaunchContext, Login, Receipt
-    from mngr.agents.codex.rollout import TurnState
-    from mngr.model.state import Evidence
-    from mngr.model.struct import Json
+from mngr.model.state import STARTING, Evidence, Signals
+from mngr.model.struct import Json
 
 ASKS = "Action Required"
 BUSY = ("Working", "Thinking", "Undoing", "Waiting", "Starting")

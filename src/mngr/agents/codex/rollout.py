@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 
 from mngr.agents import base
 from mngr.agents.base import Tokens, ToolCall, Turn, by_model
 from mngr.agents.jsonl import AWK, number, objects, one_line, table, text
 from mngr.model.struct import Json, Struct
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SESSIONS = "codex/sessions/*/*/*/rollout-*.jsonl"
 HISTORY = "codex/history.jsonl"

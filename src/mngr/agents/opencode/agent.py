@@ -9,22 +9,27 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 
-from mngr.agents.base import UNREACHABLE, ConversingAgent, Launch, fits_argv, options, reset
+from mngr.agents.base import (
+    UNREACHABLE,
+    ConversingAgent,
+    Delivery,
+    Launch,
+    LaunchContext,
+    Login,
+    Receipt,
+    fits_argv,
+    options,
+    reset,
+)
 from mngr.agents.hooks import note, noted
 from mngr.agents.jsonl import one_line, read, text
 from mngr.agents.opencode import talk
+from mngr.agents.opencode.talk import TalkState
 from mngr.agents.taking import receipt
-from mngr.model.state import STARTING, Signals
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mngr.agents.base import Delivery, LaunchContext, Login, Receipt
-    from mngr.agents.opencode.talk import TalkState
-    from mngr.model.records import AgentRecord
-    from mngr.model.state import Evidence
+from mngr.model.records import AgentRecord
+from mngr.model.state import STARTING, Evidence, Signals
 
 LONG = 60.0
 """Seconds; a longer pause before the next attempt means that the quota is used up."""

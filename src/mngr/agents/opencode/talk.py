@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 
 from mngr.agents.base import KINDS, Tokens, ToolCall, Turn, by_model
 from mngr.agents.jsonl import AWK, iso, number, objects, table, text
 from mngr.model.struct import Json, Struct
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 FILE = "opencode/talk.jsonl"
 SESSION = re.compile(r"ses_[A-Za-z0-9]{1,100}")

@@ -8,15 +8,12 @@ only once a command is known.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from mngr.cli.app.options import Option
-    from mngr.cli.app.parser import Parser
-    from mngr.plugins.registry import Registry
-    from mngr.settings.layers import Config
+from mngr.cli.app.options import Option
+from mngr.cli.app.parser import Parser
+from mngr.plugins.registry import Registry
+from mngr.settings.layers import Config
 
 FILES = 9
 """The exit code for "complete file names here", which the scripts in `completions` test."""

@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Sequence
 
-from mngr.cli.app.options import HIDDEN
+from mngr.cli.app.options import HIDDEN, Option
+from mngr.cli.app.parser import Parser
 from mngr.cli.app.rendering import Page, Paragraph, Section, as_roff, as_text, text_width
 from mngr.errors import MngrError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from mngr.cli.app.options import Option
-    from mngr.cli.app.parser import Parser
-    from mngr.plugins.registry import Command, Registry
+from mngr.plugins.registry import Command, Registry
 
 SUMMARY = "run coding agents, or any command, side by side"
 

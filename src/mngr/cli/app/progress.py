@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 
 from mngr.cli.app.output import warn
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mngr.cli.app.parser import Namespace
+from mngr.cli.app.parser import Namespace
 
 PAUSE = 0.1
 

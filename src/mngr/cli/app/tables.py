@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
 NARROWEST = 8
 """Columns that a shortened column keeps."""

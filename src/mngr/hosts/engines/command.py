@@ -17,21 +17,16 @@ there, as ssh and its like want it.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 
 from mngr.errors import MngrError, UsageError
 from mngr.hosts import ledger, spawn
-from mngr.hosts.base import Capabilities, Lease
+from mngr.hosts.base import Capabilities, HostRequest, Lease
 from mngr.hosts.engines import holding
 from mngr.hosts.engines.engine import LOOK, Engine
+from mngr.hosts.ledger import HostNote
 from mngr.model.quoting import join, quote
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from mngr.hosts.base import HostRequest
-    from mngr.hosts.ledger import HostNote
-    from mngr.settings.layers import Config
+from mngr.settings.layers import Config
 
 LONG = 3600.0
 """Seconds that a template may take: it may build an image first."""

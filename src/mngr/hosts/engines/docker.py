@@ -7,16 +7,12 @@ import os
 import re
 
 from mngr.errors import MngrError
-from mngr.hosts.base import Capabilities
+from mngr.hosts.base import Capabilities, HostRequest, Lease
 from mngr.hosts.engines import engine as engines
 from mngr.hosts.engines import holding
 from mngr.hosts.engines.engine import TAG, Engine
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.hosts.base import HostRequest, Lease
-    from mngr.hosts.ledger import HostNote
-    from mngr.model.completed import Completed
+from mngr.hosts.ledger import HostNote
+from mngr.model.completed import Completed
 
 BUILD = 3600.0
 """Seconds that building an image may take."""

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 
 from mngr.hosts.engines import holding
-from mngr.model.struct import Struct
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mngr.model.struct import Json
+from mngr.model.struct import Json, Struct
 
 REASONS = {
     "DeadlineExceeded": "reached its activeDeadlineSeconds",

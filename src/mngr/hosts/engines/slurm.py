@@ -10,15 +10,11 @@ import time
 
 from mngr.errors import MngrError
 from mngr.hosts import spawn
-from mngr.hosts.base import Capabilities
+from mngr.hosts.base import Capabilities, HostRequest, Lease
 from mngr.hosts.engines import engine, holding
 from mngr.hosts.engines.engine import TAG, Engine
+from mngr.hosts.ledger import HostNote
 from mngr.model.quoting import join
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.hosts.base import HostRequest, Lease
-    from mngr.hosts.ledger import HostNote
 
 PENDING = 600.0
 """Seconds to wait for the allocation to begin, unless the settings say otherwise."""

@@ -6,14 +6,11 @@ import time
 
 from mngr.errors import MngrError
 from mngr.hosts import ledger
+from mngr.hosts.base import Lease
 from mngr.hosts.engines import asking
 from mngr.model.struct import Struct
 from mngr.ops.hosting import hosts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.hosts.base import Lease
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 PATIENCE = 60.0
 """Seconds past its lifetime that a host may take to end itself."""

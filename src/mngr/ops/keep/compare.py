@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from mngr.errors import MngrError
 from mngr.git import own_index
 from mngr.model.struct import Json, Struct
 from mngr.ops.keep import trees
-from mngr.ops.keep.trees import standing
+from mngr.ops.keep.trees import Standing, standing
+from mngr.ops.look.listing import Agent
 from mngr.ops.work import transport
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mngr.ops.keep.trees import Standing
-    from mngr.ops.look.listing import Agent
 
 
 class Difference(Struct):

@@ -10,19 +10,15 @@ import os
 
 from mngr.errors import MngrError
 from mngr.git.exchange import gitlinks
-from mngr.git.repository import GitError
+from mngr.git.repository import GitError, Repo
+from mngr.git.stranger import Stranger
+from mngr.hosts.base import Host
 from mngr.model.struct import Struct
 from mngr.ops.keep import snapshot, trees
 from mngr.ops.keep.snapshot import Snapshot
 from mngr.ops.keep.trees import PrivateIndex, Standing, standing
+from mngr.ops.look.listing import Agent
 from mngr.ops.steps import step
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.git.repository import Repo
-    from mngr.git.stranger import Stranger
-    from mngr.hosts.base import Host
-    from mngr.ops.look.listing import Agent
 
 
 class Restored(Struct):

@@ -9,23 +9,19 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Sequence
 
 from mngr.errors import NotFound, Stale, Taken, UsageError, nearest
 from mngr.git import repository as git
+from mngr.git.repository import Repo
 from mngr.model.address import AGENT_ID
 from mngr.model.struct import Json, Struct
 from mngr.ops.keep import trees
+from mngr.ops.keep.trees import Standing
 from mngr.ops.look.listing import Agent, agents, one
 from mngr.ops.steps import step
 from mngr.ops.work import transport
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mngr.git.repository import Repo
-    from mngr.ops.keep.trees import Standing
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 REFS = "refs/mngr/snapshots/"
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"

@@ -7,24 +7,19 @@ and the agent's index, files and times are not changed.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from mngr.errors import MngrError, Refused
 from mngr.git import own_index
 from mngr.git import repository as git
 from mngr.git.exchange import gitlinks
+from mngr.git.own_index import TakenTree
 from mngr.git.repository import GitError
 from mngr.git.stranger import Stranger
-from mngr.model.records import agent_dir
+from mngr.hosts.base import Host
+from mngr.model.records import AgentRecord, agent_dir
 from mngr.model.struct import Struct
 from mngr.ops.work import transport
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mngr.git.own_index import TakenTree
-    from mngr.hosts.base import Host
-    from mngr.model.records import AgentRecord
 
 LONG = 3600.0
 FORCED = "--literal-pathspecs add -f --pathspec-from-file=- --pathspec-file-nul".split()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from mngr.errors import MngrError
 from mngr.ops.lifecycle.create import Created, create
 from mngr.ops.lifecycle.request import CreateRequest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 
 def create_many(

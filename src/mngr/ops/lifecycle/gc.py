@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator, Mapping, Sequence
 
 from mngr.errors import MngrError, Refused
 from mngr.hosts import processes
+from mngr.hosts.base import Host
 from mngr.model.records import trash_dir
 from mngr.model.state import ALIVE, State
 from mngr.ops.lifecycle import destroy, gc_git, trash
 from mngr.ops.lifecycle.leftover import Leftover, remover
-from mngr.ops.look.listing import agents
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from mngr.hosts.base import Host
-    from mngr.ops.lifecycle.trash import Trashed
-    from mngr.ops.look.listing import Agent
-    from mngr.ops.world import World
+from mngr.ops.lifecycle.trash import Trashed
+from mngr.ops.look.listing import Agent, agents
+from mngr.ops.world import World
 
 __all__ = ["Leftover", "plan"]
 

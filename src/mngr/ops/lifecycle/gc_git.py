@@ -8,20 +8,16 @@ only if mngr recorded creating it, no agent has it, and another branch has all i
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 
 from mngr.errors import BadRecord, MngrError, Refused
 from mngr.git.exchange import Bare
+from mngr.hosts.base import Host
 from mngr.locks import Lock
 from mngr.model.records import MadeBranch, decode
 from mngr.ops.lifecycle import trash
 from mngr.ops.lifecycle.leftover import Leftover
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from mngr.hosts.base import Host
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 # Prints `pin MIRROR REF` for pins of nobody, and `mirror MIRROR` for mirrors that no agent has
 # borrowed from and that nothing was written to for an hour: before that, one may be being made.

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mngr.errors import MngrError
+from mngr.hosts.base import Host
 from mngr.model.struct import Struct
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mngr.hosts.base import Host
 
 
 class Leftover(Struct):

@@ -12,14 +12,10 @@ import time
 
 from mngr.errors import BadRecord, Taken
 from mngr.hosts import processes
-from mngr.hosts.base import CHANGING
+from mngr.hosts.base import CHANGING, Host
 from mngr.model.address import check_name
 from mngr.model.records import NameClaim, decode, encode, name_stem
 from mngr.ops import versioned
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.hosts.base import Host
 
 ADJECTIVES = (
     "amber brave brisk calm clear cosy crisp eager early fair fleet fond gentle glad grand green "

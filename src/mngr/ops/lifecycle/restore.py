@@ -7,10 +7,12 @@ import time
 
 from mngr.errors import BadRecord, MngrError, NotFound, Refused, Stale, Unreachable
 from mngr.git.exchange import Bare
+from mngr.hosts.base import Host
 from mngr.locks import Lock
 from mngr.model import events
 from mngr.model.records import (
     AgentRecord,
+    TrashNote,
     agent_dir,
     decode,
     encode,
@@ -22,17 +24,12 @@ from mngr.model.state import Evidence, Judgement, State
 from mngr.model.struct import Struct
 from mngr.ops import versioned
 from mngr.ops.lifecycle import names, trash
+from mngr.ops.lifecycle.trash import Trashed
 from mngr.ops.look.listing import Agent, refreshed
 from mngr.ops.steps import step
 from mngr.ops.work import identity
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.hosts.base import Host
-    from mngr.model.records import TrashNote
-    from mngr.ops.lifecycle.trash import Trashed
-    from mngr.ops.work.identity import Repository, Seen
-    from mngr.ops.world import World
+from mngr.ops.work.identity import Repository, Seen
+from mngr.ops.world import World
 
 
 class Returned(Struct):

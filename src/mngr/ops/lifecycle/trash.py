@@ -6,17 +6,14 @@ import os
 
 from mngr.errors import BadRecord, MngrError, NotFound, Refused, nearest
 from mngr.git.exchange import Bare
+from mngr.git.repository import Repo
+from mngr.hosts.base import Host
 from mngr.locks import Lock
 from mngr.model.address import AGENT_ID
 from mngr.model.records import MadeBranch, TrashNote, decode, encode, is_work_dir, trash_dir
 from mngr.model.struct import Struct
 from mngr.ops.steps import step
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.git.repository import Repo
-    from mngr.hosts.base import Host
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 
 class Trashed(Struct):

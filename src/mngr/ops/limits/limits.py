@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable, Mapping
 
+from mngr.agents.base import Tokens
 from mngr.errors import MngrError, UsageError
 from mngr.hosts import tmux
 from mngr.model.records import agent_dir
@@ -20,13 +22,7 @@ from mngr.ops.limits.prices import Prices
 from mngr.ops.limits.watcher import Limits
 from mngr.ops.look.listing import Agent, refreshed
 from mngr.ops.talk import conversation
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from mngr.agents.base import Tokens
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 LOOK = 2.0
 """Seconds between two looks of a process that only watches; it steps in at the second."""

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from mngr.agents.base import KINDS, Tokens, by_model
 from mngr.errors import MngrError
-from mngr.model.struct import Struct
+from mngr.model.struct import Json, Struct
 from mngr.ops.limits.prices import Prices
+from mngr.ops.look.listing import Agent
 from mngr.ops.talk import conversation
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from mngr.model.struct import Json
-    from mngr.ops.look.listing import Agent
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 
 class Usage(Struct):

@@ -5,21 +5,17 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Callable, Iterator
 
 from mngr.errors import MngrError
 from mngr.hosts import spawn, tmux
+from mngr.hosts.base import Host
 from mngr.model.struct import Json, Struct
 from mngr.ops import types
 from mngr.ops.lifecycle import gc
 from mngr.ops.look import install, logins
 from mngr.ops.look.listing import agents
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from mngr.hosts.base import Host
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 
 class Finding(Struct):

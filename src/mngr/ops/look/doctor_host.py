@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 
 from mngr.errors import MngrError, UsageError
 from mngr.hosts import tmux
+from mngr.hosts.base import Host
 from mngr.ops.look.doctor import Finding, programs
 from mngr.ops.look.install import INSTALL
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mngr.hosts.base import Host
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 NEEDED = {"git": (2, 30), "tmux": tmux.MINIMUM, "tar": (0, 0), "find": (0, 0), "awk": (0, 0)}
 UTILITIES = {"find": "findutils", "ps": "procps"}

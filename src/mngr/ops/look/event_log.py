@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 
 from mngr.hosts import agent_files
 from mngr.model import events
 from mngr.model.records import agent_dir
+from mngr.model.struct import Json
 from mngr.ops.look.listing import Agent
 from mngr.ops.work import transport
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mngr.model.struct import Json
 
 PIECE = 16 << 20
 

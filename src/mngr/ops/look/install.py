@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from mngr.errors import MngrError
 from mngr.hosts import spawn
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 INSTALL = {
     "apt-get": "apt-get install -y",

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator, Sequence
 
 from mngr.errors import MngrError, TimedOut
+from mngr.hosts.base import Host
 from mngr.model import events
 from mngr.model.state import ENDED, State
+from mngr.model.struct import Json
 from mngr.ops.limits.limits import Keeper
-from mngr.ops.look.listing import agents
+from mngr.ops.look.listing import Agent, agents
 from mngr.ops.work import transport
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from mngr.hosts.base import Host
-    from mngr.model.struct import Json
-    from mngr.ops.look.listing import Agent
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 TICK = 0.05
 """Looking costs one tmux call and a few file reads, about 5 ms."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from mngr.errors import MngrError, Refused, TimedOut
 from mngr.hosts import tmux
@@ -11,12 +12,7 @@ from mngr.model.state import State
 from mngr.ops.lifecycle.running import note_event
 from mngr.ops.look.listing import Agent, refreshed
 from mngr.ops.work import transport
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 PERMISSION = "permission"
 TICK = 0.05

@@ -10,12 +10,8 @@ import re
 from mngr.agents.jsonl import one_line
 from mngr.errors import MngrError
 from mngr.hosts import tmux
-from mngr.model.state import Signals
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.hosts.base import Host
-    from mngr.model.state import Evidence
+from mngr.hosts.base import Host
+from mngr.model.state import Evidence, Signals
 
 DIALOG = "dialog"
 AWHILE = 30.0

@@ -5,27 +5,21 @@ from __future__ import annotations
 import os
 import time
 import unicodedata
+from collections.abc import Sequence
 
-from mngr.agents.base import Delivery
+from mngr.agents.base import Delivery, Receipt, Turn
 from mngr.errors import MngrError, Refused, TimedOut, Unreachable, UsageError
 from mngr.hosts import tmux, tty
 from mngr.locks import Lock
 from mngr.model.quoting import join
 from mngr.model.records import agent_dir
-from mngr.model.state import State
+from mngr.model.state import Pane, State
 from mngr.model.struct import Struct
 from mngr.ops.lifecycle.running import note_event
 from mngr.ops.look.listing import Agent, refreshed
 from mngr.ops.talk import conversation
 from mngr.ops.work import transport
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mngr.agents.base import Receipt, Turn
-    from mngr.model.state import Pane
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 LIMIT = 1 << 20
 READY = 180.0

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 
 from mngr.errors import MngrError, Refused
+from mngr.hosts.base import Host
+from mngr.model.records import AgentRecord
 from mngr.model.state import ALIVE, State
 from mngr.model.struct import Struct
 from mngr.ops.keep import trees
@@ -21,14 +24,7 @@ from mngr.ops.look import event_log
 from mngr.ops.look.listing import Agent, agents, refreshed
 from mngr.ops.steps import step
 from mngr.ops.talk import conversation
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from mngr.hosts.base import Host
-    from mngr.model.records import AgentRecord
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 ASSIGNMENT = re.compile(rb"export ([A-Za-z_][A-Za-z0-9_]*)='((?:[^']|'\\'')*)'\n")
 PLACE = re.compile(r"HOME|USER|LOGNAME|SHELL|PATH|LANG|TZ|TMPDIR|LC_.*")

@@ -11,18 +11,14 @@ import os
 from mngr.errors import MngrError, Refused, UsageError
 from mngr.git import exchange
 from mngr.git import repository as git
+from mngr.git.repository import Repo
 from mngr.locks import Lock
 from mngr.model.struct import Struct
 from mngr.ops.steps import step
 from mngr.ops.work import mirror, transport
-from mngr.ops.work.ends import FETCHED, fetch_ref
+from mngr.ops.work.ends import FETCHED, Ends, fetch_ref
 from mngr.ops.work.risk import summary
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.git.repository import Repo
-    from mngr.ops.work.ends import Ends
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 
 class Pulled(Struct):

@@ -7,19 +7,14 @@ import os
 from mngr.errors import MngrError, NotFound, UsageError
 from mngr.git import exchange
 from mngr.git import repository as git
-from mngr.git.exchange import Bare
-from mngr.git.repository import Repo
+from mngr.git.exchange import Bare, Way
+from mngr.git.repository import Checkout, Repo
+from mngr.git.stranger import Stranger
 from mngr.hosts import spawn
 from mngr.model.struct import Struct
+from mngr.ops.look.listing import Agent
 from mngr.ops.work import mirror, transport
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.git.exchange import Way
-    from mngr.git.repository import Checkout
-    from mngr.git.stranger import Stranger
-    from mngr.ops.look.listing import Agent
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 FETCHED = "refs/mngr/fetched/"
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 
 from mngr.errors import Stale, Unreachable
 from mngr.hosts import agent_files, tmux_scripts
+from mngr.hosts.base import Host
 from mngr.model.quoting import quote
 from mngr.model.records import AgentRecord, agent_dir, record_stem
 from mngr.model.state import State
 from mngr.model.struct import Json, Struct
 from mngr.ops.lifecycle import sandboxing
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from mngr.hosts.base import Host
-    from mngr.ops.look.listing import Agent
+from mngr.ops.look.listing import Agent
 
 # In two shells: the first drops whatever the caller's environment holds beyond the basics.
 INNER = f"""[ -f "$1" ] && [ ! -h "$1" ] || {{ echo "$1 is not a regular file" >&2; exit 1; }}

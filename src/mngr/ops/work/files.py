@@ -11,18 +11,14 @@ import os
 
 from mngr.errors import MngrError, NotFound, Refused, UsageError
 from mngr.hosts import spawn
+from mngr.model.completed import Completed
 from mngr.model.struct import Struct
+from mngr.ops.look.listing import Agent
 from mngr.ops.steps import step
 from mngr.ops.work import placing, transport
+from mngr.ops.work.placing import Placement
 from mngr.ops.work.risk import summary
-from mngr.ops.work.staging import StagingDirectory, unpack
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.model.completed import Completed
-    from mngr.ops.look.listing import Agent
-    from mngr.ops.work.placing import Placement
-    from mngr.ops.work.staging import Arrived
+from mngr.ops.work.staging import Arrived, StagingDirectory, unpack
 
 MISSING, OUTSIDE = 44, 45
 

@@ -15,17 +15,14 @@ from mngr.git import exchange
 from mngr.git import repository as git
 from mngr.git.exchange import Bare
 from mngr.git.repository import Repo
+from mngr.git.stranger import Stranger
 from mngr.git.stranger_scripts import CLEAN
+from mngr.hosts.base import Host
 from mngr.locks import Lock
 from mngr.model.quoting import join
 from mngr.model.struct import Struct
 from mngr.ops.steps import step
 from mngr.ops.work import transport
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.git.stranger import Stranger
-    from mngr.hosts.base import Host
 
 UNPIN = r"""
 for mirror in "$1"/mirrors/*.git; do

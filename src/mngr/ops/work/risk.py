@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mngr.errors import Refused
 from mngr.git import repository as git
+from mngr.hosts.base import Host
 from mngr.model.struct import Struct
 from mngr.ops.work import mirror, transport
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mngr.hosts.base import Host
 
 
 def summary(lines: list[str], most: int = 5) -> str:
