@@ -33,8 +33,9 @@ lint: setup-dev ## style, types, import layers, fresh man pages
 bench: setup-dev ## how fast it is here
 	@$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
-docs: setup-dev ## write the man pages and the README's recording anew
+docs: setup-dev ## write the man pages, the table of agent types and the README's recording anew
 	@$(BIN)/python -m mngr.cli.app.manual --write man
+	@$(BIN)/python scripts/agent_types.py docs/agents.md
 	@$(BIN)/python scripts/record_day.py docs/day.svg
 
 soak: setup-soak ## the tests that take minutes, and properties on many more examples

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mngr.agents.base import AgentType
-from mngr.agents.capabilities import BEGIN, END, builtin_types, filled, table
+from scripts.agent_types import BEGIN, END, builtin_types, filled, table
 from tests.support.cli import ROOT
 
 DOCUMENT = ROOT / "docs" / "agents.md"
@@ -14,7 +14,7 @@ DOCUMENT = ROOT / "docs" / "agents.md"
 def test_the_document_says_what_the_code_can_do() -> None:
     text = DOCUMENT.read_text()
     made = filled(text, table(builtin_types()))
-    assert text == made, f"run `python -m mngr.agents.capabilities {DOCUMENT.relative_to(ROOT)}`"
+    assert text == made, f"run `python scripts/agent_types.py {DOCUMENT.relative_to(ROOT)}`"
 
 
 def test_a_type_can_do_what_it_overrides() -> None:

@@ -1,4 +1,4 @@
-"""The table of what each agent type can do; `python -m mngr.agents.capabilities PAGE` writes it.
+"""The table of what each agent type can do; `scripts/agent_types.py docs/agents.md` writes it.
 
 A test compares the table in the documentation with the code.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from mngr.agents.base import AgentType
 
-BEGIN = "<!-- made by python -m mngr.agents.capabilities -->\n"
+BEGIN = "<!-- made by scripts/agent_types.py -->\n"
 END = "<!-- end of what was made -->\n"
 
 
