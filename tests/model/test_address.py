@@ -40,6 +40,11 @@ def test_an_address_survives_the_round_trip(
     assert str(parse_address(text)) == text
 
 
+def test_an_address_that_ends_before_its_host_is_refused_with_its_form() -> None:
+    with pytest.raises(UsageError, match="no host after '@'"):
+        parse_address("foo@")
+
+
 @given(st.text(max_size=80))
 def test_any_text_is_an_address_or_a_usage_error(text: str) -> None:
     try:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.errors import BadRecord
+from mngr.hosts.ledger import HostNote
 from mngr.model.records import AgentRecord, Exit, Window, Worker, decode, encode
 from mngr.model.state import Judgement
 from mngr.model.struct import Json, Struct
@@ -84,6 +85,11 @@ def test_any_bytes_decode_or_are_a_bad_record(data: bytes) -> None:
 def test_a_wrong_field_is_named(value: object, words: str) -> None:
     with pytest.raises(BadRecord, match=words):
         Exit.from_json(value)
+
+
+def test_a_text_is_no_list() -> None:
+    with pytest.raises(BadRecord, match=r"HostNote.agents: expected a list, found str"):
+        HostNote.from_json({"name": "box", "provider": "ssh", "agents": "agent-1"})
 
 
 def test_unknown_fields_are_ignored_so_that_newer_records_can_be_read() -> None:

@@ -148,6 +148,3 @@ class _Down:
 
     def __lt__(self, other: _Down) -> bool:
         return other.ranked < self.ranked
-
-    def __hash__(self) -> int:
-        return hash(self.ranked)
