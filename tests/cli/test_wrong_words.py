@@ -1,0 +1,75 @@
+"""What cannot work is refused in one line, and a dry run only says what it would do."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.cli import Cli
+
+WRONG: list[tuple[str, str]] = [
+    ("host create", "requires one name and --provider"),
+    ("host start", "no host to start given"),
+    ("host trust", "no host given"),
+    ("host forget", "no host to forget given"),
+    ("list --running=yes", "--running takes no value"),
+    ("logs foo --follow --format json", "leave out --format"),
+    ("migrate foo box:path", "'box:path' is not a host"),
+    ("snapshot restore --stdin", "takes one agent"),
+    ("create foo --edit-message -m x -- true", "--edit-message and --message exclude each other"),
+]
+
+
+def test_words_that_do_not_go_together_are_named(local: Cli) -> None:
+    for words, told in WRONG:
+        local(*words.split()).fails(2, told)
+    assert not local.controller_home.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"), [('A="b\n', "the quotes do not match"), ("#" * (1 << 20) + "\n", "1 MiB")]
+)
+def test_an_env_file_is_read_as_a_whole_or_refused(local: Cli, content: str, told: str) -> None:
+    path = local.base / "env"
+    path.write_text(content)
+    local("create", "foo", "--env-file", str(path), "--", "true").fails(2, "--env-file", told)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("a.parent_type=b b.parent_type=a", "'a' is derived from itself: a -> b"),
+        ("a.command='", "No closing quotation"),
+    ],
+)
+def test_a_type_that_the_settings_define_badly_is_refused(
+    local: Cli, settings: str, told: str
+) -> None:
+    options = [word for each in settings.split() for word in ("-S", f"agent_types.{each}")]
+    local(*options, "create", "foo", "a", "--", "true").fails(2, told)
+
+
+def test_a_dry_run_changes_nothing(local: Cli) -> None:
+    local.create("foo")
+    started = local.agent("foo")["start_time"]
+    assert local("restart", "--dry-run", "foo").ok().out == "Would restart foo (RUNNING).\n"
+    assert local.agent("foo")["start_time"] == started
+    would = local("snapshot", "create", "--dry-run", "foo").ok()
+    assert would.out == "Would take a snapshot of foo.\n"
+    none = local("snapshot", "destroy", "foo", "--all-snapshots").ok()
+    assert none.err == "foo has no snapshots.\n"
+    local("snapshot", "create", "foo").ok()
+    (local.work_dir("foo") / "README").write_text("changed")
+    would = local("snapshot", "restore", "--dry-run", "foo", "1").ok()
+    assert would.out == f"Would restore foo/1 in {local.work_dir('foo')}\n"
+    assert (local.work_dir("foo") / "README").read_text() == "changed"
+    gone = local("snapshot", "destroy", "foo", "1", "--format", "json").ok().json()
+    assert [each["number"] for each in gone["snapshots"]] == [1]
+    would = local("host", "create", "box", "--provider", "docker", "--dry-run").ok()
+    assert would.out == "Would create the host box of docker.\n"
+
+
+def test_standard_input_goes_to_one_agent_and_its_output_is_not_wrapped(local: Cli) -> None:
+    for name in ("one", "two"):
+        local.create(name)
+    local("exec", "-i", "one", "two", "cat").fails(2, "require one agent, not 2")
+    local("exec", "-i", "one", "--format", "json", "cat").fails(2, "leave out --format")
