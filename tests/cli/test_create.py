@@ -558,6 +558,8 @@ def test_on_a_terminal_it_attaches_and_the_message_may_be_written_meanwhile(loca
         screen.shows("Created bar; it is RUNNING", "next    mngr connect bar")
         screen.mngr("create", "quick", "--", "no-such-program")
         screen.shows("command not found: no-such-program")
+        screen.mngr("create", "foo", "--edit-message", "--", "cat")
+        screen.shows("your message was not sent:\nfrom the editor", "the name 'foo' is taken")
         editor.write_text("#!/bin/sh\nexit 3\n")
         screen.mngr("create", "cancelled", "--edit-message", "--", "cat")
         screen.shows("exit code 3")

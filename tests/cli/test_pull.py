@@ -250,3 +250,13 @@ def test_no_stage_is_left_behind(mngr: Cli) -> None:
     assert len(list(staging.iterdir())) == 1 and not (mngr.base / "k").exists()
     mngr("pull", "foo", "out", str(mngr.base / "k")).ok()
     assert list(staging.iterdir()) == []
+
+
+def test_a_pipe_in_a_directory_is_named_and_left_out(mngr: Cli) -> None:
+    folder = working(mngr) / "reports"
+    folder.mkdir()
+    (folder / "one").write_text("1")
+    os.mkfifo(folder / "pipe")
+    done = mngr("pull", "foo", "reports").ok()
+    assert done.err == "mngr: pipe is neither a file, a directory nor a link; skipped\n"
+    assert [each.name for each in (mngr.repo / "reports").iterdir()] == ["one"]

@@ -73,3 +73,9 @@ def test_standard_input_goes_to_one_agent_and_its_output_is_not_wrapped(local: C
         local.create(name)
     local("exec", "-i", "one", "two", "cat").fails(2, "require one agent, not 2")
     local("exec", "-i", "one", "--format", "json", "cat").fails(2, "leave out --format")
+
+
+def test_a_list_of_names_is_not_watched_if_one_is_unknown(local: Cli) -> None:
+    local.create("foo")
+    done = local("list", "foo", "bar", "--watch", "1h")
+    assert (done.code, done.err.count("no agent 'bar'")) == (3, 1), done.err

@@ -70,7 +70,7 @@ def test_modes_links_and_what_is_left_out(tmp_path: Path) -> None:
     )
     arrived = unpack(told, str(root))
     assert arrived.is_directory and arrived.modes == {"": 0o755, "shut": 0o555}
-    assert arrived.skipped == ["./pipe", "./device"]
+    assert arrived.skipped == ["pipe", "device"]
     assert stat.S_IMODE((root / "shut/run").stat().st_mode) == 0o755, "no setuid bit"
     assert (root / "again").read_bytes() == b"x" and not (root / "again").is_symlink()
     assert os.readlink(root / "link") == "/anywhere"

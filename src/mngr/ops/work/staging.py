@@ -86,7 +86,7 @@ def _member(
     elif member.isfile() or member.islnk():
         _write(archive, member, path)
     else:
-        arrived.skipped.append(member.name)
+        arrived.skipped.append("/".join(parts))
     return arrived
 
 
