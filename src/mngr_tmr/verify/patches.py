@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mngr.api import Repo, exchange
+from mngr.api import Repo, is_ancestor
 from mngr.model.completed import Completed
 
 PLAINLY = ("--no-ext-diff", "--no-textconv")
@@ -42,7 +42,7 @@ def changes(repo: Repo, base: str, head: str) -> list[Change]:
 
 
 def descends(repo: Repo, base: str, head: str) -> bool:
-    return exchange.is_ancestor(repo, base, head)
+    return is_ancestor(repo, base, head)
 
 
 def odd(change: Change) -> bool:

@@ -11,7 +11,7 @@ from mngr.model.struct import Struct
 from mngr.ops.work import mirror, transport
 
 
-def summary(lines: list[str], most: int = 5) -> str:
+def summary(lines: Sequence[str], most: int = 5) -> str:
     more = f" and {len(lines) - most} more" if len(lines) > most else ""
     return ", ".join(line.strip() for line in lines[:most]) + more
 
