@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 from mngr import api
+from tests.support.cli import Cli
 
 
 @pytest.mark.parametrize("name", api.__all__)
@@ -61,3 +62,18 @@ def test_the_command_line_and_the_sister_packages_reach_past_it_nowhere() -> Non
 def test_another_name_is_an_error_that_names_it() -> None:
     with pytest.raises(AttributeError, match="nosuch"):
         _ = api.nosuch
+
+
+def test_an_agent_is_compared_and_cloned_without_the_command_line(
+    local: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, value in local.env.items():
+        monkeypatch.setenv(key, value)
+    local.create("foo")
+    (local.work_dir("foo") / "README").write_text("changed\n")
+    config = api.Config.load(str(local.home), str(local.repo), local.env, [])
+    mngr = api.Mngr(config)
+    assert b"+changed\n" in mngr.diff("foo")
+    made = mngr.clone("foo", "bar", labels={"role": "copy"})
+    assert made.agent.record.labels == {"role": "copy"}
+    assert (local.work_dir("bar") / "README").read_text() == "changed\n"

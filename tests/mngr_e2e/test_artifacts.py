@@ -71,3 +71,8 @@ def test_a_second_try_of_a_test_starts_with_an_empty_folder(tmp_path: Path) -> N
     folder = artifacts.open_test(tmp_path, "a::b")
     (folder / "old.cast").write_text("{}")
     assert list(artifacts.open_test(tmp_path, "a::b").iterdir()) == []
+
+
+def test_a_crash_before_a_test_has_its_file_leaves_nothing(tmp_path: Path) -> None:
+    artifacts.mark_crashed(tmp_path, "tests/test_a.py::test_b")
+    assert list(tmp_path.iterdir()) == []

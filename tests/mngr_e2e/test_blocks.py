@@ -168,3 +168,7 @@ def test_a_command_was_not_run_by_something_else(command: str, texts: list[str])
 def test_a_command_that_was_run_as_it_stands_was_run(text: str) -> None:
     for command in blocks.commands(text):
         assert blocks.ran(command, [text])
+
+
+def test_a_quotation_without_an_end_is_split_at_its_blanks() -> None:
+    assert blocks.asked("jot add 'half a note") == ("jot", "add")

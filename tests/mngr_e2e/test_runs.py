@@ -96,6 +96,12 @@ def test_a_number_of_runs_that_cannot_be_meant_is_refused(tmp_path: Path, value:
         load(tmp_path)
 
 
+def test_a_project_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool")
+    with pytest.raises(SettingsError, match=r"pyproject\.toml: Expected"):
+        load(tmp_path)
+
+
 def test_a_redaction_that_is_no_pattern_is_refused(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.mngr_e2e]\nredactions = ['(']\n")
     with pytest.raises(SettingsError, match=r"redaction '\('"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,3 +104,14 @@ def test_a_bundle_is_the_report_as_a_folder(local: Cli, run: Path) -> None:
     local("view").fails(4, "no runs yet")
     local("view", str(local.base)).fails(4, "neither")
     local("view", "--port", "99999").fails(2, "port")
+
+
+def test_a_port_that_is_taken_is_named(local: Cli, run: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        local("view", str(run), "--port", port).fails(1, f"port {port} cannot be used")
+
+
+def test_the_head_of_a_page_has_its_length_and_no_body(url: str) -> None:
+    answer = ask(url, urlsplit(url).path, method="HEAD")
+    assert int(answer.headers["Content-Length"]) > 1000 and answer.read() == b""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.errors import MngrError, UsageError
+from mngr.errors import MngrError, Taken, UsageError
 from mngr.plugins.registry import EVENTS, Registry, load_registry
 from mngr.settings.layers import Config
 
@@ -51,6 +51,14 @@ def test_built_ins_come_with_their_aliases() -> None:
     }
     assert registry.names("agent_type") == ["command", "claude", "codex", "opencode"]
     assert registry.names("provider") == PROVIDERS
+
+
+def test_a_name_is_registered_once() -> None:
+    registry = Registry()
+    registry.agent_type("ghost", "a:A")
+    with pytest.raises(Taken, match="the agent type 'ghost' exists already"):
+        registry.agent_type("ghost", "b:B")
+    assert registry.names("agent_type") == ["ghost"]
 
 
 def test_registering_imports_nothing() -> None:
