@@ -67,9 +67,6 @@ class Struct:
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.__dict__ == self.__dict__
 
-    def __hash__(self) -> int:
-        return hash(tuple(repr(getattr(self, name)) for name in self._fields))
-
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields)
         return f"{type(self).__name__}({inside})"
