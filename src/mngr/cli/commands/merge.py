@@ -75,10 +75,11 @@ def run(args: Namespace) -> int:
 def _merged(args: Namespace, api: Mngr, here: Place, agent: Agent) -> Merged:
     from mngr.api import summary
 
+    tip = api.merge_tip(agent, here)
     if behind := api.left_behind(agent):
         warn(f"{agent.name} has uncommitted changes that are not merged: {summary(behind)}")
     check = (lambda folder: _check(args.check, folder)) if args.check else None
-    result = api.merge(agent, here, squash=args.squash, check=check, dry_run=args.dry_run)
+    result = api.merge(agent, here, tip, squash=args.squash, check=check, dry_run=args.dry_run)
     if args.dry_run:
         _told(args, agent.id, f"Would merge {many(result.commits, 'commit')} of {agent.name}.")
     else:
