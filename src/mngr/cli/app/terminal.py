@@ -21,8 +21,8 @@ CONNECT_COMMAND = """\
 shell command to run instead of attaching; its environment has MNGR_AGENT_NAME, MNGR_SESSION_NAME, \
 MNGR_TMUX_SOCKET and MNGR_CONNECT_ARGV, the command line that attaches"""
 
-# Another machine may not know this terminal, and tmux would refuse it: most are like xterm.
-# One line, for those who print or parse what connecting runs.
+# tmux refuses a terminal type that the host does not know; most are compatible with xterm. The
+# script is one line, so that it can be printed and parsed as part of the command that connects.
 ELSEWHERE = 'tput longname >/dev/null 2>&1 || export TERM=xterm-256color; exec "$@"'
 
 
@@ -32,7 +32,7 @@ def is_terminal() -> bool:
 
 
 def input_is_terminal() -> bool:
-    """A closed stream is None."""
+    """Return whether standard input, which is None if closed, is a terminal."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
@@ -76,7 +76,7 @@ def attach_argv(host: Host, record: AgentRecord, read_only: bool = False) -> lis
 
 
 def switch(host: Host, record: AgentRecord) -> bool:
-    """Inside an attached agent, switch its tmux client to the other agent."""
+    """Switch the tmux client to the other agent, if this runs inside an attached agent."""
     here = os.environ.get("MNGR_AGENT_ID", "")
     if not here:
         return False
@@ -91,7 +91,7 @@ def switch(host: Host, record: AgentRecord) -> bool:
 
 
 def connect_command(args: Namespace, record: AgentRecord) -> str:
-    """The command to run instead of attaching, or "".
+    """Return the command to run instead of attaching, or "".
 
     A configured command that itself calls `mngr connect` for this agent gets the plain attachment;
     otherwise it would call itself without end.
