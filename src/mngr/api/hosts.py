@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mngr.hosts.base import Host, HostRequest, Lease
-    from mngr.ops.hosting.audit import Finding
-    from mngr.ops.hosting.hosts import Standing
+    from mngr.ops.hosting.audit import AuditFinding
+    from mngr.ops.hosting.hosts import ProviderStatus
 
 
 class Hosts(Targets):
@@ -92,7 +92,7 @@ class Hosts(Targets):
 
         return hosts.agents_of(self.world, hosts.find(self.world, name))
 
-    def providers(self) -> Sequence[Standing]:
+    def providers(self) -> Sequence[ProviderStatus]:
         from mngr.ops.hosting import hosts
 
         return hosts.providers(self.world)
@@ -103,12 +103,12 @@ class Hosts(Targets):
 
         return audit.leases(self.world)
 
-    def audit_hosts(self, provider: str = "") -> Sequence[Finding]:
+    def audit_hosts(self, provider: str = "") -> Sequence[AuditFinding]:
         from mngr.ops.hosting import audit
 
         return audit.audit(self.world, provider)
 
-    def settle_host(self, finding: Finding) -> None:
+    def settle_host(self, finding: AuditFinding) -> None:
         """Resolve a finding: destroy an unknown host, or forget one that no longer exists."""
         from mngr.ops.hosting import audit
 

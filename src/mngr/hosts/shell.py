@@ -11,7 +11,6 @@ from mngr.hosts.base import (
     CHANGING,
     Capabilities,
     CommandFailed,
-    Completed,
     HostReading,
     HostRef,
 )
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from mngr.hosts.base import Files
     from mngr.hosts.spawn import Sink
+    from mngr.model.completed import Completed
 
 # Read panes before files, as on every host: `exit` is written before its pane dies. `agent ID REV`
 # means that this record exists, `agent ID REV odd` that it is not a regular file. find and tar

@@ -9,7 +9,7 @@ import time
 LEAST = 0.1
 
 
-class Clock:
+class Stopwatch:
     """Counts time on a loaded machine only in part, because the budget is for an idle core."""
 
     def __init__(self, budget: float) -> None:

@@ -33,7 +33,7 @@ from mngr_tmr.run.baseline import Baselining
 from mngr_tmr.run.clustering import Lines
 from mngr_tmr.run.forecast import forecast
 from mngr_tmr.run.pool import Pool
-from mngr_tmr.run.settings import Project
+from mngr_tmr.run.settings import ProjectSettings
 from mngr_tmr.verify import patches
 from mngr_tmr.verify.bench import Bench
 from mngr_tmr.verify.verify import RealInspector
@@ -47,7 +47,7 @@ THREADS = 64
 Watch = Callable[[Run], None]
 
 
-class Cancelled(Exception):
+class CancelledEarly(Exception):
     """The run was cancelled before its first agent."""
 
 
@@ -68,7 +68,7 @@ class Pipeline:
         folder: Path,
         journal: Journal,
         repo: Repo,
-        project: Project,
+        project: ProjectSettings,
         *,
         watch: Watch,
         inbox: Inbox,
@@ -110,7 +110,7 @@ class Pipeline:
                 coverage.keep_files(self._api.world.home, self.run, self._baselining.touched)
             self._rounds()
             self._finish()
-        except Cancelled:
+        except CancelledEarly:
             self.note("run_ended", {"status": "cancelled", "branch": ""})
         finally:
             self._close()
@@ -147,7 +147,7 @@ class Pipeline:
                     break
             if self.run.cancelled and not self.run.tasks:
                 wait([work])
-                raise Cancelled
+                raise CancelledEarly
             work.result()
 
     @contextmanager

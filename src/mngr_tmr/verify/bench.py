@@ -23,20 +23,20 @@ from mngr_tmr.dispatch.artifacts import ARTIFACTS, unpack
 from mngr_tmr.journal.model import Proof
 from mngr_tmr.probes import reports, sources
 from mngr_tmr.run.options import Options
-from mngr_tmr.run.settings import Project, pytest_command
+from mngr_tmr.run.settings import ProjectSettings, pytest_command
 from mngr_tmr.verify import chamber
-from mngr_tmr.verify.chamber import Interpreter, Place, Room
+from mngr_tmr.verify.chamber import Interpreter, Room, Surroundings
 from mngr_tmr.verify.checks import TIMED_OUT, Check, Checked, shards
 
 NOOP = "MNGR_E2E_NOOP"
 
 
 @dataclass(frozen=True)
-class Worker:
+class BenchWorker:
     """An agent of the bench, and what its host offers."""
 
     agent: Agent
-    place: Place
+    place: Surroundings
     commits: set[str] = field(default_factory=set)
     """Commits that are known to be there. Code in a sandbox cannot remove any."""
 
@@ -50,7 +50,7 @@ class Bench:
         repository: str,
         run: str,
         folder: Path,
-        project: Project,
+        project: ProjectSettings,
         options: Options,
         address: Callable[[str], str] = str,
     ) -> None:
@@ -58,8 +58,8 @@ class Bench:
         self._api, self._repository, self._run = api, repository, run
         self._folder, self._project, self._options = folder, project, options
         self._pytest = pytest_command(project, repository, options.provider)
-        self._free: queue.Queue[Worker] = queue.Queue()
-        self._made: list[Worker] = []
+        self._free: queue.Queue[BenchWorker] = queue.Queue()
+        self._made: list[BenchWorker] = []
         self._lock = threading.Lock()
         self._asking = threading.Lock()
         self._python: Interpreter | None = None
@@ -69,14 +69,14 @@ class Bench:
     # workers
 
     @contextmanager
-    def _worker(self, commit: str) -> Iterator[Worker]:
+    def _worker(self, commit: str) -> Iterator[BenchWorker]:
         worker = self._take(commit)
         try:
             yield worker
         finally:
             self._free.put(worker)
 
-    def _take(self, commit: str) -> Worker:
+    def _take(self, commit: str) -> BenchWorker:
         if self._closed:
             raise MngrError("the checks were stopped")
         with suppress(queue.Empty):
@@ -91,7 +91,7 @@ class Bench:
                 return worker
         return self._free.get()
 
-    def _make(self, number: int, commit: str) -> Worker:
+    def _make(self, number: int, commit: str) -> BenchWorker:
         name = f"tmr-{self._run}-bench-{number}"
         request = CreateRequest(
             address=self._address(name),
@@ -105,10 +105,10 @@ class Bench:
             labels={"tmr": self._run, "role": "bench"},
         )
         agent = self._api.create(request).agent
-        place = Place.of(self._api.exec(agent, chamber.LOOK, timeout=60).stdout)
+        place = Surroundings.of(self._api.exec(agent, chamber.LOOK, timeout=60).stdout)
         if not self._project.sandbox:
             place = replace(place, bare="the project disables it")
-        return Worker(agent, place)
+        return BenchWorker(agent, place)
 
     def sweep(self) -> None:
         """Destroy the workers that a killed process left, with their checks."""
@@ -192,7 +192,7 @@ class Bench:
                 self.close()  # or we would wait here for the checks
                 raise
 
-    def _checked(self, worker: Worker, check: Check) -> Checked:
+    def _checked(self, worker: BenchWorker, check: Check) -> Checked:
         agent, own, nonce = worker.agent, _own(worker.agent), os.urandom(16).hex()
         agent.host.put(self._files(worker, check, own))
         arguments = self._arguments(check)
@@ -220,7 +220,7 @@ class Bench:
             raise MngrError("the check was stopped")
         return self._kept(worker, check, arguments, nonce, *told)
 
-    def _files(self, worker: Worker, check: Check, own: str) -> dict[str, tuple[bytes, int]]:
+    def _files(self, worker: BenchWorker, check: Check, own: str) -> dict[str, tuple[bytes, int]]:
         files = {f"plug/{name}": data for name, data in sources(self._plugins(check)).items()}
         files["gitconfig"] = self._gitconfig
         if check.mutants:
@@ -279,7 +279,7 @@ class Bench:
 
     def _kept(
         self,
-        worker: Worker,
+        worker: BenchWorker,
         check: Check,
         arguments: list[str],
         nonce: str,

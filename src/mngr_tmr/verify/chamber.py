@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from mngr.api import Sandbox, bubblewrap
 from mngr.model.quoting import join
-from mngr_tmr.run.settings import Project
+from mngr_tmr.run.settings import ProjectSettings
 
 LOG_LIMIT = 400_000
 PROBE_LIMIT = 32 << 20
@@ -140,7 +140,7 @@ cd / && rm -rf "$2"
 
 
 @dataclass(frozen=True)
-class Place:
+class Surroundings:
     """What a worker's host offers to its checks."""
 
     home: str
@@ -153,7 +153,7 @@ class Place:
     """Directories of programs in the user's home."""
 
     @classmethod
-    def of(cls, told: bytes) -> Place:
+    def of(cls, told: bytes) -> Surroundings:
         home, works, *rest = os.fsdecode(told).splitlines()
         kinds = [line.partition(" ") for line in rest]
         objects, hidden, programs = (
@@ -197,7 +197,9 @@ class Room:
     """Where the clone appears in the sandbox, so that editable installs lead to it."""
 
 
-def sandbox(room: Room, place: Place, python: Interpreter, project: Project) -> Sandbox:
+def sandbox(
+    room: Room, place: Surroundings, python: Interpreter, project: ProjectSettings
+) -> Sandbox:
     own, repository = room.own, room.repository
     work = repository or f"{own}/work"
     found = (*python.places, *place.programs)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mngr.api import Repo, exchange
 
 if TYPE_CHECKING:
-    from mngr.api import repository
+    from mngr.model.completed import Completed
 
 PLAINLY = ("--no-ext-diff", "--no-textconv")
 """Options that keep programs of the user from running on what an agent committed."""
@@ -87,9 +87,7 @@ def _index(repo: Repo, scratch: Path, tree: str) -> Iterator[Repo]:
     """Yield the repository with a temporary index of this tree."""
     index = scratch / f"index.{os.getpid()}.{os.urandom(4).hex()}"
 
-    def run(
-        argv: Sequence[str], *, input: bytes | None = None, timeout: float
-    ) -> repository.Completed:
+    def run(argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
         words = ["env", f"GIT_INDEX_FILE={index}", *argv]
         return repo.run(words, input=input, timeout=timeout)
 

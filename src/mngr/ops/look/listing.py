@@ -8,7 +8,7 @@ from mngr.model.address import AGENT_ID, parse_address
 from mngr.model.events import iso
 from mngr.model.quoting import join
 from mngr.model.records import AgentRecord
-from mngr.model.state import STARTING, Evidence, Signals, State, Verdict, judge
+from mngr.model.state import STARTING, Evidence, Judgement, Signals, State, judge
 from mngr.model.struct import Json, Struct
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ class Agent(Struct):
 
     host: Host
     evidence: Evidence
-    verdict: Verdict
+    verdict: Judgement
     now: float
     host_stopped: bool = False
 
@@ -141,7 +141,7 @@ def _quick(hosts: Sequence[Host]) -> LocalHost | None:
 
 def _recorded(host: LocalHost, ids: Sequence[str]) -> list[Agent]:
     reading = host.recorded(ids)
-    unknown = Verdict(state=State.UNREACHABLE, reason=reading.error, since=reading.now)
+    unknown = Judgement(state=State.UNREACHABLE, reason=reading.error, since=reading.now)
     return [
         Agent(host=host, evidence=evidence, verdict=unknown, now=reading.now)
         for evidence in reading.agents

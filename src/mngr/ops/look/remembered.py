@@ -10,7 +10,7 @@ from mngr.errors import BadRecord, MngrError, Unreachable
 from mngr.hosts.base import Capabilities, HostReading, HostRef
 from mngr.model.events import iso
 from mngr.model.records import AgentRecord
-from mngr.model.state import Evidence, State, Verdict
+from mngr.model.state import Evidence, Judgement, State
 from mngr.model.struct import Json, Struct
 
 TYPE_CHECKING = False
@@ -163,7 +163,7 @@ def _recalled(host: Host, known: Known, reading: HostReading, since: float) -> A
     return Agent(
         host=host,
         evidence=Evidence(id=known.id, rev=known.rev, record=record, problem=problem),
-        verdict=Verdict(state=state, reason=reason, since=since),
+        verdict=Judgement(state=state, reason=reason, since=since),
         now=time.time(),
         host_stopped=reading.stopped,
     )
