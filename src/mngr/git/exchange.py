@@ -226,7 +226,7 @@ def checking_out(work: Repo, commit: str, branch: str) -> list[str]:
     return ["git", *flags, "checkout", "-q", *where, commit]
 
 
-def settings(repo: Repo) -> list[tuple[str, str]]:
+def git_settings(repo: Repo) -> list[tuple[str, str]]:
     """Return the settings a clone must share with its source: committer and line endings."""
     names = r"^(user\.(name|email)|core\.(autocrlf|eol|safecrlf))$"
     found: dict[str, str] = {}

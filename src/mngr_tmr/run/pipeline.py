@@ -107,7 +107,7 @@ class Pipeline:
                 return self.run
             if not self.run.consent:
                 self.note("agreed", {})
-                coverage.keep_files(self._api.world.home, self.run, self._baselining.touched)
+                coverage.keep_files(self._api.home, self.run, self._baselining.touched)
             self._rounds()
             self._finish()
         except CancelledEarly:
@@ -200,14 +200,14 @@ class Pipeline:
         self.note("selected", groups.to_json())
 
     def _known_files(self) -> coverage.Files:
-        return coverage.load_files(self._api.world.home, self.run.repository)
+        return coverage.load_files(self._api.home, self.run.repository)
 
     def _forecast(self) -> None:
         """Journal the forecast before the user confirms it."""
         if not self.run.tasks or self.run.tries:
             return
-        metered = bool(self._api.world.agent_type(self.run.options.agent_type).meter())
-        home = self._api.world.home
+        metered = self._api.metered(self.run.options.agent_type)
+        home = self._api.home
         found = forecast(self.run, home, metered=metered, host_rate=self._pool.rate)
         if found != self.run.forecast:
             self.note("forecast", {"forecast": to_json(found)})

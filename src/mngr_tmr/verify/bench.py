@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from mngr.api import Agent, CreateRequest, Mngr, bubblewrap, exchange, local_repository
+from mngr.api import Agent, CreateRequest, Mngr, git_settings, local_repository, sandbox_script
 from mngr.errors import MngrError, TimedOut
 from mngr_tmr.dispatch.artifacts import ARTIFACTS, unpack
 from mngr_tmr.journal.model import Proof
@@ -133,14 +133,14 @@ class Bench:
                 bury(agent)
                 words = ["sh", "-c", chamber.SWEEP, "mngr", _temporary(agent)]
                 with suppress(MngrError, OSError):
-                    agent.host.run(words, timeout=60)
+                    self._api.run_beside(agent, words, timeout=60)
 
     # the project, asked once
 
     @cached_property
     def _gitconfig(self) -> bytes:
         """Return the user's git settings that affect how files are written."""
-        found = exchange.settings(local_repository(self._repository))
+        found = git_settings(local_repository(self._repository))
         return chamber.git_config(found).encode("utf-8", "surrogateescape")
 
     def modules(self) -> frozenset[str]:
@@ -157,7 +157,7 @@ class Bench:
     def _asked(self, agent: Agent) -> Interpreter:
         own = _own(agent)
         [(name, data)] = sources(["survey"]).items()
-        agent.host.put({f"{own}/{name}": (data, 0o600)})
+        self._api.put(agent, {f"{own}/{name}": (data, 0o600)})
         words = ["env", f"MNGR_TMR_REPOSITORY={self._repository}", "sh", "-c", chamber.ASK]
         done = self._api.exec(agent, [*words, "mngr", self._pytest, own], timeout=120)
         return Interpreter.of(done.stdout)
@@ -194,7 +194,7 @@ class Bench:
 
     def _checked(self, worker: BenchWorker, check: Check) -> Checked:
         agent, own, nonce = worker.agent, _own(worker.agent), os.urandom(16).hex()
-        agent.host.put(self._files(worker, check, own))
+        self._api.put(agent, self._files(worker, check, own))
         arguments = self._arguments(check)
         words = [own, check.commit, agent.record.work_dir, f"{_temporary(agent)}{own[-6:]}"]
         words += [check.keep, self._project.setup, self._pytest, *arguments]
@@ -226,11 +226,11 @@ class Bench:
         if check.mutants:
             files["plug/mutants.json"] = json.dumps(check.mutants).encode()
         if not worker.place.bare:
-            host, python = worker.agent.host, self._interpreter(worker.agent)
-            here = self._repository if host.capabilities.shares_files else ""
-            room = Room(own, host.home, f"{os.path.dirname(own)}/env", here)
+            agent, python = worker.agent, self._interpreter(worker.agent)
+            here = self._repository if agent.shares_files else ""
+            room = Room(own, agent.host_home, f"{agent.folder}/env", here)
             box = chamber.sandbox(room, worker.place, python, self._project)
-            files["box"] = bubblewrap.script(box).encode("utf-8", "surrogateescape")
+            files["box"] = sandbox_script(box).encode("utf-8", "surrogateescape")
         return {f"{own}/{name}": (data, 0o600) for name, data in files.items()}
 
     def _plugins(self, check: Check) -> list[str]:
@@ -266,7 +266,7 @@ class Bench:
     def _remove(self, agent: Agent, own: str) -> None:
         with suppress(MngrError, OSError):
             words = ["sh", "-c", f'{chamber.REMOVE}remove "$1"', "mngr", own]
-            agent.host.run(words, timeout=300)
+            self._api.run_beside(agent, words, timeout=300)
 
     def _arguments(self, check: Check) -> list[str]:
         """Return pytest's arguments: files, so that a removed test is missing, not an error."""
@@ -321,7 +321,7 @@ class Bench:
 
 def _own(agent: Agent) -> str:
     """Return a new folder, whose name no earlier check could know."""
-    return os.path.join(agent.host.home, "agents", agent.id, f"check-{os.urandom(8).hex()}")
+    return os.path.join(agent.folder, f"check-{os.urandom(8).hex()}")
 
 
 def _temporary(agent: Agent) -> str:

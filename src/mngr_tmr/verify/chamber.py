@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mngr.api import Sandbox, bubblewrap
+from mngr.api import OFFLINE, OPEN, SECRETS, WALLS, Sandbox, is_within, outermost
 from mngr.model.quoting import join
 from mngr_tmr.run.settings import ProjectSettings
 
@@ -116,7 +116,7 @@ remove "$tmp"*
 """
 )
 
-_EMPTY_BOX = ["bwrap", *bubblewrap.WALLS, "--unshare-net", "--ro-bind", "/", "/", "true"]
+_EMPTY_BOX = ["bwrap", *WALLS, "--unshare-net", "--ro-bind", "/", "/", "true"]
 # In a worker that was just made: the user's home, whether bubblewrap works, and what it borrows.
 LOOK = rf"""
 printf '%s\n' "$HOME"
@@ -124,7 +124,7 @@ if command -v bwrap > /dev/null; then
   why=$({join(_EMPTY_BOX)} 2>&1) && why=yes
 else why='bubblewrap is not installed'; fi
 printf '%s\n' "$(printf %s "$why" | tail -n 1)"
-({bubblewrap.SECRETS}) | sed 's/^/hidden /'
+({SECRETS}) | sed 's/^/hidden /'
 printf '%s\n' "$PATH" | tr : '\n' | sed 's/^/program /'
 find . -path '*/.git/objects/info/alternates' -exec sed 's/^/objects /' {{}} +
 find . -name .git -exec printf 'objects %s\n' "$PWD"/{{}}/objects \;
@@ -160,7 +160,7 @@ class Surroundings:
             tuple(value for kind, _, value in kinds if kind == wanted)
             for wanted in ("objects", "hidden", "program")
         )
-        own = tuple(p for p in programs if bubblewrap.is_within(p, home) and p != home)
+        own = tuple(p for p in programs if is_within(p, home) and p != home)
         return cls(home, "" if works == "yes" else works, objects, hidden, own)
 
 
@@ -203,18 +203,14 @@ def sandbox(
     own, repository = room.own, room.repository
     work = repository or f"{own}/work"
     found = (*python.places, *place.programs)
-    needed = [p for p in found if not bubblewrap.is_within(place.home, p) and p != "/"]
+    needed = [p for p in found if not is_within(place.home, p) and p != "/"]
     if repository:  # the clone itself has the rest of it
         kept = python.prefix or "/nowhere"
-        needed = [
-            p
-            for p in needed
-            if not bubblewrap.is_within(p, repository) or bubblewrap.is_within(p, kept)
-        ]
-        needed = [p for p in needed if not bubblewrap.is_within(repository, p)]
+        needed = [p for p in needed if not is_within(p, repository) or is_within(p, kept)]
+        needed = [p for p in needed if not is_within(repository, p)]
     own_words = [p.replace("~", place.home, 1) if p[:2] == "~/" else p for p in project.readable]
     return Sandbox(
-        mode=bubblewrap.OPEN if project.network else bubblewrap.OFFLINE,
+        mode=OPEN if project.network else OFFLINE,
         home=place.home,
         private=f"{own}/private",
         forbidden=room.forbidden,
@@ -224,7 +220,7 @@ def sandbox(
         readable=(
             f"{own}/plug",
             *place.objects,
-            *bubblewrap.outermost([*needed, *own_words]),
+            *outermost([*needed, *own_words]),
         ),
         work_dir=work,
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mngr.api import Repo, exchange
+from mngr.api import Repo, is_ancestor
 
 if TYPE_CHECKING:
     from mngr.model.completed import Completed
@@ -46,7 +46,7 @@ def changes(repo: Repo, base: str, head: str) -> list[Change]:
 
 
 def descends(repo: Repo, base: str, head: str) -> bool:
-    return exchange.is_ancestor(repo, base, head)
+    return is_ancestor(repo, base, head)
 
 
 def odd(change: Change) -> bool:

@@ -71,13 +71,13 @@ def _paged(text: str, pager: str) -> bool:
     """Run the pager, through a shell because it may have options. Return whether it was found."""
     import tempfile
 
-    from mngr.api import spawn
+    from mngr.api import call
 
     env = {"LESS": "FRX", "LV": "-c", **os.environ}
     with tempfile.NamedTemporaryFile("w", prefix="mngr-", encoding="utf-8") as file:
         file.write(text)
         file.flush()
-        return spawn.call(["sh", "-c", f'{pager} <"$1"', "pager", file.name], env) not in (126, 127)
+        return call(["sh", "-c", f'{pager} <"$1"', "pager", file.name], env) not in (126, 127)
 
 
 def command_page(parser: Parser) -> Page:

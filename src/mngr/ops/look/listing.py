@@ -7,7 +7,7 @@ from mngr.hosts import processes
 from mngr.model.address import AGENT_ID, parse_address
 from mngr.model.events import iso
 from mngr.model.quoting import join
-from mngr.model.records import AgentRecord
+from mngr.model.records import AgentRecord, agent_dir
 from mngr.model.state import STARTING, Evidence, Judgement, Signals, State, judge
 from mngr.model.struct import Json, Struct
 
@@ -41,6 +41,21 @@ class Agent(Struct):
     @property
     def state(self) -> State:
         return self.verdict.state
+
+    @property
+    def folder(self) -> str:
+        """Return the agent's state directory, a path on its host."""
+        return agent_dir(self.host.home, self.id)
+
+    @property
+    def host_home(self) -> str:
+        """Return mngr's home on the agent's host."""
+        return self.host.home
+
+    @property
+    def shares_files(self) -> bool:
+        """Return whether paths on the agent's host are paths on this machine."""
+        return self.host.capabilities.shares_files
 
     @property
     def record(self) -> AgentRecord:

@@ -87,7 +87,7 @@ def _memories(home: str) -> list[Memory]:
     return [memory for memory in found if memory]
 
 
-def names(home: str) -> list[str]:
+def remembered_names(home: str) -> list[str]:
     """Return the remembered names of agents on other hosts, for completion."""
     return [
         str(known.record["name"])

@@ -53,7 +53,7 @@ class Copied(Struct):
     """Paths that are neither a file, a directory nor a link."""
 
 
-def inside(path: str, what: str) -> str:
+def inside_work_dir(path: str, what: str) -> str:
     """Return a path below the work directory; raise if it leaves it."""
     clean = os.path.normpath(path or ".")
     if os.path.isabs(clean) or clean == ".." or clean.startswith("../"):
@@ -89,7 +89,7 @@ def pull(
     home: str, agent: Agent, path: str, target: str, *, force: bool = False, dry_run: bool = False
 ) -> Copied:
     """Copy a file or directory of the work directory to exactly `target`."""
-    path = inside(path, "PATH")
+    path = inside_work_dir(path, "PATH")
     with StagingDirectory(home) as stage:
         arrived = _receive(agent, path, stage)
         root = target if arrived.is_directory else os.path.dirname(target)
@@ -153,7 +153,7 @@ def push(
     agent: Agent, local: str, path: str, *, force: bool = False, dry_run: bool = False
 ) -> Copied:
     """Copy a file or directory of this machine to exactly `path` in the work directory."""
-    path = inside(path, "PATH")
+    path = inside_work_dir(path, "PATH")
     host, record = agent.host, agent.record
     whole = os.path.isdir(local) and not os.path.islink(local)
     folder, name = (local, ".") if whole else os.path.split(os.path.abspath(local))
