@@ -158,8 +158,8 @@ take_over() {
   done < "$door/found" >> "$door/config"
   [ -z "$filters" ] || take_filters "$1"
 }
-# A filter that only this repository defines must not run, and must not be left out unnoticed: the
-# files would be taken in unfiltered. So it fails wherever a file needs it.
+# A filter that only this repository defines must not run, and must not be skipped silently, because
+# unfiltered files would be stored. So the command fails if a file requires it.
 take_filters() {
   theirs config --name-only --get-regexp '^filter\.' > "$door/known" || :
   data "$1" --name-only --get-regexp '^filter\.' | sed 's/^filter\.//; s/\.[^.]*$//' |
@@ -175,7 +175,7 @@ take_filters() {
       >> "$door/config"
   done < "$door/found"
 }
-# What `git lfs install --local` writes is taken over; with any other value it is foreign.
+# The values that `git lfs install --local` writes are copied; with any other value it is foreign.
 usual_lfs() {
   data "$1" --get-regexp '^filter\.lfs\.' > "$door/lfs"
   while read -r key value; do
@@ -260,7 +260,7 @@ links() {
   theirs -c core.quotePath=false ls-files --stage | LC_ALL=C grep '^160000 ' > "$door/links"
 }
 tab=$(printf '\t') end='\0'
-# Fails with 1 if nothing differs; whatever cannot be looked at counts as changed.
+# Fail with 1 if nothing differs; a submodule that cannot be read counts as changed.
 nested_changed() { (
   enter_nested "$1" || exit 1
   [ "$(theirs rev-parse -q --verify HEAD)" = "$2" ] || exit 0

@@ -72,7 +72,7 @@ command -v bwrap > /dev/null || {
 mkdir -p -m 700 @private@ || exit 97
 set -- -- sh -c @inside@ mngr @forbidden@ @home@ \
   "$(stat -L -c '%n %i' -- @places@ @home@ 2>/dev/null)" @mode@ "$@"
-# Begun in a directory below the work directory, it stays there. bwrap warns of a second --chdir.
+# A command started below the work directory stays there. bwrap warns about a second --chdir.
 start=@work_dir@
 case $PWD/ in @work_dir@/*) start=$PWD ;; esac
 set -- --chdir "$start" "$@"

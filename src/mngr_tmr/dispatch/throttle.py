@@ -52,7 +52,7 @@ def over_budget(run: Run, now: float) -> str:
     """Return why the run may start no more agents, or ""."""
     limits, spent = run.options.run_budget, run.spent
     if limits.agents is not None and run.tries >= limits.agents:
-        return f"the run has started all {limits.agents} agents it may start"
+        return f"the run has started its maximum number of agents ({limits.agents})"
     if limits.tokens is not None and spent.tokens >= limits.tokens:
         return f"the token budget of the run ({limits.tokens}) is used up"
     if limits.cost is not None and spent.counted + host_cost(run, now) >= limits.cost:

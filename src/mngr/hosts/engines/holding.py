@@ -58,7 +58,7 @@ while :; do
   now=$(date +%s)
   [ "$lifetime" -eq 0 ] || [ $((now - start)) -lt "$lifetime" ] || finish 71
   if [ "$idle" -gt 0 ]; then look; [ $((now - active)) -lt "$idle" ] || finish 72; fi
-  # While no agent was ever here, mngr may be about to come.
+  # Before the first agent, mngr may be about to create it.
   if [ -z "$socket" ]; then sleep 0.2 & else sleep "$nap" & fi
   wait $!
 done

@@ -100,7 +100,7 @@ changed() {
   done
   return 1
 }
-# A model without a price counts as the dearest of its vendor: an amount that is given must hold.
+# A model without a price counts as the most expensive of its vendor, so that the limit holds.
 excess() {
   meter | awk -v max_tokens="$max_tokens" -v max_cost="$max_cost" '
     FILENAME == "prices" {
@@ -154,12 +154,12 @@ while sleep 1; do
   [ -n "$timeout$max_tokens$max_cost" ] || exit 0
   ticks=$((ticks + 1)) now=$((now + 1))
   [ $((ticks % 15)) -ne 0 ] || now=$(date +%s)
-  # Its start was cut to whole seconds, so one more has to pass.
+  # The start time is cut to whole seconds, so one more second has to pass.
   if [ -n "$timeout" ] && [ $((now - started)) -gt "$timeout" ]; then
     end_with "timed out after $timeout_said s"
   fi
   [ -n "$max_tokens$max_cost" ] || continue
-  # Some shells compare whole seconds only: look once more after a change.
+  # Some shells compare only whole seconds, so check again after a change.
   if changed; then look=1 again=1; else look=$again again=0; fi
   [ "$look" = 1 ] || continue
   : > metered

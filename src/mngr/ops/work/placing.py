@@ -41,11 +41,11 @@ rename() {
       { rm -f "$2" && mv -f "$1" "$2"; }
   fi
 }
-into() { # by way of a name beside the target: the stage may be on another disk
+into() { # through a name beside the target, because the stage may be on another disk
   beside=${2%/*}/.mngr-placing.$$.${top##*/}
   mv -f "$1" "$beside" && rename "$beside" "$2" || { rm -rf "$beside"; return 1; }
 }
-sweep() { # remove such names of processes that were killed, even if nobody has reaped them
+sweep() { # remove such names of killed processes, including zombies
   for each in "$1"/.mngr-placing.*; do
     pid=${each#"$1"/.mngr-placing.} pid=${pid%%.*}
     kill -0 "$pid" 2>/dev/null && case $(ps -o stat= -p "$pid" 2>/dev/null) in Z*) false ;; esac ||
