@@ -226,7 +226,7 @@ def test_a_broken_plugin_is_a_warning_and_not_in_the_way(home: str) -> None:
     assert done.returncode == 0
     line, end, rest = done.stderr.partition("; ")
     assert line == "mngr: plugin 'no_such_plugin': there is no module 'no_such_plugin'"
-    assert (end, rest) == ("; ", "`mngr plugin disable no_such_plugin` leaves it out\n")
+    assert (end, rest) == ("; ", "to disable it: `mngr plugin disable no_such_plugin`\n")
 
 
 def test_a_failing_event_handler_is_a_warning(home: str) -> None:

@@ -178,7 +178,7 @@ def test_a_pod_deleted_under_its_agent(cluster: Cli, pods: Pods) -> None:
     agent = cluster.agent("foo")
     assert agent["state"] == "STOPPED" and "it is gone from kubernetes" in agent["state_reason"]
     cluster("start", "foo").fails(5, "it is gone from kubernetes")
-    assert audited(cluster)["foo"]["problem"] == "gone over there"
+    assert audited(cluster)["foo"]["problem"] == "no longer exists at the provider"
     cluster("host", "audit", "--end").ok()
     assert audited(cluster) == {}
 
@@ -211,8 +211,8 @@ def test_every_pod_is_accounted_for_wherever_mngr_was_killed(
     running = {each["handle"].partition("/")[0] for each in found.values() if each["running"]}
     assert running == {name.removeprefix("pod/") for name in pods.names(cluster)}
     assert _problems(found) == {
-        **dict.fromkeys(BEFORE, "never made: its creation was cut short"),
-        **dict.fromkeys(CUT, "its creation was cut short"),
+        **dict.fromkeys(BEFORE, "never created: its creation was interrupted"),
+        **dict.fromkeys(CUT, "its creation was interrupted"),
         **dict.fromkeys(AFTER, ""),
     }
     cluster("host", "audit", "--end", timeout=180).ok()

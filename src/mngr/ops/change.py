@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mngr.model.state import Evidence
 
 ATTEMPTS = 200
-"""Fifty writers at once need at most fifty rounds each; more means something is broken."""
+"""Fifty concurrent writers need at most fifty rounds each; more indicates a bug."""
 
 
 def change(

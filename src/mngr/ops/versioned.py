@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.hosts.base import Host
 
-# The glob and the reading may straddle a swap: then the file is gone and we look again.
+# A swap may happen between the glob and the read; then the file is gone, and the script retries.
 SCRIPT = (
     agent_files.FUNCTIONS
     + r"""

@@ -94,7 +94,7 @@ STALE = (
     Defect(
         "plumber-became-electrician",
         "stale test",
-        "the test expects other words than its block writes down",
+        "the test expects other words than its block shows",
         (
             Replacement(
                 GETTING_STARTED,
@@ -110,7 +110,7 @@ WEAK = (
     Defect(
         "list-by-tag-only-succeeds",
         "weak test",
-        "only the exit status is looked at",
+        "only the exit status is checked",
         (
             Replacement(
                 LOOKING,

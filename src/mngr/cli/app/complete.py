@@ -1,8 +1,8 @@
 """Shell completion: on TAB a shell calls `mngr __complete -- WORDS...`, the unfinished word last.
 
-Prints one candidate a line, `value<TAB>description`, and returns FILES when the shell should
-complete file names itself. The user waits for it between two keys, so it imports the parser
-only once a command is known.
+It prints one candidate per line, `value<TAB>description`, and returns FILES if the shell should
+complete file names itself. It runs between two key presses, so it imports the parser only once a
+command is known.
 """
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ def _wanted() -> dict[str, str]:
 
 
 def write(folder: str) -> int:
-    """Write every page, and remove those of commands that are no more."""
+    """Write every page, and remove those of commands that no longer exist."""
     os.makedirs(folder, exist_ok=True)
     wanted = _wanted()
     for name in _stale(folder, wanted):

@@ -1,7 +1,7 @@
 """The parser of commands: options and words in any order, and the texts of the manual.
 
-It is used in place of argparse, which imports gettext and locale on every start and takes
-`a --flag b` for one word too many.
+It replaces argparse, which imports gettext and locale on every start, and rejects words after an
+option as in `a --flag b`.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class Parser(Group):
         return known or (word[:1] == "-" and word != "-" and not _odd(word))
 
     def _as_word(self, word: str) -> str:
-        """Return a word that is no known option, unless it looks like one."""
+        """Return a word that is not a known option; raise if it looks like one."""
         if self._is_option(word):
             raise UsageError(f"unknown option {word!r}", self._option_hint(word))
         return word
@@ -188,7 +188,7 @@ class Parser(Group):
         return words
 
     def _read_words(self, words: list[str], values: dict[str, object]) -> None:
-        """Give each declared word as many words as it takes, and leave enough for later ones."""
+        """Assign the words to the declared arguments, leaving enough for the later ones."""
         missing = [each for each in self.every_option() if each.required and not values[each.dest]]
         later = sum(each.nargs in (None, "+") for each in self.positionals)
         for each in self.positionals:
@@ -222,7 +222,7 @@ def _split(word: str) -> tuple[str, str | None]:
 
 
 def _odd(word: str) -> bool:
-    """Whether a word with a dash is no option: a negative number, or several words."""
+    """Return whether a word with a dash is not an option: a negative number, or several words."""
     try:
         float(word)
     except ValueError:
@@ -260,7 +260,7 @@ def split_command(argv: Sequence[str]) -> tuple[list[str], str, list[str]]:
 
 
 def wants_value(word: str) -> bool:
-    """Whether the value of this common option is the next word; unknown ones are refused."""
+    """Return whether the next word is the value of this common option; raise if it is unknown."""
     if word.startswith("--"):
         name, equals, _ = word.partition("=")
         if name not in VALUE_OPTIONS + FLAG_OPTIONS:

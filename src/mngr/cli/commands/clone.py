@@ -1,4 +1,4 @@
-"""`mngr clone`: make another agent with the same work."""
+"""`mngr clone`: create another agent with the same work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mngr create`: make an agent: its work directory, its launch, and attach."""
+"""`mngr create`: create an agent with its work directory, launch it, and attach to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 NOT_FOUND = 127
-"""What a shell exits with for a program that is not there."""
+"""The exit code of a shell for a program that does not exist."""
 
 DESCRIPTION = """\
 Create an agent: a program that runs in its own terminal and its own work directory. In a git \
@@ -119,14 +119,14 @@ def templates(args: Namespace, names: list[str]) -> dict[str, Json]:
 
 
 def _listed(value: Json) -> Json:
-    """An object adds up with the lists of other templates."""
+    """Return an object as a list, to which the lists of other templates can be added."""
     if isinstance(value, dict):
         return [f"{key}={inner}" for key, inner in value.items()]
     return value
 
 
 def _take_name(args: Namespace) -> None:
-    """--name beside the words: `--name foo claude`, `--name foo @box`."""
+    """Combine --name with the words, as in `--name foo claude` and `--name foo @box`."""
     if args.name is None or args.batch is not None:
         return
     word = args.address or ""
@@ -189,7 +189,7 @@ def _preview(args: Namespace, api: Mngr, request: CreateRequest) -> int:
     name, host, plan = api.preview(request)
     row: dict[str, Json] = {"name": name, "agent_name": name, "host_name": host.ref.name}
     if plan is None:
-        new = f"Would make the host {host.ref.name} of {host.ref.provider} and create {name} there"
+        new = f"Would create the host {host.ref.name} of {host.ref.provider}, and {name} on it"
         human = f"Would reuse {name}" if host.ref.id else new
         one(args, {**row, "argv": list(request.args)}, human)
         return 0

@@ -14,7 +14,7 @@ from mngr.errors import UsageError
 from mngr.model.records import Window
 
 LARGEST = 10_000
-"""Columns or rows; tmux itself gives up not far above."""
+"""Maximum columns or rows; tmux accepts little more."""
 ABOUT_HOST = ("build_arg", "start_arg", "max_age", "idle_timeout", "host_label")
 
 
@@ -182,12 +182,14 @@ def host_tags(args: Namespace) -> dict[str, str]:
 
 
 def _require_new_host(args: Namespace, asked: CreateRequest) -> None:
-    """An option about a host that is not made would be ignored; settings are for when one is."""
+    """Raise for an option about a new host if none is created; defaults in settings are allowed."""
     if not asked.wants_new_host:
         given = [each for each in args.parser.given(args) if each.dest in ABOUT_HOST]
         if given:
             hint = "use NAME@.PROVIDER, or --new-host with --provider"
-            raise UsageError(f"{given[0].label} is for a new host, and none is made", hint)
+            raise UsageError(
+                f"{given[0].label} is for a new host, but no new host is created", hint
+            )
 
 
 def type_of(args: Namespace) -> str:

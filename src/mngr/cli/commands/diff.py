@@ -1,4 +1,4 @@
-"""`mngr diff`: what an agent did since it began."""
+"""`mngr diff`: show the changes of an agent since it was created."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run(args: Namespace) -> int:
     asked = {"uncommitted": args.uncommitted, "paths": args.rest, "stat": args.stat}
     found = api.difference(agent, **asked)
     if found.complaint:
-        warn(f"{agent.name}: {found.complaint}; it is left out here")
+        warn(f"{agent.name}: {found.complaint}; it is not in this diff")
     if args.format == "human":
         _show(found.patch)
     else:

@@ -55,7 +55,7 @@ def run(args: Namespace) -> int:
 
 
 def _show(args: Namespace, findings: Sequence[Finding]) -> None:
-    """On a terminal what to do is below the table: there it is not cut, and can be copied."""
+    """Print the findings; on a terminal, remedies follow the table, so that they are not cut."""
     narrow = args.format == "human" and terminal_width() > 0
     table = [finding.to_json() for finding in findings]
     rows(args, table, COLUMNS[:-1] if narrow else COLUMNS, "checks")
@@ -71,7 +71,7 @@ def _findings(args: Namespace, api: Mngr) -> list[Finding]:
 
 
 def _completion() -> list[Finding]:
-    """Whether the user's shell completes mngr's words."""
+    """Return a finding about completion in the user's shell."""
     import os
 
     from mngr.api import Finding
@@ -81,14 +81,16 @@ def _completion() -> list[Finding]:
     if shell not in PLACES:
         return []
     if is_set_up(shell, home):
-        return [Finding(check="completion", status="ok", detail=f"{shell} completes mngr")]
+        return [
+            Finding(check="completion", status="ok", detail=f"completion is set up for {shell}")
+        ]
     place, start_up = PLACES[shell]
     line = (
         "mngr completion fish | source" if shell == "fish" else f"source <(mngr completion {shell})"
     )
     return [
         Finding(
-            check="completion", status="absent", detail=f"{shell} does not complete mngr",
+            check="completion", status="absent", detail=f"completion is not set up for {shell}",
             remedy=f"add to ~/{start_up[0]}: {line}",
             fix=(lambda: set_up(shell, home)) if place else None,
         )
@@ -112,7 +114,7 @@ def _settings(args: Namespace) -> list[Finding]:
 
 
 def _fixed(args: Namespace, findings: Sequence[Finding]) -> bool:
-    """Whether anything changed, so that it is worth looking again."""
+    """Fix the findings; return whether anything changed, so that a new check is useful."""
     changed = False
     for finding in findings:
         if finding.fix is None:

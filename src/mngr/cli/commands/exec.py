@@ -97,7 +97,7 @@ def _refuse_loose_words(args: Namespace) -> None:
 
 
 def _is_plain(args: Namespace) -> bool:
-    """One agent, whose state does not matter."""
+    """Return whether there is one agent and its state does not matter."""
     other = args.dry_run or args.start or args.interactive or args.tty or args.stdin
     return args.format == "human" and not other and len(args.target) == 1 and args.target != ["-"]
 
@@ -126,7 +126,7 @@ def _command(args: Namespace) -> list[str]:
     args.words = args.target
     *args.target, command = args.target
     if not args.target and not args.stdin:
-        raise UsageError("missing CMD", "write `mngr exec TARGET 'COMMAND'`")
+        raise UsageError("missing COMMAND", "write `mngr exec TARGET 'COMMAND'`")
     if not command.strip():
         raise UsageError("the command is empty")
     return ["sh", "-c", command]
@@ -241,6 +241,6 @@ def prefixed(result: ExecResult, write: Callable[[int, bytes], None]) -> None:
 
 
 def _behind(name: str, data: bytes) -> bytes:
-    """Each line after `NAME: `; the last one gets its newline."""
+    """Return each line with the prefix `NAME: `; the last one gets its newline."""
     lines = data.removesuffix(b"\n").split(b"\n")
     return b"".join(b"%s: %s\n" % (name.encode(), line) for line in lines)

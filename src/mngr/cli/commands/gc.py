@@ -84,5 +84,5 @@ def _print(args: Namespace, receipt: list[dict[str, Json]]) -> None:
         if row["error"] is None:
             print(f"{cell(row['kind'])} {cell(row['what'])}: {cell(row['why'])}")
     count = sum(row["error"] is None for row in receipt)
-    done = f"{'Would remove' if args.dry_run else 'Removed'} {many(count, 'thing')}."
+    done = f"{'Would remove' if args.dry_run else 'Removed'} {many(count, 'leftover')}."
     say(args, done if receipt else "Nothing to remove.")

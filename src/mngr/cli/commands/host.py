@@ -1,4 +1,4 @@
-"""`mngr host`: the hosts themselves."""
+"""`mngr host`: manage hosts."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _ask(args: Namespace, api: Mngr, host: Host) -> None:
 def _audit(args: Namespace, api: Mngr) -> int:
     found = api.audit_hosts(args.provider)
     table = [each.to_json() for each in found]
-    rows(args, table, COLUMNS, "hosts", empty="No hosts to account for")
+    rows(args, table, COLUMNS, "hosts", empty="No hosts found")
     for problem in api.problems:
         warn(problem)
     odd = [each for each in found if each.problem and (each.ours or args.force)]

@@ -1,4 +1,4 @@
-"""`mngr host trust` and `mngr host forget`: machines that mngr uses and did not make."""
+"""`mngr host trust` and `mngr host forget`: machines that mngr uses but did not create."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mngr limit`: see and change what an agent may use."""
+"""`mngr limit`: show and change the limits of agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mngr list`: every agent, everywhere. Start-up is a feature here: import nothing needless."""
+"""`mngr list`: list agents on all hosts. It has to start fast, so it imports little."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _columns(args: Namespace, table: Sequence[Row]) -> list[Column]:
 def _for_people(
     api: Mngr, found: Sequence[Agent], table: Sequence[Row], with_changes: bool
 ) -> list[Row]:
-    """The cells of the default table."""
+    """Return the cells of the default table."""
     agents = {agent.id: agent for agent in found}
     shown = [agents[str(row["id"])] for row in table]
     changed: Sequence[Changes | None] = ()

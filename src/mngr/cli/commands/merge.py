@@ -1,4 +1,4 @@
-"""`mngr merge`: bring the commits of agents into the current branch."""
+"""`mngr merge`: merge the commits of agents into the current branch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mngr message`: send a text to agents and say whether it arrived."""
+"""`mngr message`: send a message to agents and report whether it was delivered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mngr plugin`: which plugins there are, and which of them are used."""
+"""`mngr plugin`: list, enable and disable plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mngr pull`: bring an agent's commits, or files of its work directory, to this machine."""
+"""`mngr pull`: copy an agent's commits, or files of its work directory, to this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mngr restore`: list and bring back what was destroyed."""
+"""`mngr restore`: list and restore destroyed agents."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _purge(args: Namespace, api: Mngr) -> int:
         )
     found = _matching(args, api)
     if not found and args.name is not None:
-        raise NotFound(f"nothing called {args.name!r} in the trash", "see `mngr restore --list`")
+        raise NotFound(f"no agent {args.name!r} in the trash", "see `mngr restore --list`")
     if found and not args.dry_run and not args.force:
         names = ", ".join(each.note.name for each in found)
         reason = f"{names} would be removed for good"

@@ -1,4 +1,4 @@
-"""`mngr snapshot`: keep and bring back moments of an agent's work."""
+"""`mngr snapshot`: save and restore the state of an agent's work directory."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _row(each: Snapshot) -> Row:
 
 
 def _words(args: Namespace, api: Mngr) -> tuple[Agent, list[str]]:
-    """TARGET and what comes after it."""
+    """Return the agent TARGET and the words after it."""
     if args.stdin:
         raise UsageError(
             f"`mngr snapshot {args.verb}` takes one agent", "give the name of one agent"

@@ -1,4 +1,4 @@
-"""`mngr usage`: what agents have used, and what it cost."""
+"""`mngr usage`: show the tokens and the cost of agents."""
 
 from __future__ import annotations
 
