@@ -111,7 +111,7 @@ def held_in_words(run: Run) -> list[str]:
     for task, verdict in ranking.held(run):
         lines.append(f"  held for review: {task.node_id}")
         lines += [f"    {clean(each)}" for each in verdict.flags]
-        lines.append(f"    To take it: {messages.taking(run, task)}")
+        lines.append(f"    To apply it: {messages.taking(run, task)}")
     return lines
 
 
