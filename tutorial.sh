@@ -262,7 +262,7 @@ mngr list --project website
 # filter by an expression over the fields
 mngr list --include 'state == "FAILED" && exit_code == 3'
 
-# and exclude those that match another expression
+# exclude agents that match an expression
 mngr list --exclude 'state == "DONE"' --format '{name}'
 
 # expressions can use text, numbers and times
@@ -656,7 +656,7 @@ mngr list --label run=nightly --failed --ids | mngr start -
 for n in 1 2 3; do echo "{\"name\": \"part$n\"}"; done |
   mngr create --batch - --max-parallel 2 -- sleep 1000
 
-# an invalid line is reported, and the others are created: exit code 3
+# an invalid line is reported, and the other agents are created: exit code 3
 printf '%s\n' '{"name": "good", "args": ["true"]}' '{"nome": "bad"}' |
   mngr create --batch - || echo "exit code $?"
 

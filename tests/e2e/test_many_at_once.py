@@ -89,7 +89,7 @@ def test_a_batch_can_come_from_a_pipe(e2e: E2eSession) -> None:
 
 def test_a_wrong_line_does_not_stop_the_others(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r"""
-    # an invalid line is reported, and the others are created: exit code 3
+    # an invalid line is reported, and the other agents are created: exit code 3
     printf '%s\n' '{"name": "good", "args": ["true"]}' '{"nome": "bad"}' |
       mngr create --batch - || echo "exit code $?"
     """)
@@ -98,7 +98,7 @@ def test_a_wrong_line_does_not_stop_the_others(e2e: E2eSession) -> None:
             'printf \'%s\\n\' \'{"name": "good", "args": ["true"]}\' \'{"nome": "bad"}\' '
             '| mngr create --batch - || echo "exit code $?"'
         ),
-        comment="an invalid line is reported, and the others are created: exit code 3",
+        comment="an invalid line is reported, and the other agents are created: exit code 3",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_contain("exit code 3\n")
