@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.measure import Row, interleaved, ratio
 from mngr_e2e.artifacts import TestRecord
-from mngr_e2e.environment import Place, environment
+from mngr_e2e.environment import Directories, environment
 from mngr_e2e.session import E2eSession
 from mngr_e2e.settings import Settings
 
@@ -50,7 +50,7 @@ def rows(bench: Bench) -> list[Row]:
 
 
 def session(base: Path) -> E2eSession:
-    place = Place(base, base / "e2e-home", base / "e2e-work", base / "e2e-artifacts")
+    place = Directories(base, base / "e2e-home", base / "e2e-work", base / "e2e-artifacts")
     env = environment(Settings(), place.make())
     return E2eSession(place, Settings(), TestRecord("bench", ""), env)
 

@@ -30,7 +30,7 @@ def main() -> int:
     try:
         cast = recording.claim(Path(os.environ[CASTS]), f"connect-{name}")
         command = recording.rec(os.environ[ARGV], cast, 80, 24, os.environ)
-    except (recording.MissingProgram, OSError) as error:
+    except (recording.NotInstalled, OSError) as error:
         return _complain(str(error))
     holder = os.fork()
     if not holder:

@@ -14,7 +14,7 @@ KEPT = ("USER", "LOGNAME", "TZ", "TMPDIR", MARK)
 
 
 @dataclass(frozen=True)
-class Place:
+class Directories:
     """The directories of a session: the project, and the test's own."""
 
     root: Path
@@ -22,7 +22,7 @@ class Place:
     work: Path
     artifacts: Path
 
-    def make(self) -> Place:
+    def make(self) -> Directories:
         for folder in (self.home, self.work, self.artifacts):
             folder.mkdir(exist_ok=True)
         return self
@@ -34,7 +34,7 @@ class Place:
         return text
 
 
-def environment(settings: Settings, place: Place) -> dict[str, str]:
+def environment(settings: Settings, place: Directories) -> dict[str, str]:
     """Return the variables of a test's commands."""
     kept = (*KEPT, *settings.pass_env)
     return {

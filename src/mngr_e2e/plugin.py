@@ -12,9 +12,9 @@ from mngr_e2e import artifacts, blocks, coverage, settings, switches
 from mngr_e2e.artifacts import TestRecord
 from mngr_e2e.commands.guard import Guard
 from mngr_e2e.commands.tree import MARK
-from mngr_e2e.environment import Place, environment
+from mngr_e2e.environment import Directories, environment
 from mngr_e2e.redaction.reports import redact_report
-from mngr_e2e.runs import Run
+from mngr_e2e.runs import RunFolder
 from mngr_e2e.session import E2eSession
 
 SESSION = pytest.StashKey[E2eSession]()
@@ -47,7 +47,7 @@ def e2e_settings(pytestconfig: pytest.Config) -> settings.Settings:
 def e2e_run_folder(pytestconfig: pytest.Config, e2e_settings: settings.Settings) -> Iterator[Path]:
     """Yield the folder of this run's artifacts."""
     base = pytestconfig.rootpath / e2e_settings.artifacts
-    run = Run(base, pytestconfig.stash[RUN_ID], e2e_settings.keep_runs)
+    run = RunFolder(base, pytestconfig.stash[RUN_ID], e2e_settings.keep_runs)
     yield run.folder
     run.close()
 
@@ -89,7 +89,7 @@ def _open(
     guard: Guard,
 ) -> E2eSession:
     folder = artifacts.open_test(run, request.node.nodeid)
-    place = Place(request.config.rootpath, base / "home", base / "work", folder).make()
+    place = Directories(request.config.rootpath, base / "home", base / "work", folder).make()
     env = environment(chosen, place)
     env.update(coverage.variables(chosen, env, run, folder))
     env[MARK] = env.get(MARK, "") + guard.mark

@@ -21,7 +21,7 @@ OLD = ".old-"
 _RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
 
 
-class Run:
+class RunFolder:
     """A run's folder, locked until `close`; the link `latest` names it."""
 
     def __init__(self, base: Path, name: str, keep: int) -> None:

@@ -15,7 +15,7 @@ from mngr_e2e.commands import recording, tree
 from mngr_e2e.commands.background import Background, Idle, Recorder
 from mngr_e2e.commands.process import STDERR, STDOUT, Process, Start
 from mngr_e2e.commands.results import CommandResult
-from mngr_e2e.environment import Place
+from mngr_e2e.environment import Directories
 from mngr_e2e.redaction import Redactor
 from mngr_e2e.settings import Settings
 from mngr_e2e.transcript import Stretch, Transcript
@@ -29,7 +29,7 @@ class E2eSession:
     """Runs commands in a test's own directories, and records them."""
 
     def __init__(
-        self, place: Place, settings: Settings, record: TestRecord, env: dict[str, str]
+        self, place: Directories, settings: Settings, record: TestRecord, env: dict[str, str]
     ) -> None:
         self.root, self.home, self.work = place.root, place.home, place.work
         self.artifacts = place.artifacts

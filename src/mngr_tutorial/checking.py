@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mngr_e2e import blocks
 from mngr_e2e.blocks import Block
 from mngr_tutorial.citations import Citation, read_citations
-from mngr_tutorial.evidence import Evidence
+from mngr_tutorial.evidence import PastRuns
 from mngr_tutorial.project import Project
 
 
@@ -29,7 +29,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Report:
+class CheckResult:
     """The result of `check`."""
 
     blocks: list[Block]
@@ -43,11 +43,11 @@ class Report:
         return [block for block in self.blocks if block.text not in cited]
 
 
-def check(project: Project, evidence: bool = True) -> Report:
+def check(project: Project, evidence: bool = True) -> CheckResult:
     everything = project.blocks()
     cited = [each for path in project.test_files() for each in read_citations(path)]
     needed = [block for block in everything if block.needs_test]
-    report = Report(needed, cited, [])
+    report = CheckResult(needed, cited, [])
     report.problems.extend(_repeated(project, everything))
     report.problems.extend(_uncovered(project, report.uncovered))
     report.problems.extend(_unknown(project, cited, everything))
@@ -96,7 +96,7 @@ def _unproven(
     project: Project, cited: Iterable[Citation], needed: list[Block]
 ) -> Iterator[Problem]:
     known = {block.text: block for block in needed}
-    evidence = Evidence(project.root, project.artifacts)
+    evidence = PastRuns(project.root, project.artifacts)
     for citation in cited:
         block = known.get(citation.block or "")
         if block is not None:
@@ -104,7 +104,7 @@ def _unproven(
 
 
 def _not_run(
-    project: Project, citation: Citation, block: Block, evidence: Evidence
+    project: Project, citation: Citation, block: Block, evidence: PastRuns
 ) -> Iterator[Problem]:
     path = project.named(citation.path)
     texts = evidence.commands(path, citation.test)

@@ -16,7 +16,7 @@ from mngr.model.durations import parse_duration
 from mngr_e2e.artifacts import write_whole
 from mngr_e2e.expect.matchers import plural
 from mngr_tutorial import installing, scaffolding
-from mngr_tutorial.checking import Report, check
+from mngr_tutorial.checking import CheckResult, check
 from mngr_tutorial.manual import DESCRIPTION, EXAMPLES, NOTES, SCREENS
 from mngr_tutorial.project import Project, find_project
 
@@ -108,7 +108,7 @@ def _check(args: Namespace, project: Project) -> int:
     return 1 if report.problems else 0
 
 
-def _as_json(report: Report) -> Row:
+def _as_json(report: CheckResult) -> Row:
     return {
         "blocks": len(report.blocks),
         "citations": len(report.citations),
@@ -116,7 +116,7 @@ def _as_json(report: Report) -> Row:
     }
 
 
-def _summary(report: Report) -> str:
+def _summary(report: CheckResult) -> str:
     counted = f"{plural(len(report.blocks), 'block')}, {plural(len(report.citations), 'citation')}"
     found = plural(len(report.problems), "problem") if report.problems else "no problems"
     hint = "; `mngr tutorial scaffold` writes the missing tests" if report.uncovered else ""

@@ -9,7 +9,7 @@ from mngr.cli.app.output import clean
 from mngr.errors import Refused
 from mngr_e2e.artifacts import write_whole
 from mngr_outcome.outcome import Confusing
-from mngr_tutorial.trials import Trial
+from mngr_tutorial.trials import ProposalResult
 
 NAME = "confusing.md"
 MARK = "<!-- Written by `mngr tutorial fill`, which replaces it each time. -->"
@@ -30,7 +30,7 @@ def refuse_foreign(path: Path) -> None:
         )
 
 
-def of_trial(trial: Trial) -> Confusing:
+def of_trial(trial: ProposalResult) -> Confusing:
     proposal = trial.proposal
     setup = f"\n\nafter\n\n{proposal.setup}" if proposal.setup else ""
     ended = (

@@ -13,7 +13,7 @@ _Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Run:
+class PastRun:
     """One `result.json`."""
 
     node_id: str
@@ -28,18 +28,18 @@ class Run:
         return path, ".".join(names)
 
 
-class Evidence:
+class PastRuns:
     """The commands of each test. A result of another version of its source is ignored."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root
-        self.newest: dict[str, Run] = {}
+        self.newest: dict[str, PastRun] = {}
         self.stale: set[_Key] = set()
         for path in folder.glob("*/*/result.json"):
             run = _read(path)
             if run is not None and not path.parent.parent.is_symlink():
                 self._consider(run)
-        self.by_test: dict[_Key, list[Run]] = {}
+        self.by_test: dict[_Key, list[PastRun]] = {}
         for run in self.newest.values():
             self.by_test.setdefault(run.test, []).append(run)
 
@@ -51,7 +51,7 @@ class Evidence:
     def is_stale(self, path: str, test: str) -> bool:
         return (path, test) in self.stale
 
-    def _consider(self, run: Run) -> None:
+    def _consider(self, run: PastRun) -> None:
         path, test = run.test
         if run.source != artifacts.source_sha256(self.root / path, test):
             self.stale.add(run.test)
@@ -61,7 +61,7 @@ class Evidence:
             self.newest[run.node_id] = run
 
 
-def _read(path: Path) -> Run | None:
+def _read(path: Path) -> PastRun | None:
     """Return a result; None if it is incomplete, of another schema or of a no-op run."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -69,6 +69,6 @@ def _read(path: Path) -> Run | None:
             return None
         commands = tuple(str(command["text"]) for command in found["commands"])
         node_id, source = str(found["node_id"]), str(found["source_sha256"])
-        return Run(node_id, source, commands, path.stat().st_mtime)
+        return PastRun(node_id, source, commands, path.stat().st_mtime)
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -19,7 +19,7 @@ from mngr_tutorial import asking, confusing, jobs, prompts, proposals, trials
 from mngr_tutorial.jobs import Errand, Job
 from mngr_tutorial.project import Project
 from mngr_tutorial.proposals import Proposal, Proposals
-from mngr_tutorial.trials import Trial
+from mngr_tutorial.trials import ProposalResult
 
 if TYPE_CHECKING:
     from mngr.cli.app.output import Row
@@ -33,7 +33,7 @@ REMINDER = (
 
 @dataclass(frozen=True)
 class Judged:
-    trial: Trial
+    trial: ProposalResult
     kept: bool
 
     @property
@@ -129,7 +129,7 @@ def _write(project: Project, kept: list[Proposal]) -> None:
         write_whole(project.tutorial.resolve(), asking.filled(text, kept))
 
 
-def _show(args: Namespace, trial: Trial) -> None:
+def _show(args: Namespace, trial: ProposalResult) -> None:
     proposal = trial.proposal
     setup = f"# setup: {proposal.setup}\n" if proposal.setup else ""
     verdict = "passed" if trial.passed else f"failed with exit code {trial.exit_code}"
@@ -140,13 +140,13 @@ def can_ask(args: Namespace) -> bool:
     return not args.headless and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _keep(args: Namespace, trial: Trial) -> bool:
+def _keep(args: Namespace, trial: ProposalResult) -> bool:
     if args.yes_if_passing:
         return trial.passed
     return can_ask(args) and confirm(args, _question(trial), default=trial.passed)
 
 
-def _question(trial: Trial) -> str:
+def _question(trial: ProposalResult) -> str:
     first, *more = trial.proposal.commands.split("\n")
     return f"Keep `{first}{' …' if more else ''}`?"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mngr.api import Agent, CreateRequest, Mngr, State, local_repository, message, repository
+from mngr.api import Agent, CreateRequest, Mngr, State, checkout, local_repository, normalise
 from mngr.cli.app.main import parsed
 from mngr.cli.app.output import clean, say, warn
 from mngr.cli.app.parser import Namespace
@@ -61,7 +61,7 @@ def asked(args: Namespace, api: Mngr, root: Path, prompt: str, version: int) -> 
     """Return the request for an agent, with the settings of `mngr create`."""
     name = f"tutorial-{args.verb}-{secrets.token_hex(2)}"
     # The prompt names the project's folder as seen from the top of its repository.
-    found = repository.checkout(local_repository(str(root)))
+    found = checkout(local_repository(str(root)))
     words = [name, "--from", found.top if found else str(root)]
     words += ["--label", f"tutorial={args.verb}"]
     words += ["--label", f"prompt={args.verb}-{version}"]
@@ -73,7 +73,7 @@ def asked(args: Namespace, api: Mngr, root: Path, prompt: str, version: int) -> 
     for remark in remarks:
         say(args, f"Note: {remark}")
     return made.replace(
-        message=message.normalise(prompt),
+        message=normalise(prompt),
         timeout=args.timeout + BACKSTOP,
         reuse=False,
         headless=False,

@@ -50,7 +50,7 @@ class Proposals:
 
 
 @dataclass(frozen=True)
-class _Spot(Confusing):
+class _ConfusingSpot(Confusing):
     """A confusing spot as agents write it: fields may be missing."""
 
     command: str = ""
@@ -63,7 +63,7 @@ class _Told:
     """The file."""
 
     proposals: tuple[Proposal, ...] = ()
-    confusing: tuple[_Spot, ...] = ()
+    confusing: tuple[_ConfusingSpot, ...] = ()
 
 
 def parse(data: bytes, asked: list[Block]) -> Proposals:
@@ -115,6 +115,6 @@ def _sound(proposal: Proposal) -> Proposal:
     return proposal
 
 
-def _confusing(told: _Spot) -> Confusing:
+def _confusing(told: _ConfusingSpot) -> Confusing:
     texts = (told.command, told.tried, told.happened)
     return Confusing(*(cleaned(each, LONGEST) for each in texts))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mngr_e2e.artifacts import write_whole
 from mngr_e2e.blocks import Block
-from mngr_tutorial.checking import Report
+from mngr_tutorial.checking import CheckResult
 from mngr_tutorial.project import Project
 
 IMPORTS = ("E2eSession", "expect")
@@ -37,7 +37,7 @@ class NewTest:
     source: str
 
 
-def plan(project: Project, report: Report) -> list[NewTest]:
+def plan(project: Project, report: CheckResult) -> list[NewTest]:
     """Return the missing tests, in the order of the tutorial."""
     files = _files_by_section(report)
     taken: dict[Path, set[str]] = {}
@@ -116,7 +116,7 @@ def _literal(text: str) -> str:
     return f"'{inner}'"
 
 
-def _files_by_section(report: Report) -> dict[str, Path]:
+def _files_by_section(report: CheckResult) -> dict[str, Path]:
     """Return, by section, the file that cites most of its blocks."""
     sections = {block.text: block.section for block in report.blocks}
     counts: dict[str, Counter[Path]] = {}

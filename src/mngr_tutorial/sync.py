@@ -12,10 +12,10 @@ from mngr_e2e.blocks import Block
 from mngr_outcome.codec import to_json
 from mngr_outcome.outcome import BYTES_LIMIT, FILE, Published, parse_outcome
 from mngr_tutorial import jobs, prompts
-from mngr_tutorial.checking import Report, check
+from mngr_tutorial.checking import CheckResult, check
 from mngr_tutorial.jobs import Errand, Job
 from mngr_tutorial.project import Project
-from mngr_tutorial.verifying import Verified, Wanted, verify
+from mngr_tutorial.verifying import SyncResult, SyncTask, verify
 
 if TYPE_CHECKING:
     from mngr.cli.app.output import Row
@@ -45,7 +45,7 @@ def run(args: Namespace, project: Project) -> int:
     return _carry_out(args, project, wanted, prompt)
 
 
-def targets(report: Report, lines: list[int]) -> Wanted:
+def targets(report: CheckResult, lines: list[int]) -> SyncTask:
     """Return blocks without a test or not run by it, and tests that cite a missing block."""
     idle = {
         (problem.path, problem.test) for problem in report.problems if problem.kind == "not_run"
@@ -54,15 +54,15 @@ def targets(report: Report, lines: list[int]) -> Wanted:
     uncovered = {block.text for block in report.uncovered}
     blocks = [block for block in report.blocks if block.text in uncovered | half]
     if lines:
-        return Wanted([block for block in blocks if _chosen(block, lines)], [])
-    return Wanted(blocks, [problem for problem in report.problems if problem.kind in STALE])
+        return SyncTask([block for block in blocks if _chosen(block, lines)], [])
+    return SyncTask(blocks, [problem for problem in report.problems if problem.kind in STALE])
 
 
 def _chosen(block: Block, lines: list[int]) -> bool:
     return any(block.line <= line < block.line + len(block.lines) for line in lines)
 
 
-def render(project: Project, wanted: Wanted) -> str:
+def render(project: Project, wanted: SyncTask) -> str:
     told = []
     if wanted.blocks:
         told += ["These blocks need tests:", prompts.quoted(wanted.blocks)]
@@ -74,7 +74,7 @@ def render(project: Project, wanted: Wanted) -> str:
     return prompts.load("sync").render(project=project.inside, instructions=instructions)
 
 
-def _carry_out(args: Namespace, project: Project, wanted: Wanted, prompt: str) -> int:
+def _carry_out(args: Namespace, project: Project, wanted: SyncTask, prompt: str) -> int:
     api = Mngr(args.config, args.registry)
     request = jobs.asked(args, api, project.root, prompt, prompts.load("sync").version)
     errand = Errand(FILE, BYTES_LIMIT, REMINDER, parse_outcome)
@@ -115,7 +115,7 @@ def _head(api: Mngr, job: Job, outcome: Published | None) -> str:
 
 
 def _report(
-    args: Namespace, job: Job, outcome: Published | None, head: str, found: list[Verified]
+    args: Namespace, job: Job, outcome: Published | None, head: str, found: list[SyncResult]
 ) -> int:
     table: list[Row] = [_row(each) for each in found]
     if args.format == "json":
@@ -138,7 +138,7 @@ def _report(
     return 3 if good else 1
 
 
-def _row(each: Verified) -> Row:
+def _row(each: SyncResult) -> Row:
     return {
         "line": each.line,
         "block": each.what,

@@ -17,7 +17,7 @@ from mngr.errors import MngrError
 from mngr_e2e import settings
 from mngr_e2e.artifacts import TestRecord
 from mngr_e2e.commands.results import CommandResult
-from mngr_e2e.environment import Place, environment
+from mngr_e2e.environment import Directories, environment
 from mngr_e2e.session import E2eSession, SetupFailed
 from mngr_tutorial.proposals import Proposal
 
@@ -49,7 +49,7 @@ class Throwaway:
 
     def _open(self, chosen: settings.Settings) -> E2eSession:
         base = self.base
-        place = Place(self.root, base / "home", base / "work", base / "artifacts")
+        place = Directories(self.root, base / "home", base / "work", base / "artifacts")
         env = {"MNGR_HOST_DIR": str(base / "mngr")} | environment(chosen, place.make())
         # The project's own programs, if mngr itself is installed elsewhere.
         env["PATH"] = f"{self.root / '.venv' / 'bin'}{os.pathsep}{env['PATH']}"
@@ -69,7 +69,7 @@ class Throwaway:
 
 
 @dataclass(frozen=True)
-class Trial:
+class ProposalResult:
     """The result of running a proposal."""
 
     proposal: Proposal
@@ -83,7 +83,7 @@ class Trial:
         return self.exit_code == 0
 
 
-def attempt(root: Path, proposal: Proposal, timeout: float) -> Trial:
+def attempt(root: Path, proposal: Proposal, timeout: float) -> ProposalResult:
     """Run its setup, then its commands, in a shell that stops at the first failure."""
     with Throwaway(root) as world:
         try:
@@ -92,7 +92,7 @@ def attempt(root: Path, proposal: Proposal, timeout: float) -> Trial:
             raise MngrError(str(error)) from None
         done = _run(world, proposal, timeout)
         shown = world.output(done)
-    return Trial(proposal, done.exit_code, round(done.seconds, 3), shown, done.timed_out)
+    return ProposalResult(proposal, done.exit_code, round(done.seconds, 3), shown, done.timed_out)
 
 
 def _run(world: Throwaway, proposal: Proposal, timeout: float) -> CommandResult:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mngr.errors import MngrError, UsageError
 from mngr_e2e.blocks import Block
-from mngr_tutorial.checking import Problem, Report, check
+from mngr_tutorial.checking import CheckResult, Problem, check
 from mngr_tutorial.citations import Citation
 from mngr_tutorial.project import Project, find_project
 from mngr_tutorial.trials import Throwaway
@@ -20,7 +20,7 @@ RUN, NOOP = "sync", "sync-noop"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SyncTask:
     """The task of an agent."""
 
     blocks: list[Block]
@@ -30,7 +30,7 @@ class Wanted:
 
 
 @dataclass
-class Verified:
+class SyncResult:
     """A block or a stale test, the tests that it has now, and their problems."""
 
     what: str
@@ -44,8 +44,8 @@ class Verified:
 
 
 def verify(
-    project: Project, wanted: Wanted, base: str, head: str, timeout: float
-) -> list[Verified]:
+    project: Project, wanted: SyncTask, base: str, head: str, timeout: float
+) -> list[SyncResult]:
     """Return a verdict per block: cited by tests that pass, fail if no command runs, and ran it."""
     with Throwaway(project.root) as world:
         copy = world.base / "checkout"
@@ -101,21 +101,23 @@ def _is_in(path: Path, place: Path) -> bool:
     return path == place or path.is_relative_to(place)
 
 
-def _cited(project: Project, report: Report, block: Block) -> Verified:
+def _cited(project: Project, report: CheckResult, block: Block) -> SyncResult:
     citing = [each for each in report.citations if each.block == block.text]
     nodes = sorted({_node(project, each) for each in citing})
-    found = Verified(block.caption, block.line, nodes)
+    found = SyncResult(block.caption, block.line, nodes)
     if not citing:
         found.problems.append("no test cites it")
     return found
 
 
-def _mended(project: Project, report: Report, stale: Problem) -> Verified:
+def _mended(project: Project, report: CheckResult, stale: Problem) -> SyncResult:
     """Return the verdict on a stale test; removing it is as good as updating it."""
     left = [each for each in report.problems if _same(each, stale)]
     tests = [each for each in report.citations if each.test == stale.test]
     nodes = sorted({_node(project, each) for each in tests if _at(project, each) == stale.path})
-    return Verified(f"{stale.path}: {stale.test}", stale.line, nodes, [str(each) for each in left])
+    return SyncResult(
+        f"{stale.path}: {stale.test}", stale.line, nodes, [str(each) for each in left]
+    )
 
 
 def _same(one: Problem, other: Problem) -> bool:
@@ -169,7 +171,7 @@ def _outcomes(
     return problems
 
 
-def _unproven(theirs: Project, found: list[Verified]) -> None:
+def _unproven(theirs: Project, found: list[SyncResult]) -> None:
     """Add what `check` reports about these tests after they have run."""
     problems = check(theirs).problems
     for each in found:

@@ -12,20 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mngr.model.struct import Json
-from mngr_e2e.artifacts import slug
+from mngr_e2e.artifacts import CommandRecord, slug
 from mngr_tmr.journal.events import as_table, loaded, number_of, tables_in, tables_of, text_of
 from mngr_view.markup import decoded
 
 READ_LIMIT = 4 << 20
 RUNS, CASTS = 5, 6
 """Maximum number of runs and recordings that are shown, newest first."""
-
-
-@dataclass(frozen=True)
-class Command:
-    text: str
-    exit_code: int | None
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -37,7 +30,7 @@ class Recorded:
     seconds: float
     noop: bool
     block: str
-    commands: tuple[Command, ...]
+    commands: tuple[CommandRecord, ...]
     transcript: str
     casts: tuple[Path, ...]
 
@@ -70,12 +63,19 @@ def _recorded(folder: Path, name: str) -> Recorded:
         seconds=number_of(told, "seconds"),
         noop=told.get("noop") is True,
         block=text_of(told, "block"),
-        commands=tuple(
-            Command(text_of(each, "text"), _code(each), number_of(each, "seconds"))
-            for each in commands[:200]
-        ),
+        commands=tuple(_command(each) for each in commands[:200]),
         transcript=decoded(content(folder / "transcript.txt")),
         casts=tuple(_casts(folder)),
+    )
+
+
+def _command(told: dict[str, Json]) -> CommandRecord:
+    return CommandRecord(
+        text=text_of(told, "text"),
+        exit_code=_code(told),
+        seconds=number_of(told, "seconds"),
+        start=number_of(told, "start"),
+        timed_out=told.get("timed_out") is True,
     )
 
 

@@ -17,7 +17,7 @@ EVERYTHING = frozenset(("run_started", "collected", "baseline", "selected", "int
 
 
 @dataclass(frozen=True)
-class Gate:
+class GateResult:
     """One gate of a candidate of the branch."""
 
     passed: bool
@@ -31,7 +31,7 @@ class Reading:
 
     folder: Path
     run: Run = field(default_factory=Run)
-    gates: dict[str, list[Gate]] = field(default_factory=dict)
+    gates: dict[str, list[GateResult]] = field(default_factory=dict)
     """By tree."""
     last: float = 0.0
     """The time of the newest event, which pages show as theirs."""
@@ -73,10 +73,10 @@ class Reading:
             self.gates.setdefault(tree, []).append(_gate(event))
 
 
-def _gate(event: Event) -> Gate:
+def _gate(event: Event) -> GateResult:
     proofs = tuple(from_json(Proof, each) for each in list_of(event, "proofs"))
     failing = tuple(str(each) for each in list_of(event, "failing"))
-    return Gate(event.get("passed") is True, failing, proofs)
+    return GateResult(event.get("passed") is True, failing, proofs)
 
 
 def _tasks(event: Event) -> set[str]:

@@ -18,7 +18,7 @@ git -C "$1" -c core.bigFileThreshold=1m diff-tree --stdin -r -p --no-renames --n
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-class Repository:
+class RunRepository:
     """Reads everything once: commits do not change. A missing repository is empty."""
 
     def __init__(self, path: str) -> None:

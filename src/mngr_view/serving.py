@@ -34,7 +34,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, folder: Path, port: int, renew: Callable[[], None]) -> None:
-        super().__init__((HOST, port), Page)
+        super().__init__((HOST, port), PageRequest)
         self.folder = folder.resolve()
         self.token = secrets.token_urlsafe(18)
         self._renew, self._lock = renew, Lock()
@@ -59,7 +59,7 @@ class Server(ThreadingHTTPServer):
         return path if path.is_relative_to(self.folder) and path.is_file() else None
 
 
-class Page(BaseHTTPRequestHandler):
+class PageRequest(BaseHTTPRequestHandler):
     server: Server
     server_version = "mngr"
     sys_version = ""

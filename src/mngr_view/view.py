@@ -13,14 +13,14 @@ from mngr_tmr.journal.model import Eviction, Pick, Proof, Run, Task
 from mngr_tmr.run.signatures import normalise
 from mngr_tmr.run.words import reason_of
 from mngr_view.markup import Html, el, link, shortened, table
-from mngr_view.reading import Gate, Reading
-from mngr_view.repository import Repository
+from mngr_view.reading import GateResult, Reading
+from mngr_view.repository import RunRepository
 
 
 @dataclass
 class View:
     reading: Reading
-    repository: Repository
+    repository: RunRepository
     plays: bool
     """Whether recordings can be played."""
     at_work: bool = True
@@ -66,7 +66,7 @@ class View:
     def repairs(self) -> list[Pick]:
         return [pick for pick in self.run.picks if pick.kind == "implementation"]
 
-    def gate(self, pick: Pick) -> Gate | None:
+    def gate(self, pick: Pick) -> GateResult | None:
         """Return the newest gate that this tree passed."""
         gates = [gate for gate in self.reading.gates.get(pick.tree, []) if gate.passed]
         return gates[-1] if gates else None

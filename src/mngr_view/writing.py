@@ -13,7 +13,7 @@ from mngr_tmr.journal.model import Pick, Task, Try
 from mngr_view import artifacts, player, summary, testing
 from mngr_view.markup import asset, decoded, diff, el, link, page, pre
 from mngr_view.reading import Reading
-from mngr_view.repository import Repository
+from mngr_view.repository import RunRepository
 from mngr_view.sections import agents, evidence
 from mngr_view.view import View, log_name
 
@@ -80,7 +80,7 @@ class Report:
     def __init__(self, folder: Path, out: Path) -> None:
         self.folder = Folder(out)
         self._reading = Reading(folder)
-        self._repository: Repository | None = None
+        self._repository: RunRepository | None = None
         self._logs: set[str] = set()
         self._plays = player.is_installed()
         self._first = True
@@ -111,8 +111,8 @@ class Report:
 
     def _view(self) -> View:
         if self._repository is None and self._reading.run.repository:
-            self._repository = Repository(self._reading.run.repository)
-        repository = self._repository or Repository("")
+            self._repository = RunRepository(self._reading.run.repository)
+        repository = self._repository or RunRepository("")
         return View(self._reading, repository, self._plays, self._reading.at_work)
 
     def _stale(self, view: View, touched: set[str] | None) -> list[str]:

@@ -154,7 +154,7 @@ def test_a_quota_has_its_reset_in_utc_where_codex_was_told() -> None:
 
 
 def test_a_quota_that_was_reset_says_so() -> None:
-    moment = codex_rollout.Moment(reset=1794791220.0)
+    moment = codex_rollout.TurnState(reset=1794791220.0)
     assert codex_rollout.reset_time(moment, 1794791219.0) == "resets 2026-11-16T01:07:00Z"
     assert codex_rollout.reset_time(moment, 1794791221.0).startswith("was reset 2026-11-16T01:07")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mngr.cli.app.main import make_parser
 from mngr.cli.app.manual import check, command_page, main, overview_page, write
 from mngr.cli.app.parser import Parser
-from mngr.cli.app.rendering import Block, Page, Section, as_roff, as_text, fill, text_width
+from mngr.cli.app.rendering import Page, Paragraph, Section, as_roff, as_text, fill, text_width
 from mngr.plugins.registry import load_registry, own_registry
 from tests.support import kite
 
@@ -136,9 +136,9 @@ def test_roff_keeps_text_that_looks_like_roff() -> None:
         "100%",
         "~ ^ 'x'",
     ]
-    blocks = [Block(kind="text", text=text) for text in texts]
-    blocks += [Block(kind="code", text=text) for text in texts]
-    blocks += [Block(kind="entry", term=text, text=text) for text in texts]
+    blocks = [Paragraph(kind="text", text=text) for text in texts]
+    blocks += [Paragraph(kind="code", text=text) for text in texts]
+    blocks += [Paragraph(kind="entry", term=text, text=text) for text in texts]
     shown = rendered(
         Page(name="x", summary="y", sections=(Section(title="Z", blocks=tuple(blocks)),))
     )
@@ -148,7 +148,7 @@ def test_roff_keeps_text_that_looks_like_roff() -> None:
 
 @given(hostile)
 def test_no_line_of_text_becomes_a_request(text: str) -> None:
-    block = Block(kind="text", text=text)
+    block = Paragraph(kind="text", text=text)
     page = Page(name="x", summary="y", sections=(Section(title="Z", blocks=(block,)),))
     after = as_roff(page).split('.SH "Z"\n.PP\n')[1]
     assert not after.startswith((".", "'"))

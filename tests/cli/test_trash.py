@@ -111,10 +111,8 @@ def test_a_restore_on_a_list_that_is_old_says_so(local: Cli) -> None:
     mine = api(local)
     (listed,) = mine.trashed()
     local("gc", env=AT_ONCE).ok()
-    from mngr.ops.lifecycle import restore
-
     with pytest.raises(MngrError, match="foo is no longer in the trash"):
-        restore.restore(mine.world, listed)
+        mine.restore(listed)
     assert not list((local.home / "agents").iterdir())
 
 
@@ -179,10 +177,10 @@ def test_a_destroy_that_was_overtaken_by_a_restore_leaves_everything_alone(mngr:
     (agent,) = mine.list()
     read = {agent.id: (agent.record, agent.evidence.rev)}
     mngr("destroy", "x").ok()
-    (outcome,) = burial.bury(mine.world, agent.host, read).values()
+    (outcome,) = burial.bury(mine._world, agent.host, read).values()
     assert isinstance(outcome, NotFound)
     mngr("restore", "x").ok()
-    (outcome,) = burial.bury(mine.world, agent.host, read).values()
+    (outcome,) = burial.bury(mine._world, agent.host, read).values()
     assert isinstance(outcome, Refused) and "x was restored in the meantime" in str(outcome)
     assert mngr("restore").ok().out == "The trash is empty\n"
     assert branch(mngr, work) == "mngr/x" and mngr.state("x") == "STOPPED"

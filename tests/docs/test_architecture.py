@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +33,24 @@ def test_every_package_and_every_room_has_its_folder_of_tests() -> None:
     rooms = [*ROOT.glob("src/mngr/*/__init__.py"), *ROOT.glob("src/mngr_*/__init__.py")]
     names = [each.parent.name for each in rooms]
     assert [each for each in names if not list((ROOT / "tests" / each).glob("test_*.py"))] == []
+
+
+def test_every_class_has_a_name_of_its_own() -> None:
+    defined = defaultdict(list)
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for name in _classes(ast.parse(path.read_bytes())):
+            defined[name.lstrip("_")].append(str(path.relative_to(ROOT)))
+    assert len(defined) > 300
+    assert {name: paths for name, paths in defined.items() if len(paths) > 1} == {}
+
+
+def _classes(block: ast.Module | ast.If) -> Iterator[str]:
+    """Yield the names of a module's classes, also of those under `if TYPE_CHECKING:`."""
+    for node in block.body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.If):
+            yield from _classes(node)
 
 
 def test_every_event_of_the_manual_is_known_and_emitted() -> None:

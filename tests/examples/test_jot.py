@@ -159,6 +159,8 @@ def test_planting_leaves_a_directory_that_is_in_use_alone(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("text", "times"), [("", 0), ("x = 1\nx = 1\n", 2)])
 def test_a_defect_that_does_not_find_its_place_once_is_refused(text: str, times: int) -> None:
-    defect = planting.Defect("odd", "bug", "", (planting.Edit("a.py", "x = 1", "x = 2"),), ())
+    defect = planting.Defect(
+        "odd", "bug", "", (planting.Replacement("a.py", "x = 1", "x = 2"),), ()
+    )
     with pytest.raises(planting.CannotPlant, match=rf"odd: a\.py has 'x = 1' {times} times"):
         planting.planted({"a.py": text}, [defect])

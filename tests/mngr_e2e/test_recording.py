@@ -58,7 +58,7 @@ def test_stop_keeps_all_that_was_shown(e2e: E2eSession) -> None:
 
 
 def test_without_asciinema_nothing_is_recorded(e2e: E2eSession) -> None:
-    with pytest.raises(recording.MissingProgram, match="require asciinema"):
+    with pytest.raises(recording.NotInstalled, match="require asciinema"):
         e2e.record("true", env={"PATH": "/nowhere"})
 
 

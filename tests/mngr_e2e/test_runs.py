@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from mngr_e2e.runs import LOCK, Run, remove_old
+from mngr_e2e.runs import LOCK, RunFolder, remove_old
 from mngr_e2e.settings import SettingsError, load
 from tests.mngr_e2e.project import Project
 
 
-def opened(base: Path, name: str, at: int, keep: int = 0) -> Run:
-    run = Run(base, name, keep)
+def opened(base: Path, name: str, at: int, keep: int = 0) -> RunFolder:
+    run = RunFolder(base, name, keep)
     os.utime(run.folder / LOCK, (at, at))
     return run
 
@@ -29,7 +29,7 @@ def test_the_newest_runs_are_kept_whatever_their_names(tmp_path: Path) -> None:
         opened(tmp_path, name, at).close()
     remove_old(tmp_path, 2)
     assert names(tmp_path) == ["b", "d"]
-    Run(tmp_path, "new", 2).close()
+    RunFolder(tmp_path, "new", 2).close()
     assert names(tmp_path) == ["b", "new"]
     assert os.readlink(tmp_path / "latest") == "new"
 
@@ -61,7 +61,7 @@ def test_a_run_that_was_removed_is_made_anew(tmp_path: Path) -> None:
     opened(tmp_path, "again", 1).close()
     opened(tmp_path, "other", 2).close()
     remove_old(tmp_path, 1)
-    run = Run(tmp_path, "again", 0)
+    run = RunFolder(tmp_path, "again", 0)
     assert (run.folder / LOCK).exists()
     run.close()
 
@@ -76,7 +76,7 @@ def test_a_run_that_is_removed_while_it_is_opened_is_made_anew(
         fcntl.flock(fd, how)
 
     monkeypatch.setattr(fcntl, "flock", lock)
-    run = Run(tmp_path, "again", 0)
+    run = RunFolder(tmp_path, "again", 0)
     remove_old(tmp_path, 0)
     assert names(tmp_path) == ["again"]
     run.close()
@@ -85,7 +85,7 @@ def test_a_run_that_is_removed_while_it_is_opened_is_made_anew(
 def test_all_are_kept_if_the_project_says_so(tmp_path: Path) -> None:
     for at in range(25):
         opened(tmp_path, f"run{at}", at).close()
-    Run(tmp_path, "new", 0).close()
+    RunFolder(tmp_path, "new", 0).close()
     assert len(names(tmp_path)) == 26
 
 

@@ -14,7 +14,7 @@ from mngr_mechanic.program.hints import Hints, changes, gather
 from mngr_mechanic.program.ops_text import parts, specs
 from mngr_mechanic.program.reports import Failure
 from mngr_mechanic.program.scope import Scope, Vocabulary
-from mngr_mechanic.program.source import Edit, Source
+from mngr_mechanic.program.source import Edit, SourceFile
 from tests.support.cli import ROOT
 
 FILES = [
@@ -30,8 +30,8 @@ HINTS = Hints(
 )
 
 
-def all_edits(text: str, hints: Hints = HINTS) -> tuple[Source, list[Edit]]:
-    source = Source("a.py", text)
+def all_edits(text: str, hints: Hints = HINTS) -> tuple[SourceFile, list[Edit]]:
+    source = SourceFile("a.py", text)
     scores = {("a.py", line): 1.0 for line in range(1, len(source.lines) + 1)}
     return source, [edit for _, edit in candidates.ranked([source], scores, hints)]
 
@@ -185,7 +185,7 @@ def test_other_format_specifications_differ(spec: str) -> None:
 
 
 def test_a_vocabulary_knows_names_texts_and_numbers() -> None:
-    source = Source("a.py", '"""Doc."""\nx = "word" if y else 12\n')
+    source = SourceFile("a.py", '"""Doc."""\nx = "word" if y else 12\n')
     words = Vocabulary()
     words.learn(source)
     assert words.texts == {"word": 1}

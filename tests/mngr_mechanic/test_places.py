@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from mngr_mechanic.program import reports, task
-from mngr_mechanic.program.clock import Clock, share
+from mngr_mechanic.program.clock import Stopwatch, share
 from mngr_mechanic.program.lab import Lab
 from mngr_mechanic.program.localise import preferred
 from mngr_mechanic.program.probe.mechanic_places import place
 from mngr_mechanic.program.search import Knowledge, Search
-from mngr_mechanic.program.source import Edit, Source
+from mngr_mechanic.program.source import Edit, SourceFile
 from tests.mngr_mechanic.defects import PROBE
 from tests.mngr_mechanic.garage import Garage
 
@@ -151,8 +151,8 @@ def test_a_test_that_is_not_found_does_not_hide_the_others(lab: Lab) -> None:
     gone = "tests/test_one.py::test_one[3]"
     run = lab.run([OTHER, gone, ONE], seconds=60)
     assert list(run.results) == [OTHER, ONE] and not run.failed
-    search = Search([lab], Knowledge(ONE, 0.1), Clock(60.0))
-    search.sources = {"calc.py": Source("calc.py", lab.read("calc.py"))}
+    search = Search([lab], Knowledge(ONE, 0.1), Stopwatch(60.0))
+    search.sources = {"calc.py": SourceFile("calc.py", lab.read("calc.py"))}
     assert search._objection(lab, [OTHER, gone]) == ""
     lab.write("calc.py", "ONE = 2\n")
     assert search._objection(lab, [gone, OTHER]) == f"breaks {OTHER}"
@@ -165,8 +165,8 @@ def test_a_change_of_a_line_that_no_passing_test_runs_breaks_none(
     line: int, concerned: list[str]
 ) -> None:
     known = Knowledge("t.py::mine", 0.1, unknown=["t.py::other"], unused=frozenset([("c.py", 2)]))
-    search = Search([], known, Clock(1.0))
-    search.sources = {"c.py": Source("c.py", "a = 1\nb = 2\n")}
+    search = Search([], known, Stopwatch(1.0))
+    search.sources = {"c.py": SourceFile("c.py", "a = 1\nb = 2\n")}
     assert search._concerned(Edit("c.py", 0, 0, "x", "kind", 0.5, line)) == concerned
 
 

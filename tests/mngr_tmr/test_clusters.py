@@ -21,7 +21,7 @@ from mngr_tmr.probes import reports
 from mngr_tmr.probes.lines import ranges
 from mngr_tmr.run import clustering, forecast
 from mngr_tmr.run import coverage as reaching
-from mngr_tmr.run.clustering import Failure, Lines
+from mngr_tmr.run.clustering import FailingTest, Lines
 from mngr_tmr.verify import chamber
 
 
@@ -31,11 +31,11 @@ def lines(*numbers: int) -> Lines:
 
 def failure(
     name: str, signature: str = "", run: Lines = frozenset(), seconds: float = 0.0
-) -> Failure:
-    return Failure(name, f"t.py::{name}", signature or name, "AssertionError", seconds, run)
+) -> FailingTest:
+    return FailingTest(name, f"t.py::{name}", signature or name, "AssertionError", seconds, run)
 
 
-def names(*found: Failure) -> list[str]:
+def names(*found: FailingTest) -> list[str]:
     return [each.id for each in found]
 
 
@@ -49,7 +49,7 @@ def test_one_signature_is_one_cluster_and_so_are_the_cases_of_one_function() -> 
 
 
 def test_cases_that_raise_something_else_are_apart() -> None:
-    other = Failure("f[2]", "t.py::f[2]", "x", "KeyError")
+    other = FailingTest("f[2]", "t.py::f[2]", "x", "KeyError")
     assert len(clustering.clusters([failure("f[1]"), other])) == 2
 
 
@@ -122,7 +122,9 @@ def test_every_failure_is_in_exactly_one_cluster(
     given_: list[tuple[int, int, int, frozenset[int]]],
 ) -> None:
     tests = [
-        Failure(f"{n}", f"t.py::f{function}[{n}]", f"s{signature}", f"E{kind}", 0.0, lines(*run))
+        FailingTest(
+            f"{n}", f"t.py::f{function}[{n}]", f"s{signature}", f"E{kind}", 0.0, lines(*run)
+        )
         for n, (signature, function, kind, run) in enumerate(given_)
     ]
     passing = [lines(1, 2), lines(3)]

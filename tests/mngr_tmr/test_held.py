@@ -9,7 +9,7 @@ import pytest
 from mngr_tmr.integrate.ranking import counts
 from mngr_tmr.journal.model import Ruling
 from mngr_tmr.run import prompting
-from mngr_tmr.run.settings import Project
+from mngr_tmr.run.settings import ProjectSettings
 from tests.mngr_tmr.test_resume import PATIENCE, killed_in_between
 from tests.support.cli import Cli, until
 from tests.support.robots import SETTINGS, Robots
@@ -139,10 +139,10 @@ def test_a_test_whose_change_is_held_gets_another_agent_that_is_told_why(robots:
     assert [pick.tree for pick in robots.run.picks] == trees
 
     task.tries.pop()  # as it was when the second agent began
-    prompt = prompting.tester(run, Project(), task, "")
+    prompt = prompting.tester(run, ProjectSettings(), task, "")
     assert f"    {LINE} {WHY}\n" in prompt and "held back from the branch" in prompt
     task.tries.clear()
-    assert "held back" not in prompting.tester(run, Project(), task, "")
+    assert "held back" not in prompting.tester(run, ProjectSettings(), task, "")
 
 
 @pytest.mark.parametrize("seed", [21, pytest.param(22, marks=pytest.mark.soak)])

@@ -19,7 +19,7 @@ from mngr_tmr.dispatch import artifacts
 from mngr_tmr.dispatch.quota import reset_time
 from mngr_tmr.journal.model import TestRun
 from mngr_tmr.probes.reports import cut_short, incomplete, parse
-from mngr_tmr.run.settings import Project, matches
+from mngr_tmr.run.settings import ProjectSettings, matches
 from mngr_tmr.run.signatures import normalise, signature
 from mngr_tmr.verify import patches
 from mngr_tmr.verify.assertions import changed_hooks
@@ -243,10 +243,10 @@ PATHS = st.lists(NAMES.filter(lambda name: name not in (".", "..")), min_size=1,
 @given(PATHS)
 def test_every_path_is_on_one_side(parts: list[str]) -> None:
     path = "/".join(parts)
-    Project().is_implementation(path)
+    ProjectSettings().is_implementation(path)
     assert matches(path, "**")
-    assert not Project(implementation=("src/**",)).is_implementation(f"x{path}")
-    assert Project(implementation=("src/**",)).is_implementation(f"src/{path}")
+    assert not ProjectSettings(implementation=("src/**",)).is_implementation(f"x{path}")
+    assert ProjectSettings(implementation=("src/**",)).is_implementation(f"src/{path}")
 
 
 # what no agent may touch, wherever it lies
@@ -278,16 +278,16 @@ BELOW = st.lists(st.text(string.ascii_lowercase, min_size=1, max_size=5), max_si
 @pytest.mark.parametrize("path", OFF_LIMITS)
 @given(BELOW)
 def test_forbidden_paths_are_so_at_any_depth(path: str, folders: list[str]) -> None:
-    assert Project().is_forbidden("/".join([*folders, path]))
+    assert ProjectSettings().is_forbidden("/".join([*folders, path]))
 
 
 @pytest.mark.parametrize("path", ["git", "a/gitignore.py", "src/mngr/x.py", "legit", "x.git"])
 def test_others_are_not(path: str) -> None:
-    assert not Project().is_forbidden(path)
+    assert not ProjectSettings().is_forbidden(path)
 
 
 def test_a_projects_own_list_replaces_only_what_is_a_matter_of_taste() -> None:
-    own = Project(forbidden=("secrets/**",))
+    own = ProjectSettings(forbidden=("secrets/**",))
     assert own.is_forbidden("secrets/key") and not own.is_forbidden(".github/x.yml")
     assert own.is_forbidden("a/.gitattributes") and own.is_forbidden("tests/pytest.ini")
 

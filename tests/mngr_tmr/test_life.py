@@ -17,12 +17,12 @@ from mngr_tmr.dispatch.effects import (
     Effect,
     Finished,
     Go,
-    Launch,
     Launched,
+    LaunchTry,
     OfTask,
     OfTry,
     Remind,
-    Seen,
+    Sighted,
     Slow,
     Stop,
     Verified,
@@ -69,7 +69,7 @@ class Tasks:
 
     def seen(self, task: str, sighting: Sighting | None) -> list[Effect]:
         self.now += 3
-        return self.happens(Seen(task, sighting, self.now))
+        return self.happens(Sighted(task, sighting, self.now))
 
     def cancel(self) -> None:
         self._write(Write("control", {"action": "cancel"}))
@@ -81,8 +81,8 @@ class Tasks:
 
 def test_a_task_is_launched_looked_at_collected_stopped_and_verified() -> None:
     tasks = Tasks("a")
-    assert tasks.happens(Go("a")) == [Launch("a", 1)]
-    for happened in (Launched("a", "agent-a"), Seen("a", Sighting("RUNNING"), tasks.now)):
+    assert tasks.happens(Go("a")) == [LaunchTry("a", 1)]
+    for happened in (Launched("a", "agent-a"), Sighted("a", Sighting("RUNNING"), tasks.now)):
         assert tasks.happens(happened) == []
         assert tasks.stages["a"] is Stage.WORKING
     assert tasks.seen("a", PUBLISHED) == [Collect("a", 1, Outcome.UNCHANGED, "published")]
@@ -98,7 +98,7 @@ def test_a_task_is_launched_looked_at_collected_stopped_and_verified() -> None:
 def test_an_agent_that_dies_is_followed_by_another_until_the_tries_are_used_up() -> None:
     tasks = Tasks("a")
     for number, following in ((1, Stage.READY), (2, Stage.OVER)):
-        assert tasks.happens(Go("a")) == [Launch("a", number)]
+        assert tasks.happens(Go("a")) == [LaunchTry("a", number)]
         tasks.happens(Launched("a", "agent-a"))
         reason = "FAILED: killed before it could report"
         assert tasks.seen("a", DIED) == [Collect("a", number, Outcome.DIED, reason)]
@@ -133,7 +133,7 @@ def answer(tasks: Tasks, task: str, kind: int) -> OfTask | None:
             return failed if kind == 0 else Launched(task, "agent")
         case Stage.WORKING:
             tasks.now += 3
-            return Seen(task, SIGHTINGS[kind % len(SIGHTINGS)], tasks.now)
+            return Sighted(task, SIGHTINGS[kind % len(SIGHTINGS)], tasks.now)
         case Stage.COLLECTING:
             failed = Finished(task, Ended(Outcome.NO_RESULT))
             return failed if kind == 0 else Collected(task, ENDS[kind % len(ENDS)])
@@ -148,7 +148,7 @@ def expected(stage: Stage) -> tuple[type[OfTask], ...]:
     return {
         Stage.READY: (Go,),
         Stage.LAUNCHING: (Launched, Finished),
-        Stage.WORKING: (Seen, Cancelled),
+        Stage.WORKING: (Sighted, Cancelled),
         Stage.COLLECTING: (Collected, Finished),
         Stage.STOPPING: (Finished,),
         Stage.VERIFYING: (Verified,),
@@ -157,7 +157,7 @@ def expected(stage: Stage) -> tuple[type[OfTask], ...]:
 
 def strays(task: str, stage: Stage) -> list[OfTask]:
     """Events that nobody in that stage waits for."""
-    every: list[OfTask] = [Go(task), Launched(task, "x"), Seen(task, None, 0.0), Cancelled(task)]
+    every: list[OfTask] = [Go(task), Launched(task, "x"), Sighted(task, None, 0.0), Cancelled(task)]
     every += [Collected(task, FIXED), Finished(task, FIXED), Verified(task, ACCEPTED)]
     return [each for each in every if not isinstance(each, expected(stage))]
 

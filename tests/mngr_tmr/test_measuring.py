@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mngr.api import local_repository
 from mngr_tmr.probes.reports import parse
 from mngr_tmr.run.coverage import by_file
-from mngr_tmr.run.settings import Project
+from mngr_tmr.run.settings import ProjectSettings
 from mngr_tmr.verify.flags import Added, expected, flags
 from mngr_tmr.verify.measuring import Measured, sample_size
 from mngr_tmr.verify.mutants import Mutant, mutants
@@ -131,7 +131,7 @@ def tool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
 
 
 def parts(tool: Cli, *implementation: str) -> Parts:
-    repo, project = local_repository(str(tool.repo)), Project(implementation=implementation)
+    repo, project = local_repository(str(tool.repo)), ProjectSettings(implementation=implementation)
     return Parts(repo, tool.git("rev-parse", "HEAD"), project, COLLECTED)
 
 

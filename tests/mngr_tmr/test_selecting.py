@@ -18,7 +18,7 @@ from mngr_tmr.journal.model import Baseline, Ended, Outcome, Run, Test, TestRun,
 from mngr_tmr.run import prompting, selecting
 from mngr_tmr.run.costs import Spending
 from mngr_tmr.run.options import Budget, Options
-from mngr_tmr.run.settings import Project, parse, pytest_command
+from mngr_tmr.run.settings import ProjectSettings, parse, pytest_command
 from tests.mngr_tmr.test_conductor import Stage
 from tests.support.cli import Cli
 
@@ -95,13 +95,13 @@ def test_pytest_is_run_as_the_project_says_else_by_its_own_python_else_by_ours(
     assert pytest_command(parse("[tool.mngr_tmr]\npytest = 'uv run pytest'"), here, "") == (
         "uv run pytest"
     )
-    assert pytest_command(Project(python="py thon"), here, "") == "'py thon' -m pytest"
-    assert pytest_command(Project(), here, "") == f"{sys.executable} -m pytest"
-    assert pytest_command(Project(), here, "docker") == "python3 -m pytest"
+    assert pytest_command(ProjectSettings(python="py thon"), here, "") == "'py thon' -m pytest"
+    assert pytest_command(ProjectSettings(), here, "") == f"{sys.executable} -m pytest"
+    assert pytest_command(ProjectSettings(), here, "docker") == "python3 -m pytest"
     own = tmp_path / ".venv/bin/python"
     own.parent.mkdir(parents=True)
     own.touch()
-    assert pytest_command(Project(), here, "local") == f"{own} -m pytest"
+    assert pytest_command(ProjectSettings(), here, "local") == f"{own} -m pytest"
 
 
 def test_a_project_replaces_a_prompt_and_an_unknown_variable_in_it_is_an_error(
@@ -109,7 +109,7 @@ def test_a_project_replaces_a_prompt_and_an_unknown_variable_in_it_is_an_error(
 ) -> None:
     (tmp_path / "prompts").mkdir()
     own = tmp_path / "prompts/integrator.md"
-    project, run = Project(prompts="prompts"), Run(repository=str(tmp_path))
+    project, run = ProjectSettings(prompts="prompts"), Run(repository=str(tmp_path))
     own.write_text("Join $part in $paths.")
     assert prompting.integrator(run, project, "abc", "a.py", "t") == "Join abc in a.py.\n"
     own.write_text("Join $parts.")

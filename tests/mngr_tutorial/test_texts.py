@@ -18,8 +18,8 @@ from mngr_tutorial.fill import render as render_fill
 from mngr_tutorial.project import Project
 from mngr_tutorial.proposals import Proposal
 from mngr_tutorial.sync import render as render_sync
-from mngr_tutorial.trials import Trial
-from mngr_tutorial.verifying import Wanted
+from mngr_tutorial.trials import ProposalResult
+from mngr_tutorial.verifying import SyncTask
 
 ASKED = [Block("# shout it", 3), Block("# two\n# lines", 5)]
 PROJECT = Project(
@@ -60,7 +60,7 @@ def test_what_an_agent_is_told_holds_the_blocks_as_they_are() -> None:
     told = render_fill(PROJECT, [odd])
     assert "\n    # costs $5 and ${x} $$ \\n\n" in told and "“Money”" in told
     assert "$MNGR_AGENT_STATE_DIR/proposals.json" in told and "`tour.sh`" in told
-    told = render_sync(PROJECT, Wanted([odd], []))
+    told = render_sync(PROJECT, SyncTask([odd], []))
     assert "\n    # costs $5 and ${x} $$ \\n\n" in told and "`checks`" in told
     assert '"$MNGR_AGENT_STATE_DIR/publish" --attempted' in told
 
@@ -239,7 +239,9 @@ def test_commands_stand_as_far_in_as_their_comment() -> None:
 
 
 def test_confusing_spots_cannot_break_out_of_their_quotation(tmp_path: Path) -> None:
-    trial = Trial(Proposal("# x", "", "l`s"), 2, 0.1, "```\n# Heading\n\x1b]0;title\x07<b>\n")
+    trial = ProposalResult(
+        Proposal("# x", "", "l`s"), 2, 0.1, "```\n# Heading\n\x1b]0;title\x07<b>\n"
+    )
     path = tmp_path / confusing.NAME
     assert confusing.write(path, [confusing.of_trial(trial)])
     lines = path.read_text().split("\n")

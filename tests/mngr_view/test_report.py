@@ -21,7 +21,7 @@ from mngr_tmr.cli.progress import Progress
 from mngr_tmr.journal.model import Ended, Outcome, Pick, Ruling, Verdict
 from mngr_tmr.run import runs
 from mngr_view import player, writing
-from mngr_view.repository import Repository
+from mngr_view.repository import RunRepository
 from mngr_view.writing import Live, Report, write
 from tests.mngr_view.test_markup import Seen
 from tests.support.cli import Cli
@@ -270,7 +270,7 @@ def test_gigabytes_in_a_commit_do_not_enter_a_page(tmp_path: Path) -> None:
     page = test(write(story.folder, tmp_path / "out").parent, "working")
     assert "Commits of the agent" in words(page)
     assert page.stat().st_size < 600_000
-    assert len(Repository(str(story.repo)).diff(story.base, head)) <= 400_000
+    assert len(RunRepository(str(story.repo)).diff(story.base, head)) <= 400_000
 
 
 # the folder

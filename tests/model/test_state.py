@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.model.records import AgentRecord, Exit, Removal, Started, StopIntent, Worker
-from mngr.model.state import ALIVE, Evidence, Pane, Signals, State, Verdict, describe_code, judge
+from mngr.model.state import ALIVE, Evidence, Judgement, Pane, Signals, State, describe_code, judge
 
 WORKER = Worker(machine="m", pid=1, start="s")
 NOW = 1000.0
@@ -59,7 +59,7 @@ def verdict(
     waiting: str = "",
     unreachable: str = "",
     **evidence: object,
-) -> Verdict:
+) -> Judgement:
     found = Evidence(id="agent-1", rev=1, record=rec, **evidence)  # type: ignore[arg-type]
     return judge(
         found,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mngr.errors import BadRecord
 from mngr.model.records import AgentRecord, Exit, Window, Worker, decode, encode
-from mngr.model.state import Verdict
+from mngr.model.state import Judgement
 from mngr.model.struct import Json, Struct
 from tests.support.cli import ROOT
 
@@ -111,7 +111,7 @@ def test_structs_inherit_fields_and_only_their_own_are_shared() -> None:
 
     assert Derived(b=3).to_json() == {"a": 1, "b": 3}
     assert Base().to_json() == {"a": 1}
-    assert "state" in Verdict._fields
+    assert "state" in Judgement._fields
 
 
 def test_a_default_that_can_change_is_never_shared() -> None:

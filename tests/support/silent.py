@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mngr.errors import Unreachable
-from mngr.hosts.base import Completed, Host
+from mngr.hosts.base import Host
+from mngr.model.completed import Completed
 from mngr.plugins.registry import Registry
 from mngr.settings.layers import Config
 from tests.support.bare import BareHost

@@ -19,7 +19,7 @@ from mngr_tmr.integrate.integrate import Integration, Resolve
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.model import Baseline, Ended, Outcome, Run, Task, Try, Verdict
 from mngr_tmr.run.options import Options
-from mngr_tmr.run.settings import Project
+from mngr_tmr.run.settings import ProjectSettings
 from mngr_tmr.verify.bench import Bench
 from mngr_tmr.verify.checks import Check, Checked
 from mngr_tmr.verify.verify import RealInspector
@@ -76,7 +76,7 @@ class Lab:
         self.base = self._write(cli)
         self.repo = local_repository(str(cli.repo))
         config = Config.load(str(cli.home), str(cli.repo), {}, [])
-        self.project = Project(
+        self.project = ProjectSettings(
             pytest=kit.PYTEST, sandbox=sandbox, mutant_seconds=self.mutant_seconds
         )
         self.options = Options(repeats=1, workers=2)

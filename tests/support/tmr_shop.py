@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mngr_tmr.journal.model import Verdict
-from mngr_tmr.run.settings import Project
+from mngr_tmr.run.settings import ProjectSettings
 from tests.support.cli import Cli
 from tests.support.tmr_lab import Files, Lab
 
@@ -211,7 +211,7 @@ class Shop(Lab):
         assert FILES[path].count(old) == 1, old
         return {path: FILES[path].replace(old, new)}
 
-    def verdict(self, test: str, files: Files, project: Project | None = None) -> Verdict:
+    def verdict(self, test: str, files: Files, project: ProjectSettings | None = None) -> Verdict:
         """Of a try at the test with this name that changes these files."""
         node_id = next(n for n in self.plain.tests if n.rpartition("::")[2] == test)
         known = self.project
@@ -228,6 +228,6 @@ def shop_in(folder: Path) -> Shop:
     return Shop(Cli(folder))
 
 
-def with_sources(project: Project) -> Project:
+def with_sources(project: ProjectSettings) -> ProjectSettings:
     """A project that calls everything below src implementation."""
     return replace(project, implementation=("src/**", "golden/**"))

@@ -29,99 +29,100 @@ if TYPE_CHECKING:
     from mngr.agents.base import Launch as Launch
     from mngr.agents.base import LaunchContext as LaunchContext
     from mngr.agents.base import Receipt as Receipt
-    from mngr.git import exchange as exchange
-    from mngr.git import repository as repository
+    from mngr.git.exchange import git_settings as git_settings
+    from mngr.git.exchange import is_ancestor as is_ancestor
     from mngr.git.repository import Repo as Repo
-    from mngr.hosts import agent_files as agent_files
-    from mngr.hosts import bubblewrap as bubblewrap
-    from mngr.hosts import ledger as ledger
-    from mngr.hosts import spawn as spawn
-    from mngr.hosts import ssh as ssh
-    from mngr.hosts import tmux as tmux
+    from mngr.git.repository import checkout as checkout
+    from mngr.git.repository import uncommitted as uncommitted
     from mngr.hosts.base import Host as Host
     from mngr.hosts.base import HostRequest as HostRequest
     from mngr.hosts.base import Lease as Lease
+    from mngr.hosts.bubblewrap import GATEWAY as GATEWAY
+    from mngr.hosts.bubblewrap import MODES as MODES
+    from mngr.hosts.bubblewrap import OFFLINE as OFFLINE
+    from mngr.hosts.bubblewrap import OPEN as OPEN
+    from mngr.hosts.bubblewrap import SECRETS as SECRETS
+    from mngr.hosts.bubblewrap import WALLS as WALLS
     from mngr.hosts.bubblewrap import Sandbox as Sandbox
+    from mngr.hosts.bubblewrap import is_within as is_within
+    from mngr.hosts.bubblewrap import outermost as outermost
+    from mngr.hosts.bubblewrap import sandbox_script as sandbox_script
     from mngr.hosts.local import LocalHost as LocalHost
+    from mngr.hosts.spawn import call as call
+    from mngr.hosts.spawn import environment as environment
     from mngr.hosts.ssh import SshHost as SshHost
-    from mngr.ops import types as types
-    from mngr.ops.keep import compare as compare
-    from mngr.ops.keep import merge as merge
-    from mngr.ops.keep import rewind as rewind
-    from mngr.ops.keep import snapshot as snapshot
+    from mngr.hosts.ssh import fingerprints as fingerprints
     from mngr.ops.keep.compare import Difference as Difference
+    from mngr.ops.keep.merge import Conflict as Conflict
     from mngr.ops.keep.merge import Merged as Merged
     from mngr.ops.keep.merge import Place as Place
     from mngr.ops.keep.snapshot import Saved as Saved
     from mngr.ops.keep.snapshot import Snapshot as Snapshot
-    from mngr.ops.lifecycle import create as create
-    from mngr.ops.lifecycle import running as running
-    from mngr.ops.lifecycle import sandboxing as sandboxing
-    from mngr.ops.lifecycle import trash as trash
+    from mngr.ops.keep.snapshot import check_name as check_name
     from mngr.ops.lifecycle.create import Created as Created
     from mngr.ops.lifecycle.leftover import Leftover as Leftover
     from mngr.ops.lifecycle.request import CreateRequest as CreateRequest
     from mngr.ops.lifecycle.restore import Returned as Returned
+    from mngr.ops.lifecycle.running import parse_labels as parse_labels
+    from mngr.ops.lifecycle.sandboxing import check_mode as check_mode
     from mngr.ops.lifecycle.trash import Trashed as Trashed
-    from mngr.ops.limits import usage as usage
     from mngr.ops.limits.usage import Usage as Usage
+    from mngr.ops.limits.usage import total_usage as total_usage
     from mngr.ops.limits.watcher import Limits as Limits
-    from mngr.ops.look import changes as changes
-    from mngr.ops.look import columns as columns
-    from mngr.ops.look import listing as listing
-    from mngr.ops.look import logins as logins
-    from mngr.ops.look import remembered as remembered
     from mngr.ops.look.changes import Changes as Changes
     from mngr.ops.look.doctor import Finding as Finding
-    from mngr.ops.talk import conversation as conversation
-    from mngr.ops.talk import message as message
+    from mngr.ops.look.remembered import remembered_names as remembered_names
+    from mngr.ops.talk.attach import attach_argv as attach_argv
+    from mngr.ops.talk.attach import switch_client as switch_client
+    from mngr.ops.talk.conversation import ROLES as ROLES
     from mngr.ops.talk.message import Reply as Reply
-    from mngr.ops.work import clone as clone
-    from mngr.ops.work import execute as execute
-    from mngr.ops.work import files as files
-    from mngr.ops.work import risk as risk
-    from mngr.ops.work import workdir as workdir
+    from mngr.ops.talk.message import normalise as normalise
+    from mngr.ops.types import derive as derive
     from mngr.ops.work.commits import Pulled as Pulled
     from mngr.ops.work.commits import Pushed as Pushed
     from mngr.ops.work.execute import ExecResult as ExecResult
     from mngr.ops.work.files import Copied as Copied
+    from mngr.ops.work.files import inside_work_dir as inside_work_dir
     from mngr.ops.work.risk import Risk as Risk
+    from mngr.ops.work.risk import summary as summary
+    from mngr.ops.work.workdir import TRANSFERS as TRANSFERS
 
 LAZY = {
     "mngr.agents.base": "AgentType Launch LaunchContext Receipt",
-    "mngr.git": "exchange repository",
-    "mngr.git.repository": "Repo",
-    "mngr.hosts": "agent_files bubblewrap ledger spawn ssh tmux",
+    "mngr.git.exchange": "git_settings is_ancestor",
+    "mngr.git.repository": "Repo checkout uncommitted",
     "mngr.hosts.base": "Host HostRequest Lease",
-    "mngr.hosts.bubblewrap": "Sandbox",
+    "mngr.hosts.bubblewrap": "GATEWAY MODES OFFLINE OPEN SECRETS WALLS Sandbox "
+    "is_within outermost sandbox_script",
     "mngr.hosts.local": "LocalHost",
-    "mngr.hosts.ssh": "SshHost",
-    "mngr.ops": "types",
-    "mngr.ops.keep": "compare merge rewind snapshot",
+    "mngr.hosts.spawn": "call environment",
+    "mngr.hosts.ssh": "SshHost fingerprints",
     "mngr.ops.keep.compare": "Difference",
-    "mngr.ops.keep.merge": "Merged Place",
-    "mngr.ops.keep.snapshot": "Saved Snapshot",
-    "mngr.ops.lifecycle": "create running sandboxing trash",
+    "mngr.ops.keep.merge": "Conflict Merged Place",
+    "mngr.ops.keep.snapshot": "Saved Snapshot check_name",
     "mngr.ops.lifecycle.create": "Created",
-    "mngr.ops.lifecycle.request": "CreateRequest",
     "mngr.ops.lifecycle.leftover": "Leftover",
+    "mngr.ops.lifecycle.request": "CreateRequest",
     "mngr.ops.lifecycle.restore": "Returned",
+    "mngr.ops.lifecycle.running": "parse_labels",
+    "mngr.ops.lifecycle.sandboxing": "check_mode",
     "mngr.ops.lifecycle.trash": "Trashed",
-    "mngr.ops.limits": "usage",
-    "mngr.ops.limits.usage": "Usage",
+    "mngr.ops.limits.usage": "Usage total_usage",
     "mngr.ops.limits.watcher": "Limits",
-    "mngr.ops.look": "changes columns listing logins remembered",
     "mngr.ops.look.changes": "Changes",
     "mngr.ops.look.doctor": "Finding",
-    "mngr.ops.talk": "conversation message",
-    "mngr.ops.talk.message": "Reply",
-    "mngr.ops.work": "clone execute files risk workdir",
+    "mngr.ops.look.remembered": "remembered_names",
+    "mngr.ops.talk.attach": "attach_argv switch_client",
+    "mngr.ops.talk.conversation": "ROLES",
+    "mngr.ops.talk.message": "Reply normalise",
+    "mngr.ops.types": "derive",
     "mngr.ops.work.commits": "Pulled Pushed",
     "mngr.ops.work.execute": "ExecResult",
-    "mngr.ops.work.files": "Copied",
-    "mngr.ops.work.risk": "Risk",
+    "mngr.ops.work.files": "Copied inside_work_dir",
+    "mngr.ops.work.risk": "Risk summary",
+    "mngr.ops.work.workdir": "TRANSFERS",
 }
-"""Classes and modules that are imported at their first use, to keep start-up short."""
+"""Names that are imported at their first use, to keep start-up short."""
 
 HOLDERS = {name: holder for holder, names in LAZY.items() for name in names.split()}
 
@@ -133,8 +134,6 @@ def __getattr__(name: str) -> object:
 
     if name not in HOLDERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name.islower():
-        return import_module(f"{HOLDERS[name]}.{name}")
     return getattr(import_module(HOLDERS[name]), name)
 
 
@@ -143,7 +142,7 @@ class Mngr(Look, Act, Work):
 
     def __init__(self, config: Config | None = None, registry: Registry | None = None) -> None:
         config = config or default_config()
-        self.world = World(config, registry or load_registry(config))
+        self._world = World(config, registry or load_registry(config))
 
 
 def local_repository(path: str) -> Repo:
@@ -151,6 +150,13 @@ def local_repository(path: str) -> Repo:
     from mngr.ops.work import transport
 
     return transport.here(path)
+
+
+def read_agent_file(path: str, limit: int) -> bytes:
+    """Read a file that an agent can write: a regular file, no link, at most `limit` bytes."""
+    from mngr.hosts import agent_files
+
+    return agent_files.read(path, limit)
 
 
 def default_config() -> Config:

@@ -7,11 +7,12 @@ from mngr.ops.look.listing import Agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Literal
 
     from mngr.agents.base import Receipt
     from mngr.hosts.base import Host
+    from mngr.model.completed import Completed
     from mngr.ops.lifecycle.create import Created
     from mngr.ops.lifecycle.request import CreateRequest
     from mngr.ops.limits.watcher import Limits
@@ -28,13 +29,13 @@ class Act(Hosts):
         """Create an agent; return when it provably runs or has provably ended."""
         from mngr.ops.lifecycle import create
 
-        return create.create(self.world, request)
+        return create.create(self._world, request)
 
     def derive(self, type: str = "", provider: str = "") -> Derived:
         """Return the type with that name; without a name, the one that `create` would choose."""
         from mngr.ops import types
 
-        world = self.world
+        world = self._world
         if type:
             return types.derive(world.config, world.registry, type)
         # A host that has yet to be made cannot be asked what is installed there.
@@ -45,7 +46,7 @@ class Act(Hosts):
         """Raise if agents of this type could not work on this machine."""
         from mngr.ops import types
 
-        types.preflight(self.world, self.world.host(), type, env)
+        types.preflight(self._world, self._world.host(), type, env)
 
     def create_many(
         self, requests: Sequence[CreateRequest], *, max_parallel: int = 8
@@ -53,45 +54,45 @@ class Act(Hosts):
         """Yield index and result of each as it completes; a failure does not stop the others."""
         from mngr.ops.lifecycle import batch
 
-        return batch.create_many(self.world, requests, max_parallel)
+        return batch.create_many(self._world, requests, max_parallel)
 
     def settled(self, request: CreateRequest) -> tuple[CreateRequest, Sequence[str]]:
         """Return the request with a type, and a remark if mngr chose the type."""
         from mngr.ops import types
         from mngr.ops.lifecycle.request import place
 
-        host, _ = place(self.world, request, make=False)
-        return types.settled(self.world, host, request)
+        host, _ = place(self._world, request, make=False)
+        return types.settled(self._world, host, request)
 
     def preview(self, request: CreateRequest) -> tuple[str, Host, Plan | None]:
         """Return what `create` would use: the name, the host, and the plan of a work directory."""
         from mngr.ops.lifecycle import create
 
-        return create.preview(self.world, request)
+        return create.preview(self._world, request)
 
     def stream(self, target: str | Agent) -> Iterator[tuple[Literal["stdout", "stderr"], bytes]]:
         """Yield the output of a headless agent until it has ended."""
         from mngr.ops.look import output
 
-        return output.stream(self.world, self.get(target))
+        return output.stream(self._world, self.get(target))
 
     def message(self, target: str | Agent, text: str, *, timeout: float = 0.0) -> Receipt:
         """Send a message; a busy program has `timeout` seconds to read it, then it is queued."""
         from mngr.ops.talk import message
 
-        return message.send(self.world, self.get(target), text, timeout=timeout)
+        return message.send(self._world, self.get(target), text, timeout=timeout)
 
     def ask(self, target: str | Agent, text: str, *, timeout: float = 0.0) -> Reply:
         """Send a message and return the reply."""
         from mngr.ops.talk import message
 
-        return message.ask(self.world, self.get(target), text, timeout=timeout)
+        return message.ask(self._world, self.get(target), text, timeout=timeout)
 
     def answer(self, target: str | Agent, allow: bool, *, timeout: float = 30.0) -> Agent:
         """Answer a permission request; return the agent once it has accepted the answer."""
         from mngr.ops.talk import answering
 
-        return answering.answer(self.world, self.get(target), allow, timeout=timeout)
+        return answering.answer(self._world, self.get(target), allow, timeout=timeout)
 
     def limit(
         self, target: str | Agent, changes: Mapping[str, float | None]
@@ -99,7 +100,7 @@ class Act(Hosts):
         """Change timeout, max_cost or max_tokens (None: no limit); return old and new limits."""
         from mngr.ops.limits import limits
 
-        return limits.set_limits(self.world, self.get(target), changes)
+        return limits.set_limits(self._world, self.get(target), changes)
 
     def exec(
         self,
@@ -116,16 +117,52 @@ class Act(Hosts):
         argv = ["sh", "-c", command] if isinstance(command, str) else command
         return execute.execute(self.get(target), argv, cwd=cwd, timeout=timeout, input=input)
 
+    def stream_exec(
+        self,
+        agent: Agent,
+        argv: Sequence[str],
+        sink: Callable[[int, bytes], None],
+        *,
+        cwd: str = "",
+        timeout: float = 3600.0,
+        remembered: bool = False,
+    ) -> int:
+        """Run a command, pass its output to `sink(1 or 2, bytes)`, and return the exit code.
+
+        An agent that was only `remembered` is checked in the same round trip; if it has changed,
+        nothing runs and Stale is raised.
+        """
+        from mngr.ops.work import execute
+
+        run = execute.stream_unseen if remembered else execute.stream
+        return run(agent, argv, sink, cwd=cwd, timeout=timeout)
+
+    def exec_argv(
+        self, agent: Agent, argv: Sequence[str], *, cwd: str = "", tty: bool = False
+    ) -> list[str]:
+        """Return the local command that runs `argv` in the agent's work directory."""
+        from mngr.ops.work import execute
+
+        return agent.host.argv(execute.exec_argv(agent.host, agent.record, argv, cwd), tty=tty)
+
+    def run_beside(self, agent: Agent, argv: Sequence[str], *, timeout: float) -> Completed:
+        """Run a command on the agent's host, outside its work directory and environment."""
+        return agent.host.run(argv, timeout=timeout)
+
+    def put(self, agent: Agent, files: Mapping[str, tuple[bytes, int]]) -> None:
+        """Write files on the agent's host, by path: content and mode. Each appears at once."""
+        agent.host.put(files)
+
     def start(self, target: str | Agent, *, fresh: bool = False) -> Agent:
         """Start an agent again; `fresh` means that the given Agent has just been read."""
         from mngr.ops.lifecycle import running
 
-        return running.start(self.world, self._agent(target), fresh=fresh)
+        return running.start(self._world, self._agent(target), fresh=fresh)
 
     def stop(self, target: str | Agent) -> Agent:
         from mngr.ops.lifecycle import running
 
-        return running.stop(self.world, self._agent(target))
+        return running.stop(self._world, self._agent(target))
 
     def stop_many(self, agents: Sequence[Agent], *, force: bool = False) -> dict[str, str]:
         """Stop agents, one round trip per host; return by id why a stop could not be recorded.
@@ -135,7 +172,7 @@ class Act(Hosts):
         """
         from mngr.ops.lifecycle import running
 
-        return running.stop_many(self.world, agents, force=force)
+        return running.stop_many(self._world, agents, force=force)
 
     def check_stopped(self, agent: Agent, unrecorded: Mapping[str, str]) -> None:
         """Raise unless the agent has ended and the stop was recorded."""
@@ -146,21 +183,21 @@ class Act(Hosts):
     def restart(self, target: str | Agent) -> Agent:
         from mngr.ops.lifecycle import running
 
-        return running.restart(self.world, self._agent(target))
+        return running.restart(self._world, self._agent(target))
 
     def archive(self, target: str | Agent) -> Agent:
         from mngr.ops.lifecycle import running
 
-        return running.archive(self.world, self.get(target))
+        return running.archive(self._world, self.get(target))
 
     def rename(self, target: str | Agent, new_name: str) -> Agent:
         from mngr.ops.lifecycle import running
 
-        return running.rename(self.world, self.get(target), new_name)
+        return running.rename(self._world, self.get(target), new_name)
 
     def label(
         self, target: str | Agent, set: Mapping[str, str], remove: Sequence[str] = ()
     ) -> Agent:
         from mngr.ops.lifecycle import running
 
-        return running.label(self.world, self.get(target), set, remove)
+        return running.label(self._world, self.get(target), set, remove)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
     from mngr.ops.limits.usage import Usage
     from mngr.ops.limits.watcher import Limits
+    from mngr.ops.look.changes import Changes
 
 
 class Look(Targets):
@@ -23,22 +24,44 @@ class Look(Targets):
         """Return every agent; remarks about hosts that do not answer are in `problems`."""
         from mngr.ops.look import listing
 
-        return listing.agents(self.world, ids)
+        return listing.agents(self._world, ids)
 
     @property
     def problems(self) -> Sequence[str]:
-        return [f"{each.who}: {each.problem}" for each in self.world.problems]
+        return [f"{each.who}: {each.problem}" for each in self._world.problems]
 
     def resolve(self, targets: Iterable[str]) -> Sequence[Agent]:
         from mngr.ops.look import listing
 
-        return listing.resolve(self.world, tuple(targets))
+        return listing.resolve(self._world, tuple(targets))
 
     def last_seen(self, target: str) -> Agent | None:
         """Return a remote agent as last read, if a command there can check that it is unchanged."""
         from mngr.ops.look import remembered
 
-        return remembered.meant(self.world, target)
+        return remembered.meant(self._world, target)
+
+    def columns(self, agents: Sequence[Agent], names: Sequence[str]) -> Sequence[dict[str, Json]]:
+        """Return the named columns that cost more than a reading, such as `dirty`, per agent."""
+        from mngr.ops.look import columns
+
+        return columns.columns(self._world, agents, names)
+
+    def changes(self, agents: Sequence[Agent]) -> Sequence[Changes | None]:
+        """Return the number of commits and lines that each agent has changed."""
+        from mngr.ops.look import changes
+
+        return changes.changes(self.home, agents)
+
+    def login_remarks(self, agent: Agent) -> Iterator[str]:
+        """Yield remarks about a login that the agent shares with others."""
+        from mngr.ops.look import logins
+
+        return logins.remarks(self._world, agent)
+
+    def metered(self, type: str) -> bool:
+        """Return whether agents of this type report what they use."""
+        return bool(self._world.agent_type(type).meter())
 
     def capture(
         self, target: str | Agent, *, window: str = "", full: bool = False, ansi: bool = False
@@ -57,7 +80,7 @@ class Look(Targets):
         """Yield what `printed` returns, then new output, until the agent has ended."""
         from mngr.ops.look import output
 
-        return output.follow(self.world, self.get(target))
+        return output.follow(self._world, self.get(target))
 
     def events(self, target: str | Agent, *, follow: bool = False) -> Iterator[dict[str, Json]]:
         from mngr.ops.look import event_log
@@ -69,7 +92,7 @@ class Look(Targets):
         """Return the conversation, oldest first; empty if its program stores none."""
         from mngr.ops.talk import conversation
 
-        return conversation.transcript(self.world, self._agent(target))
+        return conversation.transcript(self._world, self._agent(target))
 
     def conversation(
         self, target: str | Agent, *, follow: bool = False
@@ -78,13 +101,13 @@ class Look(Targets):
         from mngr.ops.talk import conversation
 
         look = conversation.follow if follow else conversation.past
-        return look(self.world, self._agent(target))
+        return look(self._world, self._agent(target))
 
     def usage(self, agents: Iterable[Agent]) -> dict[str, Usage]:
         """Return the usage by id, for agents that report it."""
         from mngr.ops.limits import usage
 
-        return usage.of_reachable(self.world, tuple(agents))
+        return usage.of_reachable(self._world, tuple(agents))
 
     def limits(self, target: str | Agent) -> Limits:
         from mngr.ops.limits.watcher import Limits
@@ -106,7 +129,7 @@ class Look(Targets):
     def observe(self, *, discovery_only: bool = False) -> Iterator[dict[str, Json]]:
         from mngr.ops.look import waiting
 
-        return waiting.observe(self.world, discovery_only=discovery_only)
+        return waiting.observe(self._world, discovery_only=discovery_only)
 
     def wait(
         self,
@@ -124,4 +147,4 @@ class Look(Targets):
 
         agents = [self._agent(target) for target in targets]
         chosen = states or waiting.DEFAULT_STATES
-        return waiting.wait(self.world, agents, chosen, any_one=any_one, timeout=timeout)
+        return waiting.wait(self._world, agents, chosen, any_one=any_one, timeout=timeout)

@@ -6,21 +6,49 @@ from mngr.ops.look.listing import Agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from mngr.ops.world import World
 
 
 class Targets:
     """One home of mngr and its agents."""
 
-    world: World
+    _world: World
+
+    @property
+    def home(self) -> str:
+        return self._world.home
+
+    def ask_with(self, asks: Callable[[str], bool] | None) -> None:
+        """Ask the user questions with this function; None without a terminal."""
+        self._world.asks = asks
 
     def get(self, target: str | Agent) -> Agent:
         """Return the agent in its current state."""
         from mngr.ops.look import listing
 
         if isinstance(target, Agent):
-            return listing.refreshed(self.world, target)
-        return listing.resolve(self.world, [target])[0]
+            return listing.refreshed(self._world, target)
+        return listing.resolve(self._world, [target])[0]
+
+    def candidates(self, words: Sequence[str], *, look: bool = True) -> Sequence[Agent]:
+        """Return all agents that these words may mean; without `look`, states may be missing."""
+        from mngr.ops.look import listing
+
+        return listing.candidates(self._world, words, look=look)
+
+    def by_word(self, pool: Sequence[Agent]) -> dict[str, list[Agent]]:
+        """Index agents by name and by id."""
+        from mngr.ops.look import listing
+
+        return listing.by_word(pool)
+
+    def one(self, pool: Sequence[Agent], word: str) -> Agent:
+        """Return the agent of the pool that the word means; raise if there is none or several."""
+        from mngr.ops.look import listing
+
+        return listing.one(pool, word)
 
     def _agent(self, target: str | Agent) -> Agent:
         """Return the agent; an Agent is returned as it is, if its current state is not needed."""

@@ -9,14 +9,18 @@ from mngr.ops.look.listing import Agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mngr.hosts.base import Host
+    from mngr.model.struct import Json
+    from mngr.ops.keep.compare import Difference
+    from mngr.ops.keep.merge import Merged, Place
     from mngr.ops.keep.rewind import Restored
     from mngr.ops.keep.snapshot import Saved, Snapshot
     from mngr.ops.lifecycle.burial import Destroyed
     from mngr.ops.lifecycle.create import Created
     from mngr.ops.lifecycle.gc import Leftover
+    from mngr.ops.lifecycle.request import CreateRequest
     from mngr.ops.lifecycle.restore import Returned
     from mngr.ops.lifecycle.trash import Trashed
     from mngr.ops.look.doctor import Finding
@@ -34,26 +38,91 @@ class Work(Targets):
         """Save the current files of the work directory; the agent does not notice."""
         from mngr.ops.keep import snapshot
 
-        return snapshot.create(self.get(target), name)
+        return snapshot.create(self._agent(target), name)
+
+    def preview_snapshot(self, agent: Agent) -> str:
+        """Return the tree that a snapshot would have."""
+        from mngr.ops.keep import snapshot
+
+        return snapshot.present_tree(agent)
 
     def snapshots(self, target: str | Agent) -> Sequence[Snapshot]:
         """Return the snapshots of an agent, oldest first."""
         from mngr.ops.keep import snapshot
 
-        return snapshot.of(self.get(target))
+        return snapshot.of(self._agent(target))
 
-    def restore_snapshot(self, target: str | Agent, which: str) -> Restored:
+    def find_snapshot(self, target: str | Agent, which: str) -> Snapshot:
+        """Return the snapshot with this number, name or commit."""
+        from mngr.ops.keep import snapshot
+
+        return snapshot.find(self._agent(target), which)
+
+    def restore_snapshot(self, target: str | Agent, which: str | Snapshot) -> Restored:
         """Restore the files; files that would be lost are saved in another snapshot first."""
-        from mngr.ops.keep import rewind, snapshot
+        from mngr.ops.keep import rewind
 
-        agent = self.get(target)
-        return rewind.restore(agent, snapshot.find(agent, which))
+        agent = self._agent(target)
+        wanted = self.find_snapshot(agent, which) if isinstance(which, str) else which
+        return rewind.restore(agent, wanted)
+
+    def destroy_snapshot(self, snapshot: Snapshot) -> None:
+        from mngr.ops.keep.snapshot import destroy
+
+        destroy(snapshot)
 
     def diff(self, target: str | Agent, *, uncommitted: bool = False) -> bytes:
         """Return a patch from the agent's base, or its HEAD, to its current files."""
+        return self.difference(target, uncommitted=uncommitted).patch
+
+    def difference(
+        self,
+        target: str | Agent,
+        *,
+        uncommitted: bool = False,
+        paths: Sequence[str] = (),
+        stat: bool = False,
+    ) -> Difference:
+        """Return the difference between the agent's base, or its HEAD, and its current files."""
         from mngr.ops.keep import compare
 
-        return compare.difference(self.get(target), uncommitted=uncommitted).patch
+        agent = self._agent(target)
+        return compare.difference(agent, uncommitted=uncommitted, paths=paths, stat=stat)
+
+    def commits(self, target: str | Agent, paths: Sequence[str] = ()) -> list[dict[str, Json]]:
+        """Return the agent's commits since its base, newest first."""
+        from mngr.ops.keep import compare
+
+        return compare.commits(self._agent(target), paths)
+
+    def merge_place(self, folder: str) -> Place:
+        """Return the local repository around a directory, to merge into."""
+        from mngr.ops.keep import merge
+
+        return merge.place(self._world, folder)
+
+    def left_behind(self, agent: Agent) -> Sequence[str]:
+        """Return the agent's uncommitted changes, which a merge does not include."""
+        from mngr.ops.keep import merge
+
+        return merge.left_behind(agent)
+
+    def merge(
+        self,
+        agent: Agent,
+        here: Place,
+        *,
+        squash: bool = False,
+        check: Callable[[str], int] | None = None,
+        dry_run: bool = False,
+    ) -> Merged:
+        """Merge the agent's commits into a place; undo the merge if the check fails."""
+        from mngr.ops.keep import merge
+
+        tip = merge.tip_of(self._world, agent, here)
+        if dry_run:
+            return merge.unchanged(here, agent, tip, merge.missing(here, tip))
+        return merge.merge(here, agent, tip, squash=squash, check=check)
 
     def pull(
         self,
@@ -68,7 +137,7 @@ class Work(Targets):
         from mngr.ops.work import commits
 
         return commits.pull(
-            self.world, self._ends(target, cwd), branch=branch, force=force, dry_run=dry_run
+            self._world, self._ends(target, cwd), branch=branch, force=force, dry_run=dry_run
         )
 
     def push(
@@ -77,25 +146,25 @@ class Work(Targets):
         """Fast-forward the branch that the agent has checked out, and its files."""
         from mngr.ops.work import commits
 
-        return commits.push(self.world, self._ends(target, cwd), rev=rev, dry_run=dry_run)
+        return commits.push(self._world, self._ends(target, cwd), rev=rev, dry_run=dry_run)
 
     def bring(self, target: str | Agent, commit: str, ref: str, *, cwd: str = "") -> None:
         """Fetch exactly that commit of an agent into its source repository, under `ref`."""
         from mngr.ops.work import ends
 
-        ends.bring(self.world, self._ends(target, cwd), commit, ref)
+        ends.bring(self._world, self._ends(target, cwd), commit, ref)
 
     def deliver(self, target: str | Agent, commit: str, *, cwd: str = "") -> None:
         """Send a commit to an agent; nothing in its work directory changes."""
         from mngr.ops.work import commits
 
-        commits.deliver(self.world, self._ends(target, cwd), commit)
+        commits.deliver(self._world, self._ends(target, cwd), commit)
 
     def _ends(self, target: str | Agent, cwd: str) -> Ends:
         from mngr.ops.work import ends
 
         agent = self._agent(target)
-        return ends.ends(agent, ends.user_repository(self.world, agent, cwd or os.getcwd()))
+        return ends.ends(agent, ends.user_repository(self._world, agent, cwd or os.getcwd()))
 
     def pull_files(
         self,
@@ -110,7 +179,7 @@ class Work(Targets):
         from mngr.ops.work import files
 
         agent = self._agent(target)
-        return files.pull(self.world.home, agent, path, local, force=force, dry_run=dry_run)
+        return files.pull(self.home, agent, path, local, force=force, dry_run=dry_run)
 
     def push_files(
         self,
@@ -126,19 +195,37 @@ class Work(Targets):
 
         return files.push(self._agent(target), local, path, force=force, dry_run=dry_run)
 
+    def is_directory(self, agent: Agent, path: str) -> bool:
+        """Return whether a path of the work directory is a directory."""
+        from mngr.ops.work import files
+
+        return files.is_directory(agent, path)
+
+    def clone_request(
+        self, target: str | Agent, address: str, changes: Mapping[str, object]
+    ) -> CreateRequest:
+        """Return the request for an agent with the same work; `changes` are fields of it."""
+        from mngr.ops.work import clone
+
+        return clone.request(self._world, self._agent(target), address, changes)
+
     def clone(self, target: str | Agent, address: str = "", **changes: object) -> Created:
         """Create an agent with the same work; `changes` are fields of a CreateRequest."""
         from mngr.ops.lifecycle import create
-        from mngr.ops.work import clone
 
-        agent = self.get(target)
-        return create.create(self.world, clone.request(self.world, agent, address, changes))
+        return create.create(self._world, self.clone_request(self.get(target), address, changes))
 
     def migrate(self, target: str | Agent, host: Host, *, pass_login: bool = False) -> Migrated:
         """Clone the agent to a host, compare the work, and destroy the original."""
         from mngr.ops.work import clone
 
-        return clone.migrate(self.world, self.get(target), host, pass_login=pass_login)
+        return clone.migrate(self._world, self.get(target), host, pass_login=pass_login)
+
+    def arrived(self, name: str, host: Host) -> Agent | None:
+        """Return the agent that a migration has already moved to the host."""
+        from mngr.ops.work import clone
+
+        return clone.arrived(self._world, name, host)
 
     # remove, and undo
 
@@ -152,7 +239,7 @@ class Work(Targets):
         """Move the agent to the trash without asking; check `risk` first."""
         from mngr.ops.lifecycle import destroy
 
-        return destroy.destroy(self.world, self.get(target), drop_branch=drop_branch)
+        return destroy.destroy(self._world, self.get(target), drop_branch=drop_branch)
 
     def destroy_many(
         self, agents: Sequence[Agent], *, drop_branch: bool = False
@@ -161,7 +248,7 @@ class Work(Targets):
         from mngr.errors import MngrError
         from mngr.ops.lifecycle import destroy
 
-        outcomes = destroy.destroy_many(self.world, agents, drop_branch=drop_branch)
+        outcomes = destroy.destroy_many(self._world, agents, drop_branch=drop_branch)
 
         def outcome(agent: Agent) -> Destroyed:
             found = outcomes[agent.id]
@@ -174,25 +261,31 @@ class Work(Targets):
     def trashed(self) -> Sequence[Trashed]:
         from mngr.ops.lifecycle import trash
 
-        return trash.trashed(self.world)
+        return trash.trashed(self._world)
 
-    def restore(self, name: str, new_name: str = "") -> Returned:
-        from mngr.ops.lifecycle import restore, trash
+    def find_trashed(self, name: str) -> Trashed:
+        from mngr.ops.lifecycle import trash
 
-        return restore.restore(self.world, trash.find_trashed(self.world, name), new_name)
+        return trash.find_trashed(self._world, name)
+
+    def restore(self, name: str | Trashed, new_name: str = "") -> Returned:
+        from mngr.ops.lifecycle import restore
+
+        trashed = self.find_trashed(name) if isinstance(name, str) else name
+        return restore.restore(self._world, trashed, new_name)
 
     def purge(self, trashed: Trashed) -> None:
         from mngr.ops.lifecycle import trash
 
-        trash.purge(self.world, trashed)
+        trash.purge(self._world, trashed)
 
     def leftovers(self, provider: str = "") -> Sequence[Leftover]:
         """Return what `gc` would remove; call `.remove()` on each to remove it."""
         from mngr.ops.lifecycle import gc
 
-        found = gc.plan(self.world, provider)
+        found = gc.plan(self._world, provider)
         if provider in ("", "local"):
-            more = self.world.registry.collected(self.world.config)
+            more = self._world.registry.collected(self._world.config)
             found += [each for each in more if isinstance(each, gc.Leftover)]
         return found
 
@@ -200,4 +293,4 @@ class Work(Targets):
         """Check this machine, or the named host."""
         from mngr.ops.look import doctor, doctor_host
 
-        return doctor_host.of(self.world, host) if host else doctor.examine(self.world)
+        return doctor_host.of(self._world, host) if host else doctor.examine(self._world)

@@ -12,8 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mngr.git.repository import Completed, Run
+    from mngr.git.repository import Runner
     from mngr.git.stranger import Stranger
+    from mngr.model.completed import Completed
 
 LONG = 6 * 3600.0
 """Seconds that moving objects may take: a large repository over a thin line."""
@@ -78,7 +79,7 @@ class Bare(Repo):
         return self.run(argv, input=input, timeout=self.timeout)
 
 
-def make_mirror(run: Run, path: str, home: str, commit: str) -> None:
+def make_mirror(run: Runner, path: str, home: str, commit: str) -> None:
     """Create an empty mirror with the hash of `commit`; do nothing if it exists."""
     kind = "sha256" if len(commit) == 64 else "sha1"
     script = ["sh", "-c", INIT, "mngr", path, home, kind]
@@ -97,7 +98,7 @@ class Way(Struct):
     url: str
     command: str = ""
     """What serves it, for a shell, where git's own service does not; SERVICE is to be filled in."""
-    run: Run | None = None
+    run: Runner | None = None
     """Runs git so that it ends when the other side does not answer any more."""
 
     @property
@@ -107,8 +108,8 @@ class Way(Struct):
     def option(self, service: str) -> list[str]:
         return [f'--{service}=sh -c "$MNGR_SERVICE"'] if self.command and not self.over_ext else []
 
-    def serving(self, run: Run, service: str) -> Run:
-        """Return a Run with the command in a variable: git shows addresses, so they stay short."""
+    def serving(self, run: Runner, service: str) -> Runner:
+        """Return a Runner with the command in a variable: git shows addresses, which stay short."""
         run, variable = self.run or run, f"MNGR_SERVICE={self.command.replace(SERVICE, service)}"
 
         def with_service(
@@ -193,7 +194,7 @@ class Lent(Struct):
     """The ref of the mirror that keeps the commit."""
     settings: tuple[tuple[str, str], ...] = ()
 
-    def make(self, run: Run, then: str = "") -> bool:
+    def make(self, run: Runner, then: str = "") -> bool:
         """Create it and run the script `then`; return whether the mirror had the commit."""
         words = [*QUIET, "clone", "-q", "--shared", "--no-checkout", "--origin", "origin"]
         for key, value in self.settings:
@@ -222,7 +223,7 @@ def checking_out(work: Repo, commit: str, branch: str) -> list[str]:
     return ["git", *flags, "checkout", "-q", *where, commit]
 
 
-def settings(repo: Repo) -> list[tuple[str, str]]:
+def git_settings(repo: Repo) -> list[tuple[str, str]]:
     """Return the settings a clone must share with its source: committer and line endings."""
     names = r"^(user\.(name|email)|core\.(autocrlf|eol|safecrlf))$"
     found: dict[str, str] = {}
@@ -256,7 +257,7 @@ def is_ancestor(repo: Repo, old: str, new: str) -> bool:
     return repo.attempt("merge-base", "--is-ancestor", old, new).code == 0
 
 
-def remote_head(run: Run, url: str) -> tuple[str, str]:
+def remote_head(run: Runner, url: str) -> tuple[str, str]:
     """Return the branch of a remote repository's HEAD, and its commit; "" if it is empty."""
     words = ["git", "ls-remote", "--symref", "--", url, "HEAD"]
     done = run(["env", "GIT_TERMINAL_PROMPT=0", *words], timeout=120)

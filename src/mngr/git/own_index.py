@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mngr.git.repository import Completed
+    from mngr.model.completed import Completed
 
 # The position of a work tree; a prefix means that a parent directory is the repository.
 STANDING = r"""
@@ -107,7 +107,7 @@ trees "$shape" "$@"
 """
 
 
-class Taken(Struct):
+class TakenTree(Struct):
     """A work tree as a git tree."""
 
     tree: str
@@ -136,12 +136,12 @@ def standing(work: Stranger) -> str:
     return os.fsdecode(work.visit(STANDING + "standing").stdout)
 
 
-def take(work: Stranger) -> Taken:
+def take(work: Stranger) -> TakenTree:
     """Return a tree of everything that is not ignored."""
     return _taken(work, "at= listing= linked=\n" + FUNCTIONS + TAKE)
 
 
-def take_afresh(work: Stranger, *for_each_ref: str) -> Taken:
+def take_afresh(work: Stranger, *for_each_ref: str) -> TakenTree:
     """Return a tree as `take` does, from a temporary copy of the current index.
 
     The result includes ignored files, the position of the work tree and for-each-ref's answer. It
@@ -150,15 +150,15 @@ def take_afresh(work: Stranger, *for_each_ref: str) -> Taken:
     return _taken(work, "linked=\n" + FUNCTIONS + AFRESH + TAKE, *for_each_ref)
 
 
-def _taken(work: Stranger, script: str, *words: str) -> Taken:
+def _taken(work: Stranger, script: str, *words: str) -> TakenTree:
     done = work.visit(script, *words)
     if done.code == NO_REPOSITORY:
-        return Taken(tree="", linked=False)
+        return TakenTree(tree="", linked=False)
     _check(work, done)
     *more, standing, last = os.fsdecode(done.stdout).split("\0")
     tree, *linked = last.split()
     end = more.index("") if more else 0
-    return Taken(
+    return TakenTree(
         tree=tree,
         linked=bool(linked),
         standing=standing,

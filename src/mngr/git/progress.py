@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mngr.git.repository import Repo, Run
+    from mngr.git.repository import Repo, Runner
 
 # Worktrees of one repository share its door. A worktree with its own settings gets its own door,
 # and so does every other repository. Each answer ends with a NUL; it has one line with the commits
@@ -71,7 +71,7 @@ class Asked(Struct):
 
 
 def look(
-    run: Run,
+    run: Runner,
     home: str,
     source: str,
     names: Sequence[str],

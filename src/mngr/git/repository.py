@@ -15,20 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol
 
-    class Completed(Protocol):
-        @property
-        def code(self) -> int: ...
+    from mngr.model.completed import Completed
 
-        @property
-        def stdout(self) -> bytes: ...
-
-        @property
-        def stderr(self) -> bytes: ...
-
-        @property
-        def complaint(self) -> str: ...
-
-    class Run(Protocol):
+    class Runner(Protocol):
         def __call__(
             self, argv: Sequence[str], *, input: bytes | None = None, timeout: float
         ) -> Completed: ...
@@ -48,7 +37,7 @@ class GitError(MngrError):
     """git failed."""
 
 
-class Change(Struct):
+class StatusLine(Struct):
     """One line of `git status`."""
 
     code: str
@@ -68,7 +57,7 @@ def complaint(done: Completed) -> str:
 class Repo(Struct):
     """A directory inside a repository, and the function that runs git there."""
 
-    run: Run
+    run: Runner
     path: str
     timeout: float = TIMEOUT
     flags: tuple[str, ...] = UNHEARD
@@ -149,7 +138,7 @@ def _raise_if_refused(repo: Repo, done: Completed) -> None:
         raise GitError(f"git refuses {repo.path}: {why}", told[-1].strip() if told[1:] else "")
 
 
-def changes(repo: Repo, *, ignored: bool = False) -> list[Change]:
+def changes(repo: Repo, *, ignored: bool = False) -> list[StatusLine]:
     """Return what differs from HEAD, including untracked files and both names of a rename."""
     options = ["--ignored=matching"] if ignored else []
     done = repo.status("--untracked-files=all", *options)
@@ -160,13 +149,13 @@ def changes(repo: Repo, *, ignored: bool = False) -> list[Change]:
     for entry in parts:
         if entry:
             code, path = entry[:2], entry[3:]
-            found.append(Change(code=code, path=path))
+            found.append(StatusLine(code=code, path=path))
             if "R" in code or "C" in code:
-                found.append(Change(code="D " if "R" in code else "  ", path=next(parts)))
+                found.append(StatusLine(code="D " if "R" in code else "  ", path=next(parts)))
     return [change for change in found if change.code != "  "]
 
 
-def uncommitted(repo: Repo) -> list[Change]:
+def uncommitted(repo: Repo) -> list[StatusLine]:
     """Return what differs from HEAD, without the settings files that mngr itself writes."""
     own = tuple(f"/.mngr/{name}" for name in ("settings.toml", "settings.local.toml", ".gitignore"))
     return [change for change in changes(repo) if not f"/{change.path}".endswith(own)]

@@ -15,7 +15,7 @@ from mngr.git.stranger_scripts import DOOR, NESTED, REFUSED, VISIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.git.repository import Completed
+    from mngr.model.completed import Completed
 
 FILTER = re.compile(r"fatal: (.*): (?:clean|smudge) filter '(.*)' failed")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mngr.errors import MngrError
+from mngr.model.completed import Completed
 from mngr.model.records import revision
 from mngr.model.state import Evidence
 from mngr.model.struct import Json, Struct
@@ -33,20 +34,6 @@ class HostRef(Struct):
     name: str
     provider: str
     tags: dict[str, Json] = {}
-
-
-class Completed(Struct):
-    """The result of a command."""
-
-    code: int
-    stdout: bytes
-    stderr: bytes
-
-    @property
-    def complaint(self) -> str:
-        """Return the last line of stderr, which in most programs is the error."""
-        lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else f"exit code {self.code}"
 
 
 class CommandFailed(MngrError):

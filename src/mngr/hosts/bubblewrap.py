@@ -113,7 +113,7 @@ class Sandbox(Struct):
     work_dir: str
 
 
-def script(box: Sandbox) -> str:
+def sandbox_script(box: Sandbox) -> str:
     """Return the script: `sh SCRIPT PROGRAM [ARGS]` runs a program, `--prove` only checks."""
     home = box.home if box.home.strip("/") else f"{box.private}/home"
     private = [f"{box.private}/home", f"{box.private}/tmp"]

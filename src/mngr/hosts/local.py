@@ -11,7 +11,6 @@ from mngr.hosts.base import (
     CHANGING,
     Capabilities,
     CommandFailed,
-    Completed,
     Host,
     HostReading,
     HostRef,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from mngr.hosts.base import Files
     from mngr.hosts.spawn import Sink
+    from mngr.model.completed import Completed
     from mngr.settings.layers import Config
 
 PATIENCE = 5.0

@@ -13,8 +13,9 @@ import time
 
 from mngr.errors import MngrError, TimedOut, Unreachable
 from mngr.hosts import spawn, tmux
-from mngr.hosts.base import QUIET, Completed
+from mngr.hosts.base import QUIET
 from mngr.hosts.shell import ShellHost
+from mngr.model.completed import Completed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

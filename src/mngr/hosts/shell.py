@@ -11,7 +11,6 @@ from mngr.hosts.base import (
     CHANGING,
     Capabilities,
     CommandFailed,
-    Completed,
     HostReading,
     HostRef,
 )
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from mngr.hosts.base import Files
     from mngr.hosts.spawn import Sink
+    from mngr.model.completed import Completed
 
 # Panes before files, as on every host: `exit` is written before its pane dies. `agent ID REV` says
 # that there is such a record; `agent ID REV odd` that it is not a regular file. find and tar follow

@@ -12,7 +12,7 @@ import time
 from _thread import get_ident
 
 from mngr.errors import MissingProgram, MngrError, TimedOut
-from mngr.hosts.base import Completed
+from mngr.model.completed import Completed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -25,8 +25,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mngr.hosts.base import Completed, Host
+    from mngr.hosts.base import Host
     from mngr.hosts.spawn import Sink
+    from mngr.model.completed import Completed
     from mngr.settings.layers import Config
 
 # One connection per host, kept for some minutes: a call over it takes 11 ms instead of 250. A dead

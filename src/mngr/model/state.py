@@ -167,7 +167,7 @@ def _signal(event: str, said: Json) -> tuple[str, Signal]:
     return launch, Signal(event=event, time=float(time), input=kept)
 
 
-class Verdict(Struct):
+class Judgement(Struct):
     """A state, its reason, and its time."""
 
     state: State
@@ -178,15 +178,17 @@ class Verdict(Struct):
 
 def judge(
     evidence: Evidence, *, now: float, worker_alive: bool, signals: Signals, unreachable: str = ""
-) -> Verdict:
+) -> Judgement:
     """Return the state by a table; the first row that matches decides."""
     record, pane = evidence.record, evidence.pane
     if record is None:
-        return Verdict(state=State.LOST, reason=f"unreadable record: {evidence.problem}", since=now)
+        return Judgement(
+            state=State.LOST, reason=f"unreadable record: {evidence.problem}", since=now
+        )
     if unreachable:
         last = _judge_answered(evidence, record, pane, now, worker_alive, signals)
         reason = f"{unreachable} (last known {last.state})"
-        return Verdict(state=State.UNREACHABLE, reason=reason, since=now)
+        return Judgement(state=State.UNREACHABLE, reason=reason, since=now)
     return _judge_answered(evidence, record, pane, now, worker_alive, signals)
 
 
@@ -197,13 +199,13 @@ def _judge_answered(
     now: float,
     worker_alive: bool,
     signals: Signals,
-) -> Verdict:
+) -> Judgement:
     alive = pane is not None and not pane.dead
     exit = evidence.this_exit
     if record.removal and not alive:
         return _being_removed(record, exit)
     if record.stop and record.stop.launch == record.launch and not alive:
-        return Verdict(
+        return Judgement(
             state=State.STOPPED,
             reason="stopped",
             since=record.stop.time,
@@ -219,18 +221,18 @@ def _judge_answered(
     if pane is not None:
         since = pane.dead_time or max(started.time, pane.activity)
         if now - since <= (KILLED_GRACE if pane.dead_time else UNREAPED_GRACE):
-            return Verdict(state=State.RUNNING, reason="ending", since=since)
-        return Verdict(state=State.FAILED, reason="killed before it could report", since=since)
-    return Verdict(
+            return Judgement(state=State.RUNNING, reason="ending", since=since)
+        return Judgement(state=State.FAILED, reason="killed before it could report", since=since)
+    return Judgement(
         state=State.LOST,
         reason="its tmux session is gone (reboot, killed server or out of memory)",
         since=started.time,
     )
 
 
-def _being_removed(record: AgentRecord, exit: Exit | None) -> Verdict:
+def _being_removed(record: AgentRecord, exit: Exit | None) -> Judgement:
     assert record.removal
-    return Verdict(
+    return Judgement(
         state=State.STOPPED,
         reason=BEING_DESTROYED,
         since=record.removal.time,
@@ -238,41 +240,43 @@ def _being_removed(record: AgentRecord, exit: Exit | None) -> Verdict:
     )
 
 
-def _judge_exit(exit: Exit) -> Verdict:
+def _judge_exit(exit: Exit) -> Judgement:
     reason = exit.cause or describe_code(exit.code)
     state = State.DONE if exit.code == 0 else State.FAILED
-    return Verdict(state=state, reason=reason, since=exit.time, exit_code=exit.code)
+    return Judgement(state=state, reason=reason, since=exit.time, exit_code=exit.code)
 
 
 def _judge_alive(
     evidence: Evidence, record: AgentRecord, worker_alive: bool, signals: Signals
-) -> Verdict:
+) -> Judgement:
     since = evidence.this_started.time if evidence.this_started else record.launch_time
     if record.removal:
-        return Verdict(state=State.RUNNING, reason=BEING_DESTROYED, since=record.removal.time)
+        return Judgement(state=State.RUNNING, reason=BEING_DESTROYED, since=record.removal.time)
     if record.stop and record.stop.launch == record.launch:
-        return Verdict(state=State.RUNNING, reason="stopping", since=since)
+        return Judgement(state=State.RUNNING, reason="stopping", since=since)
     if signals.waiting:
-        return Verdict(state=State.WAITING, reason=signals.reason, since=signals.since)
+        return Judgement(state=State.WAITING, reason=signals.reason, since=signals.since)
     if evidence.this_started is None and worker_alive:
-        return Verdict(state=State.CREATING, reason="starting", since=since)
+        return Judgement(state=State.CREATING, reason="starting", since=since)
     if evidence.this_started is None:  # a full disk, or its creator was killed a moment ago
         reason = "process is alive; its launcher has not recorded the start (disk full?)"
-        return Verdict(state=State.RUNNING, reason=reason, since=since)
+        return Judgement(state=State.RUNNING, reason=reason, since=since)
     if signals.working:
-        return Verdict(state=State.RUNNING, reason=signals.reason, since=signals.since)
-    return Verdict(state=State.RUNNING, reason="process is alive", since=since)
+        return Judgement(state=State.RUNNING, reason=signals.reason, since=signals.since)
+    return Judgement(state=State.RUNNING, reason="process is alive", since=since)
 
 
-def _not_started(record: AgentRecord, pane: Pane | None, worker_alive: bool) -> Verdict:
+def _not_started(record: AgentRecord, pane: Pane | None, worker_alive: bool) -> Judgement:
     verb = "create" if record.launches == 1 else "start"
     if worker_alive:
-        return Verdict(state=State.CREATING, reason=f"{verb} in progress", since=record.launch_time)
+        return Judgement(
+            state=State.CREATING, reason=f"{verb} in progress", since=record.launch_time
+        )
     if pane is not None:
-        return Verdict(
+        return Judgement(
             state=State.FAILED, reason="killed before it could report", since=record.launch_time
         )
-    return Verdict(state=State.LOST, reason=f"{verb} interrupted", since=record.launch_time)
+    return Judgement(state=State.LOST, reason=f"{verb} interrupted", since=record.launch_time)
 
 
 def describe_code(code: int) -> str:

@@ -21,7 +21,7 @@ GRACE = 2.0
 Event: TypeAlias = dict[str, object] | list[object]
 
 
-class MissingProgram(Exception):
+class NotInstalled(Exception):
     """A program that the test requires is not installed."""
 
 
@@ -29,7 +29,7 @@ def rec(command: str, cast: Path, columns: int, rows: int, env: Mapping[str, str
     """Return the shell command that records another one."""
     program = shutil.which("asciinema", path=env.get("PATH"))
     if not program:
-        raise MissingProgram("recordings require asciinema, which is not on PATH")
+        raise NotInstalled("recordings require asciinema, which is not on PATH")
     size = f"--cols {columns} --rows {rows}"
     files = f"-c {shlex.quote(command)} {shlex.quote(str(cast))}"
     return f"exec {shlex.quote(program)} rec -q --overwrite {size} {files}"

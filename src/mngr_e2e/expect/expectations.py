@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, Self, TypeVar
 from mngr_e2e.commands.results import PATIENCE, CommandResult
 from mngr_e2e.expect import json_matchers, matchers
 from mngr_e2e.expect.failures import fail
-from mngr_e2e.expect.matchers import Check, Json, JsonLike, shown
+from mngr_e2e.expect.matchers import ClaimCheck, Json, JsonLike, shown
 
 if TYPE_CHECKING:
     import re
@@ -43,7 +43,7 @@ class Expectation(Generic[T_co]):
         """Check again until the claim holds, for at most `timeout` seconds."""
         return replace(self, timeout=timeout)
 
-    def _holds(self, judge: Callable[[T_co], Check]) -> Self:
+    def _holds(self, judge: Callable[[T_co], ClaimCheck]) -> Self:
         after = replace(self, wanted=True)
         if self.void:
             return after
@@ -57,7 +57,7 @@ class Expectation(Generic[T_co]):
         fail(f"expected {subject} {claim}{waited}", check.detail if plain else "", source)
         return replace(after, void=True)
 
-    def _judged(self, judge: Callable[[T_co], Check]) -> tuple[Check, T_co | None]:
+    def _judged(self, judge: Callable[[T_co], ClaimCheck]) -> tuple[ClaimCheck, T_co | None]:
         deadline = time.monotonic() + self.timeout
         while True:
             check, value = self._look(judge)
@@ -65,16 +65,16 @@ class Expectation(Generic[T_co]):
                 return check, value
             time.sleep(INTERVAL)
 
-    def _look(self, judge: Callable[[T_co], Check]) -> tuple[Check, T_co | None]:
+    def _look(self, judge: Callable[[T_co], ClaimCheck]) -> tuple[ClaimCheck, T_co | None]:
         """Return the check and the value; a missing file has no content that could be judged."""
         try:
             value = self.read()
         except (LookupError, OSError, ValueError) as error:
-            return Check(None, "to be there", _said(error)), None
+            return ClaimCheck(None, "to be there", _said(error)), None
         try:
             return judge(value), value
         except OSError as error:
-            return Check(None, "to be readable", str(error)), value
+            return ClaimCheck(None, "to be readable", str(error)), value
 
     def _origin(self, value: object) -> tuple[CommandResult | None, str]:
         """Return the command to show, and a name for the value."""
@@ -110,7 +110,7 @@ class ResultExpectation(Expectation[CommandResult]):
 
     def to_time_out(self) -> ResultExpectation:
         return self._holds(
-            lambda result: Check(
+            lambda result: ClaimCheck(
                 result.timed_out, "to time out", f"it exited with {result.exit_code}"
             )
         )
@@ -125,11 +125,11 @@ class ResultExpectation(Expectation[CommandResult]):
         return found, f"`{found.command}`" if found else "the command"
 
 
-def _ended(result: CommandResult, holds: bool, claim: str) -> Check:
+def _ended(result: CommandResult, holds: bool, claim: str) -> ClaimCheck:
     """Return a check of an exit code; after a timeout it says nothing about the command."""
     if result.timed_out:
-        return Check(None, claim, f"it was ended after {result.seconds:.2f} s")
-    return Check(holds, claim, f"it exited with {result.exit_code}")
+        return ClaimCheck(None, claim, f"it was ended after {result.seconds:.2f} s")
+    return ClaimCheck(holds, claim, f"it exited with {result.exit_code}")
 
 
 class JsonExpectation(Expectation[Json]):
@@ -141,7 +141,7 @@ class JsonExpectation(Expectation[Json]):
         inner = JsonExpectation(
             lambda: json_matchers.at(self.read(), path), path, self.source, self.timeout, self.void
         )
-        return inner._holds(lambda _: Check(True, "to be there"))
+        return inner._holds(lambda _: ClaimCheck(True, "to be there"))
 
     def to_equal(self, wanted: JsonLike) -> JsonExpectation:
         return self._holds(lambda value: json_matchers.same_json(value, wanted))
@@ -236,18 +236,18 @@ class FileExpectation(Expectation[Path]):
     not_to_have_mode = negated(to_have_mode)
 
 
-def _exists(path: Path) -> Check:
+def _exists(path: Path) -> ClaimCheck:
     """Return a check that a path exists; a dangling symbolic link does."""
     there = path.exists() or path.is_symlink()
     if there or not path.parent.is_dir():
-        return Check(there, "to exist", "" if there else f"there is no {path.parent} either")
+        return ClaimCheck(there, "to exist", "" if there else f"there is no {path.parent} either")
     beside = sorted(entry.name for entry in path.parent.iterdir())[:20]
-    return Check(False, "to exist", f"beside it are: {', '.join(beside) or 'no files'}")
+    return ClaimCheck(False, "to exist", f"beside it are: {', '.join(beside) or 'no files'}")
 
 
-def _has_mode(path: Path, wanted: int) -> Check:
+def _has_mode(path: Path, wanted: int) -> ClaimCheck:
     mode = stat.S_IMODE(path.stat().st_mode)
-    return Check(mode == wanted, f"to have mode {wanted:04o}", f"it has {mode:04o}")
+    return ClaimCheck(mode == wanted, f"to have mode {wanted:04o}", f"it has {mode:04o}")
 
 
 def _content(path: Path) -> str:

@@ -7,34 +7,34 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from mngr_e2e.expect.matchers import Check, Json, JsonLike, brief, diff, plural, pretty, shown
+from mngr_e2e.expect.matchers import ClaimCheck, Json, JsonLike, brief, diff, plural, pretty, shown
 
 
-def is_json(text: str) -> Check:
+def is_json(text: str) -> ClaimCheck:
     try:
         json.loads(text)
     except ValueError as error:
-        return Check(False, "to be JSON", f"{error}: {shown(text)}")
-    return Check(True, "to be JSON")
+        return ClaimCheck(False, "to be JSON", f"{error}: {shown(text)}")
+    return ClaimCheck(True, "to be JSON")
 
 
-def same_json(value: Json, expected: JsonLike) -> Check:
+def same_json(value: Json, expected: JsonLike) -> ClaimCheck:
     wanted = cast("Json", expected)
     holds = _same(value, wanted)
     detail = "" if holds else diff(pretty(wanted), pretty(value))
-    return Check(holds, f"to equal {brief(wanted)}", detail)
+    return ClaimCheck(holds, f"to equal {brief(wanted)}", detail)
 
 
-def includes_json(value: Json, expected: JsonLike) -> Check:
+def includes_json(value: Json, expected: JsonLike) -> ClaimCheck:
     """Check that every key of `expected` is there, and of a list every item, in order."""
     wanted = cast("Json", expected)
     missing = next(_missing(value, wanted, "$"), "")
-    return Check(not missing, f"to include {brief(wanted)}", missing)
+    return ClaimCheck(not missing, f"to include {brief(wanted)}", missing)
 
 
-def matches_schema(value: Json, schema: Mapping[str, object]) -> Check:
+def matches_schema(value: Json, schema: Mapping[str, object]) -> ClaimCheck:
     problems = list(_violations(value, cast("Mapping[str, Json]", schema), "$"))
-    return Check(not problems, "to match the schema", "\n".join(problems))
+    return ClaimCheck(not problems, "to match the schema", "\n".join(problems))
 
 
 def at(value: Json, path: str) -> Json:

@@ -1,4 +1,4 @@
-"""Claims about text, as functions that return a Check; `not_to_…` inverts the same Check."""
+"""Claims about text, as functions that return a ClaimCheck; `not_to_…` inverts the same one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIFF_LINES = 200
 
 
 @dataclass(frozen=True)
-class Check:
+class ClaimCheck:
     """Whether a claim holds; None if it cannot be checked, so its negation does not hold either."""
 
     holds: bool | None
@@ -30,41 +30,43 @@ class Check:
 # text
 
 
-def contains(text: str, wanted: str) -> Check:
+def contains(text: str, wanted: str) -> ClaimCheck:
     holds = wanted in text
-    return Check(holds, f"to contain {shown(wanted)}", "" if holds else _nearest_line(text, wanted))
+    return ClaimCheck(
+        holds, f"to contain {shown(wanted)}", "" if holds else _nearest_line(text, wanted)
+    )
 
 
-def matches(text: str, pattern: str | re.Pattern[str]) -> Check:
+def matches(text: str, pattern: str | re.Pattern[str]) -> ClaimCheck:
     """Check for a pattern anywhere in the text; `^` and `$` match at lines."""
     found = re.compile(pattern, re.MULTILINE) if isinstance(pattern, str) else pattern
-    return Check(found.search(text) is not None, f"to match {shown(found.pattern)}")
+    return ClaimCheck(found.search(text) is not None, f"to match {shown(found.pattern)}")
 
 
-def equals(text: str, wanted: str) -> Check:
+def equals(text: str, wanted: str) -> ClaimCheck:
     if text == wanted:
-        return Check(True, f"to equal {shown(wanted)}")
-    return Check(False, f"to equal {shown(wanted)}", diff(wanted, text))
+        return ClaimCheck(True, f"to equal {shown(wanted)}")
+    return ClaimCheck(False, f"to equal {shown(wanted)}", diff(wanted, text))
 
 
-def starts_with(text: str, wanted: str) -> Check:
+def starts_with(text: str, wanted: str) -> ClaimCheck:
     detail = f"it starts with {shown(text[: len(wanted) + 20])}"
-    return Check(text.startswith(wanted), f"to start with {shown(wanted)}", detail)
+    return ClaimCheck(text.startswith(wanted), f"to start with {shown(wanted)}", detail)
 
 
-def ends_with(text: str, wanted: str) -> Check:
+def ends_with(text: str, wanted: str) -> ClaimCheck:
     detail = f"it ends with {shown(text[-(len(wanted) + 20) :])}"
-    return Check(text.endswith(wanted), f"to end with {shown(wanted)}", detail)
+    return ClaimCheck(text.endswith(wanted), f"to end with {shown(wanted)}", detail)
 
 
-def is_empty(text: str) -> Check:
-    return Check(not text, "to be empty", f"it is {shown(text)}")
+def is_empty(text: str) -> ClaimCheck:
+    return ClaimCheck(not text, "to be empty", f"it is {shown(text)}")
 
 
-def has_line_count(text: str, wanted: int) -> Check:
+def has_line_count(text: str, wanted: int) -> ClaimCheck:
     """Check the number of lines, including a last one without a newline."""
     count = text.count("\n") + (not text.endswith("\n") and text != "")
-    return Check(count == wanted, f"to have {plural(wanted, 'line')}", f"it has {count}")
+    return ClaimCheck(count == wanted, f"to have {plural(wanted, 'line')}", f"it has {count}")
 
 
 # how things are shown

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import NamedTuple
 from urllib.parse import quote
 
-from mngr_e2e.redaction.shellwords import EXPANSION, Word, words
+from mngr_e2e.redaction.shellwords import EXPANSION, ShellWord, words
 
 SHORTEST_SECRET = 6
 SHORTEST_WORD = 2
@@ -161,7 +161,7 @@ def _places(text: str, before: str, bare: bool) -> Iterator[tuple[str, int, int]
             yield each["name"], *each.span("value")
 
 
-def _balanced(command: str, word: Word, first: int, last: int) -> tuple[int, int]:
+def _balanced(command: str, word: ShellWord, first: int, last: int) -> tuple[int, int]:
     """Return the range of these characters, with the quotes around them if it contains quotes."""
     start, end = word.chars[first].start, word.chars[last - 1].end
     if re.search("[\"']", command[start:end]):

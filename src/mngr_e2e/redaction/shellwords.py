@@ -34,7 +34,7 @@ class Char(NamedTuple):
     end: int
 
 
-class Word(NamedTuple):
+class ShellWord(NamedTuple):
     """An argument of a program; an operator of the shell is a word without characters."""
 
     chars: list[Char]
@@ -45,14 +45,14 @@ class Word(NamedTuple):
         return "".join(char.text for char in self.chars)
 
 
-def words(command: str) -> Iterator[Word]:
+def words(command: str) -> Iterator[ShellWord]:
     chars: list[Char] = []
     end = 0
     for part in _PART.finditer(command):
         kind = str(part.lastgroup)
         if kind in ("blank", "operator"):
-            yield from [Word(chars, end)] if chars else []
-            yield from [Word([], part.end())] if kind == "operator" else []
+            yield from [ShellWord(chars, end)] if chars else []
+            yield from [ShellWord([], part.end())] if kind == "operator" else []
             chars = []
         elif kind in _INNER:
             inner = _INNER[kind].finditer(command, *part.span(kind))
@@ -60,7 +60,7 @@ def words(command: str) -> Iterator[Word]:
         else:
             chars.append(_char(part))
         end = part.end()
-    yield from [Word(chars, end)] if chars else []
+    yield from [ShellWord(chars, end)] if chars else []
 
 
 def _char(part: re.Match[str]) -> Char:

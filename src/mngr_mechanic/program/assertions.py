@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable
 
-from mngr_mechanic.program.reports import Command
+from mngr_mechanic.program.reports import Invocation
 
 WIDTH = 100
 LINES, LENGTH = 12, 900
@@ -15,7 +15,7 @@ CLOCK = re.compile(r"\b\d{1,2}:\d{2}(:\d{2})?\b|\b1[6-9]\d{8}\b")
 RANDOM = re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b|/tmp/|/var/folders/")
 
 
-def stable_lines(commands: list[Command], part: str) -> "tuple[list[str], bool]":
+def stable_lines(commands: list[Invocation], part: str) -> "tuple[list[str], bool]":
     """Lines that every run printed and that tell no time, place or chance; and whether that is
     all there was. `commands` is the same command in several runs."""
     texts = [str(getattr(command, part)) for command in commands]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from mngr_mechanic.program import localise, ops_flow, ops_logic, ops_names, ops_text
 from mngr_mechanic.program.hints import Hints
 from mngr_mechanic.program.scope import Scope, Vocabulary
-from mngr_mechanic.program.source import Edit, Source, parses
+from mngr_mechanic.program.source import Edit, SourceFile, parses
 
 Operator = Callable[[Scope, ast.AST], Iterator[Edit]]
 KINDS: tuple[Operator, ...] = (
@@ -38,7 +38,7 @@ TURN = 0.985
 
 
 def ranked(
-    sources: Iterable[Source], scores: Mapping[tuple[str, int], float], hints: Hints
+    sources: Iterable[SourceFile], scores: Mapping[tuple[str, int], float], hints: Hints
 ) -> list[tuple[float, Edit]]:
     """Return edits with their scores, best first; not all of them are valid."""
     sources = list(sources)
@@ -87,7 +87,7 @@ def _taking_turns(
         turns[places[key]] += 1
 
 
-def editable(source: Source, node: ast.AST) -> bool:
+def editable(source: SourceFile, node: ast.AST) -> bool:
     if source.is_annotation(node):
         return False
     return not source.in_fstring(node) or source.trusted(node)
@@ -101,7 +101,7 @@ def edits_of(scope: Scope, node: ast.AST, kinds: Iterable[Operator]) -> Iterator
             continue  # a node without a place, as older Pythons have inside f-strings
 
 
-def valid(source: Source, edit: Edit) -> bool:
+def valid(source: SourceFile, edit: Edit) -> bool:
     """Whether the edited file parses and has another tree."""
     text = edit.applied(source.text)
     return parses(text) and ast.dump(ast.parse(text)) != source.dump

@@ -9,7 +9,7 @@ import time
 LEAST = 0.1
 
 
-class Clock:
+class Stopwatch:
     """Counts the time on a loaded machine for less: the budget is for an idle core."""
 
     def __init__(self, budget: float) -> None:

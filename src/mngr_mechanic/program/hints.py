@@ -9,7 +9,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from mngr_mechanic.program.reports import Command, Failure
+from mngr_mechanic.program.reports import Failure, Invocation
 
 WORD = re.compile(r"--?[A-Za-z][\w-]*|[A-Za-z_][\w-]*")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -45,7 +45,7 @@ class Hints:
         return "NoneType" in self.message or "None" in self.actual
 
 
-def gather(test_source: str, line: int, failure: Failure, commands: list[Command]) -> Hints:
+def gather(test_source: str, line: int, failure: Failure, commands: list[Invocation]) -> Hints:
     tree = ast.parse(test_source)
     hints = Hints()
     hints.expected = _literals_at(tree, line)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Optional
 
 from mngr_mechanic.program import assertions, citations
-from mngr_mechanic.program.clock import Clock
+from mngr_mechanic.program.clock import Stopwatch
 from mngr_mechanic.program.lab import Lab
-from mngr_mechanic.program.reports import Command, Result
-from mngr_mechanic.program.source import Source, parses
+from mngr_mechanic.program.reports import Invocation, Result
+from mngr_mechanic.program.source import SourceFile, parses
 
 SECONDS = 60.0
 
@@ -43,7 +43,7 @@ class Spot:
 
 
 class Improver:
-    def __init__(self, lab: Lab, source: Source, runs: list[Result], clock: Clock) -> None:
+    def __init__(self, lab: Lab, source: SourceFile, runs: list[Result], clock: Stopwatch) -> None:
         self.lab, self.source, self.clock = lab, source, clock
         self.runs = runs
         """The same test, several times, passing."""
@@ -85,7 +85,7 @@ class Improver:
                 found += [spot] if spot.parts else []
         return found
 
-    def _in_scope(self, function: citations.Function, command: Command) -> bool:
+    def _in_scope(self, function: citations.Function, command: Invocation) -> bool:
         """Whether the block has the command; without a block, whether the test proves nothing."""
         if not command.file.endswith(self.source.path):
             return False
@@ -109,7 +109,7 @@ class Improver:
         free = [name for name in ("result", "outcome", "ran") if name not in taken]
         return [*free, "result_2"][0]
 
-    def _unseen(self, at: int, command: Command) -> list[str]:
+    def _unseen(self, at: int, command: Invocation) -> list[str]:
         """Return the parts of the result that the test does not check."""
         parts = ["exit_code"]
         parts += [part for part in ("stdout", "stderr") if getattr(command, part)]

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import IO, Optional
 
 from mngr_mechanic.program import project, reports
-from mngr_mechanic.program.reports import Run
+from mngr_mechanic.program.reports import PytestRun
 
 START_SECONDS = 120.0
 ANEW_SECONDS = 60.0
@@ -71,7 +71,7 @@ class Lab:
         fresh: bool = False,
         bend: Optional[dict[str, object]] = None,
         noop: bool = False,
-    ) -> Run:
+    ) -> PytestRun:
         """Run tests and return their results.
 
         `fresh`: the tests themselves have changed, so they are collected again.
@@ -95,7 +95,7 @@ class Lab:
         found = reports.read(report)
         if os.path.exists(report):
             os.unlink(report)
-        return Run(found, timed_out, time.monotonic() - began)
+        return PytestRun(found, timed_out, time.monotonic() - began)
 
     def passes_anew(self, test: str, noop: bool = False) -> bool:
         """Whether a test passes that has just been changed."""

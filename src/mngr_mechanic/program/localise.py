@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from mngr_mechanic.program import project
 from mngr_mechanic.program.probe import mechanic_places, mechanic_trace
 from mngr_mechanic.program.reports import Result
-from mngr_mechanic.program.source import Source
+from mngr_mechanic.program.source import SourceFile
 
 FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
 Lines = frozenset[tuple[str, int]]  # (path in the project, line)
@@ -91,7 +91,7 @@ def preferred(
     return {**found, **{at: max(found.get(at, 0.0), mine[at] / best) for at in mine}}
 
 
-def spread(source: Source, lines: Mapping[int, float]) -> dict[ast.AST, float]:
+def spread(source: SourceFile, lines: Mapping[int, float]) -> dict[ast.AST, float]:
     """Return the score of each statement, from its lines and from the users of names it defines.
 
     The top level of a module runs in every test, so its own lines say nothing.
@@ -109,7 +109,7 @@ def spread(source: Source, lines: Mapping[int, float]) -> dict[ast.AST, float]:
     return scores
 
 
-def _definitions(source: Source, scores: dict[ast.AST, float]) -> None:
+def _definitions(source: SourceFile, scores: dict[ast.AST, float]) -> None:
     users: dict[str, float] = {}
     for node in source.nodes:
         name = node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")

@@ -7,20 +7,20 @@ import shutil
 import tempfile
 
 from mngr_mechanic.program import blocked, project, stale, work
-from mngr_mechanic.program.clock import Clock
+from mngr_mechanic.program.clock import Stopwatch
 from mngr_mechanic.program.improve import SECONDS, Improver
 from mngr_mechanic.program.lab import Broken, Lab
-from mngr_mechanic.program.repair import Repair
+from mngr_mechanic.program.repair import Repairer
 from mngr_mechanic.program.reports import Result
 from mngr_mechanic.program.search import describe
-from mngr_mechanic.program.source import Source
-from mngr_mechanic.program.task import Task
+from mngr_mechanic.program.source import SourceFile
+from mngr_mechanic.program.task import Assignment
 
 SHORT, LONGEST = "/tmp", 40
 
 
 class Mechanic:
-    def __init__(self, task: Task, root: str, probe: str, clock: Clock) -> None:
+    def __init__(self, task: Assignment, root: str, probe: str, clock: Stopwatch) -> None:
         self.task, self.root, self.clock, self.probe = task, root, clock, probe
         self.base = tempfile.mkdtemp(prefix="mech-", dir=_short_place())
         self.python = ""
@@ -100,7 +100,7 @@ class Mechanic:
             if again is None or not again.passed:
                 return _blocked(f"{test} is flaky", "a person who knows what it depends on")
             runs.append(again)
-        made = Improver(lab, Source(self.file, lab.read(self.file)), runs, self.clock).improve()
+        made = Improver(lab, SourceFile(self.file, lab.read(self.file)), runs, self.clock).improve()
         if not made.text:
             self.clock.say(f"nothing to improve: {made.remark}")
             weak = " It passes also if its commands are not run." if made.weak else ""
@@ -126,7 +126,7 @@ class Mechanic:
 
     def _stale(self, lab: Lab, result: Result) -> "work.Done | None":
         """Update the test, if the block that it cites contradicts it."""
-        source = Source(self.file, lab.read(self.file))
+        source = SourceFile(self.file, lab.read(self.file))
         for edit in stale.edits(source, result):
             text = edit.applied(source.text)
             lab.write(source.path, text)
@@ -144,7 +144,7 @@ class Mechanic:
         return None
 
     def _repair(self, lab: Lab, result: Result) -> work.Done:
-        repair = Repair(lab, self.task, result, self.clock, self.base)
+        repair = Repairer(lab, self.task, result, self.clock, self.base)
         found = repair.find(self._more_labs)
         edit = found.edit
         if edit is not None:

@@ -8,7 +8,7 @@ import tokenize
 from collections.abc import Iterator
 
 from mngr_mechanic.program.scope import Scope, near
-from mngr_mechanic.program.source import Edit, Source
+from mngr_mechanic.program.source import Edit, SourceFile
 
 SEPARATORS = ("", " ", ", ", ",", "\n", "\t", ": ", ":", ";", "-", "_", "/", ".", "|", " - ")
 FSTRING_START = getattr(tokenize, "FSTRING_START", -1)
@@ -28,7 +28,7 @@ def texts(scope: Scope, node: ast.AST) -> Iterator[Edit]:
         yield from _fstring(scope, node)
 
 
-def written(source: Source, node: ast.AST, value: str) -> str:
+def written(source: SourceFile, node: ast.AST, value: str) -> str:
     """Return the literal for a value, in the quotes of the node."""
     text = repr(value)
     first = PREFIX.match(source.segment(node))

@@ -7,12 +7,12 @@ import tokenize
 from collections.abc import Callable, Iterator
 
 from mngr_mechanic.program import candidates, hints, localise, project
-from mngr_mechanic.program.clock import Clock
+from mngr_mechanic.program.clock import Stopwatch
 from mngr_mechanic.program.lab import Lab
 from mngr_mechanic.program.reports import Result
 from mngr_mechanic.program.search import Found, Knowledge, Search
-from mngr_mechanic.program.source import Edit, Source
-from mngr_mechanic.program.task import Task
+from mngr_mechanic.program.source import Edit, SourceFile
+from mngr_mechanic.program.task import Assignment
 
 AT_FIRST = 30
 """Edits that are tried with the coverage of the test's own file: half of all defects."""
@@ -20,14 +20,16 @@ LEARN_SHARE = 0.35
 """The part of the budget for learning what other tests run."""
 
 
-class Repair:
-    def __init__(self, lab: Lab, task: Task, result: Result, clock: Clock, base: str) -> None:
+class Repairer:
+    def __init__(
+        self, lab: Lab, task: Assignment, result: Result, clock: Stopwatch, base: str
+    ) -> None:
         self.lab, self.task, self.result, self.clock, self.base = lab, task, result, clock, base
         everything = lab.collect() or [task.test]
         self.known = Knowledge(task.test, result.seconds, unknown=[*everything], repeat=task.repeat)
         self.known.unused = task.unused
         self.known.crash = localise.crash(result, lab.root)
-        self.sources: dict[str, Source] = {}
+        self.sources: dict[str, SourceFile] = {}
         self.tried: set[Edit] = set()
         self.count = 0
 
@@ -82,7 +84,7 @@ class Repair:
             if project.is_test(path) or not path.endswith(".py"):
                 continue
             try:
-                self.sources[path] = Source(path, self.lab.read(path))
+                self.sources[path] = SourceFile(path, self.lab.read(path))
             except (OSError, SyntaxError, ValueError, tokenize.TokenError) as error:
                 self.clock.say(f"cannot read {path}: {error}")
 

@@ -24,7 +24,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Command:
+class Invocation:
     """One command that a test ran."""
 
     text: str
@@ -45,7 +45,7 @@ class Result:
     outcome: str = "passed"
     seconds: float = 0.0
     failure: Optional[Failure] = None
-    commands: list[Command] = field(default_factory=list)
+    commands: list[Invocation] = field(default_factory=list)
     ended: bool = False
     """Its call ended, or its set-up failed."""
 
@@ -55,7 +55,7 @@ class Result:
 
 
 @dataclass
-class Run:
+class PytestRun:
     results: dict[str, Result]
     timed_out: bool = False
     seconds: float = 0.0
@@ -95,5 +95,5 @@ def read(path: str) -> dict[str, Result]:
             if "failure" in entry and result.failure is None:
                 result.failure = Failure(**entry["failure"])
             if "commands" in entry:
-                result.commands = [Command(**each) for each in entry["commands"]]
+                result.commands = [Invocation(**each) for each in entry["commands"]]
     return {test: result for test, result in found.items() if result.ended}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from mngr_mechanic.program.hints import Hints
-from mngr_mechanic.program.source import Edit, Source
+from mngr_mechanic.program.source import Edit, SourceFile
 
 BUILT_IN = frozenset(dir(builtins))
 
@@ -27,7 +27,7 @@ class Vocabulary:
     attributes: Counter[str] = field(default_factory=Counter)
     """Includes methods, where they are defined."""
 
-    def learn(self, source: Source) -> None:
+    def learn(self, source: SourceFile) -> None:
         for token in source.tokens:
             if token.type == tokenize.NAME:
                 self.names[token.text] += 1
@@ -45,7 +45,7 @@ class Vocabulary:
 
 @dataclass
 class Scope:
-    source: Source
+    source: SourceFile
     hints: Hints
     words: Vocabulary
 

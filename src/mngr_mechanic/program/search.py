@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mngr_mechanic.program import localise
-from mngr_mechanic.program.clock import Clock
+from mngr_mechanic.program.clock import Stopwatch
 from mngr_mechanic.program.lab import Lab
 from mngr_mechanic.program.localise import Coverage
-from mngr_mechanic.program.reports import Result, Run
-from mngr_mechanic.program.source import Edit, Source
+from mngr_mechanic.program.reports import PytestRun, Result
+from mngr_mechanic.program.source import Edit, SourceFile
 
 RESERVE = 1.0
 VERIFY_SHARE = 2.0
@@ -70,9 +70,9 @@ class Found:
 
 
 class Search:
-    def __init__(self, labs: list[Lab], known: Knowledge, clock: Clock) -> None:
+    def __init__(self, labs: list[Lab], known: Knowledge, clock: Stopwatch) -> None:
         self.labs, self.known, self.clock = labs, known, clock
-        self.sources: dict[str, Source] = {}
+        self.sources: dict[str, SourceFile] = {}
         self.found = Found()
         self._held: list[tuple[int, Edit]] = []
         """Edits that leave tests failing, with the number of these tests."""
@@ -140,7 +140,7 @@ class Search:
         """Accept an edit, or hold it if it leaves tests failing that reach it."""
         with self._checking:
             related = [test for test in self._reaching(edit) if test in self.known.failing]
-            run = lab.run(related, seconds=self._time_to_check()) if related else Run({})
+            run = lab.run(related, seconds=self._time_to_check()) if related else PytestRun({})
             red = [test for test in related if not run.passed([test])]
             other = [test for test in red if self._fails_otherwise(run.results.get(test))]
         with self._lock:
@@ -240,7 +240,7 @@ def told(result: Result) -> str:
     return re.sub(r"[\d.]+", "#", said)
 
 
-def describe(source: Source, edit: Edit) -> str:
+def describe(source: SourceFile, edit: Edit) -> str:
     """Return `file:12: old line -> new line`."""
     if edit.new.startswith("\n"):
         return f"{edit.path}:{edit.line}: {edit.new.strip()} is added"

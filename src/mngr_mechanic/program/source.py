@@ -40,7 +40,7 @@ class Token:
     end: int
 
 
-class Source:
+class SourceFile:
     def __init__(self, path: str, text: str) -> None:
         self.path, self.text = path, text
         self.tree = ast.parse(text)

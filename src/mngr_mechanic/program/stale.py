@@ -16,13 +16,13 @@ from typing import Optional
 from mngr_mechanic.program import citations
 from mngr_mechanic.program.ops_text import written
 from mngr_mechanic.program.reports import Result
-from mngr_mechanic.program.source import Edit, Source
+from mngr_mechanic.program.source import Edit, SourceFile
 
 ALIKE = 0.45
 WORDS = re.compile(r"[A-Za-z]{3,}")
 
 
-def edits(source: Source, result: Result) -> list[Edit]:
+def edits(source: SourceFile, result: Result) -> list[Edit]:
     """Return the changes of the test's texts that its block requires."""
     test = citations.function(source.tree, result.test)
     block = citations.block(test) if test is not None else ""
@@ -32,7 +32,7 @@ def edits(source: Source, result: Result) -> list[Edit]:
 
 
 def _expectations(
-    source: Source, test: citations.Function, block: str, result: Result
+    source: SourceFile, test: citations.Function, block: str, result: Result
 ) -> Iterator[Edit]:
     assert result.failure is not None
     said = [value for value in result.failure.values.values() if isinstance(value, str)]
@@ -106,7 +106,7 @@ def _asked_for(
 
 
 def _commands(
-    source: Source, test: citations.Function, block: str, result: Result
+    source: SourceFile, test: citations.Function, block: str, result: Result
 ) -> Iterator[Edit]:
     """Yield commands of the block that the test does not run, where it runs a similar one."""
     wanted = citations.commands(block)
@@ -124,6 +124,6 @@ def _commands(
             yield _edit(source, spare[near[0]], command, "stale command")
 
 
-def _edit(source: Source, node: ast.Constant, new: str, kind: str) -> Edit:
+def _edit(source: SourceFile, node: ast.Constant, new: str, kind: str) -> Edit:
     text = written(source, node, new)
     return Edit(source.path, *source.span(node), text, kind, 1.0, node.lineno, True)

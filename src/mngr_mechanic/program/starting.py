@@ -6,7 +6,7 @@ import os
 import sys
 
 from mngr_mechanic.program import project, task, work
-from mngr_mechanic.program.clock import Clock
+from mngr_mechanic.program.clock import Stopwatch
 from mngr_mechanic.program.mechanic import Mechanic
 
 PROBES = "sitecustomize mechanic_trace mechanic_places mechanic_probe mechanic_frames mechanic_runs"
@@ -22,7 +22,7 @@ def main(argv: list[str]) -> int:
             wanted = task.from_arguments(args, sys.stdin.readline())
         except task.Unclear:
             return 2
-    clock = Clock(wanted.budget)
+    clock = Stopwatch(wanted.budget)
     clock.say(f"mechanic: {wanted.mode} {wanted.test}, within {wanted.budget:g} s")
     try:
         return _work(wanted, clock)
@@ -38,7 +38,7 @@ def _prompt(path: str) -> str:
         return file.read()
 
 
-def _work(wanted: task.Task, clock: Clock) -> int:
+def _work(wanted: task.Assignment, clock: Stopwatch) -> int:
     root = os.getcwd()
     dirty = work.changed(root)
     if dirty:

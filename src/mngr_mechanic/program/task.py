@@ -25,7 +25,7 @@ class Unclear(Exception):
 
 
 @dataclass(frozen=True)
-class Task:
+class Assignment:
     test: str
     mode: str = "auto"
     """auto: fix a failing test, improve a passing one."""
@@ -64,14 +64,14 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def from_arguments(args: argparse.Namespace, prompt: str) -> Task:
+def from_arguments(args: argparse.Namespace, prompt: str) -> Assignment:
     """Return the task of the options, or of the words on the command line or in the prompt."""
     text = " ".join(args.words) or prompt
     test = args.test or named_test(text)
     if not test:
         raise Unclear(f"which test? For example: {EXAMPLE}")
     suspects = list(_suspects(prompt))
-    return Task(
+    return Assignment(
         test=test,
         mode=args.mode if args.mode != "auto" else asked_mode(text),
         budget=max(1.0, args.budget),

@@ -32,7 +32,7 @@ class CannotPlant(Exception):
 
 
 @dataclass(frozen=True)
-class Edit:
+class Replacement:
     file: str
     old: str
     new: str
@@ -44,7 +44,7 @@ class Defect:
     kind: str
     """bug, stale test, weak test or blocked test"""
     what: str
-    edits: tuple[Edit, ...]
+    edits: tuple[Replacement, ...]
     tests: tuple[str, ...]
     """The tests that it breaks, or the weak test itself."""
     needs: str = ""
@@ -56,7 +56,7 @@ BUGS = (
         "since-leaves-out-its-day",
         "bug",
         "wrong comparison: `list --since DAY` leaves out the notes of that very day",
-        (Edit("src/jot/notes.py", "if note.day >= since]", "if note.day > since]"),),
+        (Replacement("src/jot/notes.py", "if note.day >= since]", "if note.day > since]"),),
         (
             f"{LOOKING}::test_list_by_day_includes_both_days",
             f"{LOOKING}::test_list_since_a_day_includes_that_day",
@@ -67,7 +67,7 @@ BUGS = (
         "bug",
         "off by one: `list --last N` shows N - 1 notes",
         (
-            Edit(
+            Replacement(
                 "src/jot/notes.py",
                 "ordered[max(len(ordered) - count, 0) :]",
                 "ordered[max(len(ordered) - count + 1, 0) :]",
@@ -82,7 +82,7 @@ BUGS = (
         "csv-is-never-returned",
         "bug",
         "missing return: `export --format csv` ends with a traceback",
-        (Edit("src/jot/formats.py", "    return table.getvalue()\n", ""),),
+        (Replacement("src/jot/formats.py", "    return table.getvalue()\n", ""),),
         (
             f"{MOVING}::test_export_makes_a_spreadsheet",
             f"{MOVING}::test_text_with_commas_and_lines_survives_the_spreadsheet",
@@ -96,7 +96,7 @@ STALE = (
         "stale test",
         "the test expects text that differs from its block",
         (
-            Edit(
+            Replacement(
                 GETTING_STARTED,
                 'to_end_with(" call the plumber about the tap\\n")',
                 'to_end_with(" call the electrician about the lamp\\n")',
@@ -112,7 +112,7 @@ WEAK = (
         "weak test",
         "the test checks only the exit status",
         (
-            Edit(
+            Replacement(
                 LOOKING,
                 """\
     expect(result.stdout).to_have_line_count(2)
@@ -128,7 +128,7 @@ WEAK = (
         "search-count-contains-nothing",
         "weak test",
         "the output is compared with the empty text, which everything contains",
-        (Edit(FINDING, 'to_equal("2\\n")', 'to_contain("")'),),
+        (Replacement(FINDING, 'to_equal("2\\n")', 'to_contain("")'),),
         (f"{FINDING}::test_search_any_counts_notes_with_one_of_the_words",),
     ),
     Defect(
@@ -136,7 +136,7 @@ WEAK = (
         "weak test",
         "the test accepts the exit statuses 0 and 1",
         (
-            Edit(
+            Replacement(
                 CHANGING,
                 """\
     expect(result).to_succeed()
@@ -152,7 +152,7 @@ WEAK = (
         "weak test",
         "the test detects only a crash",
         (
-            Edit(
+            Replacement(
                 MOVING,
                 """\
     expect(result.stdout).to_equal("would import 1 notes, 3 already here\\n")
@@ -173,22 +173,22 @@ BLOCKED = (
         "blocked test",
         "the block and its test pipe a page into a program that is not installed",
         (
-            Edit(
+            Replacement(
                 "tutorial.sh",
                 f"# read them as a page\n{PAGE}\n",
                 f"# read them as a web page\n{WEB_PAGE}\n",
             ),
-            Edit(
+            Replacement(
                 MOVING,
                 f"    # read them as a page\n    {PAGE}\n",
                 f"    # read them as a web page\n    {WEB_PAGE}\n",
             ),
-            Edit(
+            Replacement(
                 MOVING,
                 f'"{PAGE}", comment="read them as a page"',
                 f'"{WEB_PAGE}", comment="read them as a web page"',
             ),
-            Edit(
+            Replacement(
                 MOVING,
                 'to_equal("# Notes\\n\\n## 2026-02-28\\n\\n- buy oat milk `#shop`\\n")',
                 'to_contain("<li>buy oat milk <code>#shop</code></li>")',

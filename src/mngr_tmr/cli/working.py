@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from mngr.api import Mngr, Repo, local_repository, repository
+from mngr.api import Mngr, Repo, checkout, local_repository, uncommitted
 from mngr.cli.app.output import confirm, one, say
 from mngr.cli.app.parser import Namespace
 from mngr.errors import MngrError, NotFound, Refused, UsageError
@@ -117,7 +117,7 @@ def integrate(args: Namespace) -> int:
 
 def _repository(cwd: str) -> Repo:
     repo = local_repository(cwd)
-    found = repository.checkout(repo)
+    found = checkout(repo)
     if found is None or not found.head:
         hint = "run `mngr tmr` in the repository whose tests you want to fix"
         raise UsageError(f"{cwd} is not in a git repository with commits", hint)
@@ -172,7 +172,7 @@ def _started(args: Namespace, repo: Repo, folder: Path) -> dict[str, Json]:
     base = repo.ask("rev-parse", "--verify", f"{args.base or 'HEAD'}^{{commit}}")
     if base is None:
         raise UsageError(f"{args.base!r} is not a commit in {repo.path}")
-    dirty = [] if args.base else repository.uncommitted(repo)
+    dirty = [] if args.base else uncommitted(repo)
     if dirty:  # once started, a run uses its base commit and no edit disturbs it
         told = f"{repo.path} has uncommitted changes ({dirty[0].path}), which agents would not see"
         raise Refused(told, "commit them first")

@@ -207,7 +207,7 @@ class RealFleet:
         folder.mkdir(parents=True, exist_ok=True)
         try:
             if _may_have_artifacts(agent):
-                listing = os.path.join(agent.host.home, "agents", agent.id, ".artifacts")
+                listing = os.path.join(agent.folder, ".artifacts")
                 argv = ["sh", "-c", ARTIFACTS, "mngr", listing]
                 done = self._api.exec(agent, argv, timeout=300)
                 unpack(done.stdout, folder)
@@ -244,8 +244,7 @@ def request(
 
 def _may_have_artifacts(agent: Agent) -> bool:
     """Look first if the host shares our files: it saves two programs."""
-    shared = agent.host.capabilities.shares_files
-    return not shared or os.path.isdir(os.path.join(agent.record.work_dir, ".mngr-e2e"))
+    return not agent.shares_files or os.path.isdir(os.path.join(agent.record.work_dir, ".mngr-e2e"))
 
 
 def _published(agent: Agent) -> Published | None:

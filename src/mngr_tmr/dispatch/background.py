@@ -13,8 +13,8 @@ from mngr_tmr.dispatch.effects import (
     Collect,
     Collected,
     Finished,
-    Launch,
     Launched,
+    LaunchTry,
     OfTask,
     Remind,
     Stop,
@@ -31,7 +31,7 @@ PATIENCE = (1.0, 5.0)
 """Seconds before each new attempt of a verification that failed."""
 
 
-class Background:
+class BackgroundWork:
     """Work that is due begins at the end of a step, and is answered in a later step."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Background:
 
     def begin(self) -> None:
         """Begin the due work, launches first: a slot is idle while its launch waits."""
-        for work in sorted(self.due, key=lambda each: not isinstance(each, Launch)):
+        for work in sorted(self.due, key=lambda each: not isinstance(each, LaunchTry)):
             self._busy.append(self._executor.submit(self._perform, work))
         self.due.clear()
 
@@ -71,7 +71,7 @@ class Background:
         task = self._run.tasks[work.task]
         each = task.tries[work.number - 1]
         match work:
-            case Launch():
+            case LaunchTry():
                 return self._launch(task, each)
             case Remind():
                 with suppress(Exception):

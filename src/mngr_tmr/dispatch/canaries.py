@@ -15,7 +15,7 @@ from mngr_tmr.dispatch.life import is_missing, is_open
 from mngr_tmr.integrate.ranking import NOT_TAKEN
 from mngr_tmr.journal.model import ANSWERS, Outcome, Ruling, Run, Task, TestRun
 from mngr_tmr.run import clustering, selecting
-from mngr_tmr.run.clustering import Failure
+from mngr_tmr.run.clustering import FailingTest
 
 SAY_SO = 2
 """Canaries that have to report something missing before the cluster is given up."""
@@ -80,7 +80,7 @@ def _next(run: Run, waiting: Sequence[str], failed: Sequence[Task], cluster: str
     functions = {task.node_id.partition("[")[0] for task in failed}
     signatures = {task.signature for task in failed}
 
-    def order(failure: Failure) -> tuple[object, ...]:
+    def order(failure: FailingTest) -> tuple[object, ...]:
         known = (failure.function in functions, failure.signature in signatures)
         return (*known, *failure.effort)
 
@@ -96,7 +96,7 @@ def regroup(
     return _group(clustering.clusters(members), base, "")
 
 
-def _group(groups: Sequence[Sequence[Failure]], base: str, cluster: str) -> list[Write]:
+def _group(groups: Sequence[Sequence[FailingTest]], base: str, cluster: str) -> list[Write]:
     """Return the event by which the first of each group gets an agent and the others wait."""
     told: list[Json] = [
         {
@@ -113,7 +113,7 @@ def _group(groups: Sequence[Sequence[Failure]], base: str, cluster: str) -> list
     return [Write("grouped", {"tasks": told}, moves)] if told else []
 
 
-def _failure(run: Run, task_id: str, results: Mapping[str, TestRun]) -> Failure:
+def _failure(run: Run, task_id: str, results: Mapping[str, TestRun]) -> FailingTest:
     # Only the number of lines is known here, and the order of canaries needs no more.
     task = run.tasks[task_id]
     lines = frozenset(("", number) for number in range(task.reach))

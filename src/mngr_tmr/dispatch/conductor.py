@@ -12,13 +12,13 @@ from concurrent.futures import Executor
 from mngr.model.struct import Json
 from mngr_tmr.dispatch import canaries, life, orders, trials
 from mngr_tmr.dispatch.alerts import Stall
-from mngr_tmr.dispatch.background import Background
+from mngr_tmr.dispatch.background import BackgroundWork
 from mngr_tmr.dispatch.effects import (
     Cancelled,
     Effect,
     Go,
     OfTask,
-    Seen,
+    Sighted,
     Slow,
     Tried,
     Verified,
@@ -56,7 +56,7 @@ class Conductor:
         self._tasks: dict[Stage, dict[str, None]] = {stage: {} for stage in Stage}
         """The tasks in each stage, in the order in which they entered it."""
         self._looked = self._rest = 0.0
-        self._background = Background(executor, run, fleet, inspector, tests, clock)
+        self._background = BackgroundWork(executor, run, fleet, inspector, tests, clock)
         self._stall = Stall(run, clock)
         self._throttle = Throttle(run, self.note, clock)
         self._untried = bool(trials.fixes(run))
@@ -162,7 +162,7 @@ class Conductor:
         self._looked = now = self.clock.now()
         self._rest = REST * (now - began)
         for task_id, each in tries.items():
-            self._hear(Seen(task_id, seen.get(each.agent_name), now))
+            self._hear(Sighted(task_id, seen.get(each.agent_name), now))
 
     # tests that wait for the fix of another
 

@@ -38,7 +38,7 @@ class OfTry:
     number: int
 
 
-class Launch(OfTry):
+class LaunchTry(OfTry):
     """Create the agent that the journal has announced."""
 
 
@@ -76,7 +76,7 @@ class Trial:
     tasks: tuple[str, ...]
 
 
-Work = Launch | Remind | Collect | Stop | Verify | Trial
+Work = LaunchTry | Remind | Collect | Stop | Verify | Trial
 """Effects that take long. Other threads perform them, after the journal is synced."""
 Effect = Write | Slow | Work
 
@@ -102,7 +102,7 @@ class Launched(OfTask):
 
 
 @dataclass(frozen=True)
-class Seen(OfTask):
+class Sighted(OfTask):
     sighting: Sighting | None
     now: float
 

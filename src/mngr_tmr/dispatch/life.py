@@ -19,11 +19,11 @@ from mngr_tmr.dispatch.effects import (
     Effect,
     Finished,
     Go,
-    Launch,
     Launched,
+    LaunchTry,
     OfTask,
     Remind,
-    Seen,
+    Sighted,
     Slow,
     Stop,
     Verified,
@@ -72,7 +72,7 @@ def standing(run: Run, task: Task) -> Next:
     if each.ended is None and run.cancelled:
         return _gather(task, CANCELLED.outcome, CANCELLED.reason)
     if each.ended is None and not each.launched:
-        return Stage.LAUNCHING, (Launch(task.id, number),)
+        return Stage.LAUNCHING, (LaunchTry(task.id, number),)
     if each.ended is None:
         return Stage.WORKING, ()
     if each.verdict is None and _needs_verdict(each.ended):
@@ -94,7 +94,7 @@ def advance(run: Run, stage: Stage, event: OfTask) -> Next:
             return _intend(run, task)
         case Stage.LAUNCHING, Launched(agent_id=agent_id):
             return Stage.WORKING, (_line("try_launched", task, agent_id=agent_id),)
-        case Stage.WORKING, Seen():
+        case Stage.WORKING, Sighted():
             return _look(run, task, event)
         case Stage.WORKING, Cancelled():
             return _gather(task, CANCELLED.outcome, CANCELLED.reason)
@@ -119,10 +119,10 @@ def _intend(run: Run, task: Task) -> Next:
         "agent_name": f"tmr-{run.name}-{task.id}-{number}",
         "base": task.base or run.base,
     }
-    return Stage.LAUNCHING, (Write("try_intended", fields), Launch(task.id, number))
+    return Stage.LAUNCHING, (Write("try_intended", fields), LaunchTry(task.id, number))
 
 
-def _look(run: Run, task: Task, event: Seen) -> Next:
+def _look(run: Run, task: Task, event: Sighted) -> Next:
     each = task.tries[-1]
     step = judging.judge(each, event.sighting, event.now, run.options)
     if step.kind == "end":

@@ -14,7 +14,7 @@ from mngr_tmr.dispatch.agents import request
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run import prompting
 from mngr_tmr.run.pool import Pool
-from mngr_tmr.run.settings import Project
+from mngr_tmr.run.settings import ProjectSettings
 from mngr_tmr.verify import assertions, patches
 
 TICK = 0.5
@@ -26,7 +26,7 @@ class Resolver:
         api: Mngr,
         run: Run,
         repo: Repo,
-        project: Project,
+        project: ProjectSettings,
         scratch: Path,
         pool: Pool | None = None,
     ) -> None:

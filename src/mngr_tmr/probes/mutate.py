@@ -21,10 +21,8 @@ OWN = os.path.dirname(os.path.abspath(__file__))
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from typing import Protocol
 
-    class Result(Protocol):
-        def get_result(self) -> pytest.TestReport: ...
+    from pluggy import Result
 
 
 current = ""
@@ -104,7 +102,7 @@ broken: list[str] = []
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, Result, None]:
+) -> Generator[None, Result[pytest.TestReport], None]:
     """Note `failed` for an assertion, `crashed` for any other exception."""
     report = (yield).get_result()
     if report.failed and call.excinfo is not None:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import Protocol
 
-    class Result(Protocol):
-        def get_result(self) -> pytest.TestReport: ...
+    from pluggy import Result
 
     class Node(Protocol):
         """A worker of xdist, as its controller sees it."""
@@ -152,7 +151,7 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, Result, None]:
+) -> Generator[None, Result[pytest.TestReport], None]:
     """Keep with the report what only this process knows: xdist hands reports over as data."""
     outcome = yield
     report = outcome.get_result()

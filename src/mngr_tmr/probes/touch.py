@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 STARTS = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.exec", "os.system")
 
 
-class Touched:
+class Footprint:
     """What one test has touched so far."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Touched:
         self.alone = True
 
 
-current: Touched | None = None
+current: Footprint | None = None
 imports: dict[str, set[str]] = {}
 
 
@@ -48,7 +48,7 @@ sys.addaudithook(_heard)
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, None, None]:
     global current
-    current = touched = Touched()
+    current = touched = Footprint()
     try:
         yield
     finally:

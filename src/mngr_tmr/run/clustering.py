@@ -38,7 +38,7 @@ class Suspect:
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailingTest:
     """A failing test, with what is known about its cause."""
 
     id: str
@@ -59,11 +59,11 @@ class Failure:
         return (round(self.seconds, 1), len(self.lines), self.seconds, self.node_id)
 
 
-Cluster = tuple[Failure, ...]
+Cluster = tuple[FailingTest, ...]
 """The best canary first."""
 
 
-def clusters(failures: Sequence[Failure], passing: Sequence[Lines] = ()) -> list[Cluster]:
+def clusters(failures: Sequence[FailingTest], passing: Sequence[Lines] = ()) -> list[Cluster]:
     """Return the clusters, in the order of their first members."""
     found = units(failures)
     if passing:
@@ -72,10 +72,10 @@ def clusters(failures: Sequence[Failure], passing: Sequence[Lines] = ()) -> list
     return [tuple(sorted(each, key=lambda failure: failure.effort)) for each in found]
 
 
-def units(failures: Iterable[Failure]) -> list[list[Failure]]:
+def units(failures: Iterable[FailingTest]) -> list[list[FailingTest]]:
     """Group failures by signature, and parametrised ones by function and exception."""
-    groups: list[list[Failure]] = []
-    known: dict[Hashable, list[Failure]] = {}
+    groups: list[list[FailingTest]] = []
+    known: dict[Hashable, list[FailingTest]] = {}
     for failure in failures:
         keys: list[Hashable] = [failure.signature] if failure.signature else []
         if "[" in failure.node_id and failure.exception:
@@ -93,9 +93,11 @@ def units(failures: Iterable[Failure]) -> list[list[Failure]]:
     return groups
 
 
-def _sharing_a_line(groups: list[list[Failure]], passed: Counter[Line]) -> list[list[Failure]]:
+def _sharing_a_line(
+    groups: list[list[FailingTest]], passed: Counter[Line]
+) -> list[list[FailingTest]]:
     """Join groups whose tests run the most suspicious line, as long as there is one."""
-    found: list[list[Failure]] = []
+    found: list[list[FailingTest]] = []
     left = groups
     while left:
         line = _joining(left, passed)
@@ -107,9 +109,9 @@ def _sharing_a_line(groups: list[list[Failure]], passed: Counter[Line]) -> list[
     return found + left
 
 
-def _coinciding(groups: list[list[Failure]], passed: Counter[Line]) -> list[list[Failure]]:
+def _coinciding(groups: list[list[FailingTest]], passed: Counter[Line]) -> list[list[FailingTest]]:
     """Join groups whose suspicious lines are mostly the same."""
-    found: list[tuple[set[Line], list[Failure]]] = []
+    found: list[tuple[set[Line], list[FailingTest]]] = []
     for group in groups:
         mine = _most_suspicious(group, passed)
         known = next((each for each in found if _overlap(each[0], mine)), None)
@@ -120,7 +122,7 @@ def _coinciding(groups: list[list[Failure]], passed: Counter[Line]) -> list[list
     return [group for _, group in found]
 
 
-def _most_suspicious(group: Sequence[Failure], passed: Counter[Line]) -> set[Line]:
+def _most_suspicious(group: Sequence[FailingTest], passed: Counter[Line]) -> set[Line]:
     """Return the first lines, without those less than half as suspicious as the first."""
     scored = _scored(group, passed)[:FIRST]
     return {line for line, score, *_ in scored if 2 * score >= scored[0][1]}
@@ -131,7 +133,7 @@ def _overlap(one: set[Line], two: set[Line]) -> bool:
     return bool(shorter) and len(one & two) >= SAME * shorter
 
 
-def _joining(groups: Sequence[Sequence[Failure]], passed: Counter[Line]) -> Line | None:
+def _joining(groups: Sequence[Sequence[FailingTest]], passed: Counter[Line]) -> Line | None:
     """Return the most suspicious line that several groups and mostly failing tests run."""
     members = [failure for group in groups for failure in group]
     failed = Counter(line for failure in members for line in failure.lines)
@@ -146,11 +148,11 @@ def _joining(groups: Sequence[Sequence[Failure]], passed: Counter[Line]) -> Line
     )
 
 
-def _of(group: Sequence[Failure]) -> set[Line]:
+def _of(group: Sequence[FailingTest]) -> set[Line]:
     return {line for failure in group for line in failure.lines}
 
 
-def _runs(group: Sequence[Failure], line: Line) -> bool:
+def _runs(group: Sequence[FailingTest], line: Line) -> bool:
     return 2 * sum(line in failure.lines for failure in group) >= len(group)
 
 
@@ -161,7 +163,7 @@ def ochiai(failing: int, passing: int, all_failing: int) -> float:
     return failing / math.sqrt(all_failing * (failing + passing)) if failing else 0.0
 
 
-def suspects(cluster: Sequence[Failure], passed: Mapping[Line, int]) -> tuple[Suspect, ...]:
+def suspects(cluster: Sequence[FailingTest], passed: Mapping[Line, int]) -> tuple[Suspect, ...]:
     """Return the most suspicious lines first, one entry for lines that the same tests run."""
     groups: dict[tuple[float, str, int, int], list[int]] = {}
     for (path, line), score, failing, passing in _scored(cluster, passed):
@@ -174,7 +176,7 @@ def suspects(cluster: Sequence[Failure], passed: Mapping[Line, int]) -> tuple[Su
 
 
 def _scored(
-    cluster: Sequence[Failure], passed: Mapping[Line, int]
+    cluster: Sequence[FailingTest], passed: Mapping[Line, int]
 ) -> list[tuple[Line, float, int, int]]:
     """Return (line, score, failing tests, passing tests), the most suspicious first."""
     failed = Counter(line for failure in cluster for line in failure.lines)

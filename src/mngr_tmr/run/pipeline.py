@@ -33,7 +33,7 @@ from mngr_tmr.run.baseline import Baselining
 from mngr_tmr.run.clustering import Lines
 from mngr_tmr.run.forecast import forecast
 from mngr_tmr.run.pool import Pool
-from mngr_tmr.run.settings import Project
+from mngr_tmr.run.settings import ProjectSettings
 from mngr_tmr.verify import patches
 from mngr_tmr.verify.bench import Bench
 from mngr_tmr.verify.verify import RealInspector
@@ -47,7 +47,7 @@ THREADS = 64
 Watch = Callable[[Run], None]
 
 
-class Cancelled(Exception):
+class CancelledEarly(Exception):
     """The run was cancelled before its first agent."""
 
 
@@ -68,7 +68,7 @@ class Pipeline:
         folder: Path,
         journal: Journal,
         repo: Repo,
-        project: Project,
+        project: ProjectSettings,
         *,
         watch: Watch,
         inbox: Inbox,
@@ -107,10 +107,10 @@ class Pipeline:
                 return self.run
             if not self.run.consent:
                 self.note("agreed", {})
-                coverage.keep_files(self._api.world.home, self.run, self._baselining.touched)
+                coverage.keep_files(self._api.home, self.run, self._baselining.touched)
             self._rounds()
             self._finish()
-        except Cancelled:
+        except CancelledEarly:
             self.note("run_ended", {"status": "cancelled", "branch": ""})
         finally:
             self._close()
@@ -147,7 +147,7 @@ class Pipeline:
                     break
             if self.run.cancelled and not self.run.tasks:
                 wait([work])
-                raise Cancelled
+                raise CancelledEarly
             work.result()
 
     @contextmanager
@@ -200,14 +200,14 @@ class Pipeline:
         self.note("selected", groups.to_json())
 
     def _known_files(self) -> coverage.Files:
-        return coverage.load_files(self._api.world.home, self.run.repository)
+        return coverage.load_files(self._api.home, self.run.repository)
 
     def _forecast(self) -> None:
         """Journal the forecast before the user confirms it."""
         if not self.run.tasks or self.run.tries:
             return
-        metered = bool(self._api.world.agent_type(self.run.options.agent_type).meter())
-        home = self._api.world.home
+        metered = self._api.metered(self.run.options.agent_type)
+        home = self._api.home
         found = forecast(self.run, home, metered=metered, host_rate=self._pool.rate)
         if found != self.run.forecast:
             self.note("forecast", {"forecast": to_json(found)})

@@ -10,7 +10,7 @@ from mngr.errors import UsageError
 from mngr.model.quoting import quote
 from mngr_outcome.outcome import cleaned
 from mngr_tmr.journal.model import Run, Task
-from mngr_tmr.run.settings import Project, pytest_command
+from mngr_tmr.run.settings import ProjectSettings, pytest_command
 from mngr_tmr.verify import assertions
 
 STANDING = {
@@ -27,7 +27,7 @@ TASK = {
 }
 
 
-def template(project: Project, repository: str, name: str) -> Template:
+def template(project: ProjectSettings, repository: str, name: str) -> Template:
     own = Path(repository, project.prompts, f"{name}.md") if project.prompts else None
     if own is not None and own.is_file():
         return Template(own.read_text(encoding="utf-8"))
@@ -35,7 +35,7 @@ def template(project: Project, repository: str, name: str) -> Template:
     return Template(packaged.read_text(encoding="utf-8"))
 
 
-def render(project: Project, repository: str, name: str, **values: str) -> str:
+def render(project: ProjectSettings, repository: str, name: str, **values: str) -> str:
     """Fill in a template. A name in it that is not known is an error."""
     try:
         return template(project, repository, name).substitute(values).strip() + "\n"
@@ -44,7 +44,7 @@ def render(project: Project, repository: str, name: str, **values: str) -> str:
         raise UsageError(f"the prompt {name}.md: {error}", f"it may use {known}") from None
 
 
-def tester(run: Run, project: Project, task: Task, source: str) -> str:
+def tester(run: Run, project: ProjectSettings, task: Task, source: str) -> str:
     runs_pytest = pytest_command(project, run.repository, run.options.provider)
     text = render(
         project,
@@ -63,7 +63,7 @@ def tester(run: Run, project: Project, task: Task, source: str) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _canary(run: Run, project: Project, task: Task) -> str:
+def _canary(run: Run, project: ProjectSettings, task: Task) -> str:
     waiting = [each for each in run.tasks.values() if each.canary == task.id]
     if not waiting:
         return ""
@@ -71,7 +71,7 @@ def _canary(run: Run, project: Project, task: Task) -> str:
     return render(project, run.repository, "canary", number=number, signature=task.signature)
 
 
-def _held(run: Run, project: Project, task: Task) -> str:
+def _held(run: Run, project: ProjectSettings, task: Task) -> str:
     """Explain why the change of an earlier agent is not on the branch."""
     held = task.held
     flags = held.verdict.flags if held and held.verdict else ()
@@ -79,7 +79,7 @@ def _held(run: Run, project: Project, task: Task) -> str:
     return render(project, run.repository, "held", lines=lines) if lines else ""
 
 
-def _suspects(run: Run, project: Project, task: Task) -> str:
+def _suspects(run: Run, project: ProjectSettings, task: Task) -> str:
     found = run.suspects.get(task.id) or run.suspects.get(task.cluster, ())
     lines = [
         f"    {each.score:.2f}  {each.path}:{each.lines}  "
@@ -89,7 +89,7 @@ def _suspects(run: Run, project: Project, task: Task) -> str:
     return render(project, run.repository, "suspects", lines="\n".join(lines)) if lines else ""
 
 
-def integrator(run: Run, project: Project, part: str, paths: str, tests: str) -> str:
+def integrator(run: Run, project: ProjectSettings, part: str, paths: str, tests: str) -> str:
     return render(project, run.repository, "integrator", part=part, paths=paths, tests=tests)
 
 

@@ -13,7 +13,7 @@ from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
 from mngr_tmr.journal.model import Run, Task, TestRun
 from mngr_tmr.run import clustering
-from mngr_tmr.run.clustering import Failure, Lines, Suspect
+from mngr_tmr.run.clustering import FailingTest, Lines, Suspect
 
 CHOICES = ("all", "problems", "failing", "weak", "flaky", "changed")
 """`weak` passes although its commands do nothing; `problems` is weak, flaky or failing."""
@@ -88,7 +88,7 @@ def grouped(
 
 
 def _row(
-    task: Task, group: Sequence[Failure], signature: str, reached: Mapping[str, Lines]
+    task: Task, group: Sequence[FailingTest], signature: str, reached: Mapping[str, Lines]
 ) -> Json:
     canary = group[0].id if group else ""
     return {
@@ -102,14 +102,14 @@ def _row(
     }
 
 
-def failure(run: Run, task: Task, lines: Lines, results: Mapping[str, TestRun]) -> Failure:
+def failure(run: Run, task: Task, lines: Lines, results: Mapping[str, TestRun]) -> FailingTest:
     """Return how a test fails, by `results` or else by the baseline, and the lines it executes."""
     runs = run.before(task.node_id).runs
     first = next((each for each in runs if each.signature), TestRun("failed"))
     now = results.get(task.node_id, first)
     seconds = runs[0].seconds if runs else 0.0
     signature = now.signature or task.signature
-    return Failure(task.id, task.node_id, signature, now.exception, seconds, lines)
+    return FailingTest(task.id, task.node_id, signature, now.exception, seconds, lines)
 
 
 def sample(run: Run, left_out: Mapping[str, str]) -> list[str]:

@@ -60,7 +60,7 @@ ALWAYS = (
 
 
 @dataclass(frozen=True)
-class Project:
+class ProjectSettings:
     """Globs match paths from the top of the repository; `**` matches any number of folders."""
 
     implementation: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ class Project:
         return any(matches(plain, glob.casefold()) for glob in self.off_limits)
 
 
-def pytest_command(project: Project, repository: str, provider: str) -> str:
+def pytest_command(project: ProjectSettings, repository: str, provider: str) -> str:
     """Return the command for pytest: of the project, of its .venv, or ours."""
     if project.pytest:
         return project.pytest
@@ -129,14 +129,14 @@ def _parts_match(path: tuple[str, ...], glob: tuple[str, ...]) -> bool:
     return bool(path) and fnmatchcase(path[0], glob[0]) and _parts_match(path[1:], glob[1:])
 
 
-def parse(text: str) -> Project:
+def parse(text: str) -> ProjectSettings:
     """Return the settings in a pyproject.toml. Raise UsageError if they are invalid."""
     try:
         tool = tomllib.loads(text).get("tool")
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"pyproject.toml: {error}") from None
     table = tool.get("mngr_tmr", {}) if isinstance(tool, dict) else {}
-    known = {each.name: each for each in fields(Project)}
+    known = {each.name: each for each in fields(ProjectSettings)}
     values: dict[str, object] = {}
     for key, value in table.items():
         if key not in known:
@@ -144,7 +144,7 @@ def parse(text: str) -> Project:
             hint = f"did you mean {near!r}?" if near else f"known: {', '.join(known)}"
             raise UsageError(f"pyproject.toml: unknown key tool.mngr_tmr.{key}", hint)
         values[key] = _checked(key, value, known[key].default)
-    return Project(**values)  # type: ignore[arg-type]
+    return ProjectSettings(**values)  # type: ignore[arg-type]
 
 
 def _checked(key: str, value: object, default: object) -> object:

@@ -17,26 +17,26 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from mngr.api import Agent, CreateRequest, Mngr, bubblewrap, exchange, local_repository
+from mngr.api import Agent, CreateRequest, Mngr, git_settings, local_repository, sandbox_script
 from mngr.errors import MngrError, TimedOut
 from mngr_tmr.dispatch.artifacts import ARTIFACTS, unpack
 from mngr_tmr.journal.model import Proof
 from mngr_tmr.probes import reports, sources
 from mngr_tmr.run.options import Options
-from mngr_tmr.run.settings import Project, pytest_command
+from mngr_tmr.run.settings import ProjectSettings, pytest_command
 from mngr_tmr.verify import chamber
-from mngr_tmr.verify.chamber import Interpreter, Place, Room
+from mngr_tmr.verify.chamber import Interpreter, Room, Surroundings
 from mngr_tmr.verify.checks import TIMED_OUT, Check, Checked, shards
 
 NOOP = "MNGR_E2E_NOOP"
 
 
 @dataclass(frozen=True)
-class Worker:
+class BenchWorker:
     """An agent of the bench, and what its host offers."""
 
     agent: Agent
-    place: Place
+    place: Surroundings
     commits: set[str] = field(default_factory=set)
     """Commits that are known to be there. Code in a sandbox cannot remove any."""
 
@@ -50,7 +50,7 @@ class Bench:
         repository: str,
         run: str,
         folder: Path,
-        project: Project,
+        project: ProjectSettings,
         options: Options,
         address: Callable[[str], str] = str,
     ) -> None:
@@ -58,8 +58,8 @@ class Bench:
         self._api, self._repository, self._run = api, repository, run
         self._folder, self._project, self._options = folder, project, options
         self._pytest = pytest_command(project, repository, options.provider)
-        self._free: queue.Queue[Worker] = queue.Queue()
-        self._made: list[Worker] = []
+        self._free: queue.Queue[BenchWorker] = queue.Queue()
+        self._made: list[BenchWorker] = []
         self._lock = threading.Lock()
         self._asking = threading.Lock()
         self._python: Interpreter | None = None
@@ -69,14 +69,14 @@ class Bench:
     # workers
 
     @contextmanager
-    def _worker(self, commit: str) -> Iterator[Worker]:
+    def _worker(self, commit: str) -> Iterator[BenchWorker]:
         worker = self._take(commit)
         try:
             yield worker
         finally:
             self._free.put(worker)
 
-    def _take(self, commit: str) -> Worker:
+    def _take(self, commit: str) -> BenchWorker:
         if self._closed:
             raise MngrError("the checks were stopped")
         with suppress(queue.Empty):
@@ -91,7 +91,7 @@ class Bench:
                 return worker
         return self._free.get()
 
-    def _make(self, number: int, commit: str) -> Worker:
+    def _make(self, number: int, commit: str) -> BenchWorker:
         name = f"tmr-{self._run}-bench-{number}"
         request = CreateRequest(
             address=self._address(name),
@@ -105,10 +105,10 @@ class Bench:
             labels={"tmr": self._run, "role": "bench"},
         )
         agent = self._api.create(request).agent
-        place = Place.of(self._api.exec(agent, chamber.LOOK, timeout=60).stdout)
+        place = Surroundings.of(self._api.exec(agent, chamber.LOOK, timeout=60).stdout)
         if not self._project.sandbox:
             place = replace(place, bare="the project turns it off")
-        return Worker(agent, place)
+        return BenchWorker(agent, place)
 
     def sweep(self) -> None:
         """Destroy the workers that a killed process left, with their checks."""
@@ -133,14 +133,14 @@ class Bench:
                 bury(agent)
                 words = ["sh", "-c", chamber.SWEEP, "mngr", _temporary(agent)]
                 with suppress(MngrError, OSError):
-                    agent.host.run(words, timeout=60)
+                    self._api.run_beside(agent, words, timeout=60)
 
     # the project, asked once
 
     @cached_property
     def _gitconfig(self) -> bytes:
         """The user's git settings that decide how files are written."""
-        found = exchange.settings(local_repository(self._repository))
+        found = git_settings(local_repository(self._repository))
         return chamber.git_config(found).encode("utf-8", "surrogateescape")
 
     def modules(self) -> frozenset[str]:
@@ -157,7 +157,7 @@ class Bench:
     def _asked(self, agent: Agent) -> Interpreter:
         own = _own(agent)
         [(name, data)] = sources(["survey"]).items()
-        agent.host.put({f"{own}/{name}": (data, 0o600)})
+        self._api.put(agent, {f"{own}/{name}": (data, 0o600)})
         words = ["env", f"MNGR_TMR_REPOSITORY={self._repository}", "sh", "-c", chamber.ASK]
         done = self._api.exec(agent, [*words, "mngr", self._pytest, own], timeout=120)
         return Interpreter.of(done.stdout)
@@ -192,9 +192,9 @@ class Bench:
                 self.close()  # or we would wait here for the checks
                 raise
 
-    def _checked(self, worker: Worker, check: Check) -> Checked:
+    def _checked(self, worker: BenchWorker, check: Check) -> Checked:
         agent, own, nonce = worker.agent, _own(worker.agent), os.urandom(16).hex()
-        agent.host.put(self._files(worker, check, own))
+        self._api.put(agent, self._files(worker, check, own))
         arguments = self._arguments(check)
         words = [own, check.commit, agent.record.work_dir, f"{_temporary(agent)}{own[-6:]}"]
         words += [check.keep, self._project.setup, self._pytest, *arguments]
@@ -220,17 +220,17 @@ class Bench:
             raise MngrError("the check was stopped")
         return self._kept(worker, check, arguments, nonce, *told)
 
-    def _files(self, worker: Worker, check: Check, own: str) -> dict[str, tuple[bytes, int]]:
+    def _files(self, worker: BenchWorker, check: Check, own: str) -> dict[str, tuple[bytes, int]]:
         files = {f"plug/{name}": data for name, data in sources(self._plugins(check)).items()}
         files["gitconfig"] = self._gitconfig
         if check.mutants:
             files["plug/mutants.json"] = json.dumps(check.mutants).encode()
         if not worker.place.bare:
-            host, python = worker.agent.host, self._interpreter(worker.agent)
-            here = self._repository if host.capabilities.shares_files else ""
-            room = Room(own, host.home, f"{os.path.dirname(own)}/env", here)
+            agent, python = worker.agent, self._interpreter(worker.agent)
+            here = self._repository if agent.shares_files else ""
+            room = Room(own, agent.host_home, f"{agent.folder}/env", here)
             box = chamber.sandbox(room, worker.place, python, self._project)
-            files["box"] = bubblewrap.script(box).encode("utf-8", "surrogateescape")
+            files["box"] = sandbox_script(box).encode("utf-8", "surrogateescape")
         return {f"{own}/{name}": (data, 0o600) for name, data in files.items()}
 
     def _plugins(self, check: Check) -> list[str]:
@@ -266,7 +266,7 @@ class Bench:
     def _remove(self, agent: Agent, own: str) -> None:
         with suppress(MngrError, OSError):
             words = ["sh", "-c", f'{chamber.REMOVE}remove "$1"', "mngr", own]
-            agent.host.run(words, timeout=300)
+            self._api.run_beside(agent, words, timeout=300)
 
     def _arguments(self, check: Check) -> list[str]:
         """Return pytest's arguments: files, so that a removed test is missing, not an error."""
@@ -279,7 +279,7 @@ class Bench:
 
     def _kept(
         self,
-        worker: Worker,
+        worker: BenchWorker,
         check: Check,
         arguments: list[str],
         nonce: str,
@@ -321,7 +321,7 @@ class Bench:
 
 def _own(agent: Agent) -> str:
     """Return a new folder, whose name no earlier check could know."""
-    return os.path.join(agent.host.home, "agents", agent.id, f"check-{os.urandom(8).hex()}")
+    return os.path.join(agent.folder, f"check-{os.urandom(8).hex()}")
 
 
 def _temporary(agent: Agent) -> str:

@@ -10,9 +10,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mngr.api import Sandbox, bubblewrap
+from mngr.api import OFFLINE, OPEN, SECRETS, WALLS, Sandbox, is_within, outermost
 from mngr.model.quoting import join
-from mngr_tmr.run.settings import Project
+from mngr_tmr.run.settings import ProjectSettings
 
 LOG_LIMIT = 400_000
 PROBE_LIMIT = 32 << 20
@@ -116,7 +116,7 @@ remove "$tmp"*
 """
 )
 
-_EMPTY_BOX = ["bwrap", *bubblewrap.WALLS, "--unshare-net", "--ro-bind", "/", "/", "true"]
+_EMPTY_BOX = ["bwrap", *WALLS, "--unshare-net", "--ro-bind", "/", "/", "true"]
 # In a worker that was just made: the user's home, whether bubblewrap works, and what it borrows.
 LOOK = rf"""
 printf '%s\n' "$HOME"
@@ -124,7 +124,7 @@ if command -v bwrap > /dev/null; then
   why=$({join(_EMPTY_BOX)} 2>&1) && why=yes
 else why='bubblewrap is not installed'; fi
 printf '%s\n' "$(printf %s "$why" | tail -n 1)"
-({bubblewrap.SECRETS}) | sed 's/^/hidden /'
+({SECRETS}) | sed 's/^/hidden /'
 printf '%s\n' "$PATH" | tr : '\n' | sed 's/^/program /'
 find . -path '*/.git/objects/info/alternates' -exec sed 's/^/objects /' {{}} +
 find . -name .git -exec printf 'objects %s\n' "$PWD"/{{}}/objects \;
@@ -140,7 +140,7 @@ cd / && rm -rf "$2"
 
 
 @dataclass(frozen=True)
-class Place:
+class Surroundings:
     """What a worker's host offers to its checks."""
 
     home: str
@@ -153,14 +153,14 @@ class Place:
     """Directories of programs in the user's home."""
 
     @classmethod
-    def of(cls, told: bytes) -> Place:
+    def of(cls, told: bytes) -> Surroundings:
         home, works, *rest = os.fsdecode(told).splitlines()
         kinds = [line.partition(" ") for line in rest]
         objects, hidden, programs = (
             tuple(value for kind, _, value in kinds if kind == wanted)
             for wanted in ("objects", "hidden", "program")
         )
-        own = tuple(p for p in programs if bubblewrap.is_within(p, home) and p != home)
+        own = tuple(p for p in programs if is_within(p, home) and p != home)
         return cls(home, "" if works == "yes" else works, objects, hidden, own)
 
 
@@ -197,22 +197,20 @@ class Room:
     """Where the clone appears in the sandbox, so that editable installs lead to it."""
 
 
-def sandbox(room: Room, place: Place, python: Interpreter, project: Project) -> Sandbox:
+def sandbox(
+    room: Room, place: Surroundings, python: Interpreter, project: ProjectSettings
+) -> Sandbox:
     own, repository = room.own, room.repository
     work = repository or f"{own}/work"
     found = (*python.places, *place.programs)
-    needed = [p for p in found if not bubblewrap.is_within(place.home, p) and p != "/"]
+    needed = [p for p in found if not is_within(place.home, p) and p != "/"]
     if repository:  # the clone itself has the rest of it
         kept = python.prefix or "/nowhere"
-        needed = [
-            p
-            for p in needed
-            if not bubblewrap.is_within(p, repository) or bubblewrap.is_within(p, kept)
-        ]
-        needed = [p for p in needed if not bubblewrap.is_within(repository, p)]
+        needed = [p for p in needed if not is_within(p, repository) or is_within(p, kept)]
+        needed = [p for p in needed if not is_within(repository, p)]
     own_words = [p.replace("~", place.home, 1) if p[:2] == "~/" else p for p in project.readable]
     return Sandbox(
-        mode=bubblewrap.OPEN if project.network else bubblewrap.OFFLINE,
+        mode=OPEN if project.network else OFFLINE,
         home=place.home,
         private=f"{own}/private",
         forbidden=room.forbidden,
@@ -222,7 +220,7 @@ def sandbox(room: Room, place: Place, python: Interpreter, project: Project) -> 
         readable=(
             f"{own}/plug",
             *place.objects,
-            *bubblewrap.outermost([*needed, *own_words]),
+            *outermost([*needed, *own_words]),
         ),
         work_dir=work,
     )

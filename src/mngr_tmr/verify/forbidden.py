@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 
 from mngr.api import Repo
-from mngr_tmr.run.settings import Project
+from mngr_tmr.run.settings import ProjectSettings
 from mngr_tmr.verify import patches
 from mngr_tmr.verify.assertions import parsed
 from mngr_tmr.verify.cases import Refusal
@@ -36,7 +36,7 @@ Installed = Callable[[], frozenset[str]]
 
 
 def refuse_forbidden(
-    repo: Repo, project: Project, base: str, head: str, installed: Installed
+    repo: Repo, project: ProjectSettings, base: str, head: str, installed: Installed
 ) -> None:
     if not patches.descends(repo, base, head):
         raise Refusal("its commits do not build on the commit it was given")

@@ -16,7 +16,7 @@ from mngr_mechanic.program.candidates import Operator, editable, edits_of, valid
 from mngr_mechanic.program.hints import Hints
 from mngr_mechanic.program.scope import Scope, Vocabulary
 from mngr_mechanic.program.search import describe
-from mngr_mechanic.program.source import Edit, Source
+from mngr_mechanic.program.source import Edit, SourceFile
 
 
 def _lost_values(scope: Scope, node: ast.AST) -> Iterator[Edit]:
@@ -63,18 +63,18 @@ def mutants(
     sources = [source for path, text in sorted(texts.items()) if (source := _parsed(path, text))]
     for source in sources:
         words.learn(source)
-    places: dict[tuple[str, int], list[tuple[Source, Edit]]] = {}
+    places: dict[tuple[str, int], list[tuple[SourceFile, Edit]]] = {}
     for source in sources:
         for edit in _edits(Scope(source, Hints(), words), lines.get(source.path, frozenset())):
             places.setdefault((edit.path, edit.line), []).append((source, edit))
     return list(_drawn(places, chance, count))
 
 
-def _parsed(path: str, text: str) -> Source | None:
+def _parsed(path: str, text: str) -> SourceFile | None:
     if "\ufffd" in text:
         return None  # in another encoding: written back, it would be another program
     try:
-        return Source(path, text)
+        return SourceFile(path, text)
     except (SyntaxError, ValueError, RecursionError, IndexError):
         return None
 
@@ -90,7 +90,9 @@ def _edits(scope: Scope, lines: Set[int]) -> Iterator[Edit]:
 
 
 def _drawn(
-    places: Mapping[tuple[str, int], list[tuple[Source, Edit]]], chance: random.Random, count: int
+    places: Mapping[tuple[str, int], list[tuple[SourceFile, Edit]]],
+    chance: random.Random,
+    count: int,
 ) -> Iterator[Mutant]:
     """Yield one mutant of each line in turn, until there are enough."""
     made: set[str] = set()
@@ -112,7 +114,7 @@ def _drawn(
                 return
 
 
-def _next(edits: list[tuple[Source, Edit]]) -> tuple[Source, Edit] | None:
+def _next(edits: list[tuple[SourceFile, Edit]]) -> tuple[SourceFile, Edit] | None:
     while edits:
         source, edit = edits.pop()
         if valid(source, edit):

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import PurePosixPath
 
 from mngr.api import Repo
-from mngr_tmr.run.settings import Project, matches
+from mngr_tmr.run.settings import ProjectSettings, matches
 from mngr_tmr.verify.patches import show
 
 TESTS = ("tests/**", "test/**", "**/tests/**", "**/test_*.py", "**/*_test.py", "**/conftest.py")
@@ -34,7 +34,7 @@ class Parts:
     """The kinds of paths at the base of a run, cached: git runs once per path."""
 
     def __init__(
-        self, repo: Repo, commit: str, project: Project, collected: Collection[str]
+        self, repo: Repo, commit: str, project: ProjectSettings, collected: Collection[str]
     ) -> None:
         self._repo, self._commit, self._project = repo, commit, project
         self._collected = frozenset(collected)

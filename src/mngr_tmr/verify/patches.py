@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mngr.api import Repo, exchange
+from mngr.api import Repo, is_ancestor
 
 if TYPE_CHECKING:
-    from mngr.api import repository
+    from mngr.model.completed import Completed
 
 PLAINLY = ("--no-ext-diff", "--no-textconv")
 """No program of the user runs on what an agent committed."""
@@ -46,7 +46,7 @@ def changes(repo: Repo, base: str, head: str) -> list[Change]:
 
 
 def descends(repo: Repo, base: str, head: str) -> bool:
-    return exchange.is_ancestor(repo, base, head)
+    return is_ancestor(repo, base, head)
 
 
 def odd(change: Change) -> bool:
@@ -87,9 +87,7 @@ def _index(repo: Repo, scratch: Path, tree: str) -> Iterator[Repo]:
     """Yield the repository with a temporary index of this tree."""
     index = scratch / f"index.{os.getpid()}.{os.urandom(4).hex()}"
 
-    def run(
-        argv: Sequence[str], *, input: bytes | None = None, timeout: float
-    ) -> repository.Completed:
+    def run(argv: Sequence[str], *, input: bytes | None = None, timeout: float) -> Completed:
         words = ["env", f"GIT_INDEX_FILE={index}", *argv]
         return repo.run(words, input=input, timeout=timeout)
 

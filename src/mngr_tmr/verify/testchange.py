@@ -42,7 +42,7 @@ class Commits:
 
 
 @dataclass(frozen=True)
-class Taken:
+class AcceptedTestChange:
     """An accepted test change: as good as what it replaces, or better."""
 
     touched: Touched
@@ -55,7 +55,7 @@ class Taken:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SessionResults:
     """The results of the sessions."""
 
     old: Checked
@@ -77,7 +77,7 @@ class TestJudge:
         self._run, self._repo, self._parts = run, repo, parts
         self._measure, self._budget = measure, budget
 
-    def judged(self, case: Case, commits: Commits) -> Taken:
+    def judged(self, case: Case, commits: Commits) -> AcceptedTestChange:
         """Return the accepted test change; raise a Refusal if it is rejected."""
         compared = (case.base, commits.tests, case.own)
         touched = concerned.touched(self._run, self._repo, self._parts, *compared)
@@ -88,14 +88,14 @@ class TestJudge:
             self._must_expect_else(case, touched)
         red = self._without_fix(case, commits, touched)
         noop = self._noop(case, commits, touched)
-        seen = Seen(old, new, _passing(old), red, noop, turned)
+        seen = SessionResults(old, new, _passing(old), red, noop, turned)
         measured = self._measured(case, commits, touched, seen)
         self._must_not_lose(case, touched, measured)
         self._must_notice(case, touched, seen, measured)
         if case.task.want == "improve" and not commits.fix and not turned:
             self._must_improve(touched, measured, noop)
         needs_fix = bool(red & {*touched.changed, *touched.added, function(case.own)})
-        return Taken(touched, needs_fix, turned, measured.told)
+        return AcceptedTestChange(touched, needs_fix, turned, measured.told)
 
     # sessions
 
@@ -166,7 +166,9 @@ class TestJudge:
 
     # mutants
 
-    def _measured(self, case: Case, commits: Commits, touched: Touched, seen: Seen) -> Measured:
+    def _measured(
+        self, case: Case, commits: Commits, touched: Touched, seen: SessionResults
+    ) -> Measured:
         """Return the result with as many mutants as are necessary, of lines that tests reach."""
         own = function(case.own)
         seed = f"{self._run.name}/{case.task.id}/{case.each.number}"
@@ -249,7 +251,9 @@ class TestJudge:
         if why:
             raise Refusal(f"{own}: {why}")
 
-    def _must_notice(self, case: Case, touched: Touched, seen: Seen, measured: Measured) -> None:
+    def _must_notice(
+        self, case: Case, touched: Touched, seen: SessionResults, measured: Measured
+    ) -> None:
         """Raise a Refusal if a new test, or a changed expectation, detects no defect."""
         noticing = seen.red | seen.noop | measured.killers
         for test in (*touched.added, *([function(case.own)] if seen.turned else ())):

@@ -18,7 +18,7 @@ from mngr.api import Repo
 from mngr_outcome.outcome import cleaned
 from mngr_tmr.journal.model import Ruling, Run, Task, Try, Verdict
 from mngr_tmr.run.clustering import Lines
-from mngr_tmr.run.settings import Project
+from mngr_tmr.run.settings import ProjectSettings
 from mngr_tmr.run.words import few
 from mngr_tmr.verify import assertions, patches
 from mngr_tmr.verify.bench import Bench
@@ -29,7 +29,7 @@ from mngr_tmr.verify.flags import Added, expected, flags
 from mngr_tmr.verify.forbidden import refuse_forbidden
 from mngr_tmr.verify.measuring import Measure
 from mngr_tmr.verify.parts import Kind, Parts
-from mngr_tmr.verify.testchange import Commits, Taken, TestJudge
+from mngr_tmr.verify.testchange import AcceptedTestChange, Commits, TestJudge
 
 REASON_LIMIT = 2000
 
@@ -49,7 +49,7 @@ class RealInspector:
         run: Run,
         repo: Repo,
         bench: Bench,
-        project: Project,
+        project: ProjectSettings,
         folder: Path,
         needs: Mapping[str, frozenset[str]] | None = None,
         reached: Mapping[str, Lines] | None = None,
@@ -122,7 +122,7 @@ class RealInspector:
             flags=self._flags(case, fix.commit),
         )
 
-    def _expectation(self, case: Case, split: Split, taken: Taken) -> Verdict:
+    def _expectation(self, case: Case, split: Split, taken: AcceptedTestChange) -> Verdict:
         return replace(
             self._verdict(case, Ruling.ACCEPTED, "passes only because its expectation was changed"),
             expectation=taken.commit,
@@ -164,7 +164,7 @@ class RealInspector:
 
     # tests and documents
 
-    def _taken(self, case: Case, split: Split, fix: Fixed) -> Taken | None:
+    def _taken(self, case: Case, split: Split, fix: Fixed) -> AcceptedTestChange | None:
         """Return the test change if it is accepted. A rejected one does not reject the fix."""
         if not split.tests:
             return None
@@ -189,7 +189,7 @@ class RealInspector:
                 return Commits(split.tests, "", both)
         return Commits(split.tests, "", split.tests)
 
-    def _other(self, case: Case, split: Split, taken: Taken | None) -> str:
+    def _other(self, case: Case, split: Split, taken: AcceptedTestChange | None) -> str:
         if taken is None or not split.documents:
             return split.tests if taken else split.documents
         return self._only(case, "other", Kind.TEST, Kind.DOCUMENT)

@@ -155,7 +155,8 @@ class Cluster:
 
     def inside(self, node: str, script: str) -> str:
         """Run something on a node without Slurm."""
-        (slurmd,) = [pid for pid in self._daemons("slurmd") if node.encode() in _words(pid)]
+        # A slurmd that is about to start a step has forked, and both look the same.
+        slurmd = min(pid for pid in self._daemons("slurmd") if node.encode() in _words(pid))
         words = ["nsenter", "-a", "-t", str(slurmd), "sh", "-c", script]
         done = subprocess.run(words, capture_output=True, timeout=60, check=False)
         assert done.returncode == 0, f"{script}: {done.stderr.decode()}"

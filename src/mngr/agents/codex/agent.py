@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mngr.agents.base import Delivery, LaunchContext, Login, Receipt
-    from mngr.agents.codex.rollout import Moment
+    from mngr.agents.codex.rollout import TurnState
     from mngr.model.state import Evidence
     from mngr.model.struct import Json
 
@@ -222,7 +222,7 @@ def _question(input: Mapping[str, Json]) -> str:
     return one_line(f"{tool}: {asked}" + (f" ({why})" if why else ""))
 
 
-def _cut_off(evidence: Evidence, moment: Moment) -> Signals | None:
+def _cut_off(evidence: Evidence, moment: TurnState) -> Signals | None:
     """Return UNREACHABLE if the server does not answer: Codex retries forever, ever less often."""
     outage = rollout.outage(evidence.status, moment)
     if outage.pause < PATIENT or evidence.now > outage.until + GRACE:
@@ -231,7 +231,7 @@ def _cut_off(evidence: Evidence, moment: Moment) -> Signals | None:
     return Signals(waiting=UNREACHABLE, detail=detail, since=outage.began)
 
 
-def _ended(moment: Moment, now: float) -> Signals:
+def _ended(moment: TurnState, now: float) -> Signals:
     if moment.kind == "aborted":
         return Signals(waiting="interrupted", since=moment.epoch)
     if moment.error_kind == "usage_limit_exceeded":

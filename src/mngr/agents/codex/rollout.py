@@ -27,7 +27,7 @@ NAME = re.compile(rf"codex/sessions/.*/rollout-.*-({THREAD.pattern})\.jsonl", re
 RESET = re.compile(r"try again (?:at|in) ([^.]{1,60})")
 
 
-class Moment(Struct):
+class TurnState(Struct):
     """The state of the last turn of a rollout."""
 
     kind: str = ""
@@ -58,9 +58,9 @@ def epoch(iso: str) -> float:
 ENDS = {"task_started": "started", "task_complete": "complete", "turn_aborted": "aborted"}
 
 
-def last_moment(tail: bytes, since: str) -> Moment:
+def last_moment(tail: bytes, since: str) -> TurnState:
     """Return the state of the last turn, from entries that are not older than `since`."""
-    found, reset = Moment(), 0.0
+    found, reset = TurnState(), 0.0
     for entry in objects(tail):
         payload, when = table(entry.get("payload")), text(entry.get("timestamp"))
         type = text(payload.get("type"))
@@ -73,7 +73,7 @@ def last_moment(tail: bytes, since: str) -> Moment:
             found = found.replace(answered=when)
         if entry.get("type") == "event_msg" and type in ENDS:
             words, kind = _error(payload.get("error"))
-            found = Moment(
+            found = TurnState(
                 kind=ENDS[type],
                 epoch=epoch(when),
                 error=words,
@@ -107,7 +107,7 @@ def _error(value: Json) -> tuple[str, str]:
     return one_line(message or word) if error else "", word or ("other" if error else "")
 
 
-def reset_time(moment: Moment, now: float) -> str:
+def reset_time(moment: TurnState, now: float) -> str:
     """Return when the quota is reset, in UTC if Codex knows it, else in the time of its host."""
     if moment.reset:
         return base.reset(moment.reset, now)
@@ -134,7 +134,7 @@ RETRY = re.compile(
 )
 
 
-def outage(log: bytes, moment: Moment) -> Outage:
+def outage(log: bytes, moment: TurnState) -> Outage:
     """Return the outage in the current turn; an entry in the rollout ends an outage."""
     found = Outage()
     for at, turn, error, seconds in RETRY.findall(log.decode("utf-8", "replace")):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mngr.agents.base import Delivery, LaunchContext, Login, Receipt
-    from mngr.agents.opencode.talk import Moment
+    from mngr.agents.opencode.talk import TalkState
     from mngr.model.records import AgentRecord
     from mngr.model.state import Evidence
 
@@ -161,7 +161,7 @@ class OpenCodeAgent(ConversingAgent):
         return receipt(delivery, "OpenCode", seen, at_rest)
 
 
-def _told(moment: Moment, now: float) -> Signals:
+def _told(moment: TalkState, now: float) -> Signals:
     detail, since = one_line(moment.text), moment.time
     if moment.word == "retry":
         return _trying(moment, detail, now)
@@ -174,7 +174,7 @@ def _told(moment: Moment, now: float) -> Signals:
     return Signals(working="working", since=since)
 
 
-def _trying(moment: Moment, detail: str, now: float) -> Signals:
+def _trying(moment: TalkState, detail: str, now: float) -> Signals:
     """Return the signals during attempts to repeat a failed request."""
     if moment.tried and now - moment.tried > LONG:
         return Signals(working="working", since=moment.tried)  # it would have failed again by now

@@ -20,7 +20,7 @@ FILE = "opencode/talk.jsonl"
 SESSION = re.compile(r"ses_[A-Za-z0-9]{1,100}")
 
 
-class Moment(Struct):
+class TalkState(Struct):
     """The last reported state of the agent's own conversation."""
 
     word: str = ""
@@ -44,9 +44,9 @@ def seconds(value: Json) -> float:
     return float(value) if plain and 0 <= value < 1 << 40 else 0.0  # type: ignore[operator, arg-type]
 
 
-def last_moment(tail: bytes, since: float) -> Moment:
+def last_moment(tail: bytes, since: float) -> TalkState:
     """Return the last state, from entries that are not older than `since`."""
-    found = Moment()
+    found = TalkState()
     for entry in objects(tail):
         at, value = seconds(entry.get("time")), table(entry.get("value"))
         if at < since:
@@ -54,18 +54,18 @@ def last_moment(tail: bytes, since: float) -> Moment:
         if entry.get("kind") == "state":
             found = _then(found, entry, at)
         elif value.get("type") == "step-start" and found.tried:
-            found = Moment(word="busy", time=at)  # it is being answered
+            found = TalkState(word="busy", time=at)  # it is being answered
         elif value.get("role") == "user" and not entry.get("child"):
             created = number(table(value.get("time")).get("created")) / 1000
             found = found.replace(prompted=at) if created > found.time else found
     return found
 
 
-def _then(before: Moment, entry: dict[str, Json], at: float) -> Moment:
+def _then(before: TalkState, entry: dict[str, Json], at: float) -> TalkState:
     word = text(entry.get("state"))
     if before.word == "retry" and word == "busy":
         return before.replace(tried=at)
-    return Moment(
+    return TalkState(
         word=word,
         text=" ".join(text(entry.get("text")).split()),
         time=at,

@@ -213,14 +213,14 @@ def trash(home: str, _: list[str]) -> list[str]:
     import json
     import os
 
-    from mngr.api import agent_files
+    from mngr.api import read_agent_file
     from mngr.model.records import RECORD_LIMIT
 
     found = []
     folder = os.path.join(home, "trash")
     for each in os.listdir(folder) if os.path.isdir(folder) else ():
         try:
-            note = agent_files.read(os.path.join(folder, each, "trash.json"), RECORD_LIMIT)
+            note = read_agent_file(os.path.join(folder, each, "trash.json"), RECORD_LIMIT)
             found.append(str(json.loads(note)["name"]))
         except (OSError, ValueError, KeyError, TypeError):
             continue  # a removal under way
@@ -228,9 +228,9 @@ def trash(home: str, _: list[str]) -> list[str]:
 
 
 def _agents(config: Config) -> list[str]:
-    from mngr.api import LocalHost, remembered
+    from mngr.api import LocalHost, remembered_names
 
-    return sorted({*LocalHost(config.home).names(), *remembered.names(config.home)})
+    return sorted({*LocalHost(config.home).names(), *remembered_names(config.home)})
 
 
 def _states() -> list[str]:

@@ -9,7 +9,7 @@ import os
 import sys
 
 from mngr.cli.app.options import HIDDEN
-from mngr.cli.app.rendering import Block, Page, Section, as_roff, as_text, text_width
+from mngr.cli.app.rendering import Page, Paragraph, Section, as_roff, as_text, text_width
 from mngr.errors import MngrError
 
 TYPE_CHECKING = False
@@ -71,13 +71,13 @@ def _paged(text: str, pager: str) -> bool:
     """Run the pager, through a shell because it may have options. Return whether it was found."""
     import tempfile
 
-    from mngr.api import spawn
+    from mngr.api import call
 
     env = {"LESS": "FRX", "LV": "-c", **os.environ}
     with tempfile.NamedTemporaryFile("w", prefix="mngr-", encoding="utf-8") as file:
         file.write(text)
         file.flush()
-        return spawn.call(["sh", "-c", f'{pager} <"$1"', "pager", file.name], env) not in (126, 127)
+        return call(["sh", "-c", f'{pager} <"$1"', "pager", file.name], env) not in (126, 127)
 
 
 def command_page(parser: Parser) -> Page:
@@ -91,7 +91,7 @@ def command_page(parser: Parser) -> Page:
         Section(title="OPTIONS", blocks=tuple(_options(parser))),
         Section(title="NOTES", blocks=tuple(_paragraphs(parser.notes))),
         Section(title="EXAMPLES", blocks=tuple(_examples(parser.examples))),
-        Section(title="SEE ALSO", blocks=(Block(kind="text", text=", ".join(also)),)),
+        Section(title="SEE ALSO", blocks=(Paragraph(kind="text", text=", ".join(also)),)),
     )
     return Page(name=f"mngr-{parser.command}", summary=parser.summary, sections=sections)
 
@@ -135,33 +135,33 @@ def _metavar(action: Option) -> str:
     return action.metavar or action.dest.upper().replace("_", "-")
 
 
-def _description(parser: Parser) -> Iterator[Block]:
+def _description(parser: Parser) -> Iterator[Paragraph]:
     yield from _paragraphs(parser.description or f"{parser.summary.capitalize()}.")
     if parser.aliases:
         short = ", ".join(f"`mngr {alias}`" for alias in parser.aliases)
         word = "Alias" if len(parser.aliases) == 1 else "Aliases"
-        yield Block(kind="text", text=f"{word}: {short}.")
+        yield Paragraph(kind="text", text=f"{word}: {short}.")
 
 
-def _verbs(parser: Parser) -> Iterator[Block]:
+def _verbs(parser: Parser) -> Iterator[Paragraph]:
     for name, (words, summary, _) in parser.verbs.items():
-        yield Block(kind="entry", term=f"{name} {words}".rstrip(), text=summary)
+        yield Paragraph(kind="entry", term=f"{name} {words}".rstrip(), text=summary)
 
 
-def _arguments(parser: Parser) -> Iterator[Block]:
+def _arguments(parser: Parser) -> Iterator[Paragraph]:
     for action in parser.positionals:
         if action.help != HIDDEN:
-            yield Block(kind="entry", term=_metavar(action), text=option_help(action))
+            yield Paragraph(kind="entry", term=_metavar(action), text=option_help(action))
 
 
-def _options(parser: Parser) -> Iterator[Block]:
+def _options(parser: Parser) -> Iterator[Paragraph]:
     """Yield the option groups of the command, then the common options."""
     for group in [*parser.groups, parser.common]:
         actions = [a for a in group.options if a.help != HIDDEN]
         if actions and group.title:
-            yield Block(kind="heading", text=group.title)
+            yield Paragraph(kind="heading", text=group.title)
         for action in actions:
-            yield Block(kind="entry", term=option_term(action), text=option_help(action))
+            yield Paragraph(kind="entry", term=option_term(action), text=option_help(action))
 
 
 def option_term(action: Option, short: bool = False) -> str:
@@ -189,36 +189,36 @@ def option_help(action: Option) -> str:
     return text if named else f"{text} ({choices})"
 
 
-def _examples(examples: Sequence[tuple[str, str]]) -> Iterator[Block]:
+def _examples(examples: Sequence[tuple[str, str]]) -> Iterator[Paragraph]:
     for caption, command in examples:
-        yield Block(kind="text", text=caption)
+        yield Paragraph(kind="text", text=caption)
         yield _code(command)
 
 
-def _exit_status() -> Iterator[Block]:
+def _exit_status() -> Iterator[Paragraph]:
     for code, meaning in EXIT_STATUS:
-        yield Block(kind="entry", term=code, text=meaning)
+        yield Paragraph(kind="entry", term=code, text=meaning)
 
 
-def _commands(registry: Registry) -> Iterator[Block]:
+def _commands(registry: Registry) -> Iterator[Paragraph]:
     for group, commands in grouped(registry).items():
-        yield Block(kind="heading", text=group)
+        yield Paragraph(kind="heading", text=group)
         for command in commands:
-            yield Block(kind="entry", term=", ".join(command.words), text=command.help)
+            yield Paragraph(kind="entry", term=", ".join(command.words), text=command.help)
 
 
-def _paragraphs(text: str) -> Iterator[Block]:
+def _paragraphs(text: str) -> Iterator[Paragraph]:
     """Yield paragraphs, separated by blank lines. Indented lines are kept as they are."""
     for part in text.strip("\n").split("\n\n"):
         lines = part.split("\n")
         if all(line.startswith("    ") for line in lines):
             yield _code("\n".join(line[4:] for line in lines))
         elif part.strip():
-            yield Block(kind="text", text=part)
+            yield Paragraph(kind="text", text=part)
 
 
-def _code(text: str) -> Block:
-    return Block(kind="code", text=text)
+def _code(text: str) -> Paragraph:
+    return Paragraph(kind="code", text=text)
 
 
 def pages(registry: Registry) -> Iterator[Page]:

@@ -19,7 +19,7 @@ _CLOSE = (("entry", "entry"), ("text", "code"), ("heading", "entry"))
 """Blocks without a blank line between them."""
 
 
-class Block(Struct):
+class Paragraph(Struct):
     """`text` is filled, `code` is kept, `entry` explains its term, `heading` opens a group."""
 
     kind: str
@@ -29,7 +29,7 @@ class Block(Struct):
 
 class Section(Struct):
     title: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[Paragraph, ...]
 
 
 class Page(Struct):
@@ -55,7 +55,7 @@ def as_text(page: Page, width: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _section_lines(blocks: Iterable[Block], width: int) -> Iterator[str]:
+def _section_lines(blocks: Iterable[Paragraph], width: int) -> Iterator[str]:
     blocks = list(blocks)
     fitting = [len(block.term) for block in blocks if len(block.term) <= _LONGEST_TERM]
     column = _INDENT + max(fitting, default=0) + 2
@@ -67,7 +67,7 @@ def _section_lines(blocks: Iterable[Block], width: int) -> Iterator[str]:
         above = block.kind
 
 
-def _block_lines(block: Block, column: int, width: int) -> Iterator[str]:
+def _block_lines(block: Paragraph, column: int, width: int) -> Iterator[str]:
     margin = " " * _INDENT
     if block.kind == "heading":
         yield f"  {bold(block.text)}"
@@ -79,7 +79,7 @@ def _block_lines(block: Block, column: int, width: int) -> Iterator[str]:
         yield from _entry_lines(block, column, width)
 
 
-def _entry_lines(entry: Block, column: int, width: int) -> Iterator[str]:
+def _entry_lines(entry: Paragraph, column: int, width: int) -> Iterator[str]:
     lines = [" " * column + line for line in fill(entry.text, width - column)]
     fits = _INDENT + len(entry.term) + 2 <= column
     if not fits or not lines:
@@ -118,7 +118,7 @@ def as_roff(page: Page) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _roff_lines(block: Block) -> list[str]:
+def _roff_lines(block: Paragraph) -> list[str]:
     if block.kind == "heading":
         return [f'.SS "{_escaped(block.text)}"']
     if block.kind == "code":

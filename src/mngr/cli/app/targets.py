@@ -67,19 +67,17 @@ def agents(
 
     A single unknown target is an error at once. Of several, those found are returned and the
     errors for the others are put into `args.failures`, which `each` reports. `look`: see
-    `listing.candidates`.
+    `Mngr.candidates`.
     """
-    from mngr.api import listing
-
     wanted = named(args) if words is None else list(words)
-    pool = listing.candidates(api.world, wanted, look=look)
+    pool = api.candidates(wanted, look=look)
     footnotes(api)
     found: dict[str, Agent] = {}
     args.failures = []
-    called = listing.by_word(pool)
+    called = api.by_word(pool)
     for word in wanted:
         try:
-            agent = _meant(called.get(word, pool), word)
+            agent = _meant(api, called.get(word, pool), word)
             found[agent.id] = agent
         except MngrError as error:
             args.failures.append(error)
@@ -126,12 +124,10 @@ def _session(name: str) -> str:
     return name
 
 
-def _meant(pool: Sequence[Agent], word: str) -> Agent:
-    from mngr.api import listing
-
+def _meant(api: Mngr, pool: Sequence[Agent], word: str) -> Agent:
     if not AGENT_ID.fullmatch(word) and parse_address(word).path is not None:
         raise UsageError(f"{word!r} names a path, not an agent", "remove the colon and the path")
-    return listing.one(pool, word)
+    return api.one(pool, word)
 
 
 def with_path(words: Sequence[str]) -> tuple[str, str | None, str | None]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from mngr.api import spawn, tmux
+from mngr.api import attach_argv, call, switch_client
+from mngr.api import environment as variables
 from mngr.errors import MissingProgram, MngrError, Refused, UsageError
 from mngr.model.quoting import join
 
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 CONNECT_COMMAND = """\
 shell command to run instead of attaching; its environment has MNGR_AGENT_NAME, MNGR_SESSION_NAME, \
 MNGR_TMUX_SOCKET and MNGR_CONNECT_ARGV, the command line that attaches"""
-
-# Another machine may not know this terminal, and tmux would refuse it: most are like xterm.
-# One line, for those who print or parse what connecting runs.
-ELSEWHERE = 'tput longname >/dev/null 2>&1 || export TERM=xterm-256color; exec "$@"'
 
 
 def is_terminal() -> bool:
@@ -47,7 +44,7 @@ def connect(agent: Agent, *, command: str = "", read_only: bool = False) -> int:
         return run_connect_command(command, agent.host, agent.record, read_only)
     if not is_terminal():
         raise UsageError("connecting requires a terminal", f"see `mngr capture {agent.name}`")
-    if not read_only and switch(agent.host, agent.record):
+    if not read_only and switch_client(agent.host, agent.record):
         return 0
     return attach(agent.host, agent.record, read_only)
 
@@ -62,32 +59,9 @@ def become(argv: list[str]) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execvpe(argv[0], argv, spawn.environment())
+        os.execvpe(argv[0], argv, variables())
     except FileNotFoundError:
         raise MissingProgram(f"{argv[0]} is not installed or not on PATH") from None
-
-
-def attach_argv(host: Host, record: AgentRecord, read_only: bool = False) -> list[str]:
-    true_colour = os.environ.get("COLORTERM", "") in ("truecolor", "24bit")
-    words = tmux.attach(host.socket, record.id, read_only=read_only, true_colour=true_colour)
-    if host.argv(["x"]) != ["x"]:
-        words = ["sh", "-c", ELSEWHERE, "mngr", *words]
-    return host.argv(words, tty=True)
-
-
-def switch(host: Host, record: AgentRecord) -> bool:
-    """Inside an attached agent, switch its tmux client to the other agent."""
-    here = os.environ.get("MNGR_AGENT_ID", "")
-    if not here:
-        return False
-    listed = host.run(tmux.list_clients(host.socket, here), timeout=20)
-    clients = listed.stdout.decode("utf-8", "replace").splitlines()
-    if listed.code or not clients:
-        return False
-    done = host.run(tmux.switch_client(host.socket, clients[0], record.id), timeout=20)
-    if done.code:
-        raise MngrError(f"could not switch to {record.name}: {done.complaint}")
-    return True
 
 
 def connect_command(args: Namespace, record: AgentRecord) -> str:
@@ -107,7 +81,7 @@ def run_connect_command(
 ) -> int:
     """Run the connect command, with the command line that attaches in its environment."""
     env = {
-        **spawn.environment(),
+        **variables(),
         "MNGR_AGENT_NAME": record.name,
         "MNGR_SESSION_NAME": record.id,
         "MNGR_TMUX_SOCKET": host.socket,
@@ -115,7 +89,7 @@ def run_connect_command(
     }
     sys.stdout.flush()
     sys.stderr.flush()
-    code = spawn.call(["sh", "-c", command], env)
+    code = call(["sh", "-c", command], env)
     if code:
         raise MngrError(f"the connect command ended with exit code {code}: {command}")
     return 0
@@ -125,7 +99,7 @@ def edit(path: str) -> None:
     """Let the user edit a file; returns when the editor is closed."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     # Through a shell, as git does: the variable may hold options.
-    code = spawn.call(["sh", "-c", f'{editor} "$@"', "editor", path], dict(os.environ))
+    code = call(["sh", "-c", f'{editor} "$@"', "editor", path], dict(os.environ))
     if code:
         raise MngrError(f"the editor {editor!r} ended with exit code {code}")
 

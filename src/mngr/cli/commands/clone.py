@@ -55,14 +55,12 @@ def defaults(args: Namespace) -> dict[str, Json]:
 
 
 def run(args: Namespace) -> int:
-    from mngr.api import clone
-
     if args.source != ".":
         raise UsageError("--from: a clone has the work of its original", "use `mngr create --from`")
     api = Mngr(args.config, args.registry)
-    api.world.asks = asker(args)
+    api.ask_with(asker(args))
     agent = targets.agents(args, api, [args.target])[0]
-    request = clone.request(api.world, agent, args.address or "", changes(args))
+    request = api.clone_request(agent, args.address or "", changes(args))
     if args.dry_run:
         return _preview(args, api, agent, request)
     created = api.create(request)

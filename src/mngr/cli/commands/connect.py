@@ -96,14 +96,14 @@ def _chosen(args: Namespace, api: Mngr) -> Agent:
     targets.footnotes(api)
     if not pool:
         raise NotFound("there are no agents", "create one with `mngr create`")
-    return _picked(pool)
+    return _picked(api, pool)
 
 
 def _archived(agent: Agent) -> bool:
     return agent.evidence.record is not None and agent.evidence.record.archived is not None
 
 
-def _picked(pool: list[Agent]) -> Agent:
+def _picked(api: Mngr, pool: list[Agent]) -> Agent:
     """Ask for a number, a name or its start until the answer names one agent."""
     width = max(len(agent.name) for agent in pool)
     for number, agent in enumerate(pool, start=1):
@@ -116,14 +116,12 @@ def _picked(pool: list[Agent]) -> Agent:
         if not answer:
             raise Refused("no agent was chosen")
         try:
-            return _by_answer(pool, answer)
+            return _by_answer(api, pool, answer)
         except (NotFound, UsageError) as mistake:
             warn(str(mistake))
 
 
-def _by_answer(pool: list[Agent], answer: str) -> Agent:
-    from mngr.api import listing
-
+def _by_answer(api: Mngr, pool: list[Agent], answer: str) -> Agent:
     named = [agent for agent in pool if agent.name == answer]
     if not named and answer.isascii() and answer.isdigit():
         if not 1 <= int(answer[:9]) <= len(pool):
@@ -133,7 +131,7 @@ def _by_answer(pool: list[Agent], answer: str) -> Agent:
     if not named and len(begun) > 1:
         names = ", ".join(agent.name for agent in begun)
         raise Ambiguous(f"{answer!r} is the start of {names}", "type more of the name")
-    return begun[0] if len(begun) == 1 else listing.one(pool, answer)
+    return begun[0] if len(begun) == 1 else api.one(pool, answer)
 
 
 def _started(args: Namespace, api: Mngr, agent: Agent) -> Agent:

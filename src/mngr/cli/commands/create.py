@@ -142,7 +142,7 @@ def run(args: Namespace) -> int:
     _take_name(args)
     _refuse_contradictions(args)
     api = Mngr(args.config, args.registry)
-    api.world.asks = asker(args)
+    api.ask_with(asker(args))
     if args.batch is not None:
         from mngr.cli.commands.create_batch import run_batch
 

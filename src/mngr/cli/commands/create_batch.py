@@ -45,7 +45,7 @@ def run_batch(args: Namespace, api: Mngr) -> int:
     if not lines:
         raise UsageError(f"--batch: {args.batch} has no lines to create agents from")
     failed = 0
-    progress = Progress(len(lines), args.quiet)
+    progress = BatchProgress(len(lines), args.quiet)
     for row in _results(args, api, lines):
         failed += row["error"] is not None
         progress.clear()
@@ -224,7 +224,7 @@ def free_name(name: str, taken: set[str]) -> str:
     return next(f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken)
 
 
-class Progress:
+class BatchProgress:
     """A count on the last line of a terminal."""
 
     def __init__(self, total: int, quiet: bool) -> None:

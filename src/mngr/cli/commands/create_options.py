@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from mngr.api import CreateRequest, bubblewrap, sandboxing, workdir
+from mngr.api import GATEWAY, MODES, OFFLINE, TRANSFERS, CreateRequest, check_mode
 from mngr.cli.app.options import Group
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.create_env import environment, sound
@@ -60,7 +60,7 @@ def _where(parser: Parser) -> None:
 a snapshot is written AGENT/SNAPSHOT, and an agent's uncommitted changes are copied too"
     names = ("--from", "--source")
     add(*names, dest="source", default=".", metavar="SOURCE", help=help, completes="file")
-    add("--transfer", choices=tuple(workdir.TRANSFERS), metavar="METHOD", help=TRANSFER)
+    add("--transfer", choices=tuple(TRANSFERS), metavar="METHOD", help=TRANSFER)
     help = "start at BASE on the new branch NEW, where `*` is the agent's name (default \
 :mngr/*); without a colon, work on the branch BASE itself"
     add("--branch", metavar="[BASE][:NEW]", help=help)
@@ -101,15 +101,15 @@ def _environment(parser: Parser) -> None:
     add("--provision-command", action="append", metavar="CMD", help=help)
     help = "run the agent in bubblewrap: your home is hidden, the system is read-only, the work \
 directory is writable; MODE is offline (default) or open, with network access"
-    mode = bubblewrap.OFFLINE
+    mode = OFFLINE
     add("--sandbox", nargs="?", const=mode, type=_sandbox, metavar="MODE", help=help)
 
 
 def _sandbox(text: str) -> str:
     """Check the mode; `choices` would give no hint for a name after a bare `--sandbox`."""
-    if text not in (*bubblewrap.MODES, bubblewrap.GATEWAY):
+    if text not in (*MODES, GATEWAY):
         raise UsageError(f"{text!r} is not offline or open", "write --sandbox=offline NAME")
-    return sandboxing.check_mode(text)
+    return check_mode(text)
 
 
 def _how(parser: Parser) -> None:
@@ -135,11 +135,11 @@ def request(args: Namespace) -> CreateRequest:
 
 
 def _asked(args: Namespace) -> CreateRequest:
-    from mngr.api import running, types
+    from mngr.api import derive, parse_labels
 
     words = tuple(sound(word, "an argument after `--`") for word in args.rest)
     named = type_of(args)
-    kind = types.derive(args.config, args.registry, named or "command")
+    kind = derive(args.config, args.registry, named or "command")
     return CreateRequest(
         address=sound(args.address or "", "the address"),
         type=kind.type if named or kind.argv else "",
@@ -150,7 +150,7 @@ def _asked(args: Namespace) -> CreateRequest:
         branch=sound(args.branch or "", "--branch"),
         include_dirty=args.include_dirty,
         windows=tuple(_window(name, command) for name, command in args.extra_window.items()),
-        labels=running.parse_labels([f"{key}={value}" for key, value in args.label.items()]),
+        labels=parse_labels([f"{key}={value}" for key, value in args.label.items()]),
         project=_project(args.project or ""),
         env=environment(args, kind.env),
         provider=args.provider or "",
@@ -176,9 +176,9 @@ def _asked(args: Namespace) -> CreateRequest:
 
 
 def host_tags(args: Namespace) -> dict[str, str]:
-    from mngr.api import running
+    from mngr.api import parse_labels
 
-    return running.parse_labels([f"{key}={value}" for key, value in args.host_label.items()])
+    return parse_labels([f"{key}={value}" for key, value in args.host_label.items()])
 
 
 def _require_new_host(args: Namespace, asked: CreateRequest) -> None:
@@ -206,9 +206,9 @@ def message(args: Namespace) -> str:
     text = given_text(args)
     if text is None:
         return ""
-    from mngr.api import message
+    from mngr.api import normalise
 
-    return message.normalise(text)
+    return normalise(text)
 
 
 def _source(text: str) -> str:

@@ -11,7 +11,7 @@ from mngr.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.api import Agent, Difference
+    from mngr.api import Agent, Difference, Mngr
     from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
@@ -45,13 +45,11 @@ def configure(parser: Parser) -> None:
 def run(args: Namespace) -> int:
     if args.commits and (args.stat or args.uncommitted):
         raise UsageError("--commits cannot be used with --stat or --uncommitted")
-    _, agent = targets.one(args)
+    api, agent = targets.one(args)
     if args.commits:
-        return _commits(args, agent)
-    from mngr.api import compare
-
+        return _commits(args, api, agent)
     asked = {"uncommitted": args.uncommitted, "paths": args.rest, "stat": args.stat}
-    found = compare.difference(agent, **asked)
+    found = api.difference(agent, **asked)
     if found.complaint:
         warn(f"{agent.name}: {found.complaint}; it is left out here")
     if args.format == "human":
@@ -62,24 +60,20 @@ def run(args: Namespace) -> int:
 
 
 def _row(args: Namespace, agent: Agent, found: Difference) -> dict[str, Json]:
-    from mngr.api import compare
-
     row: dict[str, Json] = {
         "name": agent.name,
         "id": agent.id,
         "base": found.old,
         "head": found.head,
-        "files": list(compare.files(found)),
+        "files": list(found.files()),
     }
     if not args.stat:
         row["diff"] = found.patch.decode("utf-8", "replace")
     return row
 
 
-def _commits(args: Namespace, agent: Agent) -> int:
-    from mngr.api import compare
-
-    found = compare.commits(agent, args.rest)
+def _commits(args: Namespace, api: Mngr, agent: Agent) -> int:
+    found = api.commits(agent, args.rest)
     if args.format == "human":
         _show(os.fsencode("".join(f"{row['short']} {row['subject']}\n" for row in found)))
     else:

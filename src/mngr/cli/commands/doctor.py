@@ -46,7 +46,7 @@ def configure(parser: Parser) -> None:
 
 def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
-    api.world.asks = asker(args)
+    api.ask_with(asker(args))
     findings = _findings(args, api)
     if args.fix and _fixed(args, findings):
         findings = _findings(args, Mngr(args.config, args.registry))

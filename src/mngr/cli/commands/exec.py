@@ -66,7 +66,7 @@ def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     if _is_plain(args) and (agent := api.last_seen(args.target[0])):
         try:
-            return _run_alone(args, agent, argv, seen=False)
+            return _run_alone(args, api, agent, argv, remembered=True)
         except Stale:
             pass  # it changed since, or is gone: look first
     agents = targets.agents(args, api)
@@ -82,10 +82,10 @@ def run(args: Namespace) -> int:
         agents = [agent if agent.state in ALIVE else api.start(agent) for agent in agents]
     alone = len(agents) == 1 and not args.failures
     if args.interactive or args.tty:
-        return _interact(args, agents, argv)
+        return _interact(args, api, agents, argv)
     if alone and args.format == "human":
-        return _run_alone(args, agents[0], argv)
-    return _run_all(args, agents, argv)
+        return _run_alone(args, api, agents[0], argv)
+    return _run_all(args, api, agents, argv)
 
 
 def _refuse_loose_words(args: Namespace) -> None:
@@ -102,9 +102,8 @@ def _is_plain(args: Namespace) -> bool:
     return args.format == "human" and not other and len(args.target) == 1 and args.target != ["-"]
 
 
-def _interact(args: Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
+def _interact(args: Namespace, api: Mngr, agents: Sequence[Agent], argv: Sequence[str]) -> int:
     """Replace this process by the command, with our standard input or terminal."""
-    from mngr.api import execute
     from mngr.cli.app import terminal
 
     if len(agents) != 1:
@@ -117,9 +116,7 @@ def _interact(args: Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> 
         raise UsageError("-i and -t print the output of the command", "leave out --format")
     if args.tty and not terminal.is_terminal():
         raise UsageError("-t requires a terminal", "use -i to pass standard input")
-    agent = agents[0]
-    words = execute.exec_argv(agent.host, agent.record, argv, args.cwd)
-    return terminal.become(agent.host.argv(words, tty=args.tty))
+    return terminal.become(api.exec_argv(agents[0], argv, cwd=args.cwd, tty=args.tty))
 
 
 def _command(args: Namespace) -> list[str]:
@@ -135,15 +132,17 @@ def _command(args: Namespace) -> list[str]:
     return ["sh", "-c", command]
 
 
-def _run_alone(args: Namespace, agent: Agent, argv: Sequence[str], *, seen: bool = True) -> int:
+def _run_alone(
+    args: Namespace, api: Mngr, agent: Agent, argv: Sequence[str], *, remembered: bool = False
+) -> int:
     """Run the command and return its exit code. Output before a timeout is printed too."""
-    from mngr.api import execute
-
     kept: list[tuple[int, bytes]] = []
     sink = _write if args.stream else lambda fd, data: kept.append((fd, data))
-    run = execute.stream if seen else execute.stream_unseen
+    limit = _timeout(args)
     try:
-        return run(agent, argv, sink, cwd=args.cwd, timeout=_timeout(args))
+        return api.stream_exec(
+            agent, argv, sink, cwd=args.cwd, timeout=limit, remembered=remembered
+        )
     except TimedOut:
         raise _late(args) from None
     finally:
@@ -165,15 +164,13 @@ def _timeout(args: Namespace) -> float:
     return HOUR if args.timeout is None else float(args.timeout)
 
 
-def _run_all(args: Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
-    from mngr.api import execute
-
+def _run_all(args: Namespace, api: Mngr, agents: Sequence[Agent], argv: Sequence[str]) -> int:
     live = args.stream and args.format == "human"
 
     def run_in(agent: Agent) -> ExecResult:
         lines = Lines(agent.name, live)
         try:
-            code = execute.stream(agent, argv, lines.take, cwd=args.cwd, timeout=_timeout(args))
+            code = api.stream_exec(agent, argv, lines.take, cwd=args.cwd, timeout=_timeout(args))
         except TimedOut:
             lines.take(2, f"mngr: {_late(args)}\n".encode())
             code = TimedOut.exit_code

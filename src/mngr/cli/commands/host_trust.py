@@ -7,7 +7,7 @@ from mngr.errors import Refused, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.api import Mngr, SshHost
+    from mngr.api import Mngr
     from mngr.cli.app.parser import Namespace, Parser
 
 
@@ -19,14 +19,13 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: Namespace, api: Mngr) -> int:
-    from mngr.api import ssh
+    from mngr.api import fingerprints
 
     if len(args.names) != 1:
         raise UsageError("no host given", "write `mngr host trust HOST`")
-    found = api.world.registry.load("provider", "ssh")(api.world.config)  # type: ignore[operator]
-    host: SshHost = found.find(args.names[0])
+    host = api.ssh_host(args.names[0])
     line = host.offered()
-    shown = ssh.fingerprints(host.ref.name, line)
+    shown = fingerprints(host.ref.name, line)
     if host.distrusts(line) and not args.replace:
         raise Refused(f"{shown} Another key is trusted", "use --replace to trust this key instead")
     _agree(args, host.ref.name, shown)
@@ -38,8 +37,6 @@ def run(args: Namespace, api: Mngr) -> int:
 
 def forget(args: Namespace, api: Mngr) -> int:
     """Remove hosts from the list. Their agents keep running and return when the host is used."""
-    from mngr.api import ledger, remembered
-
     if not args.names:
         raise UsageError("no host to forget given", "see `mngr host list`")
     for name in args.names:
@@ -51,8 +48,7 @@ def forget(args: Namespace, api: Mngr) -> int:
         if args.dry_run:
             say(args, f"Would forget host {name}.")
             continue
-        ledger.forget(api.world.home, provider, host.ref.name)
-        remembered.forget(api.world.home, host.ref.id)
+        api.forget_host(host)
         one(args, {"id": host.ref.id, "name": name}, f"Forgot host {name}; its agents are kept.")
     return 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mngr.api import Agent, Mngr, running
+from mngr.api import Agent, Mngr, parse_labels
 from mngr.cli.app import targets
 from mngr.cli.app.output import Row, rows
 from mngr.cli.app.parser import Namespace, Parser
@@ -31,7 +31,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace) -> int:
-    labels = running.parse_labels([word for word in args.target if "=" in word])
+    labels = parse_labels([word for word in args.target if "=" in word])
     args.target = [word for word in args.target if "=" not in word]
     api = Mngr(args.config, args.registry)
     chosen = targets.agents(args, api)

@@ -133,9 +133,7 @@ def _for_people(
     shown = [agents[str(row["id"])] for row in table]
     changed: Sequence[Changes | None] = ()
     if with_changes:
-        from mngr.api import changes
-
-        changed = changes.changes(api.world.home, shown)
+        changed = api.changes(shown)
     return [
         {
             "name": agent.name,
@@ -161,9 +159,7 @@ def program(agent: Agent) -> str:
 def _table(args: Namespace, api: Mngr, found: Sequence[Agent]) -> list[dict[str, Json]]:
     table = [agent.to_json() for agent in found]
     if names := requested(args):
-        from mngr.api import columns
-
-        for row, more in zip(table, columns.columns(api.world, found, names), strict=True):
+        for row, more in zip(table, api.columns(found, names), strict=True):
             row.update(more)
     return table
 

@@ -56,7 +56,7 @@ def _hosts(api: Mngr) -> list[Row]:
         *(
             _row(api, host, agents)
             | _state(api, host, leases.get(host.ref.id), host.ref.provider in told)
-            for host in api.world.hosts()
+            for host in api.hosts()
         ),
         *(
             _row(api, host, ()) | unfinished | {"reason": reason}
@@ -85,7 +85,7 @@ def _state(api: Mngr, host: Host, lease: Lease | None, told: bool) -> dict[str, 
 
     `told`: the provider listed its hosts, so a host without a lease does not exist any more.
     """
-    reason = api.world.silent.get(host.ref.id, "")
+    reason = api.silence(host)
     if told and lease is None:
         why = reason.removeprefix(f"host {host.ref.name} is stopped: ")
         return {"state": "STOPPED", "time_left": "", "reason": why}

@@ -47,17 +47,17 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from mngr.api import merge
+    from mngr.api import Conflict
 
     api = Mngr(args.config, args.registry)
     chosen = targets.all_agents(args, api)
-    here = merge.place(api.world, os.getcwd())
+    here = api.merge_place(os.getcwd())
     failures: list[MngrError] = []
     done: list[Merged] = []
     for at, agent in enumerate(chosen):
         try:
             done.append(_merged(args, api, here, agent))
-        except merge.Conflict as error:
+        except Conflict as error:
             failures.append(error)
             warn(str(error))
             _name_others(chosen[at + 1 :])
@@ -73,19 +73,16 @@ def run(args: Namespace) -> int:
 
 
 def _merged(args: Namespace, api: Mngr, here: Place, agent: Agent) -> Merged:
-    from mngr.api import merge, risk
+    from mngr.api import summary
 
-    tip = merge.tip_of(api.world, agent, here)
-    behind = merge.left_behind(agent)
-    if behind:
-        warn(f"{agent.name} has uncommitted changes that are not merged: {risk.summary(behind)}")
-    if args.dry_run:
-        count = merge.missing(here, tip)
-        _told(args, agent.id, f"Would merge {many(count, 'commit')} of {agent.name}.")
-        return merge.unchanged(here, agent, tip, count)
+    if behind := api.left_behind(agent):
+        warn(f"{agent.name} has uncommitted changes that are not merged: {summary(behind)}")
     check = (lambda folder: _check(args.check, folder)) if args.check else None
-    result = merge.merge(here, agent, tip, squash=args.squash, check=check)
-    _tell(args, result)
+    result = api.merge(agent, here, squash=args.squash, check=check, dry_run=args.dry_run)
+    if args.dry_run:
+        _told(args, agent.id, f"Would merge {many(result.commits, 'commit')} of {agent.name}.")
+    else:
+        _tell(args, result)
     return result
 
 
@@ -107,14 +104,11 @@ def _told(args: Namespace, agent_id: str, human: str) -> None:
 
 def _check(command: str, folder: str) -> int:
     """Run the check. Its output goes to stderr, because stdout is for results."""
-    from mngr.api import spawn
+    from mngr.api import call
 
-    def sink(_: int, data: bytes) -> None:
-        sys.stderr.buffer.write(data)
-        sys.stderr.flush()
-
-    there = ["sh", "-c", 'cd "$1" && exec sh -c "$2"', "mngr", folder, command]
-    return spawn.run(there, timeout=12 * 3600, sink=sink).code
+    sys.stderr.flush()
+    there = 'cd "$1" && exec sh -c "$2" </dev/null >&2'
+    return call(["sh", "-c", there, "mngr", folder, command])
 
 
 def _name_others(others: Sequence[Agent]) -> None:

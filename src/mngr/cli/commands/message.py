@@ -53,11 +53,11 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from mngr.api import message
+    from mngr.api import normalise
 
     api = Mngr(args.config, args.registry)
     agents = targets.agents(args, api)
-    text = message.normalise(_text(args, agents))
+    text = normalise(_text(args, agents))
 
     def send(agent: Agent) -> Reply:
         if args.dry_run:

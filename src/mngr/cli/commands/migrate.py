@@ -39,15 +39,13 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace) -> int:
-    from mngr.api import clone
-
     api = Mngr(args.config, args.registry)
-    api.world.asks = asker(args)
+    api.ask_with(asker(args))
     host = _host(api, args.host)
     try:
         agent = _agent(args, api, host)
     except MngrError:
-        there = clone.arrived(api.world, args.target, host)
+        there = api.arrived(args.target, host)
         if there is None:
             raise
         return _tell(args, there, f"{there.name} is on {host.ref.name} already.")
@@ -66,20 +64,18 @@ def _host(api: Mngr, text: str) -> Host:
     address = parse_address(f"@{text.removeprefix('@')}")
     if address.path is not None or not (address.host or address.provider):
         raise UsageError(f"{text!r} is not a host", "see `mngr list --hosts`")
-    return api.world.host(address.host, address.provider)
+    return api.find_host(address.host, address.provider)
 
 
 def _agent(args: Namespace, api: Mngr, host: Host) -> Agent:
     """Return the agent to move, not the copy that may exist already."""
-    from mngr.api import listing
-
     pool = api.list()
     targets.footnotes(api)
     elsewhere = [agent for agent in pool if agent.host.ref != host.ref]
     try:
-        return listing.one(elsewhere, args.target)
+        return api.one(elsewhere, args.target)
     except NotFound:
-        there = listing.one(pool, args.target)
+        there = api.one(pool, args.target)
     raise UsageError(f"{there.name} is on {host.ref.name} already", "name another host")
 
 

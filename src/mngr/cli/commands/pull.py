@@ -63,9 +63,9 @@ def run(args: Namespace) -> int:
 
 def destination(path: str, local: str | None) -> str:
     """Return the destination as cp does; without LOCAL, the same relative path."""
-    from mngr.api import files
+    from mngr.api import inside_work_dir
 
-    path = files.inside(path, "PATH")
+    path = inside_work_dir(path, "PATH")
     if local is None:
         return os.path.normpath(os.path.join(os.getcwd(), path))
     goal = os.path.abspath(local)

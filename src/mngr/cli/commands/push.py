@@ -11,7 +11,7 @@ from mngr.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.api import Agent, Pushed
+    from mngr.api import Agent, Mngr, Pushed
     from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
@@ -56,22 +56,22 @@ def run(args: Namespace) -> int:
     local = os.path.expanduser(args.local)
     if not os.path.lexists(local):
         raise UsageError(f"{args.local!r} does not exist")
-    path = destination(agent, local, args.path)
+    path = destination(api, agent, local, args.path)
     copied = api.push_files(agent, local, path, force=args.force, dry_run=args.dry_run)
     return report_files(args, agent, copied, "Copied")
 
 
-def destination(agent: Agent, local: str, path: str | None) -> str:
+def destination(api: Mngr, agent: Agent, local: str, path: str | None) -> str:
     """Return the destination as cp does; without PATH, the same relative path or the name."""
-    from mngr.api import files
+    from mngr.api import inside_work_dir
 
     name = os.path.basename(os.path.normpath(local))
     name = "" if name in (".", "..") else name
     if path is None:
         relative = os.path.relpath(os.path.abspath(local), os.getcwd())
         return name if relative == ".." or relative.startswith("../") else relative
-    goal = files.inside(path, "PATH")
-    if name and (path.endswith("/") or files.is_directory(agent, goal)):
+    goal = inside_work_dir(path, "PATH")
+    if name and (path.endswith("/") or api.is_directory(agent, goal)):
         return os.path.join(goal, name)
     return goal
 

@@ -98,9 +98,7 @@ def _row(each: Trashed) -> Row:
 
 
 def _restore(args: Namespace, api: Mngr) -> int:
-    from mngr.api import trash
-
-    trashed = trash.find_trashed(api.world, args.name)
+    trashed = api.find_trashed(args.name)
     name = args.new_name or trashed.note.name
     if args.dry_run:
         print_result(args, _row(trashed), f"Would restore {name}.")

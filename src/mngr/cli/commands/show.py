@@ -54,26 +54,20 @@ def _row(api: Mngr, agent: Agent) -> Row:
     row: Row = agent.to_json()
     if agent.evidence.record is None:
         return row | {"next": ["mngr doctor"]}
-    from mngr.api import columns
-
-    row |= columns.columns(
-        api.world, [agent], ("ahead", "behind", "dirty", "cost", "tokens", "usage")
-    )[0]
-    row["changes"] = _changes(agent, row)
+    row |= api.columns([agent], ("ahead", "behind", "dirty", "cost", "tokens", "usage"))[0]
+    row["changes"] = _changes(api, agent, row)
     row["limits"] = api.limits(agent).to_json()
     row["screen"] = _screen(api, agent)
     row["next"] = list(_next(agent, row))
     return row
 
 
-def _changes(agent: Agent, row: Row) -> Json:
+def _changes(api: Mngr, agent: Agent, row: Row) -> Json:
     """Return commits and changed lines, including uncommitted files; null without git."""
     if row["ahead"] is None:
         return None
-    from mngr.api import compare
-
     try:
-        files = compare.files(compare.difference(agent, stat=True))
+        files = api.difference(agent, stat=True).files()
     except MngrError:
         return None  # its base is gone
     added, removed = (sum(int(str(f[k] or 0)) for f in files) for k in ("added", "deleted"))

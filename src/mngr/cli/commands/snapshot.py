@@ -77,13 +77,13 @@ def run(args: Namespace) -> int:
 
 
 def _create(args: Namespace, api: Mngr) -> int:
-    from mngr.api import snapshot
+    from mngr.api import check_name
 
-    snapshot.check_name(args.name)
+    check_name(args.name)
     chosen = targets.agents(args, api, look=False)
     if args.dry_run:
-        return targets.each(args, chosen, snapshot.present_tree, _would_create)
-    return targets.each(args, chosen, lambda agent: snapshot.create(agent, args.name), _created)
+        return targets.each(args, chosen, api.preview_snapshot, _would_create)
+    return targets.each(args, chosen, lambda agent: api.snapshot(agent, args.name), _created)
 
 
 def _would_create(agent: Agent, tree: str) -> tuple[Row, str]:
@@ -96,9 +96,9 @@ def _created(agent: Agent, saved: Saved) -> tuple[Row, str]:
     row: Row = {**made.to_json(), "ignored": [*left]}
     note = f"Snapshot {made.label} ({made.commit[:12]})"
     if left:
-        from mngr.api import risk
+        from mngr.api import summary
 
-        note += f", without {many(len(left), 'ignored path')}: {risk.summary(left, 3)}"
+        note += f", without {many(len(left), 'ignored path')}: {summary(left, 3)}"
     return row, f"{note}."
 
 
@@ -131,17 +131,15 @@ def _words(args: Namespace, api: Mngr) -> tuple[Agent, list[str]]:
 
 
 def _restore(args: Namespace, api: Mngr) -> int:
-    from mngr.api import rewind, snapshot
-
     agent, names = _words(args, api)
     if len(names) != 1:
         problem = "name the snapshot to restore" if not names else f"unexpected {names[1]!r}"
         raise UsageError(problem, f"see `mngr snapshot list {agent.name}`")
-    wanted = snapshot.find(agent, names[0])
+    wanted = api.find_snapshot(agent, names[0])
     if args.dry_run:
         one(args, wanted.to_json(), f"Would restore {wanted.label} in {agent.record.work_dir}")
         return 0
-    done = rewind.restore(agent, wanted)
+    done = api.restore_snapshot(agent, wanted)
     if done.saved is not None:
         say(args, f"The current state was saved as {done.saved.label}.")
     for remark in done.remarks:
@@ -154,8 +152,6 @@ def _restore(args: Namespace, api: Mngr) -> int:
 
 
 def _destroy(args: Namespace, api: Mngr) -> int:
-    from mngr.api import snapshot
-
     agent, names = _words(args, api)
     if bool(names) == args.all_snapshots:
         raise UsageError("name the snapshots to destroy, or use --all-snapshots")
@@ -163,7 +159,7 @@ def _destroy(args: Namespace, api: Mngr) -> int:
     done = []
     for each in found:
         if not args.dry_run:
-            snapshot.destroy(each)
+            api.destroy_snapshot(each)
         done.append(each.to_json())
         if args.format == "human":
             word = "Would destroy" if args.dry_run else "Destroyed"
@@ -179,15 +175,13 @@ def _destroy(args: Namespace, api: Mngr) -> int:
 
 def _meant(api: Mngr, agent: Agent, names: list[str]) -> tuple[list[Snapshot], list[MngrError]]:
     """Return the named snapshots; all names are resolved before anything is deleted."""
-    from mngr.api import snapshot
-
     if not names:
         return list(api.snapshots(agent)), []
     found: dict[str, Snapshot] = {}
     failures: list[MngrError] = []
     for name in names:
         try:
-            each = snapshot.find(agent, name)
+            each = api.find_snapshot(agent, name)
             found[each.ref] = each
         except NotFound as error:
             failures.append(error)

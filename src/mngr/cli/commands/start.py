@@ -97,9 +97,7 @@ def login_notes(api: Mngr, agent: Agent, before: Agent) -> str:
     """Return notes about a shared login, if the agent was started."""
     if agent.state not in ALIVE or agent.evidence.this_started == before.evidence.this_started:
         return ""
-    from mngr.api import logins
-
-    return "".join(f"\nNote: {remark}" for remark in logins.remarks(api.world, agent))
+    return "".join(f"\nNote: {remark}" for remark in api.login_remarks(agent))
 
 
 def _connect(args: Namespace, api: Mngr, agent: Agent) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from mngr.api import conversation
+from mngr.api import ROLES
 from mngr.cli.app import targets
 from mngr.cli.app.following import add_ends, check_ends, ends, for_ever, print_records
 from mngr.cli.app.output import bold, cell, clean, local_time
@@ -32,7 +32,7 @@ def configure(parser: Parser) -> None:
     parser.description, parser.notes = DESCRIPTION, NOTES
     targets.add_target(parser, "the agent")
     help = "print only entries of this role; repeatable"
-    parser.add_argument("--role", action="append", choices=tuple(conversation.ROLES), help=help)
+    parser.add_argument("--role", action="append", choices=tuple(ROLES), help=help)
     add_ends(parser, "entries", until="the agent has ended")
     parser.examples = [
         ("print the conversation", "mngr transcript foo"),
@@ -67,12 +67,12 @@ def run(args: Namespace) -> int:
 
 
 def _filter(args: Namespace) -> Callable[[Record], bool]:
-    types = [conversation.ROLES[role] for role in args.role or conversation.ROLES]
+    types = [ROLES[role] for role in args.role or ROLES]
     return lambda record: record["type"] in types
 
 
 def _told(record: Record, whole: bool) -> str:
-    role = next((role for role, type in conversation.ROLES.items() if type == record["type"]), "?")
+    role = next((role for role, type in ROLES.items() if type == record["type"]), "?")
     stamp = local_time(record["timestamp"])
     text = clean(str(record["text"])).strip("\n")
     lines = text.split("\n") if text.strip() else []

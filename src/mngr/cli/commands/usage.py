@@ -118,10 +118,10 @@ def _wait(
 
 
 def _summed(each: Iterable[Usage]) -> dict[str, Json]:
-    from mngr.api import usage
+    from mngr.api import total_usage
 
     listed = list(each)
-    return {"agents": len(listed), **usage.together(listed).described(partly=True)}
+    return {"agents": len(listed), **total_usage(listed).described(partly=True)}
 
 
 def _report(args: Namespace, api: Mngr, chosen: Sequence[Agent], used: Mapping[str, Usage]) -> int:
@@ -144,7 +144,7 @@ def _report(args: Namespace, api: Mngr, chosen: Sequence[Agent], used: Mapping[s
 
 def _hosts(api: Mngr) -> list[Json]:
     """Return the hosts that cost money, with their cost so far."""
-    made = [each for each in api.world.hosts() if each.ref.provider != "local"]
+    made = [each for each in api.hosts() if each.ref.provider != "local"]
     costs = [(each.ref, api.host_cost(each)) for each in made]
     return [
         {"name": ref.name, "provider_name": ref.provider, "cost": round(cost, 6)}

@@ -14,8 +14,9 @@ from mngr.hosts.engines.engine import TAG, Engine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.hosts.base import Completed, HostRequest, Lease
+    from mngr.hosts.base import HostRequest, Lease
     from mngr.hosts.ledger import HostNote
+    from mngr.model.completed import Completed
 
 BUILD = 3600.0
 """Seconds that building an image may take."""

@@ -11,7 +11,7 @@ import time
 
 from mngr.errors import MissingProgram, MngrError, NotFound, Unreachable, UsageError
 from mngr.hosts import ledger, spawn, tmux
-from mngr.hosts.base import Capabilities, HostReading, HostRef, Lease
+from mngr.hosts.base import Capabilities, HostReading, HostRef, HostRequest, Lease
 from mngr.hosts.engines import asking
 from mngr.hosts.ledger import HostNote
 from mngr.hosts.remote import RemoteHost
@@ -21,8 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mngr.hosts.base import Completed, HostRequest
     from mngr.hosts.spawn import Sink
+    from mngr.model.completed import Completed
     from mngr.settings.layers import Config
 
 # Word: the home over there, if not the usual one. Prints it, the user's id and what is missing.

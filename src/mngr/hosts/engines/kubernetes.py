@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from mngr.hosts.base import Completed, HostRequest, Lease
+    from mngr.hosts.base import HostRequest, Lease
     from mngr.hosts.engines.engine import EngineHost
     from mngr.hosts.ledger import HostNote
+    from mngr.model.completed import Completed
     from mngr.model.struct import Json
 
     Scope: TypeAlias = tuple[str, str]

@@ -133,7 +133,7 @@ class Hosting:
             told = "Modal has forgotten its sandbox"
         return self._over(host, told).ended
 
-    def _over(self, host: str, why: str) -> states.State:
+    def _over(self, host: str, why: str) -> states.ModalState:
         """Record why a host ended and how long it ran, at most its lifetime."""
         state = states.read(self._home, host)
         ran = min(time.time() - state.made, float(str(state.wanted.get("timeout") or 0)))
@@ -164,7 +164,7 @@ class Hosting:
         states.changed(self._home, host, image=image, taken=time.time())
         return image
 
-    async def _kept(self, host: str) -> states.State:
+    async def _kept(self, host: str) -> states.ModalState:
         """Return the state with Modal's exit image, if mngr did not stop the sandbox."""
         state = states.read(self._home, host)
         if state.stopped or not state.sandbox:

@@ -13,7 +13,7 @@ from mngr.model.records import decode
 from mngr.model.struct import Json, Struct
 
 
-class State(Struct):
+class ModalState(Struct):
     """The state of one Modal host."""
 
     sandbox: str = ""
@@ -37,15 +37,15 @@ def path(home: str, host_id: str) -> str:
     return os.path.join(home, "modal", f"{host_id}.json")
 
 
-def read(home: str, host_id: str) -> State:
+def read(home: str, host_id: str) -> ModalState:
     try:
         with open(path(home, host_id), "rb") as file:
-            return State.from_json(decode(file.read()))
+            return ModalState.from_json(decode(file.read()))
     except (FileNotFoundError, BadRecord):
-        return State()
+        return ModalState()
 
 
-def write(home: str, host_id: str, state: State) -> State:
+def write(home: str, host_id: str, state: ModalState) -> ModalState:
     place = path(home, host_id)
     os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
     fresh = f"{place}.{os.getpid()}.{os.urandom(4).hex()}"
@@ -64,6 +64,6 @@ def forget(home: str, host_id: str) -> None:
         pass
 
 
-def changed(home: str, host_id: str, **changes: Json) -> State:
+def changed(home: str, host_id: str, **changes: Json) -> ModalState:
     kept = read(home, host_id).to_json()
-    return write(home, host_id, State.from_json({**kept, **changes}))
+    return write(home, host_id, ModalState.from_json({**kept, **changes}))

@@ -19,7 +19,7 @@ PATIENCE = 60.0
 """Seconds past its lifetime that a host may take to end itself."""
 
 
-class Finding(Struct):
+class AuditFinding(Struct):
     """One line of an audit."""
 
     provider: str
@@ -56,7 +56,7 @@ def _engines(world: World, provider: str) -> list[str]:
     return [name for name in used if hosts.capabilities(world, name).new_hosts]
 
 
-def audit(world: World, provider: str = "") -> list[Finding]:
+def audit(world: World, provider: str = "") -> list[AuditFinding]:
     """Return one finding per host. Providers that do not answer are left out."""
     found = []
     mine = ledger.controller(world.home)
@@ -71,16 +71,16 @@ def audit(world: World, provider: str = "") -> list[Finding]:
     return found
 
 
-def _unknown(provider: str, lease: Lease, mine: str) -> Finding:
+def _unknown(provider: str, lease: Lease, mine: str) -> AuditFinding:
     ours = lease.controller == mine
     problem = "made here, but its note is gone" if ours else "made by another home"
-    return Finding(
+    return AuditFinding(
         provider=provider, name=lease.name, handle=lease.handle, host_id=lease.host_id,
         running=lease.running, problem=problem, ours=ours,
     )  # fmt: skip
 
 
-def _compared(home: str, note: ledger.HostNote, lease: Lease | None) -> Finding:
+def _compared(home: str, note: ledger.HostNote, lease: Lease | None) -> AuditFinding:
     problem = ""
     if not note.handle:
         cut = "its creation was cut short"
@@ -90,13 +90,13 @@ def _compared(home: str, note: ledger.HostNote, lease: Lease | None) -> Finding:
         problem = "gone over there"
     elif lease.running and note.lifetime and time.time() > note.time + note.lifetime + PATIENCE:
         problem = "past its lifetime"
-    return Finding(
+    return AuditFinding(
         provider=note.provider, name=note.name, handle=lease.handle if lease else "",
         host_id=note.id, problem=problem, running=bool(lease and lease.running),
     )  # fmt: skip
 
 
-def settle(world: World, finding: Finding) -> None:
+def settle(world: World, finding: AuditFinding) -> None:
     """End a host that should not exist, or forget a host that no longer exists."""
     maker = hosts.engine(world, finding.provider)
     note = ledger.read(world.home, finding.provider, finding.name)

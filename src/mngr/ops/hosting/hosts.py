@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 CUT = "it is being made, or its creation was cut short"
 
 
-class Standing(Struct):
+class ProviderStatus(Struct):
     """Whether a provider can be used on this machine."""
 
     name: str
@@ -38,24 +38,24 @@ class Standing(Struct):
     reason: str = ""
 
 
-def providers(world: World) -> list[Standing]:
+def providers(world: World) -> list[ProviderStatus]:
     """Return the status of all providers, asked in parallel so that none delays another."""
     from concurrent.futures import ThreadPoolExecutor
 
     known = world.registry.names("provider")
     with ThreadPoolExecutor(max_workers=len(known)) as pool:
-        return list(pool.map(lambda name: _standing(world, name), known))
+        return list(pool.map(lambda name: _status(world, name), known))
 
 
-def _standing(world: World, name: str) -> Standing:
+def _status(world: World, name: str) -> ProviderStatus:
     try:
         provider = world.provider(name)
         why = getattr(provider, "why_not", lambda: "")()
         new = capabilities(world, name).new_hosts
         count = len(provider.hosts())
     except Exception as error:  # a plugin's provider can raise anything
-        return Standing(name=name, usable=False, new_hosts=False, hosts=0, reason=str(error))
-    return Standing(name=name, usable=not why, new_hosts=new, hosts=count, reason=why)
+        return ProviderStatus(name=name, usable=False, new_hosts=False, hosts=0, reason=str(error))
+    return ProviderStatus(name=name, usable=not why, new_hosts=new, hosts=count, reason=why)
 
 
 def capabilities(world: World, name: str) -> Capabilities:

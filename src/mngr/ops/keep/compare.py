@@ -29,6 +29,15 @@ class Difference(Struct):
     rows: bytes
     complaint: str = ""
 
+    def files(self) -> list[dict[str, Json]]:
+        """Return one row per file; binary files have no line counts."""
+        rows: list[dict[str, Json]] = []
+        for entry in os.fsdecode(self.rows).split("\0")[:-1]:
+            added, deleted, path = entry.split("\t", 2)
+            counts: list[Json] = [int(n) if n.isdigit() else None for n in (added, deleted)]
+            rows.append({"path": path, "added": counts[0], "deleted": counts[1]})
+        return rows
+
 
 def difference(
     agent: Agent, *, uncommitted: bool = False, paths: Sequence[str] = (), stat: bool = False
@@ -50,16 +59,6 @@ def _no_base(agent: Agent, at: Standing) -> MngrError:
     base = agent.record.base_commit
     known = f"its base {base[:12]} is not in {at.repo.path}" if base else "no base is known"
     return MngrError(f"{agent.name}: {known}", "use --uncommitted to compare with HEAD")
-
-
-def files(found: Difference) -> list[dict[str, Json]]:
-    """Return one row per file; binary files have no line counts."""
-    rows: list[dict[str, Json]] = []
-    for entry in os.fsdecode(found.rows).split("\0")[:-1]:
-        added, deleted, path = entry.split("\t", 2)
-        counts: list[Json] = [int(n) if n.isdigit() else None for n in (added, deleted)]
-        rows.append({"path": path, "added": counts[0], "deleted": counts[1]})
-    return rows
 
 
 def commits(agent: Agent, paths: Sequence[str] = ()) -> list[dict[str, Json]]:

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from mngr.git.repository import Checkout, Completed
+    from mngr.git.repository import Checkout
+    from mngr.model.completed import Completed
     from mngr.ops.look.listing import Agent
     from mngr.ops.world import World
 
-    Check: TypeAlias = Callable[[str], int]
+    RunCheck: TypeAlias = Callable[[str], int]
     """Runs the check in a directory; its exit code."""
 
 HOURS = 12 * 3600.0
@@ -137,7 +138,7 @@ def missing(here: Place, tip: str) -> int:
     return int(here.repo.line("rev-list", "--count", f"HEAD..{tip}"))
 
 
-def merge(here: Place, agent: Agent, tip: str, *, squash: bool, check: Check | None) -> Merged:
+def merge(here: Place, agent: Agent, tip: str, *, squash: bool, check: RunCheck | None) -> Merged:
     """Merge, run the check, and undo the merge if the check fails."""
     note = f"refs/worktree/mngr/merging/{agent.id}"
     commits = missing(here, tip)
@@ -261,7 +262,7 @@ def _commit_squashed(here: Place, agent: Agent, tip: str) -> None:
     here.repo.git("commit", "-q", "-F", "-", input=os.fsencode(message))
 
 
-def _failed(here: Place, before: str, after: str, check: Check) -> str:
+def _failed(here: Place, before: str, after: str, check: RunCheck) -> str:
     """Run the check; if it fails, undo the merge and return the reason, else return ""."""
     code = check(here.repo.path)
     if code == 0:

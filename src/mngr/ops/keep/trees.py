@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from mngr.git.own_index import Taken
+    from mngr.git.own_index import TakenTree
     from mngr.hosts.base import Host
     from mngr.model.records import AgentRecord
 
@@ -110,7 +110,7 @@ def _indexed(host: Host, record: AgentRecord) -> Stranger:
     return transport.theirs(host, record).replace(index=path, timeout=LONG)
 
 
-def take(host: Host, record: AgentRecord, *for_each_ref: str) -> tuple[Standing, Taken]:
+def take(host: Host, record: AgentRecord, *for_each_ref: str) -> tuple[Standing, TakenTree]:
     """Return `standing` and `whole_tree`, with what is left out, in one round trip."""
     work = transport.theirs(host, record).replace(timeout=LONG)
     taken = _understood(lambda: own_index.take_afresh(work, *for_each_ref))
@@ -128,14 +128,14 @@ def whole_tree(at: Standing, index: Stranger, extra: bytes = b"") -> str:
     return taken.tree
 
 
-def _understood(take: Callable[[], Taken]) -> Taken:
+def _understood(take: Callable[[], TakenTree]) -> TakenTree:
     try:
         return take()
     except GitError as error:
         raise _refusal(error) from None
 
 
-def _refuse_inner(at: Standing, taken: Taken) -> None:
+def _refuse_inner(at: Standing, taken: TakenTree) -> None:
     for path in gitlinks(at.repo, taken.tree) if taken.linked else ():
         _refuse_unsaved(at.repo, path)
 

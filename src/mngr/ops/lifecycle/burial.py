@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mngr.hosts.base import Host
     from mngr.ops.world import World
 
-    Outcome: TypeAlias = "Destroyed | MngrError"
+    DestroyResult: TypeAlias = "Destroyed | MngrError"
     Read: TypeAlias = dict[str, tuple[AgentRecord, int]]
     """Records and their revisions, by id."""
 
@@ -77,13 +77,13 @@ def gone(name: str) -> NotFound:
 
 def bury(
     world: World, host: Host, read: Read, settled: Set[str] = frozenset()
-) -> dict[str, Outcome]:
+) -> dict[str, DestroyResult]:
     """Move everything to the trash; repeat for agents that changed meanwhile.
 
     The `settled` agents are those whose last launch had a session when their processes ended:
     no start at the same time can make a session of them any more.
     """
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, DestroyResult] = {}
     names = {id: record.name for id, (record, _) in read.items()}
     for _ in range(ATTEMPTS):
         if not read:
@@ -100,7 +100,7 @@ def bury(
     return {id: outcomes.get(id) or gone(names[id]) for id in names}
 
 
-def _read_again(host: Host, ids: Sequence[str], outcomes: dict[str, Outcome]) -> Read:
+def _read_again(host: Host, ids: Sequence[str], outcomes: dict[str, DestroyResult]) -> Read:
     """Read again the agents that are still to be removed."""
     read: Read = {}
     for evidence in host.read(ids).agents if ids else ():
@@ -117,8 +117,8 @@ def _read_again(host: Host, ids: Sequence[str], outcomes: dict[str, Outcome]) ->
     return read
 
 
-def _bury_once(world: World, host: Host, read: Read, settled: Set[str]) -> dict[str, Outcome]:
-    outcomes: dict[str, Outcome] = {}
+def _bury_once(world: World, host: Host, read: Read, settled: Set[str]) -> dict[str, DestroyResult]:
+    outcomes: dict[str, DestroyResult] = {}
     condemned = _condemned(host, read, outcomes)
     host.put({trash.note_path(host, each.id): (encode(each.note), 0o600) for each in condemned})
     step("noted")
@@ -155,7 +155,7 @@ def _event(record: AgentRecord) -> str:
     return events.line(event)
 
 
-def _condemned(host: Host, read: Read, outcomes: dict[str, Outcome]) -> list[Condemned]:
+def _condemned(host: Host, read: Read, outcomes: dict[str, DestroyResult]) -> list[Condemned]:
     """Collect what must be known before anything moves, for agents that have not changed."""
     repositories: dict[tuple[str, str], Repository] = {}
     records = [record for record, _ in read.values()]
@@ -256,7 +256,7 @@ MOVE_STATE = MOVE.replace(
 
 def _failures(
     host: Host, condemned: Sequence[Condemned], script: str, words: Sequence[str]
-) -> tuple[dict[str, Outcome], set[str]]:
+) -> tuple[dict[str, DestroyResult], set[str]]:
     """Run a script that moves directories of these agents; return errors by id, and other words."""
     if not condemned:
         return {}, set()

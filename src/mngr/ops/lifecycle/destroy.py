@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mngr.hosts.base import Host
-    from mngr.ops.lifecycle.burial import Destroyed, Outcome, Read
+    from mngr.ops.lifecycle.burial import Destroyed, DestroyResult, Read
     from mngr.ops.look.listing import Agent
     from mngr.ops.work.risk import Risk
     from mngr.ops.world import World
@@ -61,9 +61,9 @@ def destroy(world: World, agent: Agent, *, drop_branch: bool = False) -> Destroy
 
 def destroy_many(
     world: World, chosen: Sequence[Agent], *, drop_branch: bool = False
-) -> dict[str, Outcome]:
+) -> dict[str, DestroyResult]:
     """Destroy several agents; return each outcome by id. One failure does not stop the others."""
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, DestroyResult] = {}
     for host in {agent.host.ref.id: agent.host for agent in chosen}.values():
         mine = [agent for agent in chosen if agent.host.ref == host.ref]
         for start in range(0, len(mine), BATCH):
@@ -73,12 +73,12 @@ def destroy_many(
 
 def _destroy_on(
     world: World, host: Host, mine: Sequence[Agent], drop_branch: bool
-) -> dict[str, Outcome]:
+) -> dict[str, DestroyResult]:
     read, failed = _record(host, mine, drop_branch)
     step("removal_recorded")
     # This includes agents whose record cannot be changed, for example on a full disk.
     gone_already = [each for each in failed if isinstance(failed[each], NotFound)]
-    outcomes: dict[str, Outcome] = {each: failed[each] for each in gone_already}
+    outcomes: dict[str, DestroyResult] = {each: failed[each] for each in gone_already}
     ids = [agent.id for agent in mine if agent.id not in outcomes]
     failures, launches = spawn.beside(lambda: _end(world, host, ids), _load)
     outcomes |= failures
@@ -148,7 +148,9 @@ def _with_removal(agent: Agent, drop_branch: bool) -> Callable[[AgentRecord], Ag
     return edit
 
 
-def _end(world: World, host: Host, ids: Sequence[str]) -> tuple[dict[str, Outcome], dict[str, str]]:
+def _end(
+    world: World, host: Host, ids: Sequence[str]
+) -> tuple[dict[str, DestroyResult], dict[str, str]]:
     """End all in one round trip; if processes remain, one by one to find out whose they are.
 
     Return the failures, and the launches whose sessions have ended, by id.
@@ -162,7 +164,7 @@ def _end(world: World, host: Host, ids: Sequence[str]) -> tuple[dict[str, Outcom
         return {id: why for failures in each for id, why in failures.items()}, {}
 
 
-def _end_late(world: World, host: Host, outcomes: Mapping[str, Outcome]) -> None:
+def _end_late(world: World, host: Host, outcomes: Mapping[str, DestroyResult]) -> None:
     """End agents again: a concurrent start may have launched one before the move."""
     ended = {id: each for id, each in outcomes.items() if not isinstance(each, MngrError)}
     late = {id: "" for id, each in ended.items() if each.session}

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from mngr.ops.look.listing import Agent
     from mngr.ops.world import World
 
-    Edit: TypeAlias = Callable[[AgentRecord], AgentRecord]
-    Intent: TypeAlias = Callable[[Agent], Edit]
+    RecordEdit: TypeAlias = Callable[[AgentRecord], AgentRecord]
+    Intent: TypeAlias = Callable[[Agent], RecordEdit]
 
 TOGETHER = 500
 """Agents per visit: what tells their processes has to fit into one word of a command line."""
@@ -55,7 +55,7 @@ def _told(agent: Agent, event: str) -> str:
     return events.line(events.event(event, agent_id=agent.id, agent_name=agent.name))
 
 
-def _failure(host: Host, agent: Agent, edit: Edit) -> str:
+def _failure(host: Host, agent: Agent, edit: RecordEdit) -> str:
     try:
         change(host, agent.id, edit, agent.evidence)
     except (MngrError, OSError) as error:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mngr.agents.base import Launch
-    from mngr.hosts.base import Completed, Files, Host, HostReading
+    from mngr.hosts.base import Files, Host, HostReading
+    from mngr.model.completed import Completed
     from mngr.ops.world import World
 
 LAUNCHER = (

@@ -18,7 +18,7 @@ from mngr.model.records import (
     record_stem,
     trash_dir,
 )
-from mngr.model.state import Evidence, State, Verdict
+from mngr.model.state import Evidence, Judgement, State
 from mngr.model.struct import Struct
 from mngr.ops import versioned
 from mngr.ops.lifecycle import names, trash
@@ -86,7 +86,7 @@ def restore(world: World, each: Trashed, new_name: str = "") -> Returned:
 def _read_again(world: World, host: Host, record: AgentRecord) -> Agent:
     """Return the restored agent as its host shows it; UNREACHABLE if it no longer answers."""
     now = time.time()
-    unknown = Verdict(state=State.UNREACHABLE, reason="restored, not read since", since=now)
+    unknown = Judgement(state=State.UNREACHABLE, reason="restored, not read since", since=now)
     evidence = Evidence(id=record.id, rev=0, record=record)
     agent = Agent(host=host, evidence=evidence, verdict=unknown, now=now)
     try:

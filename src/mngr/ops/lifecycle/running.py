@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mngr.hosts.base import Host
-    from mngr.ops.lifecycle.ending import Edit
+    from mngr.ops.lifecycle.ending import RecordEdit
     from mngr.ops.world import World
 
 
@@ -82,7 +82,7 @@ def _end_remains(world: World, chosen: Sequence[Agent]) -> None:
         end_processes(world, host, {a.id: "" for a in left if a.host.ref == host.ref})
 
 
-def _stop_intent(agent: Agent) -> Edit:
+def _stop_intent(agent: Agent) -> RecordEdit:
     return _with_stop_intent
 
 

@@ -67,7 +67,7 @@ def enclose(host: Host, record: AgentRecord, argv: Sequence[str]) -> None:
     if done.code:
         raise MngrError(f"{record.name} cannot be sandboxed: {done.complaint}")
     place = path(host.home, record.id)
-    text = bubblewrap.script(_sandbox(host, record, os.fsdecode(done.stdout).splitlines()))
+    text = bubblewrap.sandbox_script(_sandbox(host, record, os.fsdecode(done.stdout).splitlines()))
     host.put({place: (os.fsencode(text), 0o600)})
     proof = host.run(["sh", place, "--prove"], timeout=60)
     if proof.code:

@@ -55,7 +55,7 @@ def _usage(prices: Prices, models: dict[str, Tokens]) -> Usage:
     return Usage(models=models, cost=cost, unpriced=tuple(unpriced), guarded=guarded)
 
 
-def together(each: Iterable[Usage]) -> Usage:
+def total_usage(each: Iterable[Usage]) -> Usage:
     """Return the sum, with the names of all models without a price."""
     every = tuple(each)
     return Usage(

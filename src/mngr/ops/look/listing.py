@@ -7,8 +7,8 @@ from mngr.hosts import processes
 from mngr.model.address import AGENT_ID, parse_address
 from mngr.model.events import iso
 from mngr.model.quoting import join
-from mngr.model.records import AgentRecord
-from mngr.model.state import STARTING, Evidence, Signals, State, Verdict, judge
+from mngr.model.records import AgentRecord, agent_dir
+from mngr.model.state import STARTING, Evidence, Judgement, Signals, State, judge
 from mngr.model.struct import Json, Struct
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ class Agent(Struct):
 
     host: Host
     evidence: Evidence
-    verdict: Verdict
+    verdict: Judgement
     now: float
     host_stopped: bool = False
 
@@ -41,6 +41,21 @@ class Agent(Struct):
     @property
     def state(self) -> State:
         return self.verdict.state
+
+    @property
+    def folder(self) -> str:
+        """Return the agent's state directory, a path on its host."""
+        return agent_dir(self.host.home, self.id)
+
+    @property
+    def host_home(self) -> str:
+        """Return mngr's home on the agent's host."""
+        return self.host.home
+
+    @property
+    def shares_files(self) -> bool:
+        """Return whether paths on the agent's host are paths on this machine."""
+        return self.host.capabilities.shares_files
 
     @property
     def record(self) -> AgentRecord:
@@ -141,7 +156,7 @@ def _quick(hosts: Sequence[Host]) -> LocalHost | None:
 
 def _recorded(host: LocalHost, ids: Sequence[str]) -> list[Agent]:
     reading = host.recorded(ids)
-    unknown = Verdict(state=State.UNREACHABLE, reason=reading.error, since=reading.now)
+    unknown = Judgement(state=State.UNREACHABLE, reason=reading.error, since=reading.now)
     return [
         Agent(host=host, evidence=evidence, verdict=unknown, now=reading.now)
         for evidence in reading.agents

@@ -10,7 +10,7 @@ from mngr.errors import BadRecord, MngrError, Unreachable
 from mngr.hosts.base import Capabilities, HostReading, HostRef
 from mngr.model.events import iso
 from mngr.model.records import AgentRecord
-from mngr.model.state import Evidence, State, Verdict
+from mngr.model.state import Evidence, Judgement, State
 from mngr.model.struct import Json, Struct
 
 TYPE_CHECKING = False
@@ -87,7 +87,7 @@ def _memories(home: str) -> list[Memory]:
     return [memory for memory in found if memory]
 
 
-def names(home: str) -> list[str]:
+def remembered_names(home: str) -> list[str]:
     """Return the remembered names of agents on other hosts, for completion."""
     return [
         str(known.record["name"])
@@ -163,7 +163,7 @@ def _recalled(host: Host, known: Known, reading: HostReading, since: float) -> A
     return Agent(
         host=host,
         evidence=Evidence(id=known.id, rev=known.rev, record=record, problem=problem),
-        verdict=Verdict(state=state, reason=reason, since=since),
+        verdict=Judgement(state=state, reason=reason, since=since),
         now=time.time(),
         host_stopped=reading.stopped,
     )

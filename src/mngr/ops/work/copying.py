@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mngr.hosts.spawn import Sink
     from mngr.ops.work.sources import Source
 
-    Progress = Callable[[int], None]
+    CountFiles = Callable[[int], None]
 
 # Shares blocks where the disk can; the second spelling is for a cp that does not know how. $3 is
 # -v when somebody watches.
@@ -29,7 +29,9 @@ PACK = ["sh", "-c", 'cd "$1" && tar -cf - .', "mngr"]
 UNPACK = ["sh", "-c", 'mkdir -p "$1" && tar -x $2 -pf - -C "$1"', "mngr"]
 
 
-def copy_tree(host: Host, origin: Source, work_dir: str, progress: Progress | None = None) -> None:
+def copy_tree(
+    host: Host, origin: Source, work_dir: str, progress: CountFiles | None = None
+) -> None:
     """Copy every file, mode and link; call `progress` with the number of files so far."""
     owner, watched = origin.folder_host, "-v" if progress else ""
     errors = bytearray()
@@ -46,7 +48,7 @@ def copy_tree(host: Host, origin: Source, work_dir: str, progress: Progress | No
         raise MngrError(f"{origin.folder} could not be copied: {complaint}")
 
 
-def _counting(progress: Progress, errors: bytearray) -> Sink:
+def _counting(progress: CountFiles, errors: bytearray) -> Sink:
     """Return a sink that counts files: cp and tar print each file on its own line."""
     count = 0
 

@@ -15,13 +15,13 @@ from mngr.model.struct import Struct
 from mngr.ops.steps import step
 from mngr.ops.work import placing, transport
 from mngr.ops.work.risk import summary
-from mngr.ops.work.staging import Stage, unpack
+from mngr.ops.work.staging import StagingDirectory, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.hosts.base import Completed
+    from mngr.model.completed import Completed
     from mngr.ops.look.listing import Agent
-    from mngr.ops.work.placing import Compared
+    from mngr.ops.work.placing import Placement
     from mngr.ops.work.staging import Arrived
 
 MISSING, OUTSIDE = 44, 45
@@ -53,7 +53,7 @@ class Copied(Struct):
     """What is neither file, directory nor link."""
 
 
-def inside(path: str, what: str) -> str:
+def inside_work_dir(path: str, what: str) -> str:
     """Return a path below the work directory; raise if it leaves it."""
     clean = os.path.normpath(path or ".")
     if os.path.isabs(clean) or clean == ".." or clean.startswith("../"):
@@ -66,7 +66,7 @@ def is_directory(agent: Agent, path: str) -> bool:
     return agent.host.run(["test", "-d", there], timeout=30).code == 0
 
 
-def _placed(done: Completed, target: str, force: bool) -> Compared:
+def _placed(done: Completed, target: str, force: bool) -> Placement:
     """Return what the script did, or would do; raise if something is in the way."""
     found = placing.parse(done.stdout)
     if found.blocked:
@@ -89,8 +89,8 @@ def pull(
     home: str, agent: Agent, path: str, target: str, *, force: bool = False, dry_run: bool = False
 ) -> Copied:
     """Copy a file or directory of the work directory to exactly `target`."""
-    path = inside(path, "PATH")
-    with Stage(home) as stage:
+    path = inside_work_dir(path, "PATH")
+    with StagingDirectory(home) as stage:
         arrived = _receive(agent, path, stage)
         root = target if arrived.is_directory else os.path.dirname(target)
         if not arrived.is_directory:
@@ -125,7 +125,7 @@ def _rename_only(folder: str, name: str) -> None:
     os.rename(os.path.join(folder, only), os.path.join(folder, name))
 
 
-def _receive(agent: Agent, path: str, stage: Stage) -> Arrived:
+def _receive(agent: Agent, path: str, stage: StagingDirectory) -> Arrived:
     errors = bytearray()
     with open(stage.archive, "wb") as file:
 
@@ -153,7 +153,7 @@ def push(
     agent: Agent, local: str, path: str, *, force: bool = False, dry_run: bool = False
 ) -> Copied:
     """Copy a file or directory of this machine to exactly `path` in the work directory."""
-    path = inside(path, "PATH")
+    path = inside_work_dir(path, "PATH")
     host, record = agent.host, agent.record
     whole = os.path.isdir(local) and not os.path.islink(local)
     folder, name = (local, ".") if whole else os.path.split(os.path.abspath(local))

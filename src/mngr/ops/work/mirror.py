@@ -85,7 +85,7 @@ def make(host: Host, controller_home: str, plan: Borrowed) -> list[str]:
     commit, pin = plan.overlay or plan.commit, f"refs/mngr/base/{plan.agent_id}"
     lent = exchange.Lent(
         mirror=place(host, plan.identity), work_dir=plan.work_dir, commit=commit, pin=pin,
-        settings=tuple(exchange.settings(plan.source)),
+        settings=tuple(exchange.git_settings(plan.source)),
     )  # fmt: skip
     if not lent.make(host.run, then):
         provide(

@@ -104,7 +104,7 @@ shift 2; set -- "$top" "$@"
 )
 
 
-class Compared(Struct):
+class Placement(Struct):
     """Staged files, grouped by the effect of placing them."""
 
     new: list[str] = []
@@ -116,9 +116,9 @@ class Compared(Struct):
     """Whether the script ran to its end."""
 
 
-def parse(answer: bytes) -> Compared:
+def parse(answer: bytes) -> Placement:
     """Return what PLACE printed."""
-    found = Compared()
+    found = Placement()
     lists = {"N": found.new, "S": found.same, "D": found.differing, "B": found.blocked}
     for record in os.fsdecode(answer).split("\0"):
         if record == "E":

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mngr.hosts.base import Host
 
 
-def summary(lines: list[str], most: int = 5) -> str:
+def summary(lines: Sequence[str], most: int = 5) -> str:
     more = f" and {len(lines) - most} more" if len(lines) > most else ""
     return ", ".join(line.strip() for line in lines[:most]) + more
 

@@ -9,7 +9,7 @@ from mngr.errors import MngrError, UsageError
 from mngr.git import exchange
 from mngr.git import repository as git
 from mngr.git.exchange import Bare
-from mngr.git.repository import Change, Checkout, Repo
+from mngr.git.repository import Checkout, Repo, StatusLine
 from mngr.hosts import spawn
 from mngr.locks import Lock
 from mngr.model.address import parse_address
@@ -33,7 +33,7 @@ class Source(Struct):
     """How git is run on it, from this machine."""
     checkout: Checkout | None = None
     """Where it stands; None where it is no repository."""
-    changes: list[Change] | None = None
+    changes: list[StatusLine] | None = None
     """Its uncommitted changes, if they were looked at."""
     bare: bool = False
     """There is no work tree to look at, so only a clone can be made."""
@@ -82,7 +82,7 @@ def _agent(world: World, text: str) -> Agent:
 def directory(host: Host, path: str, *, status: bool = False) -> Source:
     """Return a directory of this machine as a source."""
     repo = Repo(run=transport.source_run(host), path=path)
-    changes: list[list[Change] | None] = []
+    changes: list[list[StatusLine] | None] = []
 
     def look() -> None:
         if status:
@@ -100,7 +100,7 @@ def directory(host: Host, path: str, *, status: bool = False) -> Source:
     )  # fmt: skip
 
 
-def _uncommitted(repo: Repo) -> list[Change] | None:
+def _uncommitted(repo: Repo) -> list[StatusLine] | None:
     try:
         return git.uncommitted(repo)
     except MngrError:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import tarfile
 
 
-class Stage:
+class StagingDirectory:
     """A private local directory; directories of killed processes are removed on entry."""
 
     def __init__(self, home: str) -> None:
@@ -22,7 +22,7 @@ class Stage:
         self.files = os.path.join(self.path, "files")
         self.archive = os.path.join(self.path, "tar")
 
-    def __enter__(self) -> Stage:
+    def __enter__(self) -> StagingDirectory:
         os.makedirs(self.files, mode=0o700)
         for name in os.listdir(self._all):
             pid = name.partition("-")[0]

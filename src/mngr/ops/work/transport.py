@@ -17,9 +17,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mngr.git.repository import Run
-    from mngr.hosts.base import Completed, Host
+    from mngr.git.repository import Runner
+    from mngr.hosts.base import Host
     from mngr.hosts.spawn import Sink
+    from mngr.model.completed import Completed
     from mngr.model.records import AgentRecord
 
 DEADLINE = 6 * 3600.0
@@ -56,7 +57,7 @@ def theirs(host: Host, record: AgentRecord) -> Stranger:
     return stranger(host, record.work_dir, record.transfer, record.source)
 
 
-def cleaned(host: Host) -> Run:
+def cleaned(host: Host) -> Runner:
     """Return a function that runs commands on a host with only the basic environment."""
     clean = ["sh", "-c", CLEAN + 'clean "$@"', "mngr"]
 
@@ -76,7 +77,7 @@ def through_door(home: str, repo: Repo) -> Stranger:
     return Stranger(run=spawn.run, path=repo.path, home=home, kind=kind)
 
 
-def source_run(host: Host) -> Run:
+def source_run(host: Host) -> Runner:
     """Return a function that runs git in a local directory, on the host if paths are shared."""
     return host.run if host.capabilities.shares_files else spawn.run
 
@@ -116,7 +117,7 @@ def pipe(
     return spawn.run(["sh", "-c", script], timeout=DEADLINE, sink=sink, until=_asking(host))
 
 
-def _attentive(host: Host) -> Run | None:
+def _attentive(host: Host) -> Runner | None:
     """Return a function that runs git locally and ends it if `host` no longer answers."""
     if host.capabilities.shares_files:
         return None

@@ -28,7 +28,7 @@ PLACE = "mechanic-tests-go-here"
 EARLY = os.environ.get("MECHANIC_EARLY") == "1"
 
 
-class Server:
+class Conversation:
     """The conversation with the mechanic, over a socket."""
 
     def __init__(self, path: str) -> None:
@@ -139,9 +139,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _served(tests: list[str]) -> dict[str, Any]:
-    server = Server(os.environ.pop("MECHANIC_SOCKET"))
-    server.say({"ready": True, "tests": tests})
-    request = server.serve()
+    conversation = Conversation(os.environ.pop("MECHANIC_SOCKET"))
+    conversation.say({"ready": True, "tests": tests})
+    request = conversation.serve()
     if request is None:
         # The mechanic is gone, perhaps killed, so nothing else removes its files. Only a folder
         # with its name is removed: a lab may be directly below /tmp.
@@ -149,7 +149,7 @@ def _served(tests: list[str]) -> dict[str, Any]:
         if os.path.basename(base).startswith("mech-"):
             shutil.rmtree(base, ignore_errors=True)
         os._exit(0)
-    server.socket.close()
+    conversation.socket.close()
     return request
 
 
@@ -161,8 +161,8 @@ def pytest_runtestloop(session: pytest.Session) -> Optional[bool]:
         return None
     imported = _imported(os.environ["MECHANIC_ROOT"])
     if imported:
-        server = Server(os.environ.pop("MECHANIC_SOCKET"))
-        server.say({"ready": False, "imported": imported[:5]})
+        conversation = Conversation(os.environ.pop("MECHANIC_SOCKET"))
+        conversation.say({"ready": False, "imported": imported[:5]})
         os._exit(0)
     request = _served([item.nodeid for item in session.items])
     _run(session, request)

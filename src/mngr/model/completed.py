@@ -1,0 +1,19 @@
+"""The result of a command, on a host or in a repository."""
+
+from __future__ import annotations
+
+from mngr.model.struct import Struct
+
+
+class Completed(Struct):
+    """The result of a command."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def complaint(self) -> str:
+        """Return the last line of stderr, which in most programs is the error."""
+        lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else f"exit code {self.code}"

@@ -1,0 +1,41 @@
+"""Attach a terminal to an agent's tmux session."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.errors import MngrError
+from mngr.hosts import tmux
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.hosts.base import Host
+    from mngr.model.records import AgentRecord
+
+# Another machine may not know this terminal, and tmux would refuse it: most are like xterm.
+# One line, for those who print or parse what connecting runs.
+ELSEWHERE = 'tput longname >/dev/null 2>&1 || export TERM=xterm-256color; exec "$@"'
+
+
+def attach_argv(host: Host, record: AgentRecord, read_only: bool = False) -> list[str]:
+    """Return the local command that attaches this terminal to the agent."""
+    true_colour = os.environ.get("COLORTERM", "") in ("truecolor", "24bit")
+    words = tmux.attach(host.socket, record.id, read_only=read_only, true_colour=true_colour)
+    if host.argv(["x"]) != ["x"]:
+        words = ["sh", "-c", ELSEWHERE, "mngr", *words]
+    return host.argv(words, tty=True)
+
+
+def switch_client(host: Host, record: AgentRecord) -> bool:
+    """Inside an attached agent, switch its tmux client to the other agent."""
+    here = os.environ.get("MNGR_AGENT_ID", "")
+    if not here:
+        return False
+    listed = host.run(tmux.list_clients(host.socket, here), timeout=20)
+    clients = listed.stdout.decode("utf-8", "replace").splitlines()
+    if listed.code or not clients:
+        return False
+    done = host.run(tmux.switch_client(host.socket, clients[0], record.id), timeout=20)
+    if done.code:
+        raise MngrError(f"could not switch to {record.name}: {done.complaint}")
+    return True
