@@ -17,7 +17,7 @@ HEAD = f"""{MARK}
 
 # Confusing spots
 
-What an agent with only the manuals and the documentation got wrong, so a reader may too.
+Places where an agent that had only the manuals and documents went wrong.
 """
 
 

@@ -94,7 +94,7 @@ STALE = (
     Defect(
         "plumber-became-electrician",
         "stale test",
-        "the test expects other words than its block shows",
+        "the test expects text that differs from its block",
         (
             Replacement(
                 GETTING_STARTED,
@@ -110,7 +110,7 @@ WEAK = (
     Defect(
         "list-by-tag-only-succeeds",
         "weak test",
-        "only the exit status is checked",
+        "the test checks only the exit status",
         (
             Replacement(
                 LOOKING,
@@ -134,7 +134,7 @@ WEAK = (
     Defect(
         "tag-counts-may-fail",
         "weak test",
-        "any usual exit status will do",
+        "the test accepts the exit statuses 0 and 1",
         (
             Replacement(
                 CHANGING,
@@ -150,7 +150,7 @@ WEAK = (
     Defect(
         "dry-run-only-has-no-traceback",
         "weak test",
-        "only a crash would be noticed",
+        "the test detects only a crash",
         (
             Replacement(
                 MOVING,

@@ -238,7 +238,7 @@ def _add_common(group: Group) -> None:
     add("-v", "--verbose", action="store_true", help="print more details, and tracebacks of errors")
     help = "override a setting for this command; repeatable"
     add("-S", "--setting", action="append", metavar="KEY=VALUE", help=help)
-    add("--headless", action="store_true", help="never ask; fail where an answer is required")
+    add("--headless", action="store_true", help="never prompt; fail if an answer is required")
     help = "show one screen of help; --help shows the whole manual"
     add("-h", "--help", action="store_true", help=help)
 

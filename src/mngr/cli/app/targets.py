@@ -45,7 +45,7 @@ def add_target(
     """Add TARGET, and --agent NAME as another way to give it."""
     shown = metavar or dest.upper()
     word = parser.add_argument(dest, nargs=nargs, metavar=shown, help=help, completes=kind)
-    help = f"the same as {shown.split()[0]}" + ("; repeatable" if nargs in ("*", "+") else "")
+    help = f"same as {shown.split()[0]}" + ("; repeatable" if nargs in ("*", "+") else "")
     kind = "agent" if kind == "snapshot" else kind
     add = parser.add_argument
     parser.alike = word, add("--agent", action="append", metavar="NAME", help=help, completes=kind)

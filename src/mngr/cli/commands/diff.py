@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Show how an agent's work directory differs from the commit it started from: committed, uncommitted \
-and untracked changes, without ignored files. The agent may be running or not; neither its files \
+and untracked changes, without ignored files. The agent need not be stopped; neither its files \
 nor its index change.
 
 Paths after `--` limit the output and are relative to the top of the work directory. In a pipe the \
@@ -34,10 +34,10 @@ def configure(parser: Parser) -> None:
     add("--uncommitted", action="store_true", help="show only uncommitted changes")
     parser.examples = [
         ("show all changes", "mngr diff foo"),
-        ("summarise them", "mngr diff foo --stat"),
+        ("summarise the changes", "mngr diff foo --stat"),
         ("list the commits", "mngr diff foo --commits"),
         ("limit to some files", "mngr diff foo -- src tests"),
-        ("apply them here", "mngr diff foo | git apply"),
+        ("apply the changes here", "mngr diff foo | git apply"),
     ]
     parser.see_also = ["mngr-merge", "mngr-snapshot", "mngr-pull"]
 

@@ -22,13 +22,13 @@ COLUMNS = ["check", "status", "detail", "remedy"]
 def configure(parser: Parser) -> None:
     parser.description = (
         "Check the settings, the programs mngr requires, the logins of coding agents, mngr's "
-        "home, plugins, records and hosts, and look for leftovers. Each line names a problem "
-        "and the command that fixes it. Warnings are not problems. `absent` means that the "
-        "program of a coding agent is not installed, or that its login was not found. A "
-        "renewable login that parallel agents would share is a warning.\n\n"
-        "--fix installs missing programs with the package manager of the machine, if it asks "
-        "for no password, and shell completion for bash and fish. It does not install coding "
-        "agents."
+        "home, plugins, records and hosts, and look for leftovers. For each problem, print the "
+        "command that fixes it; exit with 1 if there is a problem. A warning is not a problem: "
+        "for example, a renewable login that parallel agents would share. `absent` marks "
+        "optional parts: the program or login of a coding agent, and shell completion.\n\n"
+        "--fix installs missing programs with the system's package manager, if it does not "
+        "ask for a password, and shell completion for bash and fish. It does not install "
+        "coding agents."
     )
     help = "check this host instead of this machine"
     parser.add_argument("--host", default="", metavar="HOST", help=help)
@@ -39,7 +39,7 @@ def configure(parser: Parser) -> None:
         ("check this machine", "mngr doctor"),
         ("check another machine", "mngr doctor --host box"),
         ("repair and install", "mngr doctor --fix"),
-        ("list only problems", "mngr doctor --format '{status} {detail}' | grep -v ^ok"),
+        ("list all that is not ok", "mngr doctor --format '{status} {detail}' | grep -v ^ok"),
     ]
     parser.see_also = ["mngr-gc", "mngr-config"]
 

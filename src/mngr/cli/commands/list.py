@@ -30,8 +30,8 @@ the agent's commits and the lines they added and removed, for worktrees on this 
 uncommitted changes see `mngr show` and `mngr diff`. HOST is shown if the agents are on more than \
 one host. On a terminal the table is cut to the terminal's width.
 
-An agent must match every kind of filter, and one of the states: `--failed --stopped --type \
-claude` lists claude agents that are FAILED or STOPPED."""
+Filters are combined with AND; several states, types, projects or providers are alternatives: \
+`--failed --stopped --type claude` lists claude agents that are FAILED or STOPPED."""
 
 NOTES = """\
 Filter expressions use the fields of an agent: id, name, type, command, argv, work_dir, \

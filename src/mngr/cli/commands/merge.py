@@ -34,7 +34,7 @@ def configure(parser: Parser) -> None:
     targets.add_targets(parser, "agents to merge, in this order")
     add = parser.add_argument
     add("--squash", action="store_true", help="make one commit per agent")
-    help = "shell command to run after each merge; if it fails, undo the merge"
+    help = "shell command to run after each merge; undo the merge if it fails"
     add("--check", metavar="CMD", help=help)
     parser.add_dry_run()
     parser.examples = [
