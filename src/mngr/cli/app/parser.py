@@ -53,6 +53,8 @@ class Parser(Group):
         self.groups: list[Group] = [self]
         self.common = Group("Common options", self.by_name, self.positionals)
         self.base: dict[str, object] = {}
+        self.typed: set[str] = set()
+        """The options on the command line, as opposed to those in the settings."""
         _add_common(self.common)
 
     def add_argument_group(self, title: str) -> Group:
@@ -138,7 +140,9 @@ class Parser(Group):
             option = self.by_name.get(name)
             if option is None:
                 words.append(self._as_word(word))
-            elif option.is_flag:
+                continue
+            self.typed.add(option.dest)
+            if option.is_flag:
                 if value is not None and name[:2] == "--":
                     raise UsageError(f"{name} takes no value", f"see `{self.prog} --help`")
                 left += [] if value is None else [f"-{value}"]

@@ -195,6 +195,10 @@ def _require_new_host(args: Namespace, asked: CreateRequest) -> None:
 def type_of(args: Namespace) -> str:
     """Return the type; `command` for a bare command line, "" to choose a type later."""
     word = getattr(args, "type_word", None)
+    if args.rest and not word and "type" not in args.parser.typed:
+        # The default type is for agents, not for a command line.
+        configured = args.config.command_defaults("create").get("type")
+        return str(args.type) if args.type not in (None, configured) else "command"
     # What the settings or a template say gives way to the word; another --type beside it does not.
     if word and args.type not in (None, word, args.parser.base.get("type")):
         raise UsageError(f"the type {word!r} contradicts --type {args.type}")

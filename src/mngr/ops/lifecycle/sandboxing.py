@@ -46,8 +46,8 @@ def check_mode(mode: str) -> str:
 
     if mode == bubblewrap.GATEWAY:
         raise UsageError(
-            "--sandbox gateway requires a gateway, which this version of mngr does not have",
-            "use --sandbox offline or --sandbox open",
+            "the mode gateway requires a gateway, which this version of mngr does not have",
+            "use --sandbox=offline or --sandbox=open",
         )
     if mode and mode not in bubblewrap.MODES:
         raise UsageError(f"unknown sandbox {mode!r}", f"choose from {', '.join(bubblewrap.MODES)}")
