@@ -14,42 +14,42 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # With it, pytest would rewrite every test module anew in each process.
 unexport PYTHONDONTWRITEBYTECODE
 
-help: ## this list
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
-demo: setup ## the whole pipeline on the example: branch, report and summary
+demo: setup ## run the whole pipeline on the example: branch, report and summary
 	@$(BIN)/mngr demo $(DEMO_DIR)
 
-tour: setup ## a first look at agents, with nothing but tmux, git and Python
+tour: setup ## show agents without the pipeline; requires only tmux, git and Python
 	@./scripts/tour.sh
 
-test: lint ## every check and test (JOBS=2, PYTEST_ARGS='-k name')
+test: lint ## run every check and test (JOBS=2, PYTEST_ARGS='-k name')
 	@$(BIN)/pytest -n $(JOBS) $(PYTEST_ARGS)
 	@$(BIN)/mngr tutorial check $(if $(PYTEST_ARGS),--no-results)
 
-lint: setup-dev ## style, types, import layers, fresh man pages
+lint: setup-dev ## check style, types, import layers and man pages
 	@./scripts/lint.sh
 
-bench: setup-dev ## how fast it is here
+bench: setup-dev ## run the benchmarks
 	@$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
-docs: setup-dev ## write the man pages, the table of agent types and the README's recording anew
+docs: setup-dev ## write the man pages and the table of agent types, and record the README's recording
 	@$(BIN)/python -m mngr.cli.app.manual --write man
 	@$(BIN)/python scripts/agent_types.py docs/agents.md
 	@$(BIN)/python scripts/record_day.py docs/day.svg
 
-soak: setup-soak ## the tests that take minutes, and properties on many more examples
+soak: setup-soak ## run slow tests, and property tests with many more examples
 	@$(BIN)/pytest -m soak $(SOAK_ARGS) tests
 	@$(BIN)/pytest -m 'hypothesis and not soak' --hypothesis-profile=soak -n $(JOBS) tests
 
-self-test: setup-dev ## the pipeline on mngr's own end-to-end tests: the failing, and ten more
+self-test: setup-dev ## run the pipeline on mngr's own end-to-end tests: failing ones and ten more
 	@$(BIN)/mngr tmr run tests/e2e --type mechanic --only failing --sample 10 --seed $(SEED) \
 		--agent-arg=--budget=300 --yes
 
-modal-check: setup-dev ## an agent's whole life on Modal itself, and what differs from the tests' service
+modal-check: setup-dev ## test an agent's life cycle on Modal itself
 	@$(BIN)/python scripts/modal_check.py
 
-clean: ## remove all that make made
+clean: ## remove .venv and other generated files
 	@rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	@find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

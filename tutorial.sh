@@ -2,7 +2,7 @@
 # A tutorial of mngr.
 #
 # Run these commands in a git repository that has a commit and no uncommitted changes; a new one with
-# a single README is enough. They build on each other, so go from top to bottom. The agents here are
+# a single README is enough. They build on each other, so run them from top to bottom. The agents here are
 # simple commands such as `sleep` and `cat`; any command can be an agent.
 #
 # To keep your own agents separate, use another home:
@@ -87,7 +87,7 @@ mngr create maybe --dry-run -- sleep 1000
 # add labels, to find it again
 mngr create lint --no-connect --label team=core --label ticket=431 -- true
 
-# say which project it belongs to; the default is the directory's name
+# set its project; the default is the name of the directory
 mngr create home --no-connect --project website -- true
 
 # limit its running time
@@ -169,7 +169,7 @@ mngr exec mirrored 'git remote; git branch --show-current'
 # work in place, in your own directory
 mngr create inplace --foreground --transfer none -- pwd
 
-# choose the name of its branch; * stands for the agent's name
+# choose the name of its branch; * is the agent's name
 mngr create bold --no-connect --branch ':try/*' -- sleep 1000
 git branch --list 'try/*'
 
@@ -262,7 +262,7 @@ mngr list --project website
 # filter by an expression over the fields
 mngr list --include 'state == "FAILED" && exit_code == 3'
 
-# and exclude those that match another expression
+# exclude agents that match an expression
 mngr list --exclude 'state == "DONE"' --format '{name}'
 
 # expressions can use text, numbers and times
@@ -484,7 +484,7 @@ mngr message slow -m 'how is it going?' --wait --timeout 10m || echo "exit code 
 mngr s server
 mngr stop server
 
-# start it and see that it runs
+# start it, and wait until it is running
 mngr start server
 mngr wait server RUNNING --timeout 1m
 
@@ -509,7 +509,7 @@ mngr list --archived
 mngr start near
 mngr stop near --archive
 
-# rename it, also while it runs; its id and branch stay the same
+# rename it, even while it is running; its id and branch stay the same
 mngr rename server web
 
 # set labels later
@@ -575,7 +575,7 @@ mngr diff fix --uncommitted
 mngr diff fix --stat
 mngr diff fix -- one.txt
 
-# the output is a patch; would it apply here?
+# the output is a patch; check that it applies here
 mngr diff fix -- two.txt | git apply --check
 
 # fetch the commits of an agent that works on a clone
@@ -645,7 +645,7 @@ echo '{"name": "unit", "args": ["true"]}' > ~/jobs.jsonl
 echo '{"name": "types", "args": ["false"]}' >> ~/jobs.jsonl
 mngr create --batch ~/jobs.jsonl --label run=nightly
 
-# wait for all of them, with exit code 1 if one failed; show those that did
+# wait for all of them, with exit code 1 if one failed; list the failed ones
 mngr list --label run=nightly --ids | mngr wait - --timeout 5m || echo "exit code $?"
 mngr list --label run=nightly --failed --format '{name}: exit code {exit_code}'
 
@@ -656,7 +656,7 @@ mngr list --label run=nightly --failed --ids | mngr start -
 for n in 1 2 3; do echo "{\"name\": \"part$n\"}"; done |
   mngr create --batch - --max-parallel 2 -- sleep 1000
 
-# an invalid line is reported, and the others are created: exit code 3
+# an invalid line is reported, and the other agents are created: exit code 3
 printf '%s\n' '{"name": "good", "args": ["true"]}' '{"nome": "bad"}' |
   mngr create --batch - || echo "exit code $?"
 
@@ -684,7 +684,7 @@ mngr config set trash.kep 1d || echo "exit code $?"
 MNGR__TRASH__KEP=1d mngr list
 MNGR__TRASH__KEP=1d mngr doctor || echo "exit code $?"
 
-# never ask, as with --headless: in this shell, or permanently
+# never prompt, as with --headless: in this shell, or permanently
 export MNGR_HEADLESS=1
 mngr config set headless true
 
@@ -722,7 +722,7 @@ printf '%s\n' '# say hello' 'echo hello' '' '# say it loudly' > ~/greet/tutorial
 # list the blocks without a test
 (cd ~/greet && mngr tutorial check) || echo "exit code $?"
 
-# show which tests would be written, then write them; they are simple, for you to improve
+# show which tests would be written, then write them; add further checks yourself
 (cd ~/greet && mngr tutorial scaffold --dry-run)
 (cd ~/greet && mngr tutorial scaffold)
 
@@ -740,7 +740,7 @@ printf '%s\n' '# say hello' 'echo hello' '' '# say it loudly' > ~/greet/tutorial
 
 # === A hundred agents, one branch ===
 
-# a project with a bug, and a test that has found it
+# create a project with a bug, and a test that fails because of it
 mkdir -p ~/shop/tests
 printf '%s\n' 'def total(prices):' '    amount = 0' '    for price in prices:' \
   '        amount -= price' '    return amount' > ~/shop/shop.py
@@ -762,7 +762,7 @@ mngr tmr report shop --out ~/report
 # list the runs
 mngr tmr list --format '{run} {status}'
 
-# read about the demo: the same on a larger example, in a minute or two
+# read about the demo, which does the same on a larger example in a minute or two
 mngr help demo
 
 # === Plugins, completion, manuals ===

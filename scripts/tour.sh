@@ -41,32 +41,32 @@ show "mngr create counter -- sh -c 'wc -l stock.txt; exit 0'"
 show "mngr create broken -- sh -c 'echo no such shelf >&2; exit 3'"
 show "mngr create clerk --label team=till -- sh -c 'while read line; do echo \"\$line\" >> stock.txt; echo \"noted: \$line\"; done'"
 
-caption 'mngr knows the true state of each, and why.'
+caption 'mngr shows the state of each agent, with the reason.'
 show "mngr list --fields name,state,state_reason,labels"
 
-caption 'Talk to one. "delivered" means the program has read it.'
+caption 'Send a message. "delivered" means that the program has read it.'
 show "mngr message clerk -m 'plums'"
 show "mngr capture clerk"
 
-caption 'Run a command in its work directory; the exit code is its own.'
+caption 'Run a command in the work directory of an agent.'
 show "mngr exec clerk 'git diff --stat'"
 
 caption 'Wait for agents to finish: counter is DONE, broken has FAILED with exit code 3.'
 show "mngr wait counter broken DONE FAILED --timeout 20"
 
-caption 'Destroy the clerk. It holds uncommitted work, so without --force mngr refuses.'
+caption 'Destroy an agent. clerk has uncommitted changes, so mngr refuses without --force.'
 printf '%s$ mngr destroy clerk%s\n' "$dim" "$plain"
 if mngr destroy clerk --headless; then echo 'this should have been refused' >&2; exit 1; fi
 show "mngr destroy clerk --force"
 show "mngr list --fields name,state"
 
-caption 'Nothing is lost: everything removed is one moved directory.'
+caption 'Nothing is lost: a destroyed agent is in the trash until you empty it.'
 show "mngr restore clerk"
 show "mngr exec clerk 'tail -n 1 stock.txt'"
 show "mngr start clerk"
 show "mngr list --fields name,state,state_reason"
 
-caption 'Scripts get JSON, templates and filters.'
+caption 'For scripts, use JSON, templates and filters.'
 show "mngr list --include 'state == \"FAILED\"' --format '{name} ended with {exit_code}'"
 
-caption 'That was mngr. In your own repository:  mngr create NAME -- COMMAND'
+caption 'To start an agent in your own repository:  mngr create NAME -- COMMAND'

@@ -8,11 +8,11 @@ MngrError                 1    something failed
 │   └── Ambiguous         4    more than one thing has that name
 ├── Unreachable           5    a host did not answer
 ├── TimedOut              124  a deadline passed
-├── Refused               1    doing it could lose work, or needs a yes
+├── Refused               1    it could lose work, or requires confirmation
 ├── Taken                 1    the name or branch exists already
-├── Stale                 1    a record changed under us
-├── BadRecord             1    a file of ours cannot be read
-└── MissingProgram        1    a program we need is not installed
+├── Stale                 1    a record was changed by another process
+├── BadRecord             1    a file of mngr cannot be read
+└── MissingProgram        1    a required program is not installed
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class MngrError(Exception):
-    """What failed, on what; `hint` says what to do next."""
+    """An error: `message` says what failed and on what, `hint` what to do next."""
 
     exit_code = 1
 
@@ -35,7 +35,7 @@ class MngrError(Exception):
     def __str__(self) -> str:
         if not self.hint:
             return self.message
-        if self.message.endswith((".", "?", "!")):  # the words of another program
+        if self.message.endswith((".", "?", "!")):  # text of another program
             return f"{self.message} {self.hint[0].upper()}{self.hint[1:]}"
         return f"{self.message}; {self.hint}"
 
@@ -79,7 +79,7 @@ class TimedOut(MngrError):
 
 
 class Refused(MngrError):
-    """Doing it could lose work, or needs a yes."""
+    """It could lose work, or requires confirmation."""
 
 
 class Taken(MngrError):
@@ -87,20 +87,20 @@ class Taken(MngrError):
 
 
 class Stale(MngrError):
-    """A record changed under us."""
+    """A record was changed by another process."""
 
 
 class BadRecord(MngrError):
-    """A file of ours cannot be read."""
+    """A file of mngr cannot be read."""
 
 
 class MissingProgram(MngrError):
-    """A program we need is not installed."""
+    """A required program is not installed."""
 
 
 def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
-    """`; did you mean X?` material: the known word nearest to `word`, or nothing."""
-    import difflib  # only ever needed on the way out
+    """Return the known word nearest to `word`, or ""."""
+    import difflib  # only errors use it
 
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     return close[0] if close else ""

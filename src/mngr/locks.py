@@ -8,7 +8,7 @@ import zlib
 
 
 class Lock:
-    """`with Lock(home, "repo", path):` waits for its turn; the kernel frees it at any death."""
+    """`with Lock(home, "repo", path):` waits for the lock; the kernel frees it at any exit."""
 
     def __init__(self, home: str, kind: str, key: str) -> None:
         raw = key.encode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""The files of a test, `.mngr-e2e/<run>/<slug>/`: no reader ever sees half of one."""
+"""The files of a test, `.mngr-e2e/<run>/<slug>/`; readers never see an incomplete file."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class CommandRecord:
 
     @cached_property
     def encoded(self) -> str:
-        """The JSON, encoded once: it is written again with every later command."""
+        """Return the JSON, encoded once because it is written again with every later command."""
         return _json(asdict(self))
 
 

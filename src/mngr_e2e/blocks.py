@@ -34,12 +34,12 @@ class Block:
 
     @property
     def is_heading(self) -> bool:
-        """Whether a section starts with it."""
+        """Return whether a section starts with it."""
         return bool(_heading(self.lines))
 
     @property
     def caption(self) -> str:
-        """The comment that it starts with, on one line; otherwise its first line."""
+        """Return the comment at its start, on one line; without one, its first line."""
         words = [line.lstrip("# ") for line in _leading_comments(self.lines)]
         return " ".join(word for word in words if word) or self.lines[0]
 

@@ -1,4 +1,4 @@
-"""The directories and the environment of a test: little of ours, so every caller gets the same."""
+"""The directories and the environment of a test, which depend little on the caller's."""
 
 from __future__ import annotations
 

@@ -230,7 +230,9 @@ class E2eSession:
         process.finish(self.settings.timeout)
         if process.exit_code:
             said = (process.output(STDOUT) + process.output(STDERR)).decode("utf-8", "replace")
-            raise SetupFailed(f"{name} of [tool.mngr_e2e] gave {process.exit_code}: {said}")
+            raise SetupFailed(
+                f"{name} of [tool.mngr_e2e] failed with exit code {process.exit_code}: {said}"
+            )
 
     def close(self) -> None:
         """Run the project's teardown command, then end the processes that the test left."""

@@ -1,4 +1,4 @@
-"""The mechanic: an agent that repairs without a model, and the program it brings along."""
+"""The mechanic: an agent type that repairs tests without a model, and its program."""
 
 from __future__ import annotations
 

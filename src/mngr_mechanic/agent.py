@@ -15,7 +15,7 @@ PROMPT = "prompt.txt"
 
 
 class MechanicAgent(AgentType):
-    """Needs python3 and the project's own pytest; no account, no network."""
+    """Requires python3 and the project's own pytest, but no account and no network."""
 
     name = "mechanic"
     program = "python3"
@@ -29,7 +29,7 @@ class MechanicAgent(AgentType):
         )
 
     def resume(self, context: LaunchContext) -> Launch:
-        """Once more from the beginning: it keeps nothing but its commits."""
+        """Return a launch from the beginning, because only commits are kept."""
         program = os.path.join(context.state_dir, archive.NAME)
         prompt = os.path.join(context.state_dir, PROMPT)
         return Launch(

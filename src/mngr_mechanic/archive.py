@@ -22,7 +22,7 @@ def build() -> bytes:
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in sorted(_members().items()):
-            # Not what the file system says: neither times nor modes may change the bytes.
+            # Fixed values, so that times and modes of files do not change the bytes.
             entry = zipfile.ZipInfo(name, EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o100644 << 16
@@ -31,7 +31,7 @@ def build() -> bytes:
 
 
 def _members() -> dict[str, bytes]:
-    """The program's own modules, and empty packages above them."""
+    """Return the program's own modules, and empty packages above them."""
     above = [PACKAGE.split("/")[:depth] for depth in (1, 2, 3)]
     members = {"__main__.py": MAIN, **{"/".join([*parts, "__init__.py"]): b"" for parts in above}}
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "program")

@@ -69,14 +69,14 @@ def loaded(data: bytes, limit: int, it_is: str) -> dict[str, Json]:
 
 
 def _distinct(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """Return the object; a key that is there twice is refused, because readers differ."""
+    """Return the object; raise if a key appears twice, because readers treat that differently."""
     if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key appears twice")
     return dict(pairs)
 
 
 def _no_constant(name: str) -> Json:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 # Types are inspected once, not for every event of a journal.

@@ -37,9 +37,9 @@ examples:
       --blocked 'pandoc: command not found' --needs 'the program pandoc'
 """
 
-# Text becomes JSON byte by byte: whatever is not ASCII passes through as it is. Control bytes
-# go (tab and newline stay), so nothing is left that JSON forbids. printf adds the one newline
-# that awk takes away, so that the text's own newlines at its end are kept.
+# Text is converted to JSON byte by byte. Bytes that are not ASCII are kept, control bytes except
+# tab and newline are removed, because JSON forbids them. printf adds the newline that awk removes,
+# so that newlines at the end of the text are kept.
 SCRIPT = r"""#!/bin/sh
 # Writes outcome.json: what this agent did. See publish --help.
 set -u

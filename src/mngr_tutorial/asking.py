@@ -43,7 +43,7 @@ def filled(text: str, kept: list[Proposal]) -> str:
     wanted = {each.block for each in kept}
     gone = [comment for comment in wanted if comment not in places]
     if gone:
-        raise UsageError(f"the tutorial has changed: there is no comment {gone[0][:80]!r} any more")
+        raise UsageError(f"the tutorial has changed: it no longer has the comment {gone[0][:80]!r}")
     for block in sorted((places[each] for each in wanted), key=lambda b: -b.line):
         mine = [each for each in kept if each.block == block.text]
         end = block.line - 1 + len(block.lines)

@@ -59,7 +59,7 @@ def _agents(parser: Parser) -> None:
     add("--agent-arg", action="append", default=[], metavar="WORD", help=help)
     help = "time limit for an agent (default 30m)"
     add("--timeout", type=seconds, default=1800.0, metavar="DURATION", help=help)
-    help = "time limit for a block (default 60s), or for the tests in `sync` (default 10m)"
+    help = "time limit for each block, or for the tests in `sync` (default 60s; `sync`: 10m)"
     add("--block-timeout", type=seconds, default=0.0, metavar="DURATION", help=help)
     help = "process only the block at this line; repeatable"
     add("--line", type=_line, action="append", default=[], metavar="N", help=help)

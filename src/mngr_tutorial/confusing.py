@@ -17,7 +17,7 @@ HEAD = f"""{MARK}
 
 # Confusing spots
 
-Where an agent that had only the manuals and the documents went wrong. A person may, too.
+Places where an agent that had only the manuals and documents went wrong.
 """
 
 

@@ -23,7 +23,7 @@ class PastRun:
 
     @property
     def test(self) -> _Key:
-        """File and name, without parameters, which are cases of one test."""
+        """Return file and name, without parameters, which are cases of one test."""
         path, *names = self.node_id.partition("[")[0].split("::")
         return path, ".".join(names)
 

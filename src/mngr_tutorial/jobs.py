@@ -131,7 +131,9 @@ def _wait(args: Namespace, api: Mngr, jobs: list[Job], errand: Errand) -> None:
     while open_jobs := [job for job in jobs if not _look(args, api, job, errand)]:
         if time.monotonic() > deadline:
             late = ", ".join(job.name for job in open_jobs)
-            raise TimedOut(f"no result after {args.timeout:g} s from {late}", "see --timeout")
+            raise TimedOut(
+                f"no result after {args.timeout:g} s from {late}", "allow more with --timeout"
+            )
         time.sleep(PAUSE)
 
 
@@ -161,7 +163,7 @@ def _is_over(args: Namespace, job: Job) -> bool:
         if agent.verdict.reason not in job.told:
             job.told.add(agent.verdict.reason)
             reason = clean(agent.verdict.reason)
-            say(args, f"{job.name} waits ({reason}); `mngr connect {job.name}` to answer.")
+            say(args, f"{job.name} is waiting ({reason}); answer with `mngr connect {job.name}`.")
         return False
     return agent.verdict.since != job.reminded
 
@@ -187,4 +189,4 @@ def _remind(api: Mngr, job: Job, text: str) -> bool:
 def why_nothing(job: Job, errand: Errand) -> str:
     """Return the message for an agent that ended without its file."""
     agent = job.agent
-    return f"{job.name} wrote no {errand.file} ({agent.state}: {clean(agent.verdict.reason)})"
+    return f"{job.name} did not write {errand.file} ({agent.state}: {clean(agent.verdict.reason)})"

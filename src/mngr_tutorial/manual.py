@@ -9,7 +9,7 @@ write_tutorial_block or in the docstring after `Tutorial block:`.
 
 `check` compares the tutorial and the tests: every block is cited, every citation is in the \
 tutorial, no two blocks are the same, and the test that cites a block executed its commands in the \
-last run. It prints the place of each difference and exits with 1 if there is one.
+last run. It prints the file and line of each problem, and exits with 1 if there is one.
 
 `scaffold` adds a simple test for every block without a test: the test cites the block, runs it \
 and expects success. The test is added to the file that cites most blocks of the section, or to a \
@@ -31,7 +31,7 @@ misleading.
 
 SCREENS = {
     "check": ("", "compare the tutorial with its tests", ["--tests", "--no-results"]),
-    "scaffold": ("", "write a plain test for each block without one", ["--tests", "--dry-run"]),
+    "scaffold": ("", "write a simple test for each block without a test", ["--tests", "--dry-run"]),
     "sync": (
         "",
         "let an agent write and repair the tests",
@@ -60,8 +60,8 @@ tests/e2e, or from tests. The commands that a test ran are read from .mngr-e2e, 
 result of each test; results older than the test are ignored. A section starts with a comment of \
 its own: `## Title`, `# === Title ===` or `# TITLE`.
 
-`sync` and `fill` use the settings of `mngr create`. The agent works in its own worktree and is \
-stopped when it has finished, at the time limit, and when you press Ctrl-C. Its proposals and \
+`sync` and `fill` use the settings of `mngr create`. The agent works in its own worktree. It is \
+stopped when it has finished, at its time limit, or when you press Ctrl-C. Its proposals and \
 commits are run with your permissions: in a separate home and with a small environment, but \
 without a sandbox. With --dry-run, the prompt is printed and no agent is started. `fill` moves its \
 agent to the trash."""
@@ -70,7 +70,7 @@ EXAMPLES = [
     ("check that every block is tested", "mngr tutorial check"),
     ("check before the tests have run", "mngr tutorial check --no-results"),
     ("write the missing tests", "mngr tutorial scaffold"),
-    ("let an agent write them", "mngr tutorial sync --type claude"),
+    ("let an agent write the missing tests", "mngr tutorial sync --type claude"),
     ("propose commands for comments", "mngr tutorial fill --type claude"),
     ("print the prompt", "mngr tutorial fill --dry-run"),
     ("run without questions", "mngr tutorial fill --type claude --yes-if-passing"),

@@ -38,13 +38,13 @@ class Project:
 
     @property
     def top(self) -> Path:
-        """The top of the project's repository; without one, the project's folder."""
+        """Return the top of the project's repository; without one, the project's folder."""
         folders = [self.root, *self.root.parents]
         return next((folder for folder in folders if (folder / ".git").exists()), self.root)
 
     @property
     def inside(self) -> str:
-        """The project's folder relative to the top of its repository."""
+        """Return the project's folder relative to the top of its repository."""
         return str(self.root.relative_to(self.top))
 
     def test_files(self) -> list[Path]:

@@ -24,7 +24,7 @@ class Prompt:
 
     @property
     def fields(self) -> set[str]:
-        """The fields of the template."""
+        """Return the fields of the template."""
         return set(Template(self.text).get_identifiers())
 
     def render(self, **values: str) -> str:

@@ -31,7 +31,7 @@ class Proposal:
 
     @property
     def text(self) -> str:
-        """The block that it would be in the tutorial."""
+        """Return the block that it would be in the tutorial."""
         return f"{self.comment or self.block}\n{self.commands}"
 
 

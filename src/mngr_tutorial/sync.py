@@ -28,7 +28,7 @@ def run(args: Namespace, project: Project) -> int:
     wanted = targets(check(project), args.line)
     if not wanted.blocks and not wanted.stale:
         every = "Every block has a test."
-        say(args, "No block with such a line needs a test." if args.line else every)
+        say(args, "No block at these lines requires a test." if args.line else every)
         return 0
     prompt = render(project, wanted)
     if args.dry_run:
@@ -129,7 +129,7 @@ def _report(
         )
         return 0
     bad = len(found) - good
-    warn(f"{bad} of {len(found)} did not pass; review it with `mngr diff {name}`")
+    warn(f"{bad} of {len(found)} blocks or tests did not pass; review with `mngr diff {name}`")
     return 3 if good else 1
 
 

@@ -16,9 +16,10 @@ from mngr_view.writing import MARK, Live, write
 
 def configure(parser: Parser) -> None:
     parser.description = (
-        "Serve the report of a `mngr tmr` run on 127.0.0.1, under a secret URL, until you press "
-        "Ctrl-C. Reload the first page to see the progress of a run. With --bundle, write the "
-        "pages to a directory instead; they can be opened from disk and copied anywhere."
+        "Serve the report of a `mngr tmr` run on 127.0.0.1, at a URL that contains a secret, "
+        "until you press Ctrl-C. Reload the first page to see the progress of a run. With "
+        "--bundle, write the pages to a directory instead; they can be opened from disk and "
+        "copied anywhere."
     )
     help = "name or directory of a run, or directory of a report (default: the newest run)"
     add = parser.add_argument

@@ -1,4 +1,4 @@
-"""Read a journal as it grows: what is new, and which tasks it is about."""
+"""Read a growing journal: its new events, and the tasks that they belong to."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Reading:
     gates: dict[str, list[GateResult]] = field(default_factory=dict)
     """By tree."""
     last: float = 0.0
-    """The time of the newest event, which pages show as theirs."""
+    """The time of the newest event, which the pages show."""
     _offset: int = 0
 
     @property
@@ -42,7 +42,7 @@ class Reading:
         return is_at_work(self.folder)
 
     def advance(self) -> set[str] | None:
-        """Read what is new, and return the tasks it is about; None if that may be all."""
+        """Read new events and return their tasks; None if any task may have changed."""
         touched: set[str] = set()
         everything = False
         for event in self._fresh():

@@ -170,7 +170,7 @@ def _held(view: View, task: Task, verdict: Verdict) -> Html:
         el("p", agents([task]), class_="meta"),
         el("p", summary, class_="text") if summary else "",
         flagged(verdict.flags),
-        el("p", "To take it: ", el("code", messages.taking(view.run, task))),
+        el("p", "To apply it: ", el("code", messages.taking(view.run, task))),
         folded("Evidence", view.evidence(verdict.proofs, "")) if verdict.proofs else "",
         folded("Diff", diff(text, DIFF_LINES), open=text.count("\n") <= OPEN_LINES),
     )
@@ -215,7 +215,7 @@ def _said(task: Task) -> str:
     return shortened(ended.summary, 300) if ended else ""
 
 
-# what needs a person
+# what requires help
 
 
 def help_wanted(view: View) -> Part:

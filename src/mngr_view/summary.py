@@ -12,7 +12,7 @@ from mngr_view.view import View
 from mngr_view.words import badge, in_order, lasting, moment, place, used
 
 Section = tuple[str, str, int, list[Html]]
-"""anchor, title, how many, content"""
+"""anchor, title, count, content"""
 
 
 def index(view: View) -> str:

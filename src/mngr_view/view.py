@@ -113,8 +113,8 @@ TO_FAIL = (
     "before the fix",
     "its test change without the fix",
     "with commands that do nothing",
-    "the tests as they were",
-    "the tests as they were, with commands that do nothing",
+    "the original tests",
+    "the original tests, with commands that do nothing",
     "other tests with its fix",
 )
 """Checks in which a failure is expected or allowed."""

@@ -1,4 +1,4 @@
-"""Results, times and usage as people read them."""
+"""Results, times and usage as text."""
 
 from __future__ import annotations
 

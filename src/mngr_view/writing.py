@@ -20,7 +20,7 @@ from mngr_view.view import View, log_name
 EVERY = 5.0
 """Seconds between two reports of a run in progress."""
 SHARE = 0.05
-"""Maximum share of time spent on them."""
+"""Maximum share of time spent on writing reports."""
 MARK = ".mngr-report"
 
 
@@ -75,7 +75,7 @@ class Folder:
 
 
 class Report:
-    """Writes the report of a run, again and again while the run is in progress."""
+    """Writes the report of a run, repeatedly while the run is in progress."""
 
     def __init__(self, folder: Path, out: Path) -> None:
         self.folder = Folder(out)
@@ -86,7 +86,7 @@ class Report:
         self._first = True
 
     def update(self) -> Path:
-        """Read what is new in the journal, write the pages that change, return the first."""
+        """Read new events, write the pages that change, and return the first page."""
         if self._first:
             self._open()
         touched = self._reading.advance()

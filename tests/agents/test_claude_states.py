@@ -204,7 +204,7 @@ def test_what_came_while_it_was_busy_is_work(tail: bytes, later: float, reason: 
 
 def test_a_quota_that_was_reset_says_so() -> None:
     found = evidence("idle", tail=recorded("quota", 8))
-    again = "quota: was reset 2026-11-16T01:17:01Z: send it a message to go on"
+    again = "quota: was reset 2026-11-16T01:17:01Z: send it a message to continue"
     assert told(found.replace(now=LATER)) == again
     assert told(found.replace(now=LATER - 3600)) == "quota: resets 2026-11-16T01:17:01Z"
 

@@ -95,7 +95,7 @@ def test_what_another_agent_was_told_to_do_costs_but_is_not_told() -> None:
         (state("interrupted", "Aborted"), "interrupted"),
         (state("error", "no\nsuch model"), "error: no such model"),
         (state("permission", "bash: touch x"), "permission: bash: touch x"),
-        (state("retry", "too many", attempt=1, next=BEGAN + 102), "working: trying again: too"),
+        (state("retry", "too many", attempt=1, next=BEGAN + 102), "working: retrying: too"),
         (state("retry", "refused", attempt=4, next=BEGAN + 130), "error: refused (tried 4 times)"),
         (
             state("retry", "used up", attempt=1, next=BEGAN + 4000),
@@ -121,7 +121,7 @@ def test_a_server_that_stays_away_is_unreachable_until_it_answers() -> None:
     def told(tail: bytes, now: float = 211) -> str:
         return OPENCODE.signals(evidence(RECORDED + tail).replace(now=BEGAN + now)).reason
 
-    assert told(first).startswith("working: trying again")
+    assert told(first).startswith("working: retrying")
     assert told(first + again) == told(trying) == f"unreachable: {GONE} (tried 4 times)"
     assert OPENCODE.signals(evidence(RECORDED + trying)).since == BEGAN + 100
     assert told(trying + begun) == told(trying, now=300) == "working"

@@ -32,7 +32,7 @@ def test_a_question_is_shown_and_answered_both_ways(mngr: Cli) -> None:
     said = mngr("transcript", "foo", "--role", "tool", "--format", "{text}").ok().out
     assert said == "to run 'rm -rf x': allowed\nagain: denied\n"
     mngr("answer", "foo", "--deny").fails(1, "foo has no permission request", "end_of_turn")
-    assert mngr("answer", "--all-pending").ok().out == "No questions found\n"
+    assert mngr("answer", "--all-pending").ok().out == "No pending requests found\n"
 
 
 def test_an_agent_that_does_not_go_on_was_not_answered(local: Cli) -> None:
@@ -61,7 +61,9 @@ def test_a_key_that_was_lost_is_pressed_again(local: Cli, monkeypatch: pytest.Mo
 
 def test_what_cannot_be_answered_is_left_to_you(local: Cli) -> None:
     scribe(local, "foo", *NONE, "-m", "ask the unanswerable")
-    local("answer", "foo", "--deny").fails(1, "does not know how to answer 'scribe'", "connect foo")
+    local("answer", "foo", "--deny").fails(
+        1, "cannot answer this request of type 'scribe'", "connect foo"
+    )
     assert local("answer", "foo").ok().out == "the unanswerable\n"
 
 

@@ -54,6 +54,11 @@ def test_the_best_known_of_those_installed_is_used(local: Cli, path: Path) -> No
     assert local(*dry).ok().json()["type"] == "claude"
     assert local(*dry, "-S", "commands.create.type=scribe").ok().json()["type"] == "scribe"
     assert local(*dry, "--", "true").ok().json()["type"] == "command"
+    configured = (*dry, "-S", "commands.create.type=scribe")
+    assert local(*configured, "--", "true").ok().json()["type"] == "command"
+    typed = local(*configured, "--type", "scribe", "--", "true").ok().json()
+    assert typed["type"] == "scribe"
+    assert local(*dry[:2], "codex", *dry[2:], "--", "-x").ok().json()["type"] == "codex"
     batch = local("create", "--batch", "-", "--dry-run", input="hello there\n").ok()
     assert batch.json()["agent_name"] == "hello-there"
 

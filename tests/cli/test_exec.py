@@ -116,7 +116,7 @@ def test_a_stopped_agent_can_be_looked_into_and_started_on_request(local: Cli) -
 
 def test_wrong_use_is_named(local: Cli) -> None:
     local.create("foo")
-    local("exec", "foo").fails(2, "missing CMD")
+    local("exec", "foo").fails(2, "missing COMMAND")
     local("exec").fails(2, "no agent given")
     local("exec", "foo", " ").fails(2, "the command is empty")
     local("exec", "fo", "true").fails(4, "no agent 'fo'", "'foo'")

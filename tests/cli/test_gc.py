@@ -34,11 +34,11 @@ def test_a_dry_run_says_what_the_real_one_does(mngr: Cli) -> None:
     before = everything(mngr)
     planned = mngr("gc", "--dry-run", env=AT_ONCE).ok()
     assert everything(mngr) == before
-    assert planned.err == "Would remove 2 things.\n"
+    assert planned.err == "Would remove 2 leftovers.\n"
     kinds = [line.split(":")[0].split(" (")[0] for line in planned.out.splitlines()]
     assert kinds == ["agent half", "trash old"]
     done = mngr("gc", env=AT_ONCE).ok()
-    assert (done.out, done.err) == (planned.out, "Removed 2 things.\n")
+    assert (done.out, done.err) == (planned.out, "Removed 2 leftovers.\n")
     # What was interrupted went to the trash, where the next run finds it.
     assert mngr("restore", "--format", "{name}").ok().out == "half\n"
     assert mngr.git("worktree", "list").count("worktrees/half") == 0
@@ -115,7 +115,7 @@ def test_an_interrupted_destroy_is_completed(mngr: Cli) -> None:
     work = mngr.work_dir("foo")
     (work / "mine").write_text("x")
     assert mngr("destroy", "-f", "foo", env={"MNGR_KILL_AT": "work_moved"}).code == -9
-    assert "agent foo: its destroy was interrupted" in mngr("gc").ok().out
+    assert "agent foo: its destruction was interrupted" in mngr("gc").ok().out
     assert mngr("list").ok().out == "No agents found\n"
     mngr("restore", "foo").ok()
     assert (work / "mine").read_text() == "x"

@@ -103,6 +103,12 @@ def test_every_way_to_a_manual_shows_the_same(home: str, argv: list[str]) -> Non
     assert "mngr-kite - fly a kite" in done.stdout
 
 
+def test_the_manual_of_mngr_itself_has_a_name_too(home: str) -> None:
+    shown = mngr(home, "man").stdout
+    assert "\nEXIT" in shown
+    assert mngr(home, "man", "mngr").stdout == mngr(home, "help", "mngr").stdout == shown
+
+
 def test_help_keeps_to_the_terminals_width(home: str) -> None:
     wide = max(map(len, mngr(home, "kite", "--help", COLUMNS="100").stdout.splitlines()))
     narrow = max(map(len, mngr(home, "kite", "--help", COLUMNS="60").stdout.splitlines()))
@@ -226,7 +232,7 @@ def test_a_broken_plugin_is_a_warning_and_not_in_the_way(home: str) -> None:
     assert done.returncode == 0
     line, end, rest = done.stderr.partition("; ")
     assert line == "mngr: plugin 'no_such_plugin': there is no module 'no_such_plugin'"
-    assert (end, rest) == ("; ", "`mngr plugin disable no_such_plugin` leaves it out\n")
+    assert (end, rest) == ("; ", "to disable it: `mngr plugin disable no_such_plugin`\n")
 
 
 def test_a_failing_event_handler_is_a_warning(home: str) -> None:

@@ -129,7 +129,7 @@ OPEN = '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n'
 
 
 @pytest.mark.parametrize(
-    ("program", "why"), [(REFUSING, "No permissions"), (OPEN, "does not hold")]
+    ("program", "why"), [(REFUSING, "No permissions"), (OPEN, "is not closed")]
 )
 def test_nothing_runs_where_the_walls_do_not_hold(local: Cli, program: str, why: str) -> None:
     fake = local.base / "fake"

@@ -96,7 +96,7 @@ def test_a_plan_of_gc_does_not_harm_an_agent_destroyed_again_since(mngr: Cli) ->
     # Its note is left, and the agent is restored but for that.
     assert mngr("restore", "keep", env={"MNGR_KILL_AT": "state_restored"}).code == -9
     (restored,) = api(mngr).leftovers()
-    assert restored.why == "its agent is restored"
+    assert restored.why == "its agent was restored"
     mngr("restore", "keep").ok()
     told = again(mngr, "keep")
     with pytest.raises(MngrError, match=told):
@@ -253,7 +253,9 @@ def test_an_edited_note_or_record_in_the_trash_moves_and_removes_nothing_else(
     folder = trash(mngr)
     target = mngr.base / "elsewhere"
     edit(record_in(folder / "agent"), work_dir=str(target))
-    mngr("restore", "foo").fails(1, str(target), "not a place", str(folder / "work"))
+    mngr("restore", "foo").fails(
+        1, str(target), "is not in the directory where", str(folder / "work")
+    )
     assert not target.exists() and (folder / "work" / "mine").exists()
     edit(record_in(folder / "agent"), work_dir=str(work))
     note = json.loads((folder / "trash.json").read_text())

@@ -16,7 +16,7 @@ printf '%s\n' 'from shop import total' '' 'def test_total():' \
 
 def test_a_project_with_a_bug_and_a_test_that_found_it(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r"""
-    # a project with a bug, and a test that has found it
+    # create a project with a bug, and a test that fails because of it
     mkdir -p ~/shop/tests
     printf '%s\n' 'def total(prices):' '    amount = 0' '    for price in prices:' \
       '        amount -= price' '    return amount' > ~/shop/shop.py
@@ -108,7 +108,7 @@ def test_a_run_that_is_not_there_is_named(e2e: E2eSession) -> None:
 
 def test_the_demo_explains_itself(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # read about the demo: the same on a larger example, in a minute or two
+    # read about the demo, which does the same on a larger example in a minute or two
     mngr help demo
     """)
     told = e2e.run("mngr help demo", comment="see the whole of it on a larger example")

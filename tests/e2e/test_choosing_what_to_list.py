@@ -133,14 +133,14 @@ def test_an_expression_selects(e2e: E2eSession) -> None:
 
 def test_an_expression_excludes(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # and exclude those that match another expression
+    # exclude agents that match an expression
     mngr list --exclude 'state == "DONE"' --format '{name}'
     """)
     given(e2e, "fix")
     ended(e2e, "quick")
     result = e2e.run(
         "mngr list --exclude 'state == \"DONE\"' --format '{name}'",
-        comment="and exclude those that match another expression",
+        comment="exclude agents that match an expression",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("fix\n")

@@ -139,7 +139,7 @@ def test_open_questions_are_listed(e2e: E2eSession) -> None:
     given(e2e, "slow")
     result = e2e.run("mngr answer --all-pending", comment="list permission requests")
     expect(result).to_succeed()
-    expect(result.stdout).to_equal("No questions found\n")
+    expect(result.stdout).to_equal("No pending requests found\n")
 
 
 def test_who_asks_nothing_cannot_be_answered(e2e: E2eSession) -> None:

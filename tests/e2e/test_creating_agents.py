@@ -144,13 +144,13 @@ def test_an_agent_can_have_labels(e2e: E2eSession) -> None:
 
 def test_an_agent_counts_to_a_project(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # say which project it belongs to; the default is the directory's name
+    # set its project; the default is the name of the directory
     mngr create home --no-connect --project website -- true
     """)
     expect(
         e2e.run(
             "mngr create home --no-connect --project website -- true",
-            comment="say which project it belongs to; the default is the directory's name",
+            comment="set its project; the default is the name of the directory",
         )
     ).to_succeed()
     expect(show(e2e, "home")["project"]).to_equal("website")

@@ -32,7 +32,7 @@ def test_a_batch_makes_an_agent_of_each_line(e2e: E2eSession) -> None:
 
 def test_the_failed_of_a_batch_are_shown(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # wait for all of them, with exit code 1 if one failed; show those that did
+    # wait for all of them, with exit code 1 if one failed; list the failed ones
     mngr list --label run=nightly --ids | mngr wait - --timeout 5m || echo "exit code $?"
     mngr list --label run=nightly --failed --format '{name}: exit code {exit_code}'
     """)
@@ -40,7 +40,7 @@ def test_the_failed_of_a_batch_are_shown(e2e: E2eSession) -> None:
     given(e2e, "types", "--label run=nightly", command="false")
     first = e2e.run(
         'mngr list --label run=nightly --ids | mngr wait - --timeout 5m || echo "exit code $?"',
-        comment="wait for all of them, with exit code 1 if one failed; show those that did",
+        comment="wait for all of them, with exit code 1 if one failed; list the failed ones",
     )
     expect(first).to_succeed()
     second = e2e.run(
@@ -89,7 +89,7 @@ def test_a_batch_can_come_from_a_pipe(e2e: E2eSession) -> None:
 
 def test_a_wrong_line_does_not_stop_the_others(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r"""
-    # an invalid line is reported, and the others are created: exit code 3
+    # an invalid line is reported, and the other agents are created: exit code 3
     printf '%s\n' '{"name": "good", "args": ["true"]}' '{"nome": "bad"}' |
       mngr create --batch - || echo "exit code $?"
     """)
@@ -98,7 +98,7 @@ def test_a_wrong_line_does_not_stop_the_others(e2e: E2eSession) -> None:
             'printf \'%s\\n\' \'{"name": "good", "args": ["true"]}\' \'{"nome": "bad"}\' '
             '| mngr create --batch - || echo "exit code $?"'
         ),
-        comment="an invalid line is reported, and the others are created: exit code 3",
+        comment="an invalid line is reported, and the other agents are created: exit code 3",
     )
     expect(result).to_succeed()
     expect(result.stdout).to_contain("exit code 3\n")

@@ -53,7 +53,7 @@ def test_diff_can_be_short_or_of_some_files(e2e: E2eSession) -> None:
 
 def test_a_diff_is_a_patch(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # the output is a patch; would it apply here?
+    # the output is a patch; check that it applies here
     mngr diff fix -- two.txt | git apply --check
     """)
     given(e2e, "fix")
@@ -61,7 +61,7 @@ def test_a_diff_is_a_patch(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             "mngr diff fix -- two.txt | git apply --check",
-            comment="the output is a patch; would it apply here?",
+            comment="the output is a patch; check that it applies here",
         )
     ).to_succeed()
     applied = e2e.run("mngr diff fix -- two.txt | git apply", comment="really")

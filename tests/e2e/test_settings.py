@@ -115,13 +115,13 @@ def test_settings_of_a_project_are_in_its_folder(e2e: E2eSession) -> None:
 
 def test_headless_is_a_setting(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # never ask, as with --headless: in this shell, or permanently
+    # never prompt, as with --headless: in this shell, or permanently
     export MNGR_HEADLESS=1
     mngr config set headless true
     """)
     result = e2e.run(
         "mngr config set headless true",
-        comment="never ask, as with --headless: in this shell, or permanently",
+        comment="never prompt, as with --headless: in this shell, or permanently",
     )
     expect(result).to_succeed()
     expect(e2e.run("mngr config unset headless")).to_succeed()

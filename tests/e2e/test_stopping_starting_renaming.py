@@ -27,13 +27,15 @@ def test_stopping_twice_is_no_error(e2e: E2eSession) -> None:
 
 def test_start_runs_it_again(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # start it and see that it runs
+    # start it, and wait until it is running
     mngr start server
     mngr wait server RUNNING --timeout 1m
     """)
     given(e2e, "server")
     expect(e2e.run("mngr stop server")).to_succeed()
-    expect(e2e.run("mngr start server", comment="start it and see that it runs")).to_succeed()
+    expect(
+        e2e.run("mngr start server", comment="start it, and wait until it is running")
+    ).to_succeed()
     second = e2e.run("mngr wait server RUNNING --timeout 1m")
     expect(second).to_succeed()
     expect(second.stdout).to_equal("server RUNNING process is alive\n")
@@ -143,7 +145,7 @@ def test_starting_brings_an_archived_agent_back(e2e: E2eSession) -> None:
 
 def test_an_agent_can_be_renamed_while_it_runs(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # rename it, also while it runs; its id and branch stay the same
+    # rename it, even while it is running; its id and branch stay the same
     mngr rename server web
     """)
     given(e2e, "server")
@@ -151,7 +153,7 @@ def test_an_agent_can_be_renamed_while_it_runs(e2e: E2eSession) -> None:
     expect(
         e2e.run(
             "mngr rename server web",
-            comment="rename it, also while it runs; its id and branch stay the same",
+            comment="rename it, even while it is running; its id and branch stay the same",
         )
     ).to_succeed()
     after = show(e2e, "web")

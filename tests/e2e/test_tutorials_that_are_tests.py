@@ -64,7 +64,7 @@ def test_check_names_the_blocks_without_a_test(e2e: E2eSession) -> None:
 
 def test_scaffold_writes_plain_tests(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # show which tests would be written, then write them; they are simple, for you to improve
+    # show which tests would be written, then write them; add further checks yourself
     (cd ~/greet && mngr tutorial scaffold --dry-run)
     (cd ~/greet && mngr tutorial scaffold)
     """)

@@ -93,14 +93,14 @@ def test_an_agent_can_work_in_place(e2e: E2eSession) -> None:
 
 def test_the_branch_has_the_chosen_name(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # choose the name of its branch; * stands for the agent's name
+    # choose the name of its branch; * is the agent's name
     mngr create bold --no-connect --branch ':try/*' -- sleep 1000
     git branch --list 'try/*'
     """)
     expect(
         e2e.run(
             "mngr create bold --no-connect --branch ':try/*' -- sleep 1000",
-            comment="choose the name of its branch; * stands for the agent's name",
+            comment="choose the name of its branch; * is the agent's name",
         )
     ).to_succeed()
     second = e2e.run("git branch --list 'try/*'")

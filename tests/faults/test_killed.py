@@ -195,7 +195,7 @@ def test_a_killed_purge_is_finished_by_gc_and_is_not_restored_in_between(
     with_work(mngr)
     mngr("destroy", "foo", "--force", "-b").ok()
     killed(mngr, step, "gc", "-S", "trash.keep=0s")
-    mngr("restore", "foo").fails(4, "nothing called 'foo' in the trash")
+    mngr("restore", "foo").fails(4, "no agent 'foo' in the trash")
     assert "its removal was interrupted" in mngr("gc").ok().out
     assert mngr("gc").ok().err == "Nothing to remove.\n"
     assert not list((mngr.home / "trash").iterdir())

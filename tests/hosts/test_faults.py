@@ -259,7 +259,7 @@ def test_an_engine_that_is_gone_while_a_host_is_made(site: Site, tmp_path: Path)
     site.heal()
     told = site("host", "audit", "--provider", site.provider, "--format", "json")
     problems = {each["name"]: each["problem"] for each in told.json()["hosts"]}
-    assert problems == {"box": "", "new": "never made: its creation was cut short"}
+    assert problems == {"box": "", "new": "never created: its creation was interrupted"}
     site("host", "audit", "--end").ok()
     site(*words).ok()
 

@@ -274,7 +274,7 @@ def test_a_host_of_a_cluster_that_is_gone_can_be_forgotten(cluster: Cli, pods: P
     # Once the cluster is back, the pod still says whose it is.
     cluster.env |= pods.env
     found = cluster("host", "audit", "--provider", "kubernetes", "--end").ok().out
-    assert "made here, but its note is gone" in found and pods.names(cluster) == []
+    assert "created here, but its record is missing" in found and pods.names(cluster) == []
 
 
 @pytest.mark.soak

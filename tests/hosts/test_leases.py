@@ -140,8 +140,8 @@ def test_every_host_is_accounted_for_wherever_mngr_was_killed(maker: Maker, tmp_
     assert len({each["handle"] for each in found.values() if each["running"]}) == made
     problems = {name.replace("-", "_"): each["problem"] for name, each in found.items()}
     assert problems == {
-        **dict.fromkeys(BEFORE, "never made: its creation was cut short"),
-        **dict.fromkeys(CUT, "its creation was cut short"),
+        **dict.fromkeys(BEFORE, "never created: its creation was interrupted"),
+        **dict.fromkeys(CUT, "its creation was interrupted"),
         **dict.fromkeys(AFTER, ""),
     }
 
@@ -170,7 +170,9 @@ def test_a_host_whose_making_was_cut_short_can_be_destroyed(maker: Maker) -> Non
     assert cut == {"host-made": "CREATING", "host-noted": "CREATING"}
     mngr(*create, "host-noted").fails(1, "'host-noted' exists already", "see `mngr host list`")
     if maker.provider == "docker":
-        mngr("host", "stop", "host-made").fails(1, "cut short", "mngr host destroy host-made")
+        mngr("host", "stop", "host-made").fails(
+            1, "creation was interrupted", "mngr host destroy host-made"
+        )
     mngr("host", "destroy", "--force", "host-made", "host-noted", timeout=200).ok()
     assert maker.running() == 0 and audited(mngr, "--provider", maker.provider) == {}
 
@@ -189,7 +191,9 @@ def test_a_host_that_is_still_being_made_is_not_forgotten(
     create = ("host", "create", "box", "--provider", maker.provider)
     env = {"KILL_ASKER": asker, "ASK_AFTER": str(gate)}
     assert mngr(*create, env=env, timeout=200).code == -9
-    told = {"yes": "being made", "late": "not answered yet: it may still be made"}[asker]
+    told = {"yes": "being created", "late": "not confirmed yet: the provider may still create it"}[
+        asker
+    ]
     until(lambda: audited(mngr)["box"]["problem"] == told, 30, told)
     mngr("host", "destroy", "box").fails(1, "box", told)
     mngr("host", "audit", "--end").fails(1, "box", told)
@@ -197,7 +201,7 @@ def test_a_host_that_is_still_being_made_is_not_forgotten(
     until(maker.running, 60, "the host")
     listed = mngr("host", "list", "--format", "json").ok().json()["hosts"]
     assert [each["state"] for each in listed if each["name"] == "box"] == ["CREATING"]
-    until(lambda: audited(mngr)["box"]["problem"] == "its creation was cut short", 30, "the end")
+    until(lambda: audited(mngr)["box"]["problem"] == "its creation was interrupted", 30, "the end")
     mngr("host", "destroy", "box", timeout=200).ok()
     assert maker.running() == 0 and audited(mngr, "--provider", maker.provider) == {}
 
@@ -206,9 +210,9 @@ def test_a_host_that_another_command_is_making_is_left_alone(docker: Cli, tmp_pa
     gate = tmp_path / "gate"
     words = ("host", "create", "box", "--provider", "docker")
     running = paused(docker, "host_made", gate, *words)
-    assert audited(docker)["box"]["problem"] == "being made"
-    docker("host", "audit", "--end").fails(1, "being made")
-    docker("host", "destroy", "box").fails(1, "being made")
+    assert audited(docker)["box"]["problem"] == "being created"
+    docker("host", "audit", "--end").fails(1, "being created")
+    docker("host", "destroy", "box").fails(1, "being created")
     gate.touch()
     result(running).ok()
     assert audited(docker)["box"]["problem"] == ""
@@ -226,12 +230,14 @@ def test_another_home_s_hosts_are_left_alone(docker: Cli, engine: Engine, tmp_pa
     docker("host", "create", "box", "--provider", "docker").ok()
     with on_engine(engine, tmp_path / "other") as other:
         other("host", "create", "box", "--provider", "docker").ok()
-        assert "made by another home" in other("host", "audit", "--end").ok().out
+        assert "created by another home" in other("host", "audit", "--end").ok().out
         other("host", "create", "box", "--provider", "docker").fails(1, "'box' exists already")
     assert [each["problem"] for each in audited(docker).values()] == [""]
     # Its note is lost: the host still says that it is ours.
     (docker.controller_home / "hosts" / "docker" / "box.json").unlink()
-    assert audited(docker, "--provider", "docker")["box"]["problem"].endswith("its note is gone")
+    assert audited(docker, "--provider", "docker")["box"]["problem"].endswith(
+        "its record is missing"
+    )
     docker("host", "audit", "--provider", "docker", "--end").ok()
     assert engine.containers(docker) == []
 

@@ -148,7 +148,7 @@ def test_a_lost_answer_leaves_no_second_sandbox(modal: Cli, cloud: Cloud) -> Non
     cloud.order(owner(modal))
     assert len(cloud.sandboxes(owner(modal))) == 2
     audit = modal("host", "audit", "--end").ok().out
-    assert "its creation was cut short" in audit
+    assert "its creation was interrupted" in audit
     assert len(cloud.sandboxes(owner(modal))) == 1
 
 
@@ -252,13 +252,13 @@ def test_another_home_s_sandboxes_are_left_alone(modal: Cli, cloud: Cloud, tmp_p
     with on_cloud(cloud, tmp_path / "other") as other:
         other.env["MODAL_TOKEN_ID"] = owner(modal)  # the same account
         create(other, "box")
-        assert "made by another home" in other("host", "audit", "--end").ok().out
+        assert "created by another home" in other("host", "audit", "--end").ok().out
         other("host", "destroy", "box").ok()
         other.env["MODAL_TOKEN_ID"] = "nobody"
     assert len(cloud.sandboxes(owner(modal))) == 1
     (modal.controller_home / "hosts" / "modal" / "box.json").unlink()
     audit = modal("host", "audit", "--provider", "modal", "--end").ok().out
-    assert "its note is gone" in audit and not cloud.sandboxes(owner(modal))
+    assert "its record is missing" in audit and not cloud.sandboxes(owner(modal))
 
 
 def test_requests_of_many_processes_share_one_rate(tmp_path: Path) -> None:
@@ -307,8 +307,8 @@ def accounted(modal: Cli, cloud: Cloud, steps: tuple[str, ...]) -> None:
     problems = {each["name"].replace("-", "_"): each["problem"] for each in found}
     whole = [step for step in steps if step not in (*BEFORE, *CUT)]
     assert problems == {
-        **dict.fromkeys(BEFORE, "never made: its creation was cut short"),
-        **dict.fromkeys(CUT, "its creation was cut short"),
+        **dict.fromkeys(BEFORE, "never created: its creation was interrupted"),
+        **dict.fromkeys(CUT, "its creation was interrupted"),
         **dict.fromkeys(whole, ""),
     }
     assert sum(each["running"] for each in found) == len(cloud.sandboxes(owner(modal)))
@@ -371,7 +371,7 @@ def test_a_run_counts_its_hosts_against_its_budget() -> None:
     began = Try(number=1, agent_name="a", base="", intended=0.0, launched=100.0)
     run.tasks["t"] = Task(id="t", node_id="n", want="fix", tries=[began])
     assert host_cost(run, 200.0) == 0.5 and over_budget(run, 200.0) == ""
-    assert over_budget(run, 301.0) == "the run's $1.00 are spent"
+    assert over_budget(run, 301.0) == "the cost budget of the run ($1.00) is used up"
     began.ended_at = 150.0
     assert host_cost(run, 1000.0) == 0.25
     assert "Each host costs $36.00 per hour; about $3.00 in all." in forecast.told(run)

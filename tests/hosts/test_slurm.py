@@ -127,8 +127,8 @@ def test_every_allocation_is_accounted_for(slurm: Cli, cluster: Cluster) -> None
         assert slurm(*words, env={KILL_AT: step}).code == -9
     found = slurm("host", "audit", "--format", "json").json()["hosts"]
     assert {each["name"]: each["problem"] for each in found} == {
-        "host-noted": "never made: its creation was cut short",
-        "host-made": "its creation was cut short",
+        "host-noted": "never created: its creation was interrupted",
+        "host-made": "its creation was interrupted",
         "host-kept": "",
     }
     slurm("host", "audit", "--end").ok()

@@ -229,7 +229,7 @@ def test_a_setup_command_runs_before_each_test_and_its_failure_is_shown(project:
     (project.root / "seed").unlink()
     done = project.pytest()
     assert done.returncode == 1
-    assert "setup of [tool.mngr_e2e] gave 1" in done.stdout
+    assert "setup of [tool.mngr_e2e] failed with exit code 1" in done.stdout
     assert "No such file" in done.stdout
 
 

@@ -98,7 +98,7 @@ def test_a_weak_test_learns_to_look(garage: Garage) -> None:
     test = f"{CHANGING}::test_tag_alone_counts_all_tags"
     outcome = garage.work("improve", test)
     assert outcome.attempted == "improve"
-    assert "It passed also if its commands were not run." in outcome.summary
+    assert "It also passed if its commands were not run." in outcome.summary
     assert garage.diff() == [
         "+    expect(result).to_succeed()",
         '+    expect(result.stdout).to_equal("  2 home\\n  1 garden\\n  1 shop\\n")',

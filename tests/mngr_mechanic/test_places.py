@@ -157,7 +157,7 @@ def test_a_test_that_is_not_found_does_not_hide_the_others(lab: Lab) -> None:
     lab.write("calc.py", "ONE = 2\n")
     assert search._objection(lab, [gone, OTHER]) == f"breaks {OTHER}"
     lab.write("calc.py", "import os\n\nos._exit(0)\n")
-    assert search._objection(lab, [OTHER, gone]) == f"{OTHER} does not run to its end"
+    assert search._objection(lab, [OTHER, gone]) == f"{OTHER} does not finish"
 
 
 @pytest.mark.parametrize(("line", "concerned"), [(1, ["t.py::other"]), (2, [])])

@@ -41,7 +41,7 @@ VERDICTS = (
     replace(ACCEPTED, implementation="", other="e" * 40),
     Verdict(Ruling.REFUSED, "breaks something"),
     *[replace(ACCEPTED, ruling=Ruling.HELD, flags=("a.py:1: x (why)",))] * 2,
-    Verdict(Ruling.UNCHANGED, "nothing needed to change"),
+    Verdict(Ruling.UNCHANGED, "no change was required"),
 )
 STEPS = 5000
 

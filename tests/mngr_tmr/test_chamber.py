@@ -175,7 +175,7 @@ def test_nothing_is_checked_in_a_sandbox_that_leaks(
     asked = bench(lab)
     ran = lab.cli.base / "ran"
     try:
-        with pytest.raises(MngrError, match="the sandbox does not hold"):
+        with pytest.raises(MngrError, match="the sandbox is not closed"):
             check(lab, f"open({str(ran)!r}, 'w')", asked)
     finally:
         asked.close()

@@ -177,7 +177,7 @@ def test_every_agent_ends_as_it_deserves(ended: Ended) -> None:
 
 
 def test_refusals_say_why(ended: Ended) -> None:
-    assert "test_lies is failed with its fix" in ended.reason("lies")
+    assert "test_lies failed with its fix" in ended.reason("lies")
     assert "removed `expect(result.stdout)" in ended.reason("deletes")
     assert ended.reason("forbidden") == "changes forbidden paths: .github/ci.yml"
 

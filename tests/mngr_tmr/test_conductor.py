@@ -374,7 +374,7 @@ def test_a_model_without_a_price_counts_against_the_budget_and_that_is_said(tmp_
     stage.fleet.collect = lambda *given: replace(collect(*given), spent=spent)  # type: ignore[method-assign]
     run = stage.conduct()
     assert len(stage.fleet.launched) == 2
-    assert run.tasks["c"].skipped == "over budget: the run's $1.00 are spent"
+    assert run.tasks["c"].skipped == "over budget: the cost budget of the run ($1.00) is used up"
     told = (
         "the price of claude-unheard-of is not known; "
         "the budget uses the price of its vendor's most expensive model"

@@ -242,7 +242,7 @@ def test_runs_are_listed_and_shown_in_every_format(past: Cli) -> None:
 def test_a_run_that_is_not_there_is_named_with_the_nearest(past: Cli, verb: str) -> None:
     more = ["--max-agents", "2"] if verb == "retune" else []
     past("tmr", verb, "pst", *more).fails(4, "no run 'pst'", "'past'")
-    past("tmr", verb, "past", "other", *more).fails(2, "one run at a time")
+    past("tmr", verb, "past", "other", *more).fails(2, "expected one run")
 
 
 @pytest.mark.parametrize("verb", ["pause", "cancel", "retune"])

@@ -107,7 +107,8 @@ def test_a_budget_that_was_used_up_is_no_good_end(local: Cli) -> None:
     done = run(local, one, "--max-launches", "1", "--max-agents", "1")
     done.fails(1, "the run e failed: no change was accepted")
     assert "  2 over budget\n  1 blocked\n" in done.out
-    assert "the run's 1 agents are used up" in local("tmr", "show", "e").ok().out
+    shown = local("tmr", "show", "e").ok().out
+    assert "the run has started its maximum number of agents (1)" in shown
     page = (local.home / "tmr/e/report/index.html").read_text()
     assert page.count(" has no agent.") == 2
 

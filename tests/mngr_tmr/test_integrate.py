@@ -260,9 +260,9 @@ def moody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     ("moods", "looks", "taken"),
     [
         ("fine", ["gate"], True),
-        ("bad fine", ["gate", "gate, once more"], True),
-        ("bad bad bad", ["gate", "gate, once more", "gate, at the base"], True),
-        ("bad bad fine", ["gate", "gate, once more", "gate, at the base"], False),
+        ("bad fine", ["gate", "gate, again"], True),
+        ("bad bad bad", ["gate", "gate, again", "gate, at the base"], True),
+        ("bad bad fine", ["gate", "gate, again", "gate, at the base"], False),
     ],
 )
 def test_a_moody_test_evicts_nobody(
@@ -341,8 +341,8 @@ def test_a_repair_that_conflicts_or_is_there_already_is_evicted(lab: Lab) -> Non
     run = lab.integrate("twice", made)
     assert [pick.tasks for pick in run.picks] == [("both",)]
     assert {each.task: (each.reason, each.needless) for each in run.evictions} == {
-        "gamma": ("nothing is left of it after the changes before it", True),
-        "otherwise": ("conflicts with changes before it", False),
+        "gamma": ("earlier changes on the branch already include it", True),
+        "otherwise": ("conflicts with earlier changes", False),
     }
     assert len(run.conflicts) == 1
 
@@ -362,7 +362,7 @@ def test_an_expectation_that_conflicts_with_another_is_evicted(lab: Lab) -> None
         lab.base, lab.plain = base, plain
     assert [(pick.kind, pick.tasks) for pick in run.picks] == [("expectation", ("one",))]
     assert [(each.task, each.part, each.reason) for each in run.evictions] == [
-        ("other", "expectation", "conflicts with changes before it")
+        ("other", "expectation", "conflicts with earlier changes")
     ]
 
 
@@ -389,7 +389,7 @@ def test_a_gate_that_does_not_finish_is_tried_again_and_blamed_on_work_only_by_c
     try:
         if base_finishes:
             run = lab.integrate("torn", chosen(tasks, "page"))
-            reason = "breaks pytest itself, which ends before its tests do"
+            reason = "breaks pytest itself, which ends before its tests have run"
             assert [each.reason for each in run.evictions] == [reason]
         else:
             with pytest.raises(MngrError, match="pytest did not finish: gate"):

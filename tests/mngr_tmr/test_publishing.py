@@ -51,7 +51,7 @@ def test_a_run_whose_checks_have_no_sandbox_raises_an_alert_and_notes_it(robots:
     robots.cli.write("pyproject.toml", f"{SETTINGS}sandbox = false\n")
     robots.base = robots.cli.commit("no sandbox")
     told = robots.cli(*robots.words, "--yes", timeout=PATIENCE).ok().err
-    alert = "baseline, verification and gates run without a sandbox: the project turns it off"
+    alert = "baseline, verification and gates run without a sandbox: the project disables it"
     assert f"mngr: alert: {alert}\n" in told and robots.run.alerts == [alert]
     (task,) = robots.run.tasks.values()
     assert task.verdict and task.verdict.proofs

@@ -130,7 +130,7 @@ def test_an_agent_over_its_cost_or_without_its_program_ends_with_that_outcome() 
 def test_a_run_is_over_its_time_limit_when_its_minutes_have_passed() -> None:
     run = Run(started=1000.0, options=Options(run_budget=Budget(minutes=2)))
     assert over_budget(run, 1119.0) == ""
-    assert over_budget(run, 1120.0) == "the run's 2 minutes are over"
+    assert over_budget(run, 1120.0) == "the time limit of the run (2 min) is reached"
 
 
 def test_staggered_agents_start_one_after_the_other(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_what_cannot_begin_is_refused_before_anything_is_written(local: Cli) -> 
     refused("--name", "Night", "at most 20 lower-case letters, digits and dashes")
     refused("--base", "nosuch", "'nosuch' is not a commit in")
     refused("--max-cost", "much", "'much' is not an amount of money")
-    local("tmr", "rm").fails(2, "no run given", "mngr tmr list")
+    local("tmr", "rm").fails(2, "name one run", "mngr tmr list")
     local("tmr", "frobnicate").fails(2, "unknown command: mngr tmr frobnicate", "commands: run")
     local.write("README.md", "edited\n")
     local.git("add", "README.md")

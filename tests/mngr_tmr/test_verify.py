@@ -113,7 +113,7 @@ def cheats(lab: Lab) -> dict[str, tuple[str, Files, str]]:
     alpha, fine = ALPHA.node_id, f"{FINE}::test_fine"
     elsewhere = 'e2e.run("echo alpha works", comment="alpha")'
     return {
-        "lies": (alpha, {"kit/alpha.sh": kit.broken("alpha") + "# mended\n"}, "is failed with"),
+        "lies": (alpha, {"kit/alpha.sh": kit.broken("alpha") + "# mended\n"}, "failed with"),
         "deletes": (alpha, edited(lab, LOOK, ""), "removed `expect(result.stdout)"),
         "asks for less": (
             alpha,
@@ -145,8 +145,8 @@ def cheats(lab: Lab) -> dict[str, tuple[str, Files, str]]:
             {kit.FILE: lab.source.replace(kit.HEAD, kit.HEAD + EASY)},
             "passes only because of the change of tests/test_kit.py",
         ),
-        "vacuous": (fine, {FINE: FINE_SOURCE + VACUOUS}, "test_nothing passes also if"),
-        "not needed": (fine, MENDED, "its implementation changes are not needed"),
+        "vacuous": (fine, {FINE: FINE_SOURCE + VACUOUS}, "test_nothing also passes if"),
+        "not needed": (fine, MENDED, "its test does not require its implementation changes"),
         "half way": (alpha, edited(lab, kit.HEAD, f"{kit.HEAD}\nraise OSError\n"), "not collect"),
     }
 
@@ -174,9 +174,9 @@ def test_history_of_ones_own_is_refused(lab: Lab) -> None:
 
 def test_none_is_an_answer_only_where_the_test_passes(lab: Lab) -> None:
     lazy = lab.verify(lab.task(ALPHA.node_id, lab.base))
-    assert lazy.ruling is Ruling.REFUSED and "is failed" in lazy.reason
+    assert lazy.ruling is Ruling.REFUSED and "failed" in lazy.reason
     content = lab.verify(lab.task(f"{FINE}::test_fine", lab.base))
-    assert (content.ruling, content.reason) == (Ruling.UNCHANGED, "nothing needed to change")
+    assert (content.ruling, content.reason) == (Ruling.UNCHANGED, "no change was required")
 
 
 def test_none_is_no_answer_to_a_test_that_failed_before(lab: Lab) -> None:
@@ -187,7 +187,9 @@ def test_none_is_no_answer_to_a_test_that_failed_before(lab: Lab) -> None:
     run.baseline = {node_id: Baseline((TestRun("passed"), TestRun("failed")))}
     given = lab.verify(task, run)
     assert given.ruling is Ruling.REFUSED
-    assert given.reason.startswith("it failed in 1 of 2 runs before any agent, and passes now")
+    assert given.reason.startswith(
+        "it failed in 1 of 2 runs before any agent started, and passes now"
+    )
     canary = lab.commit(MENDED)
     after = replace(lab.task(node_id, canary, base=canary), want="fix")
     assert lab.verify(after, run).ruling is Ruling.UNCHANGED
@@ -199,7 +201,7 @@ def test_what_a_test_does_not_need_is_left_out_and_said(lab: Lab) -> None:
     assert given.ruling is Ruling.ACCEPTED
     assert given.other and not given.implementation and not given.together
     assert given.tests_changed == (f"{FINE}::test_fine",)
-    assert given.remarks[-1] == "left out: its implementation changes are not needed by its test"
+    assert given.remarks[-1] == "left out: its test does not require its implementation changes"
 
 
 def test_a_test_that_needs_the_repair_goes_with_it(lab: Lab) -> None:
@@ -259,7 +261,7 @@ def test_a_new_test_with_parameters_is_all_of_them(lab: Lab) -> None:
     good = verdict(lab.attempt(f"{FINE}::test_fine", {FINE: source + case.format("fine")}))
     assert good.ruling is Ruling.ACCEPTED, good.reason
     bad = verdict(lab.attempt(f"{FINE}::test_fine", {FINE: source + case.format("bad")}))
-    assert "test_words is failed with its test change" in bad.reason
+    assert "test_words failed with its test change" in bad.reason
 
 
 def test_tests_without_commands_are_exempt_from_the_no_op_and_it_says_so(lab: Lab) -> None:

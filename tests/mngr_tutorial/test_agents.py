@@ -215,7 +215,9 @@ def test_without_its_setup_a_proposal_is_not_run(stage: Stage) -> None:
     (row,) = done.json()["proposals"]
     assert (row["result"], row["exit_code"], row["output"]) == ("failed", 3, "not ready\n")
     stage.cli.write("pyproject.toml", '[tool.mngr_e2e]\nsetup = "echo no database; exit 5"\n')
-    stage("fill", play, "--yes-if-passing").fails(1, "setup of [tool.mngr_e2e] gave 5: no database")
+    stage("fill", play, "--yes-if-passing").fails(
+        1, "setup of [tool.mngr_e2e] failed with exit code 5: no database"
+    )
 
 
 def test_on_a_terminal_each_is_shown_and_kept_or_dropped(stage: Stage) -> None:
@@ -292,14 +294,14 @@ def test_an_agent_that_waits_without_a_result_is_reminded_once(muse: Stage) -> N
     done = muse("fill", play, "--yes-if-passing", "--format", "json")
     assert "You have not written" in done.json()["confusing"][0]["command"]
     done = muse("fill", f"{TURNS}end_of_turn(2.0)\ntime.sleep(1000)", "--yes-if-passing")
-    assert "wrote no proposals.json (WAITING: end_of_turn)" in done.err
+    assert "did not write proposals.json (WAITING: end_of_turn)" in done.err
     assert [line.split()[1] for line in muse.agents()] == ["STOPPED"]
 
 
 @pytest.mark.parametrize(
     ("play", "words"),
     [
-        ("sys.exit(3)", "wrote no proposals.json (FAILED: exit code 3)"),
+        ("sys.exit(3)", "did not write proposals.json (FAILED: exit code 3)"),
         ('write(f"{state}/proposals.json", "{")', "the proposals are not JSON"),
         (proposing(proposal("# nothing like it", "ls")), "a comment that was not asked about"),
     ],
@@ -350,7 +352,7 @@ def test_a_dry_run_prints_the_prompt_and_starts_nobody(stage: Stage) -> None:
     one = stage.cli("tutorial", "sync", "--dry-run", "--line", "5", "--format", "json").ok()
     assert one.json()["blocks"] == [5] and "need attention" not in one.json()["prompt"]
     elsewhere = stage.cli("tutorial", "sync", "--dry-run", "--line", "1").ok()
-    assert elsewhere.err == "No block with such a line needs a test.\n"
+    assert elsewhere.err == "No block at these lines requires a test.\n"
     assert stage.agents() == []
 
 
@@ -463,7 +465,7 @@ def test_tests_that_prove_nothing_are_no_success(stage: Stage) -> None:
         (False, [f"{node} also passes when no command does anything"]),
         (False, ["no test cites it"]),
     ]
-    assert "2 of 3 did not pass" in done.err
+    assert "2 of 3 blocks or tests did not pass" in done.err
 
 
 def test_what_does_not_pass_or_was_bent_to_pass_is_no_success(stage: Stage) -> None:

@@ -141,7 +141,7 @@ def test_a_broken_plugin_is_one_line_and_the_rest_works(
     first, second = registry.problems
     assert problem in first
     assert "\n" not in first
-    assert first.endswith("; `mngr plugin disable trial_c` leaves it out")
+    assert first.endswith("; to disable it: `mngr plugin disable trial_c`")
     assert second.startswith("plugin 'trial_absent': there is no module 'trial_absent'; ")
     assert registry.resolve("ls").module == "mngr.cli.commands.list"
 

@@ -639,7 +639,9 @@ def test_a_file_of_dotted_keys_can_be_edited() -> None:
 
 def test_an_edit_that_would_change_something_else_is_not_made() -> None:
     odd = "[a]\n[c.a]\nb.b.b = 1\n# c\n[a.a]\n"
-    with pytest.raises(MngrError, match=r"cannot change a\.c\.b in .* without changing the rest"):
+    with pytest.raises(
+        MngrError, match=r"cannot change a\.c\.b in .* without changing other settings"
+    ):
         edited(odd, ("a", "c", "b"), "x", "settings.toml")
 
 

@@ -266,7 +266,7 @@ def whole_run(base: Path, *, finished: bool = True) -> Story:
     story.end(
         confused,
         Ended(Outcome.UNCHANGED, summary="Nothing to do", confusing=(spot,)),
-        Verdict(Ruling.UNCHANGED, "nothing needed to change"),
+        Verdict(Ruling.UNCHANGED, "no change was required"),
     )
     story.tell(("alert", {"text": f"2 agents ended the same way: died {SCRIPT}"}))
     if finished:

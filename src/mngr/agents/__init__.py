@@ -1,1 +1,1 @@
-"""What runs."""
+"""Agent types: the programs that run in agents."""

@@ -17,7 +17,7 @@ else:
     Protocol = object
 
 PROMPT_LIMIT = 96 * 1024
-"""One word of an argv may hold 128 KB."""
+"""Bytes; a word of an argv is limited to 128 KB."""
 KINDS = ("input", "output", "cache_read", "cache_write")
 """Kinds of tokens, each with a price."""
 UNREACHABLE = "unreachable"
@@ -191,7 +191,7 @@ def options(
 def reset(at: float, now: float) -> str:
     """Return when a quota is reset, or that it was: most programs do not continue by themselves."""
     when = f"{iso(at)[:19]}Z"
-    return f"resets {when}" if now < at else f"was reset {when}: send it a message to go on"
+    return f"resets {when}" if now < at else f"was reset {when}: send it a message to continue"
 
 
 class AgentType:

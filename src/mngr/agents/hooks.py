@@ -22,7 +22,7 @@ trap 'cat; exit 0' EXIT
 IFS= read -r started < "$dir/started" || exit 0
 launch=${{started#*\"launch\":\"}} launch=${{launch%%\"*}}
 launcher=${{started#*\"pid\":}} launcher=${{launcher%%,*}}
-# In a sandbox, which numbers processes anew, its first process stands for the launcher.
+# In a sandbox, which has its own process ids, the first process counts as the launcher.
 [ ! -d "$dir/sandbox" ] || launcher=1
 parent_of() {{
   if [ -r "/proc/$1/stat" ]; then

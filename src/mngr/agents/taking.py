@@ -28,7 +28,7 @@ def receipt(
         if found and look > LATER:
             return Receipt(outcome="queued", detail="the agent is busy and reads it next")
         if delivery.text.startswith("/") and look > COMMAND:
-            return Receipt(outcome="typed", detail=f"a command of {program} leaves no trace")
+            return Receipt(outcome="typed", detail=f"{program} does not record its own commands")
         if look % STEP == STEP - 1 and not found:
             if delivery.ended():
                 return Receipt(

@@ -38,7 +38,7 @@ class Act(Hosts):
         world = self._world
         if type:
             return types.derive(world.config, world.registry, type)
-        # A host that has yet to be made cannot be asked what is installed there.
+        # A host that is not created yet cannot be asked which programs it has.
         there = "" if provider and self.makes_hosts(provider) else provider
         return types.default(world, world.host(provider=there))[0]
 

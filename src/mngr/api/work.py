@@ -101,6 +101,12 @@ class Work(Targets):
 
         return merge.place(self._world, folder)
 
+    def merge_tip(self, agent: Agent, here: Place) -> str:
+        """Return the agent's last commit, fetched into the place."""
+        from mngr.ops.keep import merge
+
+        return merge.tip_of(self._world, agent, here)
+
     def left_behind(self, agent: Agent) -> Sequence[str]:
         """Return the agent's uncommitted changes, which a merge does not include."""
         from mngr.ops.keep import merge
@@ -111,15 +117,15 @@ class Work(Targets):
         self,
         agent: Agent,
         here: Place,
+        tip: str,
         *,
         squash: bool = False,
         check: Callable[[str], int] | None = None,
         dry_run: bool = False,
     ) -> Merged:
-        """Merge the agent's commits into a place; undo the merge if the check fails."""
+        """Merge the agent's commits up to `tip`; undo the merge if the check fails."""
         from mngr.ops.keep import merge
 
-        tip = merge.tip_of(self._world, agent, here)
         if dry_run:
             return merge.unchanged(here, agent, tip, merge.missing(here, tip))
         return merge.merge(here, agent, tip, squash=squash, check=check)

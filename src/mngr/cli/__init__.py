@@ -1,1 +1,1 @@
-"""The doors: one small module per command that parses, calls the api and renders."""
+"""The command line: one small module per command that parses, calls the API and renders."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mngr.model.completed import Completed
 
 LONG = 6 * 3600.0
-"""Seconds that moving objects may take: a large repository over a thin line."""
+"""Seconds that a transfer may take: a large repository over a slow connection."""
 
 # The user's hooks and prompts must not run while commits are transferred.
 QUIET = (
@@ -25,7 +25,8 @@ QUIET = (
     *("-c", "gc.auto=0", "-c", "maintenance.auto=false"),
 )
 OVER_EXT = ("-c", "protocol.ext.allow=always")
-# A pointer stays a pointer: git-lfs may be missing there, or would ask the mirror for the content.
+# Keep git-lfs pointers as they are: git-lfs may not be installed on the host, or would ask the
+# mirror for the content.
 NO_LFS = (
     *("-c", "filter.lfs.smudge=", "-c", "filter.lfs.process="),
     *("-c", "filter.lfs.required=false"),
@@ -97,9 +98,9 @@ class Way(Struct):
 
     url: str
     command: str = ""
-    """What serves it, for a shell, where git's own service does not; SERVICE is to be filled in."""
+    """The shell command that replaces git's own service; SERVICE is replaced by its name."""
     run: Runner | None = None
-    """Runs git so that it ends when the other side does not answer any more."""
+    """Runs git, and ends it if the other side no longer answers."""
 
     @property
     def over_ext(self) -> bool:
@@ -121,7 +122,7 @@ class Way(Struct):
 
 
 SERVICE = "\0"
-"""Stands for git's service in an argv: no word can hold it, and no host's quoting touches it."""
+"""Placeholder of git's service in an argv: no word can contain it, and no quoting changes it."""
 BY_VARIABLE = 'ext::sh -c eval% "$MNGR_SERVICE"'
 
 
@@ -140,7 +141,9 @@ def _refuse_rewritten(repo: Repo, url: str) -> None:
     for line in (repo.ask("config", "--get-regexp", REWRITING) or "").splitlines():
         key, _, prefix = line.partition(" ")
         if url.startswith(prefix):
-            raise Refused(f"{repo.path} sends {prefix!r} elsewhere", f"see `git config {key}`")
+            raise Refused(
+                f"{repo.path} rewrites URLs that start with {prefix!r}", f"see `git config {key}`"
+            )
 
 
 REWRITING = r"^url\..*\.(push)?insteadof$"

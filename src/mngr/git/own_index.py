@@ -30,7 +30,7 @@ keep_links() {
   links || return 0
   while read -r mode oid path; do
     path=${path#*"$tab"}
-    case $path in \"*) refuse "a submodule has a strange name: $path" ;; esac
+    case $path in \"*) refuse "the name of a submodule is not supported: $path" ;; esac
     if [ -h "$path" ] || [ ! -d "$path" ]; then
       theirs update-index --force-remove -- "$path" || return 1
       continue
@@ -108,7 +108,7 @@ class TakenTree(Struct):
 
     tree: str
     linked: bool
-    """Whether repositories are part of it, of which git holds no more than a commit's name."""
+    """Whether it contains other repositories, of which git stores only the commit."""
     standing: str = ""
     ignored: list[str] = []
     refs: list[str] = []
@@ -119,9 +119,9 @@ class Compared(Struct):
 
     standing: str
     old: str
-    """The commit, or nothing where there is no such."""
+    """The commit; "" if it does not exist."""
     rows: bytes
-    """As `diff-tree --numstat -z` prints it."""
+    """The output of `diff-tree --numstat -z`."""
     text: bytes
     complaint: str
     """Why something was left out."""

@@ -1,4 +1,4 @@
-"""What stranger.py needs done on the agent's own host, in POSIX sh.
+"""The scripts of stranger.py for the agent's host, in POSIX sh.
 
 `locate` finds the git directory, `enter` makes the door, `theirs` runs git through it.
 """
@@ -10,8 +10,8 @@ from mngr.model.quoting import quote
 REFUSED = 93
 NO_REPOSITORY = 94
 
-# What a program of the agent's could read, if one ever ran: no token, no ssh-agent. The user's own
-# git configuration is found as always. $bare is empty where everything may be seen.
+# The environment for git, without tokens and ssh-agent, in case git runs a program of the agent.
+# The user's git configuration is read as usual. $bare is empty if the whole environment is passed.
 CLEAN = r"""
 bare=-i
 clean() {
@@ -24,8 +24,8 @@ clean() {
 }
 """
 
-# `.git` is read as data, and what it says must be what mngr made: a pointer to another repository
-# would have us move the HEAD of that one.
+# `.git` is read as data and must name the repository that mngr created: otherwise mngr could move
+# the HEAD of another repository.
 LOCATE = r"""
 refuse() { printf '%s\n' "$1" >&2; exit 93; }
 absent() { printf 'fatal: not a git repository: %s\n' "$work" >&2; exit 94; }
@@ -92,7 +92,7 @@ locate() {
 }
 """
 
-# Settings that decide how files are compared are copied; all others are left behind.
+# Only settings that affect how files are compared are copied.
 WANTED = (
     r"^(core\.(autocrlf|eol|safecrlf|filemode|ignorecase|symlinks|precomposeunicode|protecthfs"
     r"|protectntfs|quotepath|trustctime|checkstat|sparsecheckout|sparsecheckoutcone"
@@ -119,8 +119,8 @@ autogc = false
 shallowUpdate = true
 """
 
-# Most repositories hold nothing beyond what `git init` and `git clone` write; then no process is
-# needed to read it.
+# Most repositories have only the settings that `git init` and `git clone` write; these are read
+# without a process.
 CONSTANTS = f"wanted={quote(WANTED)} quiet={quote(QUIET)}\n"
 SETTINGS = r"""
 ordinary() {
@@ -158,8 +158,8 @@ take_over() {
   done < "$door/found" >> "$door/config"
   [ -z "$filters" ] || take_filters "$1"
 }
-# A filter that only this repository defines must not run, and must not be left out unnoticed: the
-# files would be taken in unfiltered. So it fails wherever a file needs it.
+# A filter that only this repository defines must not run, and must not be skipped silently, because
+# unfiltered files would be stored. So the command fails if a file requires it.
 take_filters() {
   theirs config --name-only --get-regexp '^filter\.' > "$door/known" || :
   data "$1" --name-only --get-regexp '^filter\.' | sed 's/^filter\.//; s/\.[^.]*$//' |
@@ -175,7 +175,7 @@ take_filters() {
       >> "$door/config"
   done < "$door/found"
 }
-# What `git lfs install --local` writes is taken over; with any other value it is foreign.
+# The values that `git lfs install --local` writes are copied; with any other value it is foreign.
 usual_lfs() {
   data "$1" --get-regexp '^filter\.lfs\.' > "$door/lfs"
   while read -r key value; do
@@ -189,8 +189,8 @@ usual_lfs() {
 }
 """
 
-# GIT_COMMON_DIR is where git reads configuration, hooks and refs; GIT_DIR where HEAD and the index
-# are. So what git writes there arrives, and what is configured there does not.
+# git reads configuration, hooks and refs from GIT_COMMON_DIR, and HEAD and the index from GIT_DIR.
+# So git writes to the agent's repository without using its configuration.
 ENTER = r"""
 theirs() {
   clean ${bare:+GIT_AUTHOR_NAME=mngr GIT_AUTHOR_EMAIL=mngr@localhost} \
@@ -236,7 +236,7 @@ enter_nested() {
 }
 """
 
-# `gc` removes what a killed process leaves under such a name.
+# `gc` removes directories with such a name that a killed process left.
 OPEN = r"""
 umask 077
 objects= furnished= index= allowed=none
@@ -254,13 +254,13 @@ enter "$place" "$kind" "$source"
   refuse "only its repository defines the filter$foreign; define it in your global configuration"
 """
 
-# A submodule is looked at like its parent; git would look at it with the submodule's own settings.
+# A submodule is read like its parent; git itself would use the submodule's own settings.
 NESTED = r"""
 links() {
   theirs -c core.quotePath=false ls-files --stage | LC_ALL=C grep '^160000 ' > "$door/links"
 }
 tab=$(printf '\t') end='\0'
-# Fails with 1 if nothing differs; whatever cannot be looked at counts as changed.
+# Fail with 1 if nothing differs; a submodule that cannot be read counts as changed.
 nested_changed() { (
   enter_nested "$1" || exit 1
   [ "$(theirs rev-parse -q --verify HEAD)" = "$2" ] || exit 0

@@ -28,7 +28,7 @@ find_newest() {
 }
 """
 
-# Words: the file, the first byte wanted (from 1), the number of bytes.
+# Arguments: the file, the first byte to print (from 1), the number of bytes.
 SHOW = FUNCTIONS + 'plain "$1" || exit 1\ntail -c +"$2" "$1" | head -c "$3"\n'
 NOTE = FUNCTIONS + 'note "$1" "$2"\n'
 

@@ -22,9 +22,9 @@ else:
 
 
 CHANGING = "it is too large, or kept changing while it was read"
-"""Why a record could not be read that is there."""
+"""Why an existing record could not be read."""
 QUIET = 4
-"""A host that has said nothing for so many times its patience is asked whether it is there."""
+"""A host that is silent for this many times its patience is checked."""
 
 
 class HostRef(Struct):
@@ -53,7 +53,7 @@ class HostReading(Struct):
     error: str = ""
     """Why the host, or its tmux, did not answer."""
     stopped: bool = False
-    """Whether it did not because it does not run, as its provider says."""
+    """Whether the provider reports that the host is not running."""
 
 
 class Capabilities(Struct):
@@ -62,7 +62,7 @@ class Capabilities(Struct):
     shares_files: bool = False
     """Paths on this machine mean the same there, so worktrees of local repositories work."""
     same_kernel: bool = False
-    """Its processes and terminals are this machine's, and can be looked at directly."""
+    """Its processes and terminals are on this machine, and can be inspected directly."""
     new_hosts: bool = False
     snapshots: bool = False
     restarts: bool = False
@@ -91,12 +91,12 @@ class Lease(Struct):
     name: str
     running: bool
     ending: bool = False
-    """Whether it is about to end, though something of it still runs."""
+    """Whether it is about to end, although some of its processes still run."""
     reason: str = ""
     ends: float | None = None
     """When it ends by itself."""
     controller: str = ""
-    """Which home made it."""
+    """The id of the home that created it."""
 
 
 class Host(Protocol):
@@ -105,7 +105,7 @@ class Host(Protocol):
     ref: HostRef
     capabilities: Capabilities
     environment: dict[str, str]
-    """What every agent there starts from: HOME, PATH and their kin."""
+    """The basic variables of every agent on it, such as HOME and PATH."""
     patience: float
     """Seconds a reading may take."""
 
@@ -146,7 +146,7 @@ class Host(Protocol):
         """Write each file under a temporary name, then rename it into place."""
 
     def swap(self, stem: str, rev: int, content: bytes) -> bool:
-        """Compare-and-swap: write `<stem>.<rev+1>.json` if `rev` is still the highest.
+        """Write `<stem>.<rev+1>.json` if `rev` is still the highest; return whether it was.
 
         Revision 0 creates the record and its folder. Any other revision changes an existing record,
         and fails if the folder does not exist.

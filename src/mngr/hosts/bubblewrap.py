@@ -27,11 +27,11 @@ WALLS = (
 # Places whose inode number shows whether they are the same inside and outside.
 PLACES = "/proc/self/ns/pid /proc/self/ns/net"
 
-# Words: a forbidden file, the home, the numbers outside, the mode; then the command. File
-# descriptor 9, where it is asked to, hears that all holds; otherwise the exit code is 97.
+# Arguments: a forbidden file, the home, the inode numbers outside, the mode; then the command. If
+# SANDBOX_TOLD is set, success is written to file descriptor 9. On failure the exit code is 97.
 INSIDE = r"""
-leaks() { printf 'mngr: the sandbox does not hold: %s\n' "$1" >&2; exit 97; }
-[ ! -e "$1" ] || leaks "$1 is in reach"
+leaks() { printf 'mngr: the sandbox is not closed: %s\n' "$1" >&2; exit 97; }
+[ ! -e "$1" ] || leaks "$1 is reachable"
 [ ! -w /usr ] || leaks '/usr can be written'
 [ -w . ] || leaks "the work directory $PWD cannot be written"
 now=$(stat -L -c '%n %i' -- @places@ "$2" 2>/dev/null)
@@ -42,9 +42,9 @@ set -f; IFS=$end
 for line in $now; do
   case $end$3$end in *"$end$line$end"*) ;; *) continue ;; esac
   case $line in
-    *ns/net\ *) [ "$4" = open ] || leaks 'the network is in reach' ;;
-    *ns/pid\ *) leaks 'other processes are in reach' ;;
-    *) leaks "$2 is in reach" ;;
+    *ns/net\ *) [ "$4" = open ] || leaks 'the network is reachable' ;;
+    *ns/pid\ *) leaks 'other processes are reachable' ;;
+    *) leaks "$2 is reachable" ;;
   esac
 done
 set +f; unset IFS
@@ -52,7 +52,7 @@ if [ "$4" = offline ]; then
   while read -r name rest; do
     case $name in
       lo:* | Inter-* | face) ;;
-      *) leaks "the network device ${name%%:*} is in reach" ;;
+      *) leaks "the network device ${name%%:*} is reachable" ;;
     esac
   done < /proc/net/dev
 fi
@@ -64,19 +64,19 @@ exec "$@"
 
 OUTSIDE = r"""
 command -v bwrap > /dev/null || {
-  echo 'mngr: the sandbox needs bubblewrap; install the package bubblewrap' >&2; exit 97
+  echo 'mngr: the sandbox requires bubblewrap; install the package bubblewrap' >&2; exit 97
 }
 mkdir -p -m 700 @private@ || exit 97
 set -- -- sh -c @inside@ mngr @forbidden@ @home@ \
   "$(stat -L -c '%n %i' -- @places@ @home@ 2>/dev/null)" @mode@ "$@"
-# Begun in a directory below the work directory, it stays there. bwrap warns of a second --chdir.
+# A command started below the work directory stays there. bwrap warns about a second --chdir.
 start=@work_dir@
 case $PWD/ in @work_dir@/*) start=$PWD ;; esac
 set -- --chdir "$start" "$@"
 @resolver@@hide@exec bwrap @words@ "$@"
 """.replace("@places@", PLACES)
 
-# What root alone may read, which lies in /etc as a rule. It takes some 5 ms.
+# List what only root may read in /etc, which takes about 5 ms.
 SECRETS = r"""[ "$(id -u)" != 0 ] || find /etc ! -perm -004 -prune -print 2>/dev/null"""
 HIDE = rf"""while IFS= read -r each; do
   if [ -d "$each" ]; then set -- --tmpfs "$each" "$@"
@@ -95,18 +95,18 @@ class Sandbox(Struct):
 
     mode: str
     home: str
-    """The user's home: the same path inside, with a directory of its own behind it."""
+    """The user's home. Inside, the same path is a separate directory."""
     private: str
-    """Where the directories behind home and /tmp are."""
+    """The folder of the directories that are home and /tmp inside."""
     forbidden: str
-    """A file that exists, and must not inside."""
+    """A file that exists outside and must not exist inside."""
     masked: tuple[str, ...] = ()
     hidden: tuple[str, ...] | None = None
-    """What SECRETS printed; None means that the script asks itself."""
+    """The output of SECRETS; None means that the script runs it."""
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     mounts: tuple[tuple[str, str], ...] = ()
-    """A writable directory, and where it appears."""
+    """Writable directories, each with its path inside."""
     work_dir: str
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     R = TypeVar("R", Started, Exit)
 
 CANDIDATES = 50
-"""So many revisions of a record are looked at, and as many signals."""
+"""At most this many revisions of a record are read, and as many signals."""
 
 
 def read_evidence(

@@ -21,19 +21,19 @@ class HostNote(Struct):
     name: str
     provider: str
     handle: str = ""
-    """What the provider calls it; empty until it is made."""
+    """The provider's id of the host; empty until the host is created."""
     made: bool = False
-    """Whether mngr made it, and so may end it."""
+    """Whether mngr created it, and so may destroy it."""
     time: float = 0.0
     lifetime: float | None = None
     idle: float | None = None
     build: dict[str, str] = {}
-    """What was asked for: where to look for a host whose making was cut short."""
+    """The build arguments; they show where to look for a host whose creation was interrupted."""
     tags: dict[str, str] = {}
     home: str = ""
     user: int = 0
     agents: tuple[str, ...] = ()
-    """Those that ran when it was stopped; starting it brings them back."""
+    """Agents that ran when the host was stopped; starting the host starts them."""
 
 
 def _path(home: str, provider: str, name: str) -> str:

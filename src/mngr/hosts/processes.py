@@ -28,7 +28,7 @@ def this_process() -> Worker:
 
 
 FOREIGN_PATIENCE = 600.0
-"""A process on another machine cannot be looked at; believe in it this long."""
+"""Seconds for which a process on another machine, which cannot be checked, counts as alive."""
 
 
 def is_alive(worker: Worker, *, since: float, now: float) -> bool:

@@ -39,7 +39,7 @@ done
 """
 
 LIMIT = 1 << 16
-"""Bytes that are kept of what comes before the command begins."""
+"""Maximum bytes kept of the output before the command starts."""
 
 
 class Seal:
@@ -99,7 +99,7 @@ class RemoteHost(ShellHost):
     """A host that runs commands remotely; subclasses implement `argv` and `greeted`."""
 
     def greeted(self) -> HostNote:
-        """Return what is known of the host: its home and our user there."""
+        """Return the note of the host, with its home and mngr's user on it."""
         raise AssertionError("every RemoteHost defines greeted")
 
     @property

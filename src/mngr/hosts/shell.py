@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from mngr.hosts.spawn import Sink
     from mngr.model.completed import Completed
 
-# Panes before files, as on every host: `exit` is written before its pane dies. `agent ID REV` says
-# that there is such a record; `agent ID REV odd` that it is not a regular file. find and tar follow
-# no links, and a name with a newline in it would be several to tar, or one of its options.
+# Read panes before files, as on every host: `exit` is written before its pane dies. `agent ID REV`
+# means that this record exists, `agent ID REV odd` that it is not a regular file. find and tar
+# follow no links; tar would read a name with a newline as several names or as an option.
 READ = (
     "home=$1 socket=$2; shift 2\n"
     + tmux_scripts.FUNCTIONS
@@ -103,7 +103,7 @@ for path in "$@"; do
 done
 """
 
-# Prints `swapped` or `lost`. Why a higher revision is looked for: see LocalHost.swap.
+# Print `swapped` or `lost`. LocalHost.swap explains the check for a higher revision.
 SWAP = r"""
 umask 077
 stem=$1 rev=$2 next=$(($2 + 1))
@@ -276,7 +276,7 @@ def _all_members(data: bytes) -> Iterator[tuple[str, bytes]]:
                 if member.isfile() and (content := archive.extractfile(member)):
                     yield member.name, content.read(RECORD_LIMIT + 1)
     except tarfile.TarError as error:
-        raise Unreachable(f"an incomplete archive of the agents' files arrived: {error}") from None
+        raise Unreachable(f"the archive of the agents' files is incomplete: {error}") from None
 
 
 def _evidence(

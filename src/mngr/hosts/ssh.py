@@ -176,20 +176,22 @@ class SshHost(RemoteHost):
         name, told = self.ref.name, stderr.decode("utf-8", "replace")
         if "IDENTIFICATION HAS CHANGED" in told:
             return Unreachable(
-                f"host {name} has another key than the trusted one: it was reinstalled, or another "
-                "machine answers for it",
-                f"if it was reinstalled, run: mngr host trust {name} --replace",
+                f"host {name} shows a different key than the trusted one: it was reinstalled, or "
+                "another machine answers for it",
+                f"if it was reinstalled, run `mngr host trust {name} --replace`",
             )
         if "Host key verification failed" in told:
-            hint = f"type: mngr host trust {name}"
+            hint = f"trust it with `mngr host trust {name}`"
             return UnknownKey(f"the key of host {name} is not known yet", hint)
         if "kex_exchange_identification" in told:
-            return Crowded(f"host {name} rejected the connection", f"try: ssh {name}")
+            return Crowded(f"host {name} rejected the connection", f"test it with `ssh {name}`")
         if "Permission denied" in told:
             refused = told.strip().splitlines()[-1].strip()
-            return Unreachable(f"host {name} refused the login: {refused}", f"try: ssh {name}")
+            return Unreachable(
+                f"host {name} refused the login: {refused}", f"test it with `ssh {name}`"
+            )
         lost = super()._lost(stderr, code)
-        lost.hint = f"try: ssh {name}"
+        lost.hint = f"test it with `ssh {name}`"
         return lost
 
     def greeted(self) -> HostNote:

@@ -25,14 +25,14 @@ from mngr.errors import BadRecord
 from mngr.model.struct import Json, Struct
 
 RECORD_LIMIT = 1 << 20
-"""No record of ours comes near this size; a larger file is not one."""
+"""Bytes; records of mngr are far smaller, so a larger file is not one."""
 
 
 REVISION_DIGITS = 9
-"""The highest revision; a file with a higher number was not written by mngr."""
+"""Maximum digits of a revision; a file with more digits was not written by mngr."""
 
 TAIL = 16 << 10
-"""So much of the end of an agent's transcript belongs to a reading."""
+"""Bytes at the end of an agent's transcript that a reading contains."""
 
 
 class Worker(Struct):
@@ -75,11 +75,11 @@ class AgentRecord(Struct):
     argv: tuple[str, ...]
     work_dir: str
     cwd: str = ""
-    """Where in work_dir its program starts."""
+    """The directory in work_dir in which its program starts."""
     source: str = ""
-    """The repository or directory the work came from."""
+    """The repository or directory that the agent was created from."""
     repository: str = ""
-    """Its git common directory, where it has one; git is asked about nothing else at the end."""
+    """Its git common directory, if it has one; `destroy` changes no other repository."""
     transfer: str
     made_work_dir: bool
     """Whether mngr created work_dir, and so may move it."""
@@ -105,12 +105,12 @@ class AgentRecord(Struct):
     history: int = 50_000
     headless: bool = False
     login: str = ""
-    """The file of the renewable login it uses, which other clients use too."""
+    """The file of its renewable login, which other clients may share."""
     pass_login: bool = False
-    """Whether the user's login was to be copied to a host that does not share their files."""
+    """Whether the user's login is copied to a host that does not share the user's files."""
     recorded: bool = False
     sandbox: str = ""
-    """offline or open, where it runs in a sandbox; `sandboxes/<id>` on its host is what decides."""
+    """offline or open if it runs in a sandbox, for display; `sandboxes/<id>` has the real mode."""
     plugin: dict[str, Json] = {}
 
 
@@ -137,7 +137,7 @@ class Exit(Struct):
     code: int
     time: float
     cause: str = ""
-    """Why it ended, where the launcher knows more than the code says."""
+    """Why it ended, if the launcher knows more than the exit code."""
 
 
 class TrashNote(Struct):
@@ -149,19 +149,19 @@ class TrashNote(Struct):
     work_dir: str
     branch: str = ""
     tip: str = ""
-    """Where HEAD was: its branch, if it was on one, and its commit."""
+    """The commit of HEAD; `branch` is its branch, if it was on one."""
     dropped_branch: bool = False
     repository: str = ""
     """The git common directory that the work directory was proven to belong to."""
     worktree: str = ""
-    """What git calls the worktree there."""
+    """git's name of the worktree in that repository."""
     origin: str = ""
     """The repository on the controller that a clone's commits may have been fetched into."""
     removal: float = 0.0
-    """The time of the removal this note belongs to; a note of an earlier one is history."""
+    """The time of the removal that this note belongs to; a note of an earlier one is ignored."""
     made_branch: str = ""
     made_tip: str = ""
-    """The branch mngr made for it, and where that was."""
+    """The commit of `made_branch`, the branch that mngr created for the agent."""
 
 
 class MadeBranch(Struct):

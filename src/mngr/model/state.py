@@ -8,20 +8,20 @@ from mngr.model.records import AgentRecord, Exit, Started
 from mngr.model.struct import Json, Struct
 
 STARTING = "starting"
-"""What a program is at that nothing has been heard of yet."""
+"""What a program is doing before its first report."""
 
 KILLED_GRACE = 1.0
-"""A pane can be seen dead an instant before its `exit` file; after this long none is coming."""
+"""Seconds to wait for the `exit` file of a dead pane, which may be seen shortly after the pane."""
 UNREAPED_GRACE = 5.0
-"""The same where tmux has not told when the pane died: it has yet to collect the process's status
-(each reading makes it look, see tmux_scripts.COLLECT), or is older than 3.3 and never tells."""
+"""The same if tmux does not report when the pane died: it has not collected the process's status
+yet (each reading triggers that, see tmux_scripts.COLLECT), or it is older than 3.3."""
 
 
 BEING_DESTROYED = "being destroyed; if that was interrupted, destroy it again or run gc"
 
 
 DULL = ("process is alive", "stopped")
-"""Reasons that say no more than the state."""
+"""Reasons that add nothing to the state."""
 
 
 class State(StrEnum):
@@ -48,12 +48,12 @@ class Pane(Struct):
     dead: bool
     dead_time: float
     code: int | None = None
-    """What its process exited with; tmux may know it a moment after the pane is dead."""
+    """The exit code of its process; tmux may report it a moment after the pane is dead."""
     tty: str
     activity: float
     window: str
     title: str = ""
-    """What the program calls its terminal; some tell there what they are at."""
+    """The title that the program set; some programs show there what they are doing."""
 
 
 class Signals(Struct):
@@ -63,7 +63,7 @@ class Signals(Struct):
     """Why the agent is waiting: end_of_turn, permission, quota, error, interrupted, unreachable
     or dialog."""
     working: str = ""
-    """What it is at, where it says so; without either word it is just alive."""
+    """What it is doing, if it reports that; if both are empty, it is only known to be alive."""
     detail: str = ""
     """The question asked, the time of the reset, the error."""
     since: float = 0.0
@@ -94,15 +94,15 @@ class Evidence(Struct):
     exit: Exit | None = None
     panes: tuple[Pane, ...] = ()
     signals: dict[str, Json] = {}
-    """By event: what hook.sh wrote, that is launch, time and the hook's own input."""
+    """The files of hook.sh by event: launch, time and the hook's input."""
     tail: bytes = b""
     """The end of the file that `transcript` in the agent's folder links to."""
     status: bytes = b""
-    """Likewise of `status`: where the program itself writes down what it is at."""
+    """The end of the file that `status` links to, in which the program reports what it is doing."""
     outcome: bytes = b""
-    """What it published at its end, not looked into."""
+    """The outcome that the agent published, not parsed."""
     now: float = 0.0
-    """The host's clock when all this was read."""
+    """The host's clock at the time of the reading."""
 
     @property
     def this_signals(self) -> dict[str, Signal]:
@@ -154,7 +154,7 @@ class Evidence(Struct):
 
 
 FAR = 1e11
-"""Seconds; a time beyond is in no calendar that `list` could show."""
+"""Seconds; a later time cannot be shown as a date."""
 
 
 def _signal(event: str, said: Json) -> tuple[str, Signal]:

@@ -37,7 +37,7 @@ class Struct:
     _fields: dict[str, str] = {}
     _defaults: dict[str, object] = {}
     _mutable: tuple[str, ...] = ()
-    """Fields whose default is a dict or a list, which every struct gets a copy of."""
+    """Fields whose default is a dict or a list; every struct gets a copy of it."""
     _decoders: list[tuple[str, Decoder]] = []
 
     def __init_subclass__(cls) -> None:

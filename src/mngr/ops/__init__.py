@@ -1,1 +1,1 @@
-"""Implement the operations. They use a host only through its five methods."""
+"""The operations. They use a host only through its five methods."""

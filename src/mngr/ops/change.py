@@ -10,7 +10,7 @@ from mngr.model.records import REVISION_DIGITS, AgentRecord, encode, record_stem
 from mngr.model.state import Evidence
 
 ATTEMPTS = 200
-"""Fifty writers at once need at most fifty rounds each; more means something is broken."""
+"""Fifty concurrent writers need at most fifty rounds each; more indicates a bug."""
 
 
 def change(

@@ -11,7 +11,7 @@ from mngr.hosts.base import Host, HostReading
 from mngr.ops.world import World
 
 SLACK = 2.0
-"""Seconds beyond its own deadline that a host has: ending what it started takes a moment."""
+"""Seconds beyond its deadline that a host may take to end the programs it started."""
 
 
 def readings(world: World, hosts: Sequence[Host], ids: Sequence[str] | None) -> list[HostReading]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PREFERRED = ("claude", "codex", "opencode")
 LAST_RESORT = "mechanic"
-"""Needs no account and no model."""
+"""The type to use if no coding agent is installed; it requires no account and no model."""
 
 
 class Derived(Struct):
@@ -50,7 +50,7 @@ def derive(config: Config, registry: Registry, name: str) -> Derived:
 
 
 def _chain(config: Config, registry: Registry, name: str) -> list[str]:
-    """The type and its ancestors; the last one is registered."""
+    """Return the type and its ancestors; the last one is registered."""
     registered, derived = registry.names("agent_type"), config.table("agent_types")
     chain = [name]
     while chain[-1] in derived:
@@ -94,7 +94,7 @@ def _words(value: Json) -> tuple[str, ...]:
     return tuple(str(word) for word in value) if isinstance(value, (list, tuple)) else ()
 
 
-# Which of these programs are there, one per line.
+# Print the programs that are installed, one per line.
 FIND = 'for each; do command -v "$each" > /dev/null && printf "%s\\n" "$each"; done; :'
 
 
@@ -103,9 +103,9 @@ def installed(host: Host, programs: Iterable[str]) -> set[str]:
     return set(done.stdout.decode("utf-8", "replace").splitlines())
 
 
-# Whether the program $1 can be run with $2, or else the host's own, as PATH. What is relative to a
-# work directory that is not there yet counts as found. Not `command -v`: it knows words of the
-# shell too.
+# Succeed if the program $1 can be run with the PATH $2, or with the host's own PATH. A path that is
+# relative to the work directory, which does not exist yet, counts as found. `command -v` would also
+# find keywords of the shell.
 LOOK = r"""
 case $1 in /*) [ -f "$1" ] && [ -x "$1" ]; exit ;; */*) exit 0 ;; esac
 set -f; IFS=: relative=

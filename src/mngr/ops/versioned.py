@@ -7,7 +7,7 @@ from mngr.hosts import agent_files
 from mngr.hosts.base import Host
 from mngr.model.records import RECORD_LIMIT
 
-# The glob and the reading may straddle a swap: then the file is gone and we look again.
+# A swap may happen between the glob and the read; then the file is gone, and the script retries.
 SCRIPT = (
     agent_files.FUNCTIONS
     + r"""

@@ -99,7 +99,8 @@ class World:
         if not matches:
             known = [f"{host.ref.name}.{host.ref.provider}" for host in self.hosts()]
             wanted = f"{name}.{provider}" if provider else name
-            raise NotFound(f"no host {wanted!r}", f"known hosts: {', '.join(known)}")
+            hint = f"known hosts: {', '.join(known)}; add an ssh host to ~/.ssh/config"
+            raise NotFound(f"no host {wanted!r}", hint)
         meet = getattr(matches[0], "meet", None)
         if meet is not None:
             meet(self.asks)

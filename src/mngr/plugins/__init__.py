@@ -1,4 +1,4 @@
-"""Plugins: what they register, where installed ones are found, and what mngr brings itself."""
+"""Plugins: the registry, installed plugins, and the built-in ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What mngr brings itself, registered as any plugin's would be."""
+"""The built-in commands, agent types and providers, registered like those of a plugin."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class EntryPoint(Struct):
 
 
 def installed(home: str, path: Iterable[str]) -> list[EntryPoint]:
-    """Every plugin on `path`. Of a distribution that is there twice the first counts."""
+    """Return every plugin on `path`; of a distribution that is found twice, the first."""
     index = os.path.join(home, "cache", "plugins")
     known = _read(index)
     current, news = _look(path, known)
@@ -59,7 +59,7 @@ def installed(home: str, path: Iterable[str]) -> list[EntryPoint]:
 
 
 def _look(path: Iterable[str], known: Folders) -> tuple[dict[str, Found], Folders]:
-    """What each folder holds, and what of that is worth remembering."""
+    """Return the plugins in each folder, and those that may be cached."""
     current: dict[str, Found] = {}
     news: Folders = {}
     now = time.time_ns()
@@ -92,7 +92,7 @@ def scan(folder: str) -> Iterator[EntryPoint]:
 
 
 def _mentions_us(path: str) -> bool:
-    """Whether a file names our group; it saves parsing those of all other distributions."""
+    """Return whether a file names mngr's group, so that no other file has to be parsed."""
     try:
         with open(path, "rb") as file:
             return GROUP.encode() in file.read()
@@ -120,8 +120,8 @@ def _normal(distribution: str) -> str:
     return distribution.lower().replace("-", "_").replace(".", "_")
 
 
-# The index: a line per folder, then one per plugin in it. Losing it costs a millisecond, so
-# nothing about it is ever an error. Not JSON, which takes longer to import than a scan takes.
+# The index has a line per folder, then one per plugin in it. Without it a scan takes a millisecond,
+# so no problem with it is an error. It is not JSON: importing json takes longer than a scan.
 
 
 def _read(index: str) -> Folders:

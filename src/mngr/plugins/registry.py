@@ -72,12 +72,15 @@ class Registry:
     # What a plugin calls.
 
     def agent_type(self, name: str, target: str) -> None:
-        """`target` is `module:object`, as everywhere here."""
+        """Register an agent type; `target` is `module:object`, as everywhere here."""
         self._claim("agent_type", name, target)
 
     def provider(self, name: str, target: str, *, noted: bool = False) -> None:
-        """`noted` says that its hosts are in the settings or noted in $MNGR_HOST_DIR/hosts/<name>,
-        so that it need not be loaded where there is neither."""
+        """Register a provider.
+
+        With `noted`, its hosts are in the settings or recorded in $MNGR_HOST_DIR/hosts/<name>, and
+        without either it is not loaded.
+        """
         self._claim("provider", name, target)
         if noted:
             self.noted.add(name)
@@ -85,18 +88,18 @@ class Registry:
     def command(
         self, name: str, module: str, help: str, aliases: Iterable[str] = (), group: str = "Plugins"
     ) -> None:
-        """The module has `configure(parser)` and `run(args) -> int`."""
+        """Register a command; the module has `configure(parser)` and `run(args) -> int`."""
         words = tuple(aliases)
         self._add_command(Command(name=name, module=module, help=help, aliases=words, group=group))
 
     def on(self, event: str, target: str) -> None:
-        """Have `target(payload)` called after each such event, in the process that caused it."""
+        """Call `target(payload)` after each such event, in the process that caused it."""
         if event not in EVENTS:
             raise UsageError(f"unknown event {event!r}", suggestion(event, EVENTS))
         self._handlers.append((event, target))
 
     def leftovers(self, target: str) -> None:
-        """Have `mngr gc` remove also what `target(config)` yields, as mngr.api.Leftover."""
+        """Let `mngr gc` also remove each mngr.api.Leftover that `target(config)` yields."""
         self._collectors.append(target)
 
     # What mngr calls.
@@ -109,7 +112,7 @@ class Registry:
         return found
 
     def names(self, kind: str) -> list[str]:
-        """Every name of a kind: `agent_type`, `provider` or `command`, in order of registration."""
+        """Return the names of a kind (`agent_type`, `provider`, `command`), in order."""
         if kind == "command":
             return list(self.commands)
         return list(self._targets[kind])
@@ -130,7 +133,7 @@ class Registry:
         return module
 
     def load(self, kind: str, name: str) -> object:
-        """The object behind a name of kind `agent_type` or `provider`."""
+        """Return the object registered under a name of kind `agent_type` or `provider`."""
         targets = self._targets[kind]
         what = f"{kind.replace('_', ' ')} {name!r}"
         if name not in targets:
@@ -138,18 +141,18 @@ class Registry:
         return _object(targets[name], what)
 
     def emit(self, event: str, payload: dict[str, Json]) -> None:
-        """Call the handlers of an event. It has happened already, so none of them can fail it."""
+        """Call the handlers of an event; their errors are only reported, as it has happened."""
         for name, target in self._handlers:
             if name == event:
                 with _Blamed(self.problems, f"handler {target!r} of {event}"):
                     _function(target, f"handler of {event}")(payload)
 
     def add_plugin(self, point: EntryPoint) -> None:
-        """Add what a plugin registers; nothing, if it raises half-way."""
+        """Add everything that a plugin registers, or nothing if it raises."""
         part = Registry()
         problems: list[str] = []
         who = f"plugin {point.name!r}"
-        blamed = _Blamed(problems, who, f"`mngr plugin disable {point.name}` leaves it out")
+        blamed = _Blamed(problems, who, f"to disable it: `mngr plugin disable {point.name}`")
         with blamed:
             named = ":" in point.target
             _function(point.target if named else f"{point.target}:register", who)(part)
@@ -159,7 +162,7 @@ class Registry:
         self.plugins.append(plugin)
 
     def registered(self) -> dict[str, tuple[str, ...]]:
-        """Every name it holds, by kind."""
+        """Return all registered names, by kind."""
         return {
             "agent_types": tuple(self._targets["agent_type"]),
             "providers": tuple(self._targets["provider"]),
@@ -168,7 +171,7 @@ class Registry:
         }
 
     def leave_out(self, names: Iterable[str]) -> None:
-        """Forget commands, agent types and providers of these names."""
+        """Remove the commands, agent types and providers with these names."""
         for name in names:
             for targets in self._targets.values():
                 targets.pop(name, None)
@@ -204,7 +207,7 @@ class Registry:
 
 
 def load_registry(config: Config | None) -> Registry:
-    """The built-ins and every plugin that is not disabled. Without settings, the built-ins."""
+    """Return the built-ins and all enabled plugins; without settings, only the built-ins."""
     registry = Registry()
     registry.add_plugin(EntryPoint(name=BUILTIN, target=BUILTIN))
     if config is None:
@@ -238,7 +241,7 @@ def own_registry() -> Registry:
 
 
 def _add_templates(registry: Registry, config: Config) -> None:
-    """A provider for every table of templates in the settings."""
+    """Register a provider for every table of templates in the settings."""
     for name, table in config.table("providers").items():
         if isinstance(table, dict) and "exec" in table:
             with _Blamed(registry.problems, f"providers.{name}"):
@@ -246,7 +249,7 @@ def _add_templates(registry: Registry, config: Config) -> None:
 
 
 def find_plugins(config: Config) -> list[EntryPoint]:
-    """What is installed, then what the settings name; nothing of it is imported."""
+    """Return the installed plugins, then those in the settings, without importing them."""
     found = installed(config.home, sys.path)
     there = {point.module for point in found}
     modules = dict.fromkeys(config.texts("plugins.modules"))
@@ -282,7 +285,7 @@ def _object(target: str, what: str) -> object:
 
 
 class _Blamed:
-    """Turns any error inside into one line that names `who` caused it."""
+    """Turns any error raised inside into one line that names `who`."""
 
     def __init__(self, problems: list[str], who: str, remedy: str = "") -> None:
         self.problems = problems

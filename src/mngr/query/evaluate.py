@@ -1,4 +1,4 @@
-"""The functions that a filter expression is made of, from a row to a value."""
+"""The functions of a filter expression; each takes a row and returns a value."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def sample(kind: Kind) -> Json | None:
 
 
 def truth(value: object) -> bool:
-    """Return a value where a test is needed: null is false, anything but a bool is an error."""
+    """Return the value of a test: null is false, anything else except a bool is an error."""
     if value is None:
         return False
     if not isinstance(value, bool):
@@ -93,7 +93,7 @@ def binary(word: Word, left: Value, right: Value) -> Value:
 
 
 def logic(values: list[Value], settled: bool) -> Value:
-    """`&&` and `||`: as in CEL, a part that faults does not matter if another part decides."""
+    """Apply `&&` or `||`; as in CEL, an error in one part is ignored if another part decides."""
 
     def value(row: Mapping[str, Json]) -> bool:
         first: BadExpression | None = None

@@ -27,7 +27,7 @@ class Fields:
         self.more = more
 
     def kind(self, dotted: str) -> Kind | None:
-        """The kind of `host.name`, or nothing when there is no such name."""
+        """Return the kind of a name such as `host.name`; None if it is unknown."""
         kind: Kind = self.kinds
         rest = dotted
         while rest:
@@ -40,16 +40,16 @@ class Fields:
         return kind
 
     def names(self) -> list[str]:
-        """Every known name, `host.id` after `host`."""
+        """Return all known names, `host.id` after `host`."""
         return _names(self.kinds, "")
 
     def nearest(self, name: str) -> str:
-        """`did you mean 'state'?`, or nothing."""
+        """Return the hint `did you mean 'state'?`, or ""."""
         close = nearest(name.lower(), self.names())
         return f"did you mean '{close}'?" if close else ""
 
     def require(self, dotted: str, where: str) -> str:
-        """The name itself if it is known; else an error that names the nearest."""
+        """Return the name if it is known; else raise an error with the nearest name."""
         if self.kind(dotted) is None:
             shown = shorten(repr(dotted))
             raise UsageError(f"unknown field {shown} in {where}", self.nearest(dotted))
@@ -57,7 +57,7 @@ class Fields:
 
 
 def shorten(text: str) -> str:
-    """Text as it is quoted in an error, which is one line."""
+    """Return the text shortened for an error of one line."""
     return text if len(text) <= 60 else text[:60] + "…"
 
 
@@ -89,7 +89,7 @@ def select(value: Mapping[str, Json], dotted: str) -> Json | None:
 
 
 def parse_fields(text: str, fields: Fields) -> list[str]:
-    """`name,state,host.name,labels.team` as a list of known names."""
+    """Return the known names in a list such as `name,state,host.name,labels.team`."""
     return [fields.require(name, "--fields") for name in _split(text, "--fields")]
 
 
@@ -101,7 +101,7 @@ def _split(text: str, where: str) -> list[str]:
 
 
 def parse_sort(text: str, fields: Fields) -> Callable[[Mapping[str, Json]], tuple[object, ...]]:
-    """`-create_time,name` or `name:desc` as a key for `sorted`.
+    """Return a key for `sorted` from an order such as `-create_time,name` or `name:desc`.
 
     Nulls come last in either direction; values of different types are grouped by type.
     """
@@ -136,7 +136,7 @@ def _rank(value: Json | None, down: bool) -> tuple[object, ...]:
 
 
 class _Down:
-    """Turns the order of a key around, which a minus sign cannot do for text."""
+    """Reverses the order of a key, which may be text."""
 
     __slots__ = ("ranked",)
 

@@ -111,7 +111,7 @@ class Expression:
                 raise self.dashed(self.words[start : self.next], error) from None
             left = evaluate.binary(word, left, right)
             if self.next - start > MAX_WORDS:
-                raise BadExpression("too many times added", word.at)
+                raise BadExpression("too many additions", word.at)
         return left
 
     def dashed(self, read: list[Word], error: BadExpression) -> BadExpression:
@@ -124,7 +124,7 @@ class Expression:
     def operand(self) -> Value:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise BadExpression(f"more than {MAX_DEPTH} brackets inside each other", self.word.at)
+            raise BadExpression(f"brackets nested more than {MAX_DEPTH} deep", self.word.at)
         value = self.primary()
         value = self.tested(value) if self.take(".") else value
         self.depth -= 1

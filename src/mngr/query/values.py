@@ -83,7 +83,7 @@ def _seconds(value: float) -> Duration | None:
 
 
 def _toward(value: object, other: object) -> object:
-    """Records hold times as text and durations as seconds, and people compare them directly."""
+    """Convert a value for a comparison: records have times as text, durations as seconds."""
     if isinstance(other, Timestamp) and isinstance(value, str):
         return _timestamp(value)
     if isinstance(other, Duration) and type(value) in (int, float):

@@ -50,7 +50,7 @@ def split(expression: str) -> list[Word]:
             raise _stray(expression, at)
         kind = found.lastgroup or ""
         if kind == "number" and re.match("[A-Za-z0-9_.]", expression[found.end() :][:1]):
-            raise BadExpression("number runs into a word", at)
+            raise BadExpression("invalid number", at)
         if kind != "space":
             words.append(Word(kind=kind, text=found.group(), at=at))
         at = found.end()
@@ -60,7 +60,7 @@ def split(expression: str) -> list[Word]:
 def _stray(expression: str, at: int) -> BadExpression:
     char = expression[at]
     if char in "\"'":
-        return BadExpression("text without its closing quote", at)
+        return BadExpression("missing closing quote", at)
     hints = {"=": "use == to compare", "&": "use && for and", "|": "use || for or"}
     return BadExpression(f"unexpected {char!r}", at, hints.get(char, ""))
 
@@ -70,7 +70,7 @@ def number(word: Word) -> int | float:
     whole = word.text.isdigit() and len(word.text) < 20
     value = int(word.text) if whole else float(word.text)
     if abs(value) >= 2**63:
-        raise BadExpression("number too big", word.at)
+        raise BadExpression("number too large", word.at)
     return value
 
 

@@ -1,1 +1,1 @@
-"""Settings: where they come from, what there is, reading and editing their files."""
+"""Settings: their layers, their schema, and reading and editing their files."""

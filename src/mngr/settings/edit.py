@@ -1,4 +1,4 @@
-"""Editing a settings file: one key changes; comments, order and all other values stay."""
+"""Edit one key of a settings file; comments, order and all other values are kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mngr.settings.schema import join_key, leaves, lookup, merge, nest
 
 
 def change(home: str, path: str, parts: tuple[str, ...], value: Json, private: bool) -> None:
-    """Set one key, or take it out when `value` is None; a private file is for its owner only."""
+    """Set one key, or remove it if `value` is None; only the owner can read a private file."""
     path = os.path.realpath(path)  # a link into someone's dotfiles stays a link
     os.makedirs(os.path.dirname(path), mode=0o700 if private else 0o777, exist_ok=True)
     with Lock(home, "settings", path):
@@ -40,15 +40,15 @@ def edited(text: str, parts: tuple[str, ...], value: Json, path: str) -> str:
             return after
     key = join_key(parts)
     raise MngrError(
-        f"cannot change {key} in {path} without changing the rest", "use mngr config edit"
+        f"cannot change {key} in {path} without changing other settings", "use mngr config edit"
     )
 
 
 def _rewritten(text: str, parts: tuple[str, ...], value: Json) -> str:
-    """By tomlkit, whose tables are dicts that remember how they were written."""
+    """Return the text edited with tomlkit, whose tables keep the original formatting."""
     import tomlkit
 
-    # It joins a new key to a last line that has no end.
+    # tomlkit would append a new key to a last line that has no newline.
     document = tomlkit.parse(text if text.endswith("\n") else f"{text}\n".lstrip("\n"))
     table: dict[str, Json] = document
     for part in parts[:-1]:
@@ -62,7 +62,10 @@ def _rewritten(text: str, parts: tuple[str, ...], value: Json) -> str:
 
 
 def _on_top(text: str, parts: tuple[str, ...], value: Json) -> str:
-    """As `a.b.c = 1` before all else: tomlkit puts a new table in the midst of dotted keys."""
+    """Return the text after a new first line `a.b.c = 1`.
+
+    tomlkit would insert a new table between dotted keys.
+    """
     import tomlkit
 
     document = tomlkit.document()
@@ -71,7 +74,7 @@ def _on_top(text: str, parts: tuple[str, ...], value: Json) -> str:
 
 
 def _inline(value: Json) -> Json:
-    """A table as {a = 1}; [headers] would take in the keys below them."""
+    """Return tables as {a = 1}; the keys below a [header] would become part of it."""
     if not isinstance(value, dict):
         return value
     from tomlkit import inline_table
@@ -92,7 +95,10 @@ def _without(tree: dict[str, Json], parts: tuple[str, ...]) -> dict[str, Json]:
 
 
 def _holds(text: str, wanted: dict[str, Json]) -> bool:
-    """tomlkit gets rare mixtures of dotted keys and tables wrong, so look before writing."""
+    """Return whether the text has exactly these settings.
+
+    tomlkit makes mistakes with rare mixtures of dotted keys and tables.
+    """
     try:
         return _exactly(parse_settings(text, "")) == _exactly(wanted)
     except UsageError:
@@ -100,7 +106,7 @@ def _holds(text: str, wanted: dict[str, Json]) -> bool:
 
 
 def _exactly(tree: dict[str, Json]) -> str:
-    """Comparable, with 1, 1.0 and true told apart; empty tables count for nothing."""
+    """Return a text to compare trees by; 1, 1.0 and true differ, empty tables are ignored."""
     return json.dumps(dict(leaves(tree)), sort_keys=True)
 
 

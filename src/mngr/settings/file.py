@@ -13,7 +13,7 @@ _LARGEST = 1 << 20
 
 
 def read_settings(path: str) -> dict[str, Json] | None:
-    """The tree in the file, None without one; UsageError if it cannot be read."""
+    """Return the settings in the file; None if there is no file."""
     text = read_text(path)
     return None if text is None else parse_settings(text, path)
 
@@ -35,7 +35,7 @@ def read_text(path: str) -> str | None:
 
 def _read_small(path: str) -> bytes:
     found = os.stat(path)
-    # Looked at before it is opened: opening a FIFO would wait for a writer.
+    # Check the type before opening: opening a FIFO would wait for a writer.
     if not stat.S_ISREG(found.st_mode):
         what = "a directory" if stat.S_ISDIR(found.st_mode) else "a special file"
         raise UsageError(f"{path} is {what}, not a settings file")
@@ -46,7 +46,7 @@ def _read_small(path: str) -> bytes:
 
 
 def parse_settings(text: str, path: str) -> dict[str, Json]:
-    """TOML as plain JSON values; `path` is named when it is broken."""
+    """Return TOML as JSON values; errors name `path`."""
     import tomllib
 
     try:
@@ -60,7 +60,7 @@ def parse_settings(text: str, path: str) -> dict[str, Json]:
 
 
 def _located(path: str, complaint: str) -> str:
-    """`Invalid value (at line 3, column 5)` becomes `FILE:3: invalid value (column 5)`."""
+    """Return `FILE:3: invalid value (column 5)` for `Invalid value (at line 3, column 5)`."""
     what, _, place = complaint.removesuffix(")").partition(" (at ")
     what = what[:1].lower() + what[1:]
     line, _, column = place.removeprefix("line ").partition(", ")
@@ -81,8 +81,8 @@ def _plain(value: object, depth: int = 0) -> Json:
 
 
 def parse_value(text: str) -> Json:
-    """A value on the command line or in a variable: TOML if it is, else the text itself."""
-    # Most values are words or small numbers: tomllib costs as much as half a start of Python.
+    """Return the value of an argument or variable: as TOML if it is valid TOML, else as text."""
+    # Most values are words or small numbers, and tomllib takes half as long as Python to start.
     if text in ("true", "false"):
         return text == "true"
     if text.isdecimal() and text.isascii() and len(text) < 16 and (text[0] != "0" or text == "0"):
@@ -98,7 +98,7 @@ def _toml_value(text: str) -> Json:
     import tomllib
 
     try:
-        # Inside an inline table neither a comment nor a second line can follow the value.
+        # In an inline table, no comment and no second line can follow the value.
         document = tomllib.loads(f"value = {{inner = {text}}}")
         value = document["value"]["inner"]
         alone = len(document) == len(document["value"]) == 1
@@ -108,7 +108,7 @@ def _toml_value(text: str) -> Json:
 
 
 def _is_json(value: object) -> bool:
-    """Whether _plain keeps it; a lone date or infinity is better kept as it was typed."""
+    """Return whether _plain keeps the value; a single date or infinity is kept as typed."""
     if isinstance(value, (dict, list, str, int)):
         return True
     return isinstance(value, float) and value - value == 0

@@ -1,4 +1,4 @@
-"""Settings in layers: defaults, user, project and local file, variables, -S. Later ones win."""
+"""Settings in layers, later ones win: defaults, user, project and local file, variables, -S."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 _PREFIX = "MNGR__"
 ALIASES = {"MNGR_HEADLESS": ("headless",), "MNGR_PREFIX": ("prefix",)}
-"""Variables that set one setting each; `MNGR__HEADLESS` and the like win over them."""
+"""Variables that set one setting each; variables such as `MNGR__HEADLESS` override them."""
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 _FILE = "settings.toml"
 _LOCAL_FILE = "settings.local.toml"
 
 
 class Layer(Struct):
-    """What one place sets: `origin` is a file, a variable, `-S` or `default`."""
+    """The settings from one origin: a file, a variable, `-S` or `default`."""
 
     origin: str
     values: dict[str, Json]
 
 
 class Config:
-    """All layers merged; each was checked when it was read, so `get` needs no care."""
+    """All layers merged; each was checked when it was read, so `get` returns valid values."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Config:
         *,
         strict: bool = True,
     ) -> Config:
-        """Read every layer. Not strict: a bad file or variable is left out and in `problems`."""
+        """Read every layer; without `strict`, add invalid ones to `problems` and skip them."""
         project = find_project(cwd, home, env)
         layers = [Layer(origin="default", values=defaults())]
         problems: list[UsageError] = []
@@ -90,38 +90,38 @@ class Config:
 
     @property
     def faults(self) -> tuple[UsageError, ...]:
-        """Everything that is wrong with the settings."""
+        """Return all errors in the settings."""
         return (*self.problems, *self.unknown)
 
     def get(self, key: str, default: Json = None) -> Json:
-        """The value at a dotted key; `default` if no layer has one."""
+        """Return the value at a dotted key; `default` if no layer has one."""
         value = lookup(self.values, split_key(key))
         return default if value is None else value
 
     def table(self, key: str) -> dict[str, Json]:
-        """The table at a dotted key; empty if there is none."""
+        """Return the table at a dotted key; empty if there is none."""
         value = self.get(key)
         return value if isinstance(value, dict) else {}
 
     def seconds(self, key: str) -> float:
-        """A duration."""
+        """Return a duration in seconds."""
         from mngr.model.durations import parse_duration
 
         return parse_duration(str(self.get(key)))
 
     def count(self, key: str) -> int:
-        """A whole number above 0."""
+        """Return a whole number above 0."""
         value = self.get(key)
         assert isinstance(value, int), key
         return value
 
     def texts(self, key: str) -> list[str]:
-        """A list of texts; empty if there is none."""
+        """Return a list of texts; empty if there is none."""
         value = self.get(key)
         return [str(item) for item in value] if isinstance(value, list) else []
 
     def origin(self, key: str) -> str:
-        """Where the value at a dotted key comes from; empty if there is none."""
+        """Return the origin of the value at a dotted key; "" if there is none."""
         parts = split_key(key)
         for layer in reversed(self.layers):
             if lookup(layer.values, parts) is not None:
@@ -134,7 +134,7 @@ class Config:
 
 
 def settings_files(home: str, project: str) -> dict[str, str]:
-    """The path of each scope's file; outside any project there is only the user's."""
+    """Return the path of each scope's file; outside any project only the user's."""
     files = {"user": os.path.join(home, _FILE)}
     if project:
         files["project"] = os.path.join(project, _FILE)
@@ -151,7 +151,7 @@ def scope_file(config: Config, scope: str) -> str:
 
 
 def find_project(cwd: str, home: str, env: Mapping[str, str]) -> str:
-    """The nearest `.mngr` with a settings file in it, or ""."""
+    """Return the nearest `.mngr` with a settings file in it, or ""."""
     for place in _upwards(cwd, _user_home(env)):
         folder = os.path.join(place, ".mngr")
         named = any(os.path.lexists(os.path.join(folder, name)) for name in (_FILE, _LOCAL_FILE))
@@ -161,7 +161,7 @@ def find_project(cwd: str, home: str, env: Mapping[str, str]) -> str:
 
 
 def new_project(cwd: str, home: str, env: Mapping[str, str]) -> str:
-    """Where the `.mngr` of a project without one belongs: at the git root, else in `cwd`."""
+    """Return the path for a new `.mngr`: at the git root, else in `cwd`."""
     places = list(_upwards(cwd, _user_home(env)))
     roots = [place for place in places if _is_repository(place)]
     folder = os.path.join((roots or places or [""])[0], ".mngr")
@@ -171,10 +171,10 @@ def new_project(cwd: str, home: str, env: Mapping[str, str]) -> str:
 
 
 def _upwards(cwd: str, user_home: str) -> Iterator[str]:
-    """`cwd` and what is around it, up to the folder that holds the git repository.
+    """Yield `cwd` and its parents, up to the folder that contains the git repository.
 
-    Never the user's home: its `.mngr` is where mngr lives, also while MNGR_HOST_DIR says
-    otherwise.
+    The user's home is never included: its `.mngr` is mngr's home, even if MNGR_HOST_DIR names
+    another.
     """
     place, last = os.path.abspath(cwd), False
     while not _same(place, user_home):
@@ -201,7 +201,10 @@ def _same(one: str, other: str) -> bool:
 
 
 def _trusted(folder: str, cwd: str) -> bool:
-    """Settings can name commands to run: not those a stranger left in /tmp above our work."""
+    """Return whether a settings folder may be used, because settings can contain commands.
+
+    Another user could put such a folder into a parent directory such as /tmp.
+    """
     try:
         return os.stat(folder).st_uid in (os.geteuid(), 0, os.stat(cwd).st_uid)
     except OSError:
@@ -251,7 +254,7 @@ def _single(origin: str, parts: tuple[str, ...], text: str) -> Layer:
 
 
 def read_value(parts: tuple[str, ...], text: str) -> Json:
-    """TOML if it is, else the text; a setting that is text stays text even if it looks like 3."""
+    """Return the value as TOML or text; a setting of kind text is never parsed."""
     value = parse_value(text)
     kind = kind_of(parts)
     if kind == "flag" and text.lower() in _YES + _NO:

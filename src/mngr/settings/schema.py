@@ -1,4 +1,4 @@
-"""Every setting there is: its key, kind, default and one line of help; and the check of values.
+"""All settings, each with its key, kind, default and one line of help, and the check of values.
 
 A `*` in a key stands for a name the user chooses.
 """
@@ -46,14 +46,14 @@ SETTINGS: dict[str, tuple[str, Json, str]] = {
     "trash.keep": ("duration", "14d", "time before a destroyed agent is deleted"),
 }
 
-# Tables within tables; more is a mistake or an attack on the recursion below.
+# Maximum depth of tables; deeper ones are a mistake or an attack on the recursion below.
 DEEPEST = 32
 
 _PATTERNS = {tuple(key.split(".")): kind for key, (kind, _, _) in SETTINGS.items()}
 
 
 def defaults() -> dict[str, Json]:
-    """The lowest layer."""
+    """Return the lowest layer."""
     tree: dict[str, Json] = {}
     for key, (_, default, _) in SETTINGS.items():
         if default is not None:
@@ -62,7 +62,7 @@ def defaults() -> dict[str, Json]:
 
 
 def merge(below: dict[str, Json], above: dict[str, Json]) -> dict[str, Json]:
-    """Tables merge key by key; of anything else the upper one stands."""
+    """Return both trees merged: tables by key, any other value from `above`."""
     merged = dict(below)
     for name, value in above.items():
         under = merged.get(name)
@@ -73,7 +73,7 @@ def merge(below: dict[str, Json], above: dict[str, Json]) -> dict[str, Json]:
 
 
 def nest(parts: tuple[str, ...], value: Json) -> dict[str, Json]:
-    """The tree that holds nothing but `value` at `parts`."""
+    """Return a tree that contains only `value`, at `parts`."""
     for part in reversed(parts[1:]):
         value = {part: value}
     return {parts[0]: value}
@@ -89,7 +89,7 @@ def lookup(tree: Json, parts: tuple[str, ...]) -> Json:
 
 
 def leaves(tree: dict[str, Json], above: tuple[str, ...] = ()) -> Iterator[tuple[str, Json]]:
-    """Every dotted key with its value; a table is no value, so an empty one is passed over."""
+    """Yield every dotted key with its value, without tables."""
     for name, value in tree.items():
         parts = (*above, name)
         if isinstance(value, dict):
@@ -99,7 +99,7 @@ def leaves(tree: dict[str, Json], above: tuple[str, ...] = ()) -> Iterator[tuple
 
 
 def split_key(key: str) -> tuple[str, ...]:
-    """`a.b."c.d"` is a, b and c.d."""
+    """Return the parts of a key: a, b and c.d for `a.b."c.d"`."""
     parts = _quoted_parts(key) if '"' in key else tuple(key.split("."))
     if not parts or len(parts) > DEEPEST or ('"' not in key and not all(parts)):
         raise UsageError(f"bad setting name {key[:80]!r}", "write it like trash.keep")
@@ -120,7 +120,7 @@ def _quoted_parts(key: str) -> tuple[str, ...]:
 
 
 def join_key(parts: tuple[str, ...]) -> str:
-    """The reverse of split_key."""
+    """Return the key for these parts, the inverse of split_key."""
     import json
 
     bare = [part and not set(part) & set('."') for part in parts]
@@ -128,7 +128,7 @@ def join_key(parts: tuple[str, ...]) -> str:
 
 
 def kind_of(parts: tuple[str, ...]) -> str | None:
-    """The kind of a setting; "table" for a parent of settings; None if unknown."""
+    """Return the kind of a setting; "table" for a parent of settings; None if unknown."""
     for pattern, kind in _PATTERNS.items():
         if not _fits(parts, pattern):
             continue
@@ -144,7 +144,7 @@ def _fits(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
 
 
 def check(value: Json, where: str, parts: tuple[str, ...] = ()) -> None:
-    """UsageError for the first unknown key or unfit value; `where`: the file or variable."""
+    """Raise UsageError for the first unknown key or invalid value in a file or variable."""
     check_known(parts, where)
     kind = kind_of(parts) or ""
     expected, fits = _KINDS[kind]
@@ -176,13 +176,13 @@ def sift(
 
 
 def check_one(parts: tuple[str, ...], value: Json, where: str = "") -> None:
-    """As `check`, for a single setting: an unknown one is named in full."""
+    """Check a single setting; the error for an unknown one has its full name."""
     check_known(parts, where)
     check(nest(parts, value), where)
 
 
 def check_known(parts: tuple[str, ...], where: str = "") -> None:
-    """UsageError unless there is such a setting or table of settings."""
+    """Raise UsageError unless this setting or table of settings exists."""
     if kind_of(parts) is None:
         near = _nearest_key(parts)
         hint = f"did you mean {near!r}?" if near else "options go under commands.COMMAND"
@@ -194,7 +194,7 @@ def _in(where: str) -> str:
 
 
 def _nearest_key(parts: tuple[str, ...]) -> str:
-    """Mend the first part that no setting has there; else look for a similar key as a whole."""
+    """Return the key with its first unknown part corrected, else the most similar key."""
     for at, part in enumerate(parts):
         named = [p[at] for p in _PATTERNS if at < len(p) and _fits(parts[:at], p)]
         if part not in named and "*" not in named:
@@ -208,7 +208,7 @@ def _nearest_key(parts: tuple[str, ...]) -> str:
 
 
 def known_keys() -> list[str]:
-    """The keys that need no name of the user's."""
+    """Return the keys without a part that the user chooses."""
     return [key for key in SETTINGS if "*" not in key]
 
 
@@ -234,7 +234,7 @@ def _is_duration(value: Json) -> bool:
 
 
 def _is_prefix(value: Json) -> bool:
-    """Whether every engine takes names that begin like this."""
+    """Return whether all engines accept names with this prefix."""
     if not isinstance(value, str) or not value.isascii() or len(value) > 30:
         return False
     return value[:1].isalpha() and value == value.lower() and value.replace("-", "a").isalnum()

@@ -49,7 +49,7 @@ class Background:
 
     @property
     def exit_code(self) -> int:
-        """The exit code, once it has ended."""
+        """Return the exit code, once the command has ended."""
         return self._process.exit_code
 
     @property
@@ -70,7 +70,7 @@ class Background:
 
     @property
     def output(self) -> str:
-        """Both streams, in the order in which they arrived."""
+        """Return both streams, in the order in which they arrived."""
         whole = b"".join([chunk.data for chunk in list(self._process.chunks)])
         return whole.decode("utf-8", "surrogateescape")
 
@@ -135,7 +135,7 @@ class Recorder(Background):
             raise OutputMissing(f"the recording of `{command}` did not begin:\n{self.output}")
 
     def stop(self, grace: float = recording.GRACE) -> int:
-        """Hang up, so that the recording is complete; then end what is left."""
+        """Send HUP, so that the recording is complete; then end all remaining processes."""
         tree.send([self.pid], signal.SIGTERM)
         self.wait(grace)
         return super().stop()

@@ -1,4 +1,4 @@
-"""If pytest is killed, its commands are ended all the same.
+"""End the commands of pytest, even if pytest is killed.
 
 A small process, outlive.py, waits at the end of a pipe that only pytest holds. If the pipe closes
 without a good-bye, pytest was killed; the process then ends all commands of the run and removes

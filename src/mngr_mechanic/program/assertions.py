@@ -1,4 +1,4 @@
-"""Assertions as text: what can be said of a command's result, in the test's own style."""
+"""Assertions about the result of a command, as text, in the style of the test."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ RANDOM = re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b|/tmp/|/v
 
 
 def stable_lines(commands: list[Invocation], part: str) -> "tuple[list[str], bool]":
-    """Lines that every run printed and that tell no time, place or chance; and whether that is
-    all there was. `commands` is the same command in several runs."""
+    """Return the lines that every run printed, and whether these are all lines.
+
+    Lines with times, paths or random values are left out. `commands` is one command in several
+    runs.
+    """
     texts = [str(getattr(command, part)) for command in commands]
     first = texts[0].split("\n")
     others = [set(text.split("\n")) for text in texts[1:]]
@@ -40,7 +43,7 @@ def _passing_thing(line: str, marks: Iterable[str]) -> bool:
 
 
 def about_text(subject: str, lines: list[str], whole: bool, style: str, indent: str) -> list[str]:
-    """Statements that pin a text down; nothing where it says nothing."""
+    """Return assertions about a text; none if the text is not specific."""
     text = "\n".join(lines)
     if not text.strip():
         return []
@@ -52,7 +55,7 @@ def about_text(subject: str, lines: list[str], whole: bool, style: str, indent: 
 
 
 def _telling(line: str) -> tuple[int, int]:
-    """Long enough to be about something, short enough to be read."""
+    """Return a sort key: lines that are long enough to be specific and short enough to read."""
     return (abs(len(line.strip()) - 40), len(line))
 
 

@@ -40,7 +40,7 @@ def missing_module(result: Result, root: str) -> str:
 
 
 def _of_project(name: str, root: str) -> bool:
-    """Whether the project has a file or folder of this name."""
+    """Return whether the project has a file or folder of this name."""
     places = [os.path.join(root, folder) for folder in ("", "src", "bin", "scripts")]
     entries = [entry for place in places if os.path.isdir(place) for entry in os.listdir(place)]
     return any(entry.partition(".")[0] == name for entry in entries)

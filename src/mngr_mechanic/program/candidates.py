@@ -102,6 +102,6 @@ def edits_of(scope: Scope, node: ast.AST, kinds: Iterable[Operator]) -> Iterator
 
 
 def valid(source: SourceFile, edit: Edit) -> bool:
-    """Whether the edited file parses and has another tree."""
+    """Return whether the edited file parses and has another tree."""
     text = edit.applied(source.text)
     return parses(text) and ast.dump(ast.parse(text)) != source.dump

@@ -10,7 +10,7 @@ LEAST = 0.1
 
 
 class Stopwatch:
-    """Counts the time on a loaded machine for less: the budget is for an idle core."""
+    """Counts time on a loaded machine only in part, because the budget is for an idle core."""
 
     def __init__(self, budget: float) -> None:
         self.budget = budget

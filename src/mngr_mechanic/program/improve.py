@@ -57,9 +57,13 @@ class Improver:
             return Improvement(remark="it runs no commands whose result could be checked")
         self.noop_passes = self._passes(noop=True)
         if len(sequences) > 1:
-            return self._nothing("it runs other commands each time")
+            return self._nothing("it runs different commands each time")
         spots = self._spots(function)
-        return self._written(spots) if spots else self._nothing("it checks all its block does")
+        return (
+            self._written(spots)
+            if spots
+            else self._nothing("it checks everything that its block does")
+        )
 
     def _nothing(self, remark: str) -> Improvement:
         return Improvement(remark=remark, weak=self.noop_passes)
@@ -86,7 +90,7 @@ class Improver:
         return found
 
     def _in_scope(self, function: citations.Function, command: Invocation) -> bool:
-        """Whether the block has the command; without a block, whether the test proves nothing."""
+        """Return whether the block has the command; without a block, whether the test is weak."""
         if not command.file.endswith(self.source.path):
             return False
         block = citations.block(function)
@@ -127,7 +131,7 @@ class Improver:
             or self._code(spot)
         ]
         if not telling:
-            return self._nothing("nothing it prints is the same each time")
+            return self._nothing("its output is different each time")
         text = self.source.text
         for spot, lines in reversed(telling):
             text = self._inserted(text, spot, lines)
@@ -190,7 +194,7 @@ class Improver:
                 if not self.lab.passes_anew(self.test):
                     return "it does not pass every time with more assertions"
             if self.lab.passes_anew(self.test, noop=True):
-                return "it passes with more assertions although nothing is run"
+                return "it passes with more assertions even if no command is run"
         finally:
             self.lab.write(self.source.path, self.source.text)
         return ""

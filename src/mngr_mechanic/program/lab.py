@@ -98,7 +98,7 @@ class Lab:
         return PytestRun(found, timed_out, time.monotonic() - began)
 
     def passes_anew(self, test: str, noop: bool = False) -> bool:
-        """Whether a test passes that has just been changed."""
+        """Return whether a test passes that has just been changed."""
         return self.run([test], seconds=ANEW_SECONDS, fresh=True, noop=noop).passed([test])
 
     def _asked(self, request: dict[str, object]) -> bool:

@@ -98,17 +98,17 @@ class Mechanic:
         for _ in range(self.task.repeat - 1):
             again = lab.run([test], seconds=SECONDS).results.get(test)
             if again is None or not again.passed:
-                return _blocked(f"{test} is flaky", "a person who knows what it depends on")
+                return _blocked(f"{test} is flaky", "a manual fix of what makes it flaky")
             runs.append(again)
         made = Improver(lab, SourceFile(self.file, lab.read(self.file)), runs, self.clock).improve()
         if not made.text:
             self.clock.say(f"nothing to improve: {made.remark}")
-            weak = " It passes also if its commands are not run." if made.weak else ""
-            return work.Done("none", f"{test} passes and needs no change: {made.remark}.{weak}")
+            weak = " It also passes if its commands are not run." if made.weak else ""
+            return work.Done("none", f"{test} passes and requires no change: {made.remark}.{weak}")
         for line in made.added:
             self.clock.say(f"  + {line}")
         listed = "\n".join(f"- {' '.join(line.split())}" for line in made.added)
-        weak = "It passed also if its commands were not run. " if made.weak else ""
+        weak = "It also passed if its commands were not run. " if made.weak else ""
         summary = f"Check in {self.name} what its commands do\n\n{weak}Added:\n{listed}"
         return self._committed("improve", self.file, made.text, summary)
 

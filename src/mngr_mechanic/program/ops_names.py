@@ -35,7 +35,7 @@ KEYWORDS = frozenset(("default", "key", "reverse", "start", "indent", "sep"))
 
 
 def may_define(scope: Scope, node: ast.AST) -> bool:
-    """Whether an undefined name may have been meant to be assigned here."""
+    """Return whether an undefined name may have been meant to be assigned here."""
     stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     return stored and "is not defined" in scope.hints.message
 
@@ -103,13 +103,13 @@ def _other_names(scope: Scope, node: ast.Name) -> Iterator[Edit]:
 
 
 def _is_misplaced_error(scope: Scope, node: ast.Name) -> bool:
-    """Whether this is a built-in exception that is neither raised nor caught here."""
+    """Return whether this is a built-in exception that is neither raised nor caught here."""
     usual = isinstance(scope.source.statement(node), (ast.Raise, ast.ExceptHandler))
     return node.id.endswith("Error") and node.id in BUILT_IN and not usual
 
 
 def _is_called(scope: Scope, node: ast.Name) -> bool:
-    """Whether the name is called, or is a type or function given to one of three built-ins."""
+    """Return whether the name is called, or passed to one of three built-ins that call it."""
     parent = scope.source.parents.get(node)
     taking = ("isinstance", "issubclass", "map")
     return isinstance(parent, ast.Call) and (

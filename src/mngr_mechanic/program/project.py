@@ -34,7 +34,7 @@ def interpreter(root: str) -> str:
 
 
 def is_newer(python: str) -> bool:
-    """Whether this Python is newer than ours."""
+    """Return whether this Python is newer than ours."""
     done = _run([python, "-c", "import sys; print(*sys.version_info[:2])"], os.sep)
     found = [int(part) for part in (done or "0 0").split()]
     return tuple(found) > sys.version_info[:2]
@@ -93,7 +93,7 @@ def import_roots(place: str) -> list[str]:
 
 
 def is_test(path: str) -> bool:
-    """Whether a file belongs to the tests, which a repair never changes."""
+    """Return whether a file belongs to the tests, which a repair never changes."""
     *folders, name = path.split("/")
     named = name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
     return named or any(part in TEST_FOLDERS for part in folders)

@@ -62,7 +62,7 @@ class PytestRun:
     """From the request to the answer, including the start of pytest."""
 
     def passed(self, tests: "list[str] | tuple[str, ...]") -> bool:
-        """Whether each of these ran and passed."""
+        """Return whether each of these ran and passed."""
         ran = [self.results.get(test) for test in tests]
         return not self.timed_out and all(each is not None and each.passed for each in ran)
 

@@ -1,4 +1,4 @@
-"""What every operator gets: one file, the hints of the failure, and the words of the project."""
+"""The input of every operator: one file, the hints of the failure, and the project's words."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Scope:
 
     @cached_property
     def functions(self) -> set[str]:
-        """Functions of the module and lower-case names that it imports: hardly ever values."""
+        """Return functions of the module and imported lower-case names, which are rarely values."""
         body = self.source.tree.body
         found = {each.name for each in body if isinstance(each, ast.FunctionDef)}
         named = [name for each in body if isinstance(each, ast.ImportFrom) for name in each.names]

@@ -54,7 +54,7 @@ class Knowledge:
         self.coverage.last.update(traced.last)
 
     def crashes_alike(self, result: Result, root: str) -> bool:
-        """Whether the last two places are the same: all errors may go through the last one."""
+        """Return whether the last two places are the same: all errors may share the last one."""
         if not self.crash or result.failure is None:
             return False
         return localise.crash(result, root)[-2:] == self.crash[-2:]
@@ -124,7 +124,7 @@ class Search:
     # nothing else may break
 
     def _breaks_nothing(self, lab: Lab, edit: Edit) -> bool:
-        """Whether no other test breaks. One check at a time, because it may take all the time."""
+        """Return whether no other test breaks; checks run one at a time, as one may take long."""
         shown = describe(self.sources[edit.path], edit)
         with self._checking:
             if self.found.edit is not None:
@@ -157,7 +157,7 @@ class Search:
             self._held.append((len(red), edit))
 
     def _fails_otherwise(self, result: "Result | None") -> bool:
-        """Whether the edit changes how that test fails: then it is not its repair."""
+        """Return whether the edit changes how that test fails: then it is not its repair."""
         return result is not None and told(result) != self.known.failures.get(result.test)
 
     def _reject(self, shown: str, why: str) -> bool:
@@ -206,7 +206,7 @@ class Search:
             return f"no time to run {unrun[0]}"
         before = self._as_they_were(lab, unrun)[0] if unrun else {}
         lost = [test for test in unrun if test in before]
-        return f"{lost[0]} does not run to its end" if lost else ""
+        return f"{lost[0]} does not finish" if lost else ""
 
     def _held_against(self, lab: Lab, test: str) -> str:
         """Return a problem with a test that fails, unless it failed before for another reason."""

@@ -67,7 +67,7 @@ class SourceFile:
 
     @cached_property
     def attributes(self) -> dict[str, list[str]]:
-        """Attributes in the order of the file, by the text of their owner."""
+        """Return the attributes in the order of the file, by the text of their owner."""
         found: dict[str, list[str]] = {}
         for node in self.nodes:
             if isinstance(node, ast.Attribute):
@@ -76,7 +76,7 @@ class SourceFile:
 
     @cached_property
     def fields(self) -> list[str]:
-        """Annotated names, mostly of dataclasses."""
+        """Return the annotated names, mostly of dataclasses."""
         return [
             node.target.id
             for node in self.nodes
@@ -109,7 +109,7 @@ class SourceFile:
         return self.text[start:end]
 
     def trusted(self, node: ast.AST) -> bool:
-        """Whether the node's place is right: inside f-strings older Pythons report others."""
+        """Return whether the node's position is right: in f-strings older Pythons are wrong."""
         if not isinstance(node, ast.expr):
             return True
         if isinstance(node, (ast.FormattedValue, ast.JoinedStr)):
@@ -160,7 +160,7 @@ class SourceFile:
         return isinstance(self.parents.get(node), ast.Expr)
 
     def is_annotation(self, node: ast.AST) -> bool:
-        """Whether the node is part of a type, which never makes a test fail."""
+        """Return whether the node is part of a type, which never makes a test fail."""
         child, at = node, self.parents.get(node)
         while at is not None:
             if isinstance(at, ast.arg) or getattr(at, "returns", None) is child:

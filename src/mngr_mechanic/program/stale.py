@@ -94,7 +94,7 @@ def _words(line: str, got: str, block: str) -> Optional[str]:
 def _asked_for(
     old: list[str], new: list[str], out: tuple[int, int], into: tuple[int, int], block: str
 ) -> bool:
-    """Whether the block has the new word beside its neighbour, and the old word nowhere."""
+    """Return whether the block has the new word beside its neighbour, and the old word nowhere."""
     before = "".join(new[max(into[0] - 2, 0) : into[0]])
     after = "".join(new[into[1] : into[1] + 2])
     gone, come = "".join(old[out[0] : out[1]]), "".join(new[into[0] : into[1]])

@@ -70,7 +70,7 @@ def _what(parser: Parser) -> None:
     add = parser.add_argument_group("Run and tests").add_argument
     add("--name", default="", metavar="NAME", help="name of the run; its branch is tmr/NAME")
     add("--base", default="", metavar="COMMIT", help="commit to start from (default: HEAD)")
-    help = "tests that get an agent: %(choices)s (default %(default)s)"
+    help = "pick tests: %(choices)s (default %(default)s)"
     add("--only", choices=CHOICES, default="all", help=help)
     help = "start agents for N more passing tests, chosen at random"
     add("--sample", type=_natural, default=0, metavar="N", help=help)
@@ -111,7 +111,7 @@ def _agents(parser: Parser) -> None:
     add("--max-agents", type=count, metavar="N", help=help)
     help = "time between two agent starts (default 0s)"
     add("--stagger", type=parse_duration, metavar="DURATION", help=help)
-    help = "bare agents that run tests: baseline, verification, gates (default %(default)s)"
+    help = "workers that run tests for baseline, verification and gates (default %(default)s)"
     add("--workers", type=count, default=2, metavar="N", help=help)
     help = "retries after an agent failed to start or died (default 1)"
     add("--retries", type=_natural, metavar="N", help=help)

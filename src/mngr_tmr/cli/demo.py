@@ -46,7 +46,7 @@ def run(args: Namespace) -> int:
     say(args, "Starting one mechanic agent for each of them; this takes a minute or two.")
     status = _pipeline(args, folder)
     if status:
-        raise MngrError("the pipeline failed", f"look at `{_again(folder)} show`")
+        raise MngrError("the pipeline failed", f"see `{_again(folder)} show`")
     one(args, _row(folder), _closing(folder))
     return 0
 

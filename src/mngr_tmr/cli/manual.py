@@ -4,9 +4,9 @@ from __future__ import annotations
 
 DESCRIPTION = """\
 Collect the tests of a project, run each test several times, start one agent for every selected \
-test, verify the changes of the agents in clean checkouts, and build one linear branch, tmr/NAME: \
-first one commit with all test and documentation changes, then the fixes of the implementation, \
-best first, each with its reason and evidence. Every commit passes all tests that passed before.
+test, verify the agents' changes in clean checkouts, and build one linear branch, tmr/NAME: first \
+one commit with all test and documentation changes, then the implementation fixes, best first, \
+each with its reason and evidence. Every commit passes all tests that passed before.
 
 `run` starts a run, or continues the run with that name. `resume` continues an interrupted run. \
 `integrate` builds the branch again without starting agents, for example after you helped an \
@@ -30,8 +30,8 @@ SCREENS = {
     "show": ("[RUN]", "show the state and the results of a run", []),
     "watch": ("[RUN]", "follow a run until it ends", []),
     "report": ("[RUN]", "write the report pages of a run", ["--out"]),
-    "pause": ("[RUN]", "start no new agents", []),
-    "unpause": ("[RUN]", "start agents again", []),
+    "pause": ("[RUN]", "start no new agents until `unpause`", []),
+    "unpause": ("[RUN]", "let a paused run start agents again", []),
     "retune": (
         "[RUN]",
         "change the limits of a run that is in progress",
@@ -54,20 +54,20 @@ on the branch get another agent, up to --rounds rounds; a round without a new co
 
 A change with a line that looks like a special case for a test is held for review: it is not on \
 the branch, and its test counts as not fixed. `show`, the report and the summary of the run name \
-the line and the `git cherry-pick` command that takes the change. --include-flagged, of `run` or \
-later of `integrate`, puts such changes at the end of the branch.
+the line and the `git cherry-pick` command that applies the change. With --include-flagged, `run` \
+and `integrate` put such changes at the end of the branch.
 
 Before any agent starts, a forecast is shown and you are asked to confirm it. --yes skips the \
-question and is required without a terminal. --dry-run collects and runs the tests, shows which of \
-them would get an agent, and starts none. If you decline, nothing of the run is kept. Agents work \
-in their own clones, whose only remote is a mirror. Their results are never trusted: bare \
-agents run the tests again in clean checkouts.
+question and is required without a terminal. If you decline, the run is removed. --dry-run runs \
+the tests and lists the agents that a run would start, without starting them. Agents work in their \
+own clones, whose only remote is a mirror. Their claims are not trusted: mngr runs the tests again \
+in clean checkouts.
 
 The table [tool.mngr_tmr] in pyproject.toml defines the implementation files (globs), forbidden \
 paths, the set-up of a clean checkout, and how pytest is run."""
 
 EXAMPLES = [
-    ("list the agents it would start", "mngr tmr run --only failing --dry-run"),
+    ("list the agents a run would start", "mngr tmr run --only failing --dry-run"),
     ("fix failing tests, 4 agents at a time", "mngr tmr run --only failing --max-agents 4"),
     ("limit tests and cost", "mngr tmr run tests/e2e --max-cost 20"),
     ("continue an interrupted run", "mngr tmr resume"),

@@ -91,7 +91,7 @@ STALE = (
     Defect(
         "plumber-became-electrician",
         "stale test",
-        "the test expects other words than its block writes down",
+        "the test expects text that differs from its block",
         (
             Replacement(
                 GETTING_STARTED,
@@ -107,7 +107,7 @@ WEAK = (
     Defect(
         "list-by-tag-only-succeeds",
         "weak test",
-        "only the exit status is looked at",
+        "the test checks only the exit status",
         (
             Replacement(
                 LOOKING,
@@ -131,7 +131,7 @@ WEAK = (
     Defect(
         "tag-counts-may-fail",
         "weak test",
-        "any usual exit status will do",
+        "the test accepts the exit statuses 0 and 1",
         (
             Replacement(
                 CHANGING,
@@ -147,7 +147,7 @@ WEAK = (
     Defect(
         "dry-run-only-has-no-traceback",
         "weak test",
-        "only a crash would be noticed",
+        "the test detects only a crash",
         (
             Replacement(
                 MOVING,

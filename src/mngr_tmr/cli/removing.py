@@ -26,7 +26,7 @@ Moves = dict[str, str]
 
 def rm(args: Namespace) -> int:
     if len(args.words) != 1:
-        raise UsageError("no run given", "see `mngr tmr list`")
+        raise UsageError("name one run", "see `mngr tmr list`")
     return _undo(args, args.words[0]) if args.undo else _remove(args, args.words[0])
 
 

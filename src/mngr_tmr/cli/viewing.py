@@ -23,7 +23,7 @@ COLUMNS = ["task", "want", "ending", "reason", "test", "agent", "tries"]
 def chosen(args: Namespace) -> Path:
     """Return the folder of the run that was named, or of the newest run."""
     if len(args.words) > 1:
-        raise UsageError(f"one run at a time: {' '.join(args.words)!r}")
+        raise UsageError(f"expected one run, not {' '.join(args.words)!r}", "see `mngr tmr list`")
     return runs.find(args.config.home, args.words[0] if args.words else args.name)
 
 

@@ -83,7 +83,7 @@ def resume(args: Namespace) -> int:
 
 def _require_begun(folder: Path) -> None:
     if not runs.load(folder).name:
-        hint = f"begin it again with `mngr tmr run --name {folder.name}`"
+        hint = f"start it again with `mngr tmr run --name {folder.name}`"
         raise NotFound(f"the run {folder.name} was killed before it started", hint)
 
 

@@ -1,1 +1,1 @@
-"""Agents at work: launch, look, remind, collect, stop."""
+"""The agents of a run: launch, read, remind, collect and stop them."""

@@ -1,4 +1,4 @@
-"""Launch, look at, remind, collect and stop the agents of a run."""
+"""Launch, read, remind, collect and stop the agents of a run."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ class RealFleet:
         return done.stdout.decode("utf-8", "replace").strip() if done.exit_code == 0 else ""
 
     def _artifacts(self, agent: Agent, task: Task, each: Try) -> str:
-        """Fetch what the agent's test runs left, and its conversation; return the folder."""
+        """Fetch the artifacts of the agent's test runs, and its conversation; return the folder."""
         name = f"artifacts/{task.id}/{each.number}"
         folder = self._folder / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -243,7 +243,7 @@ def request(
 
 
 def _may_have_artifacts(agent: Agent) -> bool:
-    """Look first if the host shares our files: it saves two programs."""
+    """Return whether there are artifacts, without running a program if the host is local."""
     return not agent.shares_files or os.path.isdir(os.path.join(agent.record.work_dir, ".mngr-e2e"))
 
 

@@ -31,7 +31,7 @@ def _unpriced(run: Run, ended: Ended) -> list[str]:
 
 
 def _alike(run: Run, ended: Ended) -> list[str]:
-    """Many agents that fail the same way probably have one cause."""
+    """Return an alert if many agents failed the same way, probably for one reason."""
     threshold = run.options.alert_after
     if ended.outcome in (*ANSWERS, Outcome.CANCELLED) or threshold <= 0:
         return []

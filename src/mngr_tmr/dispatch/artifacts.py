@@ -1,4 +1,4 @@
-"""Fetch what test runs left in `.mngr-e2e` of an agent's work directory, which is untrusted."""
+"""Fetch the artifacts in `.mngr-e2e` of an agent's work directory, which are untrusted."""
 
 from __future__ import annotations
 

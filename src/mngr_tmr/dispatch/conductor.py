@@ -168,7 +168,7 @@ class Conductor:
 
     @property
     def _under_trial(self) -> bool:
-        """Whether a fix was accepted and it is not known yet which tests pass with it."""
+        """Return whether a fix was accepted and it is not known yet which tests pass with it."""
         return self._untried or self._trying
 
     def _try_fixes(self) -> None:

@@ -46,7 +46,7 @@ WAIT = Step("wait")
 def judge(each: Try, seen: Sighting | None, now: float, options: Options) -> Step:
     """Return the next step; the first condition that matches decides."""
     if seen is None:
-        return Step("end", Outcome.DIED, "its agent is gone")
+        return Step("end", Outcome.DIED, "its agent no longer exists")
     if seen.outcome:
         return _published(each, seen, now, options)
     over = _over_budget(seen.spent, options)
@@ -117,7 +117,7 @@ def _waiting(each: Try, seen: Sighting, now: float, options: Options) -> Step:
 
 
 def _overloaded(each: Try, seen: Sighting, idle: float, options: Options) -> Step:
-    """Its program has stopped retrying by itself: remind it once, when there is less load."""
+    """Return the step for an agent that stopped retrying: remind it once, under less load."""
     if not each.reminded:
         return Step("throttle", text=seen.reason)
     if idle < options.idle:

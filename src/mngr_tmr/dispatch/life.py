@@ -174,7 +174,7 @@ def is_missing(ended: Ended) -> bool:
 
 
 def _needs_verdict(ended: Ended) -> bool:
-    """Commits have to be verified, and so has the claim that none are required."""
+    """Return whether to verify: if there are commits, or the claim that none are required."""
     claims = bool(ended.ref) or ended.outcome in ANSWERS
     return claims and ended.outcome is not Outcome.CANCELLED
 

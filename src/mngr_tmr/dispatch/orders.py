@@ -76,7 +76,7 @@ def obey(run: Run, note: Note, sync: Callable[[], None], inbox: Inbox) -> None:
 
 
 def _is_valid(run: Run, order: Mapping[str, Json]) -> bool:
-    """In the journal, an invalid order would be an error for every reader."""
+    """Return whether an order is valid; in the journal it would break every reader."""
     try:
         if order.get("action") == "retune":
             retuned(run.options, order.get("options"))

@@ -52,13 +52,13 @@ def over_budget(run: Run, now: float) -> str:
     """Return why the run may start no more agents, or ""."""
     limits, spent = run.options.run_budget, run.spent
     if limits.agents is not None and run.tries >= limits.agents:
-        return f"the run's {limits.agents} agents are used up"
+        return f"the run has started its maximum number of agents ({limits.agents})"
     if limits.tokens is not None and spent.tokens >= limits.tokens:
-        return f"the run's {limits.tokens} tokens are used up"
+        return f"the token budget of the run ({limits.tokens}) is used up"
     if limits.cost is not None and spent.counted + host_cost(run, now) >= limits.cost:
-        return f"the run's ${limits.cost:.2f} are spent"
+        return f"the cost budget of the run (${limits.cost:.2f}) is used up"
     if limits.minutes is not None and (now - run.started) / 60 >= limits.minutes:
-        return f"the run's {limits.minutes:g} minutes are over"
+        return f"the time limit of the run ({limits.minutes:g} min) is reached"
     return ""
 
 

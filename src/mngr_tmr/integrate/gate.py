@@ -56,21 +56,25 @@ class Gate:
         """Run a session again if it did not finish; this alone evicts no change."""
         checks = self._bench.check_all(what, commit, tests)
         if not _finished(checks):
-            checks = self._bench.check_all(f"{what}, after one that did not finish", commit, tests)
+            checks = self._bench.check_all(
+                f"{what}, again, because it did not finish", commit, tests
+            )
         looked = Session.of(checks, tests)
         if _finished(checks) or any(checked.timed_out for checked in checks):
             return looked
         if commit != self._run.base:
             control = f"{what}, at the base, because it did not finish"
             if _finished(self._bench.check_all(control, self._run.base, tests)):
-                return replace(looked, errors=["pytest itself, which ends before its tests do"])
+                return replace(
+                    looked, errors=["pytest itself, which ends before its tests have run"]
+                )
         raise MngrError(f"pytest did not finish: {what}, {commit[:12]}")
 
     def _again(
         self, commit: str, failing: Sequence[str], claimed: set[str], proofs: list[Proof]
     ) -> list[str]:
         """Return the tests that fail every time, and only with the candidate."""
-        second = self._looked("gate, once more", commit, failing)
+        second = self._looked("gate, again", commit, failing)
         proofs += second.proofs
         # Tests that the branch claims may fail at the base.
         asked = [each for each in second.failing if each not in claimed]

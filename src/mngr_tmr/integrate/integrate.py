@@ -197,7 +197,7 @@ class Integration:
             self._evict_repair(repair, f"breaks {few(failing, 2)}")
             return
         if tree == self._tree(branch):
-            reason = "nothing is left of it after the changes before it"
+            reason = "earlier changes on the branch already include it"
             self._evict_repair(repair, reason, needless=True)
             return
         branch.claimed = claimed
@@ -225,7 +225,7 @@ class Integration:
         for base, commit in distinct.values():
             tree = self._picked(tree, base, commit, repair.task)
             if not tree:
-                self._evict_repair(repair, "conflicts with changes before it")
+                self._evict_repair(repair, "conflicts with earlier changes")
                 return ""
         return tree
 
@@ -246,7 +246,11 @@ class Integration:
         before = self._tree(branch)
         tree = self._picked(before, ranking.base_of(task), verdict.expectation, task.id)
         if not tree or tree == before:
-            why = "nothing is left of it" if tree else "conflicts with changes before it"
+            why = (
+                "earlier changes on the branch already include it"
+                if tree
+                else "conflicts with earlier changes"
+            )
             evict(why, needless=bool(tree))
             return
         claimed = branch.claimed | {task.node_id, *verdict.tests_changed, *verdict.tests_added}
@@ -266,7 +270,7 @@ class Integration:
     def _picked(self, tree: str, base: str, part: str, task_id: str, ask: bool = True) -> str:
         """Return the tree with base..part applied; "" on a conflict that is not resolved.
 
-        The integrator is asked once for the same two, however often they are applied.
+        The integrator is asked only once about the same tree and part.
         """
         result = patches.picked(self._repo, self._folder, tree, base, part)
         if isinstance(result, str):

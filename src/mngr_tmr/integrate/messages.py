@@ -24,7 +24,7 @@ EXPECTATION = (
 )
 HELD = (
     "These changes make their tests pass, but a line of each looks like a special case for a test. "
-    "Read the line; the command takes the change, in the repository of the run."
+    "Read the line. To apply the change, run its command in the repository of the run."
 )
 UNSTEADY = (
     "Flaky tests: they failed at a gate and passed when run again, or failed without these commits "
@@ -232,7 +232,7 @@ def _expectations(run: Run) -> list[str]:
 
 
 def _held(run: Run) -> list[str]:
-    """Return the held changes, each with its flagged lines and the command that takes it."""
+    """Return the held changes, each with its flagged lines and the command to apply it."""
     lines: list[str] = []
     for task, verdict in ranking.held(run):
         lines += ["", f"- {_quoted(task.node_id)}: `{taking(run, task)}`"]
@@ -241,7 +241,7 @@ def _held(run: Run) -> list[str]:
 
 
 def taking(run: Run, task: Task) -> str:
-    """Return the command that takes a change that is held for review."""
+    """Return the command that applies a change that is held for review."""
     return f"git cherry-pick {ranking.held_ref(run, task)}"
 
 

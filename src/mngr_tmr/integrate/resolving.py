@@ -52,7 +52,7 @@ class Resolver:
         return self._repo.line("rev-parse", f"{head}^{{tree}}")
 
     def _strays(self, onto: str, base: str, part: str, head: str) -> bool:
-        """Whether the answer changes other files than the second change, or loses a test."""
+        """Return whether the answer changes other files than the second change, or loses a test."""
         allowed = {each.path for each in patches.changes(self._repo, base, part)}
         for each in patches.changes(self._repo, onto, head):
             forbidden = patches.odd(each) or self._project.is_forbidden(each.path)

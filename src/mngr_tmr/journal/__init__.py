@@ -1,1 +1,1 @@
-"""The journal of a run, and the nouns that its events become."""
+"""The journal of a run, and the data that its events describe."""

@@ -82,7 +82,7 @@ class Baseline:
 
     @property
     def standing(self) -> str:
-        """passed, failed, flaky or skipped"""
+        """Return passed, failed, flaky or skipped."""
         kinds = {run.outcome for run in self.runs}
         if not kinds or kinds <= {"skipped", "missing"}:
             return "skipped"
@@ -220,7 +220,7 @@ class Task:
 
     @property
     def current(self) -> Try | None:
-        """The latest try of its round."""
+        """Return the latest try of its round."""
         return self.tries[-1] if len(self.tries) > self.earlier else None
 
     @property
@@ -236,7 +236,7 @@ class Task:
 
     @property
     def telling(self) -> Try | None:
-        """The try that decides: one that is held for review, else the latest."""
+        """Return the try that decides: one that is held for review, else the latest."""
         return self.held or self.latest
 
     @property

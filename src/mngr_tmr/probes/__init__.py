@@ -1,4 +1,4 @@
-"""Plugins that travel to where the tests run, and the parser of what they report."""
+"""Plugins that are copied to where the tests run, and the parser of their reports."""
 
 from __future__ import annotations
 

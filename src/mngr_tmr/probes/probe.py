@@ -60,7 +60,7 @@ def _channel() -> int:
 orders = _orders()
 _pipe, _process = _channel(), os.getpid()
 _kept: list[dict[str, object]] = []
-"""What a worker of xdist has to say, once it ends."""
+"""The reports of a worker of xdist, which it sends when it ends."""
 for _name in [each for each in os.environ if each.startswith("MNGR_")]:
     del os.environ[_name]
 

@@ -55,7 +55,7 @@ class FailingTest:
 
     @property
     def effort(self) -> tuple[float, int, float, str]:
-        """The sort key of canaries: fast tests that execute few lines come first."""
+        """Return the sort key of canaries: fast tests that execute few lines come first."""
         return (round(self.seconds, 1), len(self.lines), self.seconds, self.node_id)
 
 

@@ -34,7 +34,7 @@ class Spending:
 
     @property
     def counted(self) -> float:
-        """The cost for limits, at least what is known to have been spent."""
+        """Return the cost for limits, at least what is known to have been spent."""
         return max(self.guarded, self.cost or 0.0)
 
 

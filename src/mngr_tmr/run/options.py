@@ -28,7 +28,7 @@ class Options:
     agent_env: tuple[tuple[str, str], ...] = ()
     provider: str = ""
     agents_per_host: int = 4
-    """Where the provider makes hosts."""
+    """Agents per host, if the provider creates hosts."""
     build: tuple[tuple[str, str], ...] = ()
     start_args: tuple[str, ...] = ()
     max_agents: int = 4

@@ -215,7 +215,7 @@ class Pipeline:
     # agents
 
     def _rounds(self) -> None:
-        """Agents, then the branch, then again for tests that still fail at its tip."""
+        """Run agents and build the branch, again for tests that still fail at its tip."""
         while not self._is_over():
             self._dispatch()
             self._integrate()

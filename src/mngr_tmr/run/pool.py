@@ -77,7 +77,7 @@ class Pool:
 
     @property
     def rate(self) -> float | None:
-        """Dollars per second of each host; None without a price or without own hosts."""
+        """Return dollars per second of each host; None without a price or without own hosts."""
         build = dict(self._run.options.build)
         return self._api.host_rate(self._provider, build) if self.active else None
 
@@ -106,7 +106,7 @@ class Pool:
         try:
             self._api.destroy_host(f"{seats.name}.{self._provider}", force=True, keep=False)
         except MngrError as error:
-            return f"the host {seats.name} could not be ended: {error.message}"
+            return f"the host {seats.name} could not be destroyed: {error.message}"
         return ""
 
     def _seats(self, agent: str) -> Seats:

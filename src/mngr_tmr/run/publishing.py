@@ -106,12 +106,12 @@ def closing_words(run: Run, report: str) -> str:
 
 
 def held_in_words(run: Run) -> list[str]:
-    """Return each change held for review, with its flagged lines and the command that takes it."""
+    """Return each change held for review, with its flagged lines and the command to apply it."""
     lines: list[str] = []
     for task, verdict in ranking.held(run):
         lines.append(f"  held for review: {task.node_id}")
         lines += [f"    {clean(each)}" for each in verdict.flags]
-        lines.append(f"    To take it: {messages.taking(run, task)}")
+        lines.append(f"    To apply it: {messages.taking(run, task)}")
     return lines
 
 
@@ -157,6 +157,7 @@ def pull_request(repo: Repo, folder: Path, run: Run) -> None:
     try:
         done = repo.run(["env", "-C", repo.path, *words, "--body-file", body], timeout=120)
     except FileNotFoundError:
-        raise MissingProgram("gh is not installed", "open the pull request yourself") from None
+        hint = f"open the pull request yourself; its text is in {body}"
+        raise MissingProgram("gh is not installed", hint) from None
     if done.code:
         raise MngrError(f"gh could not open the pull request: {done.complaint}")

@@ -114,7 +114,7 @@ def _bound(node: ast.AST) -> list[str]:
 
 
 def changes_around(old: str, new: str) -> bool:
-    """Whether anything but tests differs, for example a helper or a fixture."""
+    """Return whether anything but tests differs, for example a helper or a fixture."""
     return _around(old) != _around(new)
 
 
@@ -186,7 +186,7 @@ LEAVING = ("skip", "xfail", "exit", "_exit", "importorskip")
 
 
 def _may_pass_over(node: ast.AST) -> bool:
-    """Whether the code inside may not run, or may fail unnoticed."""
+    """Return whether the code inside may not run, or may fail unnoticed."""
     if isinstance(node, ast.For):
         values = node.iter
         return not (isinstance(values, (ast.Tuple, ast.List)) and values.elts)
@@ -196,7 +196,7 @@ def _may_pass_over(node: ast.AST) -> bool:
 
 
 def _may_leave(statement: ast.stmt) -> bool:
-    """Whether the code after it may not run."""
+    """Return whether the code after it may not run."""
     return any(
         isinstance(each, (ast.Return, ast.Break, ast.Continue))
         or (isinstance(each, ast.Call) and ast.unparse(each.func).split(".")[-1] in LEAVING)
@@ -252,7 +252,7 @@ def _method(call: ast.Call) -> str:
 
 
 def runs_commands(function: ast.AST) -> bool:
-    """Whether the test runs any command."""
+    """Return whether the test runs any command."""
     return any(True for _ in _runs(function))
 
 

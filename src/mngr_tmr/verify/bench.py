@@ -107,7 +107,7 @@ class Bench:
         agent = self._api.create(request).agent
         place = Surroundings.of(self._api.exec(agent, chamber.LOOK, timeout=60).stdout)
         if not self._project.sandbox:
-            place = replace(place, bare="the project turns it off")
+            place = replace(place, bare="the project disables it")
         return BenchWorker(agent, place)
 
     def sweep(self) -> None:
@@ -139,7 +139,7 @@ class Bench:
 
     @cached_property
     def _gitconfig(self) -> bytes:
-        """The user's git settings that decide how files are written."""
+        """Return the user's git settings that affect how files are written."""
         found = git_settings(local_repository(self._repository))
         return chamber.git_config(found).encode("utf-8", "surrogateescape")
 

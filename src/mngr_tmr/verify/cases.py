@@ -31,7 +31,7 @@ class Case:
 
     @property
     def session(self) -> tuple[str, ...]:
-        """The tests that run when its own test does."""
+        """Return the tests that run together with its own test."""
         return self.companions or (self.own,)
 
     @property
@@ -91,11 +91,12 @@ class Case:
 def failure(checked: Checked, test: str, what: str) -> str:
     """Return a sentence about how a test failed."""
     kind = checked.outcome(test)
+    became = "failed" if kind == "failed" else f"is {kind}"
     runs = [run for node, run in checked.runs.items() if test in (node, function(node))]
     run = next((each for each in runs if each.message.strip()), None)
     if run is None:
-        return f"{test} is {kind} {what}"
-    return f"{test} is {kind} {what}: {run.exception}: {run.message.strip().splitlines()[0][:200]}"
+        return f"{test} {became} {what}"
+    return f"{test} {became} {what}: {run.exception}: {run.message.strip().splitlines()[0][:200]}"
 
 
 # Tests that pass only after other tests of their file, which leave something that they need. At the
@@ -104,7 +105,7 @@ def failure(checked: Checked, test: str, what: str) -> str:
 
 
 def fails_otherwise(run: Run, node_id: str, now: TestRun | None) -> bool:
-    """Whether a test fails now, and failed at the baseline for another reason."""
+    """Return whether a test fails now, and failed at the baseline for another reason."""
     before = run.before(node_id).signature
     return now is not None and now.outcome == "failed" and before not in ("", now.signature)
 

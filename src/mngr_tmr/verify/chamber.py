@@ -103,8 +103,8 @@ for _name, _value in {
 }.items():
     CHECK = CHECK.replace(_name, str(_value))
 
-# What a check that was cut short could not end or remove itself. Outside a sandbox, daemons leave
-# its process group, but keep the folder for temporary files that only this worker's checks had.
+# End and remove what an interrupted check left. Outside a sandbox, daemons leave its process group,
+# but they have the folder for temporary files in their environment, which no other process has.
 SWEEP = (
     REMOVE
     + r"""

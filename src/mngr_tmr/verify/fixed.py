@@ -19,7 +19,7 @@ CONCERNED = 60.0
 """Seconds of other tests that run with a fix, of those known to need a file that it changes."""
 FLAKY = 3
 """A flaky test must pass this many times as often."""
-FIX = "with its fix, the tests as they were"
+FIX = "with its fix, the original tests"
 OTHERS = "other tests with its fix"
 
 
@@ -55,7 +55,7 @@ class FixJudge:
                     raise Refusal(failure(checked, case.own, FIX))
             red = self._red(case)
             if case.own not in red:
-                return Fixed(why="its implementation changes are not needed by its test")
+                return Fixed(why="its test does not require its implementation changes")
             green = self._others(case, implementation, red)
         except Refusal as refusal:
             return Fixed(why=str(refusal))
@@ -131,7 +131,7 @@ class FixJudge:
         """Raise a Refusal for a test that fails twice with the fix, and passes without it."""
         if not broken:
             return
-        again = case.check(Check(f"{OTHERS}, once more", implementation, tuple(broken)))
+        again = case.check(Check(f"{OTHERS}, again", implementation, tuple(broken)))
         still = [each for each in broken if again.outcome(each) != "passed"]
         if still:
             base = case.check(Check("what it breaks, at the base", case.base, tuple(still)))

@@ -70,7 +70,7 @@ def _named(name: str, text: str) -> bool:
 
 
 def _corrects(new: str, old: str) -> bool:
-    """Whether the lines differ only in texts, and each text is similar to the one before."""
+    """Return whether the lines differ only in texts, and each text is similar to the one before."""
     texts = list(zip(TEXT.findall(new), TEXT.findall(old), strict=False))
     return TEXT.sub("", new) == TEXT.sub("", old) and all(
         one == other or SequenceMatcher(None, one, other).ratio() >= ALIKE for one, other in texts

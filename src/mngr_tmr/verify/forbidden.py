@@ -75,7 +75,7 @@ def changed_judge(path: str, old: str | None, new: str | None, installed: Instal
 
 
 def _shadows(path: str, installed: Installed) -> bool:
-    """Whether Python finds this new module or package before an installed one of its name."""
+    """Return whether Python finds this new module before an installed one of its name."""
     parts = _below_src(path)
     is_module = len(parts) == 1 and parts[0].rpartition(".")[2] in ("py", "pyc", "so", "pyd")
     is_package = len(parts) == 2 and parts[1].startswith("__init__.")

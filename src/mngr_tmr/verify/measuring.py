@@ -48,7 +48,7 @@ class Goal:
 
     @property
     def compares(self) -> bool:
-        """Whether mutants that no old test kills matter."""
+        """Return whether mutants that no old test kills matter."""
         return self.more or bool(self.killers)
 
 

@@ -59,7 +59,7 @@ class Parts:
 
     @property
     def has_python(self) -> bool:
-        """Whether there is any implementation in Python, for mutants."""
+        """Return whether there is any implementation in Python, for mutants."""
         python = (path for path in self._files if path.endswith(".py"))
         return any(self.kind(path) is Kind.IMPLEMENTATION for path in python)
 
@@ -76,12 +76,12 @@ class Parts:
         return False
 
     def only_tests_use(self, path: str) -> bool:
-        """Whether only tests seem to use a file that is not the public module of a library."""
+        """Return whether only tests seem to use a file, which is no public module of a library."""
         users = self.users(path)
         return bool(users) and not _front(path) and all(map(self._plainly_test, users))
 
     def _among_tests(self, path: str) -> bool:
-        """Whether a file is in a folder with tests and no implementation."""
+        """Return whether a file is in a folder with tests and no implementation."""
         folder = os.path.dirname(path)
         beside = [
             each
@@ -95,7 +95,7 @@ class Parts:
         )
 
     def _shipped(self, path: str) -> bool:
-        """Whether the project's metadata names its package, or no package of the project."""
+        """Return whether the project's metadata names its package, or no package of the project."""
         named = self._words()
         return path.startswith("src/") or not named or _top(path) in named
 
@@ -154,7 +154,7 @@ class Parts:
 
 
 def _front(path: str) -> bool:
-    """Whether this is a top-level module, or the `__init__.py` of a top-level package."""
+    """Return whether this is a top-level module, or the `__init__.py` of a top-level package."""
     parts = PurePosixPath(path.removeprefix("src/")).parts
     return path.endswith(".py") and (len(parts) == 1 or parts[1:] == ("__init__.py",))
 

@@ -13,7 +13,7 @@ from mngr.api import Repo, is_ancestor
 from mngr.model.completed import Completed
 
 PLAINLY = ("--no-ext-diff", "--no-textconv")
-"""No program of the user runs on what an agent committed."""
+"""Options that keep programs of the user from running on what an agent committed."""
 PLAIN = ("100644", "100755")
 GONE = "000000"
 ABSENT = "0" * 40
@@ -46,7 +46,7 @@ def descends(repo: Repo, base: str, head: str) -> bool:
 
 
 def odd(change: Change) -> bool:
-    """Whether this adds or changes a link or a submodule, which a fix never needs."""
+    """Return whether this adds or changes a link or a submodule, which a fix never needs."""
     return change.new_mode not in (*PLAIN, GONE)
 
 

@@ -22,7 +22,7 @@ from mngr_tmr.verify.parts import Kind, Parts
 from mngr_tmr.verify.weakening import beyond_only, expects_else, weaker
 
 NOOP = "with commands that do nothing"
-OLD_NOOP = f"the tests as they were, {NOOP}"
+OLD_NOOP = f"the original tests, {NOOP}"
 OTHERS = 10
 """The number of tests that are measured of those affected only through a helper."""
 
@@ -101,7 +101,7 @@ class TestJudge:
 
     def _as_they_were(self, case: Case, commits: Commits, touched: Touched) -> Checked:
         tests = tuple(dict.fromkeys([function(case.own), *touched.old]))
-        what = "the tests as they were"
+        what = "the original tests"
         return case.check(Check(what, commits.fix or case.base, tests, reach=True))
 
     def _as_they_are(self, case: Case, commits: Commits, touched: Touched, old: Checked) -> Checked:
@@ -135,7 +135,7 @@ class TestJudge:
         red = {test for test in touched.new if checked.outcome(test) != "passed"}
         for test in touched.old:
             if test in {function(each) for each in commits.green} and test not in red:
-                raise Refusal(f"{test} passes without the fix, which it did not before")
+                raise Refusal(f"{test} now passes without the fix")
         return red
 
     def _noop(self, case: Case, commits: Commits, touched: Touched) -> set[str]:
@@ -151,7 +151,7 @@ class TestJudge:
         after = self._noticing(case, NOOP, commits.both, touched.new)
         for test in (*runs, *sorted(before)):
             if test not in after:
-                raise Refusal(f"{test} passes also if the commands do nothing")
+                raise Refusal(f"{test} also passes if the commands do nothing")
         return after - before
 
     def _noticing(self, case: Case, what: str, commit: str, tests: tuple[str, ...]) -> set[str]:
@@ -226,7 +226,7 @@ class TestJudge:
             raise Refusal(f"{test}: {why}")
         if not measured.old and touched.old:
             told = "no mutant was killed" if measured.tried else "there are no mutants"
-            case.remarks.append(f"{told}: the assertions were compared by reading them")
+            case.remarks.append(f"{told}: the assertions were compared by their source code")
 
     def _hints(self, touched: Touched) -> dict[str, str]:
         """Return what reading shows, also of helpers, which may change every assertion."""
@@ -242,7 +242,7 @@ class TestJudge:
             raise Refusal(f"{own} passes only because of the change of {what}")
         if touched.around:
             raise Refusal(
-                f"{own} passes only with more than a changed expectation: {touched.around[0]}"
+                f"{own} passes only with changes beyond its expectation: {touched.around[0]}"
             )
         old, new = touched.before[own], touched.after[own]
         why = weaker(old, new)

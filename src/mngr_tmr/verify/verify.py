@@ -100,9 +100,9 @@ class RealInspector:
             return self._expectation(case, split, taken)
         other = self._other(case, split, taken)
         if not fix.commit and not other:
-            raise Refusal(fix.why or "it changes nothing that its test needs")
+            raise Refusal(fix.why or "its test requires none of its changes")
         if case.task.want == "fix" and not fix.commit:
-            raise Refusal(fix.why or "its test still fails: only documents are changed")
+            raise Refusal(fix.why or "its test still fails: only documentation was changed")
         if split.implementation and not fix.commit:
             case.remarks.append(f"left out: {fix.why}")
         changed = patches.changes(self._repo, case.base, fix.commit) if fix.commit else []
@@ -158,9 +158,9 @@ class RealInspector:
             before = self._run.before(case.own).runs
             failed = sum(1 for each in before if each.outcome == "failed")
             if failed and case.base == self._run.base:
-                told = f"it failed in {failed} of {len(before)} runs before any agent"
+                told = f"it failed in {failed} of {len(before)} runs before any agent started"
                 raise Refusal(f"{told}, and passes now although nothing was changed")
-        return self._verdict(case, Ruling.UNCHANGED, "nothing needed to change")
+        return self._verdict(case, Ruling.UNCHANGED, "no change was required")
 
     # tests and documents
 

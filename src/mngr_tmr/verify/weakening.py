@@ -23,7 +23,7 @@ def weaker(old: ast.AST, new: ast.AST) -> str:
 
 
 def expects_else(old: ast.AST, new: ast.AST) -> bool:
-    """Whether the new test expects something that its block shows and the old one did not."""
+    """Return whether the new test expects something of its block that the old one did not."""
     block = blocks(old)
     known = {literal for each in assertions(old) for literal in each.literals} | {*_given(old)}
     fresh = {literal for each in assertions(new) for literal in each.literals} | {*_given(new)}
@@ -31,7 +31,7 @@ def expects_else(old: ast.AST, new: ast.AST) -> bool:
 
 
 def beyond_only(old: ast.AST, new: ast.AST) -> bool:
-    """Whether the change only removes assertions about commands that are not in the block."""
+    """Return whether the change only removes assertions about commands outside the block."""
     before, after = Counter(assertions(old)), Counter(assertions(new))
     gone, block, held = before - after, blocks(old), commands(old)
     return bool(gone) and not after - before and all(_beyond(each, block, held) for each in gone)
@@ -101,7 +101,7 @@ def _lost(old: ast.AST, new: ast.AST, block: str) -> str:
 
 
 def implies(new: Assertion, old: Assertion) -> bool:
-    """Whether the old assertion holds whenever the new one does."""
+    """Return whether the old assertion holds whenever the new one does."""
     if old.matcher == "assert":
         return _is_one_of(new, old)
     if new.matcher != "to_equal" or len(new.literals) != 1 or len(old.literals) != 1:
@@ -124,7 +124,7 @@ EXIT_CODES = re.compile(r"assert (\w+)\.exit_code in \(([\d, ]*)\)")
 
 
 def _is_one_of(new: Assertion, old: Assertion) -> bool:
-    """Whether the new one is a case of `assert x.exit_code in (0, 1)`."""
+    """Return whether the new one is a case of `assert x.exit_code in (0, 1)`."""
     wide = EXIT_CODES.fullmatch(old.text)
     if wide is None or new.subject != wide[1]:
         return False
@@ -134,7 +134,7 @@ def _is_one_of(new: Assertion, old: Assertion) -> bool:
 
 
 def _beyond(assertion: Assertion, block: str, held: dict[str, list[str]]) -> bool:
-    """Whether it checks the result of a command that the block does not have."""
+    """Return whether it checks the result of a command that the block does not have."""
     return _out_of(block, held.get(assertion.subject, []))
 
 
@@ -148,7 +148,7 @@ def _first_words(command: str) -> str:
 
 
 def _backed(old: Assertion, new: Assertion, block: str) -> bool:
-    """Whether the block shows the literals that are new."""
+    """Return whether the block shows the literals that are new."""
     fresh = [literal for literal in new.literals if literal not in old.literals]
     less = any(literal in text for literal in fresh for text in old.literals)  # a part of it
     return bool(fresh) and not less and all(_shown(literal, block) for literal in fresh)

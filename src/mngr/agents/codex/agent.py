@@ -191,7 +191,9 @@ def _refuse_profile(words: Sequence[str]) -> None:
         if word in ("-p", "--profile") or word.startswith("--profile="):
             from mngr.errors import UsageError
 
-            raise UsageError(f"codex: {word}: an agent's profile is mngr's", "use -c KEY=VALUE")
+            raise UsageError(
+                f"codex: {word}: mngr sets the profile of an agent", "use -c KEY=VALUE"
+            )
 
 
 def _forked(context: LaunchContext) -> tuple[str, dict[str, tuple[bytes, int]]]:
@@ -231,7 +233,7 @@ def _cut_off(evidence: Evidence, moment: TurnState) -> Signals | None:
     outage = rollout.outage(evidence.status, moment)
     if outage.pause < PATIENT or evidence.now > outage.until + GRACE:
         return None
-    detail = f"{outage.error} (it goes on trying)"
+    detail = f"{outage.error} (Codex keeps retrying)"
     return Signals(waiting=UNREACHABLE, detail=detail, since=outage.began)
 
 

@@ -190,7 +190,7 @@ def _trying(moment: TalkState, detail: str, now: float) -> Signals:
         word = UNREACHABLE if lost else "error"
         told = f"{detail} (tried {moment.attempt} times)"
         return Signals(waiting=word, detail=told, since=moment.failing)
-    return Signals(working="working", detail=f"trying again: {detail}", since=moment.time)
+    return Signals(working="working", detail=f"retrying: {detail}", since=moment.time)
 
 
 def _refuse_narrow(record: AgentRecord) -> None:

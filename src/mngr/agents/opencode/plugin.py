@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 
-PLUGIN = r"""// Put here by mngr, anew at each creation of the agent.
+PLUGIN = r"""// Written by mngr when the agent is created.
 import { appendFileSync } from "node:fs"
 
 const FILE = @FILE@
 const MARK = "MNGR_OPENCODE"
 
 export const Mngr = async () => {
-  // Another OpenCode of this agent's has the same configuration, and this mark: it keeps silent.
+  // Another OpenCode that the agent starts has this configuration and the mark; it reports nothing.
   const outer = process.env[MARK]
   if (outer && outer !== String(process.pid)) return {}
   process.env[MARK] = String(process.pid)
@@ -64,13 +64,13 @@ export const Mngr = async () => {
       once("session", info.id, info.id, { ...value, time: { created, updated: created } })
     },
     "message.updated": ({ info }) => {
-      // How a turn failed holds until somebody says something else.
+      // The failure of a turn is kept until the next message.
       if (info.role === "user" && !roles.has(info.id)) failed.delete(info.sessionID)
       roles.set(info.id, info.role)
       once("message", info.sessionID, info.id, { ...info, summary: undefined })
       const t = info.tokens
       if (info.role === "assistant" && !info.time?.completed) begun.add(info.id)
-      // A copy of a conversation comes with answers that are complete from the first: not paid.
+      // Answers in a copied conversation are complete at once; their cost belongs to the original.
       if (t && info.time?.completed && begun.has(info.id))
         once("spent", info.sessionID, "spent " + info.id, {
           id: info.id, model: String(info.modelID).replace(/[\s"]+/g, "_"),

@@ -1,19 +1,22 @@
 """Shell completion: on TAB a shell calls `mngr __complete -- WORDS...`, the unfinished word last.
 
-Prints one candidate a line, `value<TAB>description`, and returns FILES when the shell should
-complete file names itself. The user waits for it between two keys, so it imports the parser
-only once a command is known.
+It prints one candidate per line, `value<TAB>description`, and returns FILES if the shell should
+complete file names itself. It runs between two key presses, so it imports the parser only once a
+command is known.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
 
-from mngr.cli.app.options import Option
-from mngr.cli.app.parser import Parser
-from mngr.plugins.registry import Registry
-from mngr.settings.layers import Config
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from mngr.cli.app.options import Option
+    from mngr.cli.app.parser import Parser
+    from mngr.plugins.registry import Registry
+    from mngr.settings.layers import Config
 
 FILES = 9
 """The exit code for "complete file names here", which the scripts in `completions` test."""

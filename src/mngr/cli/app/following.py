@@ -1,4 +1,4 @@
-"""Print records as they come, or again and again, until interrupted or the output is closed."""
+"""Print records as they arrive, or repeatedly, until interrupted or the output is closed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def again(seconds: float, show: Callable[[], int]) -> int:
 
 
 def for_ever(items: Iterable[T], show: Callable[[T], None]) -> None:
-    """Show an endless row of things; Ctrl-C is the usual way out and no error."""
+    """Show items endlessly; Ctrl-C is the usual way to end this, and not an error."""
     leave_with_reader()
     try:
         for item in items:
@@ -56,7 +56,7 @@ def print_records(
     records: Iterable[dict[str, Json]],
     human: Callable[[dict[str, Json]], str] | None,
 ) -> None:
-    """Print each record as a line of JSON, with a template, or for people as `human` has it."""
+    """Print each record as a line of JSON, with a template, or as the text that `human` returns."""
     for record in records:
         if human and args.format == "human":
             sys.stdout.write(human(record))
@@ -81,7 +81,7 @@ def check_ends(args: Namespace) -> None:
 
 
 def ends(args: Namespace, items: list[T]) -> list[T]:
-    """Return what --head and --tail leave of a list."""
+    """Return the items that --head or --tail selects."""
     first = items if args.head is None else items[: args.head]
     return first if args.tail is None else first[max(len(first) - args.tail, 0) :]
 

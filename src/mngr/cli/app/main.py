@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line. Nothing is imported that `--version` would not need."""
+    """Run one command line and return the exit code; import only what `--version` requires."""
     words = list(sys.argv[1:] if argv is None else argv)
     _open_streams()
     try:
@@ -38,7 +38,7 @@ def _answer(words: list[str]) -> int:
         return complete(words[2:] if words[1:2] == ["--"] else words[1:])
     import gc
 
-    # A short run ends before collecting cycles pays: the two lines save a tenth of `list`.
+    # A short run ends before garbage collection pays off: these lines save a tenth of `list`.
     gc.set_threshold(100_000, 50, 50)
     try:
         return _run(words)
@@ -102,7 +102,7 @@ def make_parser(registry: Registry, name: str) -> Parser:
 
 
 def command_named(registry: Registry, word: str) -> str:
-    """The word itself: defaults are looked up by a command's full name."""
+    """Return the command's name; raise for an alias, because defaults use the full name."""
     full = registry.resolve(word).name
     if full != word:
         from mngr.errors import UsageError

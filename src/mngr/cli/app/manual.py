@@ -18,11 +18,11 @@ from mngr.plugins.registry import Command, Registry
 SUMMARY = "run coding agents, or any command, side by side"
 
 _FAILURE = """\
-failure. `wait`: an agent is FAILED or LOST, or ended in a state that was not asked for; \
-`usage --wait`: all agents ended before the condition held; `answer`: the agent has no question; \
-`merge`: a conflict, or nothing merged; `doctor`: a problem was found; `host audit`: a host is \
-unaccounted for; `tutorial check`: the tutorial and its tests differ; `tmr`: every agent failed, \
-or the run was cancelled"""
+failure. `wait`: an agent is FAILED or LOST, or ended in another state than the given ones; `usage \
+--wait`: all agents ended before the condition was met; `answer`: the agent has no permission \
+request; `merge`: a conflict, or every merge was undone; `doctor`: a problem was found; `host \
+audit`: it found a host with a problem; `tutorial check`: the tutorial and its tests differ; \
+`tmr`: every agent failed, or the run was cancelled"""
 
 EXIT_STATUS = (
     ("0", "success"),
@@ -233,7 +233,7 @@ def _wanted() -> dict[str, str]:
 
 
 def write(folder: str) -> int:
-    """Write every page, and remove those of commands that are no more."""
+    """Write every page, and remove those of commands that no longer exist."""
     os.makedirs(folder, exist_ok=True)
     wanted = _wanted()
     for name in _stale(folder, wanted):

@@ -43,17 +43,17 @@ class Option:
 
     @property
     def repeats(self) -> bool:
-        """Whether the option gathers values instead of keeping the last one."""
+        """Return whether the option collects values instead of keeping the last one."""
         return self.action in ("append", "pairs")
 
     @property
     def label(self) -> str:
-        """The name of the option for errors: its longest name, or its metavar."""
+        """Return the name of the option for errors: its longest name, or its metavar."""
         return max(self.option_strings, key=len, default=self.metavar or self.dest)
 
     @property
     def start(self) -> object:
-        """The value before anything is given."""
+        """Return the initial value."""
         if self.default is not None:
             return self.default
         empty: dict[str, object] = {"append": [], "pairs": {}, "store_true": False}

@@ -39,7 +39,7 @@ def rows(
     empty: str = "",
     fields: Sequence[str] = (),
 ) -> None:
-    """Print many results. `fields` are the known names, for when there are no rows to tell."""
+    """Print many results; `fields` are the known names, which empty `rows` do not show."""
     if args.format == "json":
         listed: Json = [dict(row) for row in rows]
         _print(_json({envelope: listed, "errors": list(errors)} if envelope else listed))
@@ -98,7 +98,7 @@ def confirm(
 ) -> bool:
     """Ask, after the reason for asking; --yes answers.
 
-    Without a terminal on both ends it is refused, with what to do `otherwise`: guessing may lose
+    Without a terminal on both ends, raise Refused with the hint `otherwise`: a guess could lose
     work.
     """
     if getattr(args, "yes", False):
@@ -121,7 +121,7 @@ def _agrees(answer: str, default: bool) -> bool:
 
 
 def declined(args: Namespace) -> bool:
-    """Whether a pipe says no to what needs no answer, as in `echo n | mngr destroy foo`."""
+    """Return whether a pipe answers no, as in `echo n | mngr destroy foo`, although not asked."""
     import select
     import stat
 
@@ -185,7 +185,7 @@ def many(count: int, noun: str) -> str:
 
 
 def coloured() -> bool:
-    """Whether stdout is for a person who wants colour."""
+    """Return whether to print colours on stdout."""
     return _is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
 
 
@@ -229,7 +229,7 @@ def _aligned(table: list[list[str]], states: set[int]) -> Iterator[str]:
 
 
 def _on_terminal(table: list[list[str]], states: set[int]) -> Iterator[str]:
-    """The lines of a table that fits the terminal; `states` are the columns to colour."""
+    """Yield the lines of a table that fits the terminal; `states` are the columns to colour."""
     from mngr.cli.app import tables
 
     natural = [max(map(tables.width_of, column)) for column in zip(*table, strict=True)]
@@ -273,6 +273,6 @@ def _note(line: str) -> None:
 
 
 def _is_terminal(stream: object) -> bool:
-    """A closed stream is None."""
+    """Return whether a stream, which is None if closed, is a terminal."""
     isatty = getattr(stream, "isatty", None)
     return bool(isatty and isatty())

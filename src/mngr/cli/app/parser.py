@@ -1,7 +1,7 @@
 """The parser of commands: options and words in any order, and the texts of the manual.
 
-It is used in place of argparse, which imports gettext and locale on every start and takes
-`a --flag b` for one word too many.
+It replaces argparse, which imports gettext and locale on every start, and rejects words after an
+option as in `a --flag b`.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ class Parser(Group):
         self.groups: list[Group] = [self]
         self.common = Group("Common options", self.by_name, self.positionals)
         self.base: dict[str, object] = {}
+        self.typed: set[str] = set()
+        """The options on the command line, as opposed to those in the settings."""
         _add_common(self.common)
 
     def add_argument_group(self, title: str) -> Group:
@@ -138,7 +140,9 @@ class Parser(Group):
             option = self.by_name.get(name)
             if option is None:
                 words.append(self._as_word(word))
-            elif option.is_flag:
+                continue
+            self.typed.add(option.dest)
+            if option.is_flag:
                 if value is not None and name[:2] == "--":
                     raise UsageError(f"{name} takes no value", f"see `{self.prog} --help`")
                 left += [] if value is None else [f"-{value}"]
@@ -156,7 +160,7 @@ class Parser(Group):
         return known or (word[:1] == "-" and word != "-" and not _odd(word))
 
     def _as_word(self, word: str) -> str:
-        """Return a word that is no known option, unless it looks like one."""
+        """Return a word that is not a known option; raise if it looks like one."""
         if self._is_option(word):
             raise UsageError(f"unknown option {word!r}", self._option_hint(word))
         return word
@@ -188,7 +192,7 @@ class Parser(Group):
         return words
 
     def _read_words(self, words: list[str], values: dict[str, object]) -> None:
-        """Give each declared word as many words as it takes, and leave enough for later ones."""
+        """Assign the words to the declared arguments, leaving enough for the later ones."""
         missing = [each for each in self.every_option() if each.required and not values[each.dest]]
         later = sum(each.nargs in (None, "+") for each in self.positionals)
         for each in self.positionals:
@@ -222,7 +226,7 @@ def _split(word: str) -> tuple[str, str | None]:
 
 
 def _odd(word: str) -> bool:
-    """Whether a word with a dash is no option: a negative number, or several words."""
+    """Return whether a word with a dash is not an option: a negative number, or several words."""
     try:
         float(word)
     except ValueError:
@@ -238,7 +242,7 @@ def _add_common(group: Group) -> None:
     add("-v", "--verbose", action="store_true", help="print more details, and tracebacks of errors")
     help = "override a setting for this command; repeatable"
     add("-S", "--setting", action="append", metavar="KEY=VALUE", help=help)
-    add("--headless", action="store_true", help="never ask; fail where an answer is required")
+    add("--headless", action="store_true", help="never prompt; fail if an answer is required")
     help = "show one screen of help; --help shows the whole manual"
     add("-h", "--help", action="store_true", help=help)
 
@@ -260,7 +264,7 @@ def split_command(argv: Sequence[str]) -> tuple[list[str], str, list[str]]:
 
 
 def wants_value(word: str) -> bool:
-    """Whether the value of this common option is the next word; unknown ones are refused."""
+    """Return whether the next word is the value of this common option; raise if it is unknown."""
     if word.startswith("--"):
         name, equals, _ = word.partition("=")
         if name not in VALUE_OPTIONS + FLAG_OPTIONS:

@@ -34,7 +34,7 @@ class Copying:
 
 
 def waiting(args: Namespace) -> Callable[[str], None] | None:
-    """Write each new reason why a host does not start, for a person at a terminal."""
+    """Return a function that prints each new reason why a host does not start, on a terminal."""
     if args.quiet or sys.stderr is None or not sys.stderr.isatty():
         return None
     said: list[str] = []
@@ -48,6 +48,6 @@ def waiting(args: Namespace) -> Callable[[str], None] | None:
 
 
 def copying(args: Namespace) -> Copying | None:
-    """Only for a person: on a terminal, and not while an editor has it."""
+    """Return a progress display on a terminal, unless an editor uses the terminal."""
     terminal = sys.stderr is not None and sys.stderr.isatty()
     return None if args.quiet or args.edit_message or not terminal else Copying()

@@ -11,7 +11,7 @@ from mngr.model.struct import Struct
 WIDEST = 100
 _INDENT = 4
 _LONGEST_TERM = 24
-"""A longer term stands on a line of its own."""
+"""A longer term gets its own line."""
 _CLOSE = (("entry", "entry"), ("text", "code"), ("heading", "entry"))
 """Blocks without a blank line between them."""
 
@@ -135,7 +135,7 @@ def _prose(text: str) -> str:
     return _guarded("".join(marked))
 
 
-# What roff would take for markup, or print as a typographer's quote or dash that no shell knows.
+# Characters that roff interprets, or prints as typographic quotes and dashes, which shells reject.
 _ESCAPES = str.maketrans(
     {
         "\\": "\\e",
@@ -154,5 +154,5 @@ def _escaped(text: str) -> str:
 
 
 def _guarded(line: str) -> str:
-    """A line that starts with a dot would be taken for a request."""
+    """Return the line with a guard if roff would take its first character as a request."""
     return f"\\&{line}" if line.startswith(".") else line

@@ -1,4 +1,4 @@
-"""Tables for a person at a terminal: no line is wider than it, and states are coloured."""
+"""Tables on a terminal: no line is wider than the terminal, and states are coloured."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def terminal_width() -> int:
 
 
 def coloured_state(text: str) -> str:
-    """A padded state in its colour."""
+    """Return a padded state in its colour."""
     colour = COLOURS.get(text.strip())
     return f"\x1b[{colour}m{text}\x1b[0m" if colour is not None else text
 
@@ -67,10 +67,10 @@ def padded(text: str, width: int) -> str:
 
 
 def fitted(widths: Sequence[int], total: int) -> list[int]:
-    """Widths whose columns, two blanks apart, take at most `total`: the widest gives way first.
+    """Return widths whose columns, two blanks apart, fit into `total`; the widest shrink first.
 
-    The first column holds names, which people copy: it gives way last. A table with too many
-    columns for the terminal loses the last ones.
+    The first column has names, which users copy, so it shrinks last. If there are too many columns
+    for the terminal, the last ones are dropped.
     """
     found = list(widths)
     over = sum(found) + 2 * (len(found) - 1) - total

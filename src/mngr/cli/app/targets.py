@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def add_targets(parser: Parser, what: str, *, session: bool = False) -> None:
-    """TARGET..., `-` and --stdin; --session where a tmux key binding may want it."""
+    """Add TARGET..., `-`, --stdin, and --session, which tmux key bindings can use."""
     help = f"{what}: names, ids or addresses; `-` reads them from standard input"
     add_target(parser, help, nargs="*")
     add_stdin(parser)
@@ -42,10 +42,10 @@ def add_target(
     metavar: str = "",
     kind: str = "agent",
 ) -> None:
-    """TARGET, or --agent NAME for the same."""
+    """Add TARGET, and --agent NAME as another way to give it."""
     shown = metavar or dest.upper()
     word = parser.add_argument(dest, nargs=nargs, metavar=shown, help=help, completes=kind)
-    help = f"the same as {shown.split()[0]}" + ("; repeatable" if nargs in ("*", "+") else "")
+    help = f"same as {shown.split()[0]}" + ("; repeatable" if nargs in ("*", "+") else "")
     kind = "agent" if kind == "snapshot" else kind
     add = parser.add_argument
     parser.alike = word, add("--agent", action="append", metavar="NAME", help=help, completes=kind)
@@ -118,7 +118,7 @@ def lines_of_stdin() -> list[str]:
 
 
 def _session(name: str) -> str:
-    """A session has the id of its agent for a name."""
+    """Return the agent id that a session is named by; raise for any other name."""
     if not AGENT_ID.fullmatch(name):
         raise NotFound(f"no agent has a tmux session {name!r}", "sessions are named by agent ids")
     return name
@@ -131,7 +131,7 @@ def _meant(api: Mngr, pool: Sequence[Agent], word: str) -> Agent:
 
 
 def with_path(words: Sequence[str]) -> tuple[str, str | None, str | None]:
-    """AGENT [PATH] [LOCAL], where `AGENT:PATH` is the same as `AGENT PATH`."""
+    """Return AGENT, PATH and LOCAL; `AGENT:PATH` is the same as `AGENT PATH`."""
     name, *rest = words
     address = None if AGENT_ID.fullmatch(name) else parse_address(name)
     if address is not None and address.path is not None:
@@ -179,7 +179,7 @@ def each(
     action: Callable[[Agent], T],
     describe: Callable[[Agent, T], tuple[Row, str]],
 ) -> int:
-    """Act on all at once; report each as (row, note), in order. 0, 3 if some failed, 1 if all."""
+    """Act on all agents at once, print each result in order, and return the exit code."""
     outlive_terminal()
     failures: list[MngrError] = list(getattr(args, "failures", ()))
     missing, done = len(failures), []
@@ -210,7 +210,7 @@ def outlive_terminal() -> None:
 
 
 def _report(args: Namespace, row: Row, note: str) -> None:
-    """The first line of the note is the result, the others are remarks."""
+    """Print a result: the first line of the note; the other lines are remarks."""
     if args.format == "json":
         return
     human, *remarks = note.split("\n")
@@ -220,6 +220,6 @@ def _report(args: Namespace, row: Row, note: str) -> None:
 
 
 def _worst(failures: Iterable[MngrError]) -> int:
-    """All failed: their common exit code, if they have one."""
+    """Return the exit code if all failed: their common one, else 1."""
     codes = {error.exit_code for error in failures}
     return codes.pop() if len(codes) == 1 else 1

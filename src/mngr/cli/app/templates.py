@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FORMATS = ("human", "json", "jsonl")
 
 OPEN_MAPS = ("labels", "tags", "plugin")
-"""Maps whose keys are the user's own: a missing one is empty, not a mistake."""
+"""Maps with keys that the user chooses; a missing key is empty, not an error."""
 
 # Patterns are compiled on use: most runs need none, and this one takes 0.3 ms.
 _PIECE = r"\{\{|\}\}|\{([^{}]+)\}|\\([tn\\])|([^{}\\]+|\\)"
@@ -33,7 +33,7 @@ def check_format(text: str) -> str:
 
 
 def parse_template(text: str) -> list[tuple[str, str]]:
-    """(literal text, field after it) in order; the last field is empty."""
+    """Return pairs of a literal text and the field after it; the last field is empty."""
     pieces: list[tuple[str, str]] = []
     literal, at, piece = "", 0, re.compile(_PIECE)
     while at < len(text):
@@ -65,7 +65,7 @@ def lookup(row: Mapping[str, Json], field: str) -> Json:
 def check_fields(
     asked: Iterable[str], rows: Sequence[Mapping[str, Json]], known: Sequence[str] = ()
 ) -> None:
-    """UsageError for the first field that no row has; `known` serves when there are no rows."""
+    """Raise UsageError for the first field that is neither in `known` nor in a row."""
     names = dict.fromkeys(known)
     asked = [field for field in asked if field not in names and not _is_open(field)]
     for row in rows if asked else ():

@@ -29,7 +29,7 @@ def is_terminal() -> bool:
 
 
 def input_is_terminal() -> bool:
-    """A closed stream is None."""
+    """Return whether standard input, which is None if closed, is a terminal."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
@@ -65,7 +65,7 @@ def become(argv: list[str]) -> NoReturn:
 
 
 def connect_command(args: Namespace, record: AgentRecord) -> str:
-    """The command to run instead of attaching, or "".
+    """Return the command to run instead of attaching, or "".
 
     A configured command that itself calls `mngr connect` for this agent gets the plain attachment;
     otherwise it would call itself without end.

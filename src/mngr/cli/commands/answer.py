@@ -1,4 +1,4 @@
-"""`mngr answer`: see what agents ask permission for, and answer."""
+"""`mngr answer`: show permission requests of agents, and answer them."""
 
 from __future__ import annotations
 
@@ -90,5 +90,5 @@ def _row(agent: Agent, question: str) -> dict[str, Json]:
 def _list(args: Namespace, api: Mngr) -> int:
     table = [_row(agent, question) for agent, question in api.pending()]
     targets.footnotes(api)
-    rows(args, table, ["name", "question"], "agents", empty="No questions found")
+    rows(args, table, ["name", "question"], "agents", empty="No pending requests found")
     return 0

@@ -1,4 +1,4 @@
-"""`mngr clone`: make another agent with the same work."""
+"""`mngr clone`: create another agent with the same work."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ windows, and the same work: its commits, uncommitted changes and untracked files
 directory is a plain copy, all files). It works on its own branch and starts at once. The original \
 does not change.
 
-Every option of `mngr create` overrides what is copied; labels and variables are added. Everything \
-after `--` replaces the command."""
+Options of `mngr create` override the copied values; labels and variables are added to the copied \
+ones. Everything after `--` replaces the command."""
 
 
 def configure(parser: Parser) -> None:

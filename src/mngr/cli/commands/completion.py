@@ -1,4 +1,4 @@
-"""`mngr completion`: a script that lets a shell complete mngr's words."""
+"""`mngr completion`: print the script that lets a shell complete mngr's command lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Add one line to the start-up file of your shell, or save the script in its compl
     fish   mngr completion fish | source      # in ~/.config/fish/config.fish"""
 
 FILES = {"bash": "mngr.bash", "zsh": "_mngr", "fish": "mngr.fish"}
-"""In the folder `completions`, by the names under which shells look for them."""
+"""Files in the folder `completions`, with the names that the shells expect."""
 
 
 def configure(parser: Parser) -> None:
@@ -36,7 +36,7 @@ def run(args: Namespace) -> int:
 
 
 def script(shell: str) -> str:
-    """The completion script for a shell, which asks mngr on TAB."""
+    """Return the completion script for a shell, which calls mngr on TAB."""
     path = os.path.join(os.path.dirname(__file__), "completions", FILES[shell])
     with open(path, encoding="utf-8") as file:
         return file.read()
@@ -47,11 +47,11 @@ PLACES = {
     "zsh": ("", (".zshrc",)),
     "fish": (".config/fish/completions/mngr.fish", (".config/fish/config.fish",)),
 }
-"""Where each shell looks for a script, and its start-up files, below the user's home."""
+"""The path at which each shell looks for a script, and its start-up files, in the user's home."""
 
 
 def is_set_up(shell: str, home: str) -> bool:
-    """Whether the script is where the shell looks, or a start-up file prints it."""
+    """Return whether the script is installed, or a start-up file loads it."""
     place, start_up = PLACES[shell]
     if place and os.path.exists(os.path.join(home, place)):
         return True

@@ -189,8 +189,10 @@ _FIELDS = ["key", "value", "origin"]
 
 
 def _scope(args: Namespace) -> str:
-    """The file that is meant: the project's where there is one, but for secrets, which stay out
-    of a file that is committed; `unset` looks for the file that has the setting."""
+    """Return the scope to change: the project if there is one.
+
+    Secrets never go to a file that is committed. `unset` uses the file that has the setting.
+    """
     if args.scope:
         return str(args.scope)
     files = settings_files(args.config.home, _project(args))

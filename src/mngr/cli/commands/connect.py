@@ -13,18 +13,18 @@ from mngr.errors import Ambiguous, MngrError, NotFound, Refused, UsageError
 from mngr.model.state import ALIVE, State
 
 DESCRIPTION = """\
-Show the terminal of an agent in yours. Detach with C-b d; the agent keeps running. Inside your \
-own tmux, if it uses C-b too, press C-b twice, then d. Without TARGET, choose an agent from a list \
-by number, by name or by the start of a name. Inside the terminal of an agent, switch to the other \
-agent.
+Attach your terminal to the terminal of an agent. Detach with C-b d; the agent keeps running. \
+Inside your own tmux, if it uses C-b too, press C-b twice, then d. Without TARGET, choose an agent \
+from a list by number, by name or by the start of a name. Inside the terminal of another agent, \
+mngr switches that terminal to TARGET.
 
 A stopped or lost agent is started first. For an agent that is DONE or FAILED, mngr shows the last \
 screen and the exit code; it starts the agent again only with --start, or if you answer yes."""
 
 NOTES = """\
-Your settings for the tmux server of the agents go to tmux.user.conf in mngr's home \
-($MNGR_HOST_DIR, or ~/.mngr): another prefix, key bindings, `set -g mouse off`. The file is read \
-when the server starts. 24-bit colours are used if your terminal announces them \
+To configure the agents' tmux server, write tmux settings to tmux.user.conf in mngr's home \
+($MNGR_HOST_DIR, or ~/.mngr), such as another prefix, key bindings or `set -g mouse off`. The file \
+is read when the server starts. 24-bit colours are used if your terminal announces them \
 (COLORTERM=truecolor).
 
 A connect command that calls `mngr connect` for the same agent attaches to that agent."""

@@ -1,4 +1,4 @@
-"""`mngr create`: make an agent: its work directory, its launch, and attach."""
+"""`mngr create`: create an agent with its work directory, launch it, and attach to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 NOT_FOUND = 127
-"""What a shell exits with for a program that is not there."""
+"""The exit code of a shell for a program that does not exist."""
 
 DESCRIPTION = """\
 Create an agent: a program that runs in its own terminal and its own work directory. In a git \
@@ -29,23 +29,24 @@ repository the work directory is a worktree on the new branch mngr/NAME; elsewhe
 the current directory. If you are in a subdirectory of a repository, the program starts in the \
 same subdirectory.
 
-Everything after `--` is run as is, without a shell. Without a command and a type, mngr starts the \
-first coding agent that is installed, or `mechanic`, which requires no model; the setting \
-commands.create.type selects another type. If the program is not installed, `create` fails and \
-creates nothing. The command returns once the program runs or has ended, and then attaches if you \
-are at a terminal."""
+Everything after `--` is run as is, without a shell; with a TYPE, it is passed to the type's \
+program as arguments. With neither a TYPE nor a command, mngr starts the first coding agent that \
+is installed, or `mechanic`, which requires no model. The setting commands.create.type changes the \
+default type, also for commands after `--`.
+
+If the program is not installed, `create` fails and creates nothing. The command returns once the \
+program is running or has ended, and attaches to the agent if you are at a terminal."""
 
 NOTES = """\
 The environment of an agent consists of HOME, USER, LOGNAME, SHELL, PATH, LANG, LC_*, TERM, \
-COLORTERM, TZ and TMPDIR, the variables that its type declares (such as ANTHROPIC_*), those \
-given with --env, --env-file and --pass-env, and MNGR_AGENT_NAME, MNGR_AGENT_ID, \
-MNGR_AGENT_STATE_DIR, MNGR_AGENT_WORK_DIR, MNGR_HOST_DIR and MNGR_GIT_BASE. Nothing else of your \
-environment is passed on.
+COLORTERM, TZ and TMPDIR, the variables that its type declares (such as ANTHROPIC_*), those given \
+with --env, --env-file and --pass-env, and MNGR_AGENT_NAME, MNGR_AGENT_ID, MNGR_AGENT_STATE_DIR, \
+MNGR_AGENT_WORK_DIR, MNGR_HOST_DIR and MNGR_GIT_BASE. No other variables are passed on.
 
 A line of a batch file that starts with `{` is a JSON object: options, written with `_` instead of \
-`-`, and `name`, `args` and `message`. Any other line is a message, and the agent's name is made \
-from it. Options on the command line apply to all lines. For each line one JSON object is printed: \
-line, agent_id, agent_name, state, error."""
+`-`, and `name`, `args` and `message`. Any other line is the first message of an agent, which is \
+named after it. Options on the command line apply to all lines. One JSON object is printed for \
+each line, with line, agent_id, agent_name, state and error."""
 
 
 def configure(parser: Parser) -> None:
@@ -80,7 +81,7 @@ def _connecting(parser: Parser) -> None:
     add_connect(group, "attach to the agent (default: on a terminal)")
     help = "write the message in your editor while the agent starts"
     group.add_argument("--edit-message", action="store_true", help=help)
-    help = "run without a terminal: print its output, return its exit code; Ctrl-C stops it"
+    help = "run without a terminal, print output and return the exit code; Ctrl-C stops the agent"
     group.add_argument("--foreground", action="store_true", help=help)
 
 
@@ -119,14 +120,14 @@ def templates(args: Namespace, names: list[str]) -> dict[str, Json]:
 
 
 def _listed(value: Json) -> Json:
-    """An object adds up with the lists of other templates."""
+    """Return an object as a list, to which the lists of other templates can be added."""
     if isinstance(value, dict):
         return [f"{key}={inner}" for key, inner in value.items()]
     return value
 
 
 def _take_name(args: Namespace) -> None:
-    """--name beside the words: `--name foo claude`, `--name foo @box`."""
+    """Combine --name with the words, as in `--name foo claude` and `--name foo @box`."""
     if args.name is None or args.batch is not None:
         return
     word = args.address or ""
@@ -189,7 +190,7 @@ def _preview(args: Namespace, api: Mngr, request: CreateRequest) -> int:
     name, host, plan = api.preview(request)
     row: dict[str, Json] = {"name": name, "agent_name": name, "host_name": host.ref.name}
     if plan is None:
-        new = f"Would make the host {host.ref.name} of {host.ref.provider} and create {name} there"
+        new = f"Would create the host {host.ref.name} of {host.ref.provider}, and {name} on it"
         human = f"Would reuse {name}" if host.ref.id else new
         one(args, {**row, "argv": list(request.args)}, human)
         return 0

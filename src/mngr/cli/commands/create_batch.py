@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 OTHERS = ("name", "args")
-"""Keys of a line that are no options of the command line."""
-# What makes no sense for one of many.
+"""Keys of a line that are not options of the command line."""
+# Options that cannot be used for one agent of many.
 FOREIGN = {
     *("batch", "max_parallel", "dry_run", "foreground", "edit_message", "connect"),
     *("connect_command", "format", "quiet", "verbose", "headless"),
@@ -124,7 +124,7 @@ def read_lines(path: str) -> list[str]:
                 data = file.read()
     except OSError as error:
         raise UsageError(f"--batch: {path}: {error.strerror}") from None
-    # Not splitlines(): a prompt may hold U+2028 and its kin.
+    # Not splitlines(): a prompt may contain U+2028 and similar characters.
     return data.decode("utf-8", "surrogateescape").split("\n")
 
 
@@ -160,7 +160,7 @@ def _object(text: str) -> dict[str, Json]:
 
 
 def _namespace(args: Namespace, given: Mapping[str, Json]) -> Namespace:
-    """The line over its templates over the command line."""
+    """Return the options of a line, which override its templates and the command line."""
     from mngr.cli.commands.create import templates
 
     options = {key: value for key, value in given.items() if key not in OTHERS}

@@ -14,7 +14,7 @@ from mngr.errors import UsageError
 from mngr.model.records import Window
 
 LARGEST = 10_000
-"""Columns or rows; tmux itself gives up not far above."""
+"""Maximum columns or rows; tmux accepts little more."""
 ABOUT_HOST = ("build_arg", "start_arg", "max_age", "idle_timeout", "host_label")
 
 
@@ -35,7 +35,7 @@ def _what(parser: Parser) -> None:
     help = "file with the first message; `-` is standard input"
     add("--message-file", metavar="FILE", help=help, completes="file")
     add_limits(group)
-    help = "start the agent if it exists already, instead of failing"
+    help = "use the agent if it already exists, and start it if it is not running"
     add("--reuse", action="store_true", help=help)
     help = "use the options in the setting create_templates.NAME; repeatable, the last one wins"
     names = ("-t", "--template")
@@ -43,10 +43,10 @@ def _what(parser: Parser) -> None:
 
 
 TRANSFER = """\
-how the work directory is made: git-worktree (alias worktree); git-mirror (alias mirror), a clone \
-that shares objects with one mirror per repository and host; rsync (alias copy); or none, to work \
-in place. Default: git-worktree for a git repository on the same host, git-mirror on another host, \
-rsync for any other directory"""
+type of work directory: git-worktree (alias worktree); git-mirror (alias mirror), a clone that \
+shares objects with one mirror per repository and host; rsync (alias copy), a copy; or none, to \
+work in place. Default: git-worktree for a git repository on the same host, git-mirror on another \
+host, rsync for any other directory"""
 
 
 def _where(parser: Parser) -> None:
@@ -56,17 +56,17 @@ def _where(parser: Parser) -> None:
     help = "create a new host for the agent, same as NAME@.PROVIDER"
     add("--new-host", action="store_true", help=help)
     add_host_options(group)
-    help = "files to work on: a directory (default: the current one), another agent with its \
-uncommitted changes, a snapshot (AGENT/SNAPSHOT), or a git URL"
+    help = "directory, agent, snapshot or git URL to start from (default: the current directory); \
+a snapshot is written AGENT/SNAPSHOT, and an agent's uncommitted changes are copied too"
     names = ("--from", "--source")
     add(*names, dest="source", default=".", metavar="SOURCE", help=help, completes="file")
     add("--transfer", choices=tuple(TRANSFERS), metavar="METHOD", help=TRANSFER)
-    help = "start at BASE on the new branch NEW, where `*` stands for the agent's name (default \
+    help = "start at BASE on the new branch NEW, where `*` is the agent's name (default \
 :mngr/*); without a colon, work on the branch BASE itself"
     add("--branch", metavar="[BASE][:NEW]", help=help)
     dirty = ("--include-dirty", "--include-unclean", "--no-ensure-clean")
     add(*dirty, action="store_true", help="copy uncommitted changes too")
-    add("--project", help="the project it belongs to (default: name of the directory)")
+    add("--project", help="project of the agent (default: name of the directory)")
     add("--label", action="pairs", metavar="K=V", help="label of the agent; repeatable")
 
 
@@ -81,7 +81,7 @@ def add_host_options(group: Group) -> None:
     add("-s", "--start-arg", action="append", default=[], metavar="ARG", help=help)
     help = "stop the new host after this time, even if agents run on it"
     add("--max-age", type=parse_duration, metavar="DURATION", help=help)
-    help = "stop the new host after this time without output or messages"
+    help = "stop the new host after this long without activity"
     add("--idle-timeout", type=parse_duration, metavar="DURATION", help=help)
     add("--host-label", action="pairs", metavar="K=V", help="tag of the new host; repeatable")
 
@@ -97,7 +97,7 @@ def _environment(parser: Parser) -> None:
     add("--pass-login", action="store_true", help=help)
     help = "copy the local file L to R in the work directory; repeatable"
     add("--upload-file", action="append", metavar="L:R", help=help, completes="file")
-    help = "shell command to run in the work directory before the start; repeatable"
+    help = "shell command to run in the work directory before the program starts; repeatable"
     add("--provision-command", action="append", metavar="CMD", help=help)
     help = "run the agent in bubblewrap: your home is hidden, the system is read-only, the work \
 directory is writable; MODE is offline (default) or open, with network access"
@@ -182,17 +182,23 @@ def host_tags(args: Namespace) -> dict[str, str]:
 
 
 def _require_new_host(args: Namespace, asked: CreateRequest) -> None:
-    """An option about a host that is not made would be ignored; settings are for when one is."""
+    """Raise for an option about a new host if none is created; defaults in settings are allowed."""
     if not asked.wants_new_host:
         given = [each for each in args.parser.given(args) if each.dest in ABOUT_HOST]
         if given:
             hint = "use NAME@.PROVIDER, or --new-host with --provider"
-            raise UsageError(f"{given[0].label} is for a new host, and none is made", hint)
+            raise UsageError(
+                f"{given[0].label} is for a new host, but no new host is created", hint
+            )
 
 
 def type_of(args: Namespace) -> str:
     """Return the type; `command` for a bare command line, "" to choose a type later."""
     word = getattr(args, "type_word", None)
+    if args.rest and not word and "type" not in args.parser.typed:
+        # The default type is for agents, not for a command line.
+        configured = args.config.command_defaults("create").get("type")
+        return str(args.type) if args.type not in (None, configured) else "command"
     # What the settings or a template say gives way to the word; another --type beside it does not.
     if word and args.type not in (None, word, args.parser.base.get("type")):
         raise UsageError(f"the type {word!r} contradicts --type {args.type}")

@@ -1,4 +1,4 @@
-"""`mngr destroy`: remove agents, with an undo."""
+"""`mngr destroy`: move agents to the trash."""
 
 from __future__ import annotations
 

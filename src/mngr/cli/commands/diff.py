@@ -1,4 +1,4 @@
-"""`mngr diff`: what an agent did since it began."""
+"""`mngr diff`: show the changes of an agent since it was created."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Show how an agent's work directory differs from the commit it started from: committed, uncommitted \
-and untracked changes, without ignored files. The agent may be running or not; neither its files \
+and untracked changes, without ignored files. The agent need not be stopped; neither its files \
 nor its index change.
 
 Paths after `--` limit the output and are relative to the top of the work directory. In a pipe the \
@@ -34,10 +34,10 @@ def configure(parser: Parser) -> None:
     add("--uncommitted", action="store_true", help="show only uncommitted changes")
     parser.examples = [
         ("show all changes", "mngr diff foo"),
-        ("summarise them", "mngr diff foo --stat"),
+        ("summarise the changes", "mngr diff foo --stat"),
         ("list the commits", "mngr diff foo --commits"),
         ("limit to some files", "mngr diff foo -- src tests"),
-        ("apply them here", "mngr diff foo | git apply"),
+        ("apply the changes here", "mngr diff foo | git apply"),
     ]
     parser.see_also = ["mngr-merge", "mngr-snapshot", "mngr-pull"]
 
@@ -51,7 +51,7 @@ def run(args: Namespace) -> int:
     asked = {"uncommitted": args.uncommitted, "paths": args.rest, "stat": args.stat}
     found = api.difference(agent, **asked)
     if found.complaint:
-        warn(f"{agent.name}: {found.complaint}; it is left out here")
+        warn(f"{agent.name}: {found.complaint}; it is not in this diff")
     if args.format == "human":
         _show(found.patch)
     else:

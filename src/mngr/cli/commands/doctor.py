@@ -22,13 +22,13 @@ COLUMNS = ["check", "status", "detail", "remedy"]
 def configure(parser: Parser) -> None:
     parser.description = (
         "Check the settings, the programs mngr requires, the logins of coding agents, mngr's "
-        "home, plugins, records and hosts, and look for leftovers. Each line names a problem "
-        "and the command that fixes it. Warnings are not problems. `absent` means that the "
-        "program of a coding agent is not installed, or that its login was not found. A "
-        "renewable login that parallel agents would share is a warning.\n\n"
-        "--fix installs missing programs with the package manager of the machine, if it asks "
-        "for no password, and shell completion for bash and fish. It does not install coding "
-        "agents."
+        "home, plugins, records and hosts, and look for leftovers. For each problem, print the "
+        "command that fixes it; exit with 1 if there is a problem. A warning is not a problem: "
+        "for example, a renewable login that parallel agents would share. `absent` marks "
+        "optional parts: the program or login of a coding agent, and shell completion.\n\n"
+        "--fix installs missing programs with the system's package manager, if it does not "
+        "ask for a password, and shell completion for bash and fish. It does not install "
+        "coding agents."
     )
     help = "check this host instead of this machine"
     parser.add_argument("--host", default="", metavar="HOST", help=help)
@@ -39,7 +39,7 @@ def configure(parser: Parser) -> None:
         ("check this machine", "mngr doctor"),
         ("check another machine", "mngr doctor --host box"),
         ("repair and install", "mngr doctor --fix"),
-        ("list only problems", "mngr doctor --format '{status} {detail}' | grep -v ^ok"),
+        ("list all that is not ok", "mngr doctor --format '{status} {detail}' | grep -v ^ok"),
     ]
     parser.see_also = ["mngr-gc", "mngr-config"]
 
@@ -55,7 +55,7 @@ def run(args: Namespace) -> int:
 
 
 def _show(args: Namespace, findings: Sequence[Finding]) -> None:
-    """On a terminal what to do is below the table: there it is not cut, and can be copied."""
+    """Print the findings; on a terminal, remedies follow the table, so that they are not cut."""
     narrow = args.format == "human" and terminal_width() > 0
     table = [finding.to_json() for finding in findings]
     rows(args, table, COLUMNS[:-1] if narrow else COLUMNS, "checks")
@@ -71,7 +71,7 @@ def _findings(args: Namespace, api: Mngr) -> list[Finding]:
 
 
 def _completion() -> list[Finding]:
-    """Whether the user's shell completes mngr's words."""
+    """Return a finding about completion in the user's shell."""
     import os
 
     from mngr.api import Finding
@@ -81,14 +81,16 @@ def _completion() -> list[Finding]:
     if shell not in PLACES:
         return []
     if is_set_up(shell, home):
-        return [Finding(check="completion", status="ok", detail=f"{shell} completes mngr")]
+        return [
+            Finding(check="completion", status="ok", detail=f"completion is set up for {shell}")
+        ]
     place, start_up = PLACES[shell]
     line = (
         "mngr completion fish | source" if shell == "fish" else f"source <(mngr completion {shell})"
     )
     return [
         Finding(
-            check="completion", status="absent", detail=f"{shell} does not complete mngr",
+            check="completion", status="absent", detail=f"completion is not set up for {shell}",
             remedy=f"add to ~/{start_up[0]}: {line}",
             fix=(lambda: set_up(shell, home)) if place else None,
         )
@@ -112,7 +114,7 @@ def _settings(args: Namespace) -> list[Finding]:
 
 
 def _fixed(args: Namespace, findings: Sequence[Finding]) -> bool:
-    """Whether anything changed, so that it is worth looking again."""
+    """Fix the findings; return whether anything changed, so that a new check is useful."""
     changed = False
     for finding in findings:
         if finding.fix is None:

@@ -1,4 +1,4 @@
-"""`mngr event`: what happened to an agent."""
+"""`mngr event`: print the events of an agent."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ Run a shell command in the work directory of an agent, with the agent's environm
 itself is not affected. The last argument is the command; everything after `--` is a program with \
 its arguments, run as is, without a shell.
 
-Standard input is empty unless you pass -i. With -it the command gets your terminal, as an editor \
-or a shell requires."""
+Standard input is empty unless you pass -i. With -it the command runs in your terminal, which \
+editors and shells require."""
 
 NOTES = """\
 For one agent, the output and the exit code are those of the command. For several agents, each \
@@ -37,7 +37,7 @@ def configure(parser: Parser) -> None:
     targets.add_target(parser, help, nargs="+")
     targets.add_stdin(parser)
     add = parser.add_argument
-    help = "directory, relative to the work directory"
+    help = "directory to run in, relative to the work directory"
     add("--cwd", default="", metavar="DIR", help=help)
     help = "pass standard input to the command; one agent only"
     add("-i", "--interactive", action="store_true", help=help)
@@ -47,7 +47,7 @@ def configure(parser: Parser) -> None:
     add("--timeout", type=parse_duration, metavar="DURATION", help=help)
     add("--stream", action="store_true", help="print output as it is produced")
     add_on_error(parser)
-    help = "start agents that are not running first (default: no)"
+    help = "first start agents that are not running (default: no)"
     add("--start", action="switch", default=False, help=help)
     parser.add_dry_run()
     parser.examples = [
@@ -97,7 +97,7 @@ def _refuse_loose_words(args: Namespace) -> None:
 
 
 def _is_plain(args: Namespace) -> bool:
-    """One agent, whose state does not matter."""
+    """Return whether there is one agent and its state does not matter."""
     other = args.dry_run or args.start or args.interactive or args.tty or args.stdin
     return args.format == "human" and not other and len(args.target) == 1 and args.target != ["-"]
 
@@ -126,7 +126,7 @@ def _command(args: Namespace) -> list[str]:
     args.words = args.target
     *args.target, command = args.target
     if not args.target and not args.stdin:
-        raise UsageError("missing CMD", "write `mngr exec TARGET 'COMMAND'`")
+        raise UsageError("missing COMMAND", "write `mngr exec TARGET 'COMMAND'`")
     if not command.strip():
         raise UsageError("the command is empty")
     return ["sh", "-c", command]
@@ -241,6 +241,6 @@ def prefixed(result: ExecResult, write: Callable[[int, bytes], None]) -> None:
 
 
 def _behind(name: str, data: bytes) -> bytes:
-    """Each line after `NAME: `; the last one gets its newline."""
+    """Return each line with the prefix `NAME: `; the last one gets its newline."""
     lines = data.removesuffix(b"\n").split(b"\n")
     return b"".join(b"%s: %s\n" % (name.encode(), line) for line in lines)

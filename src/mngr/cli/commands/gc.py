@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Remove what mngr created and no longer uses: destroyed agents that have been in the trash for \
-longer than `trash.keep`; removed `mngr tmr` runs of the same age; names that no agent has; files \
-of interrupted writes; and, for agents that are gone for good, mirrors, the refs that kept their \
+longer than `trash.keep`; removed `mngr tmr` runs of the same age; names of agents that no longer \
+exist; files of interrupted writes; and, for purged agents, mirrors, the refs that kept their \
 commits, and branches whose commits are all on another branch. Agents whose creation or removal \
-was interrupted are moved to the trash. mngr removes only what it recorded creating, and nothing \
-on hosts that do not answer.
+was interrupted are moved to the trash. mngr removes only items that it created and recorded, and \
+nothing on hosts that do not answer.
 
 One line is printed for each item; --dry-run prints the same lines."""
 
@@ -84,5 +84,5 @@ def _print(args: Namespace, receipt: list[dict[str, Json]]) -> None:
         if row["error"] is None:
             print(f"{cell(row['kind'])} {cell(row['what'])}: {cell(row['why'])}")
     count = sum(row["error"] is None for row in receipt)
-    done = f"{'Would remove' if args.dry_run else 'Removed'} {many(count, 'thing')}."
+    done = f"{'Would remove' if args.dry_run else 'Removed'} {many(count, 'leftover')}."
     say(args, done if receipt else "Nothing to remove.")

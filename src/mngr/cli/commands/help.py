@@ -37,11 +37,11 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: Namespace) -> int:
-    if args.topic:
+    if args.topic and args.topic != "mngr":
         from mngr.cli.app.main import make_parser
 
         return show(command_page(make_parser(args.registry, args.topic)))
-    if args.command == "man":
+    if args.command == "man" or args.topic:
         return show(overview_page(args.registry))
     if args.format == "human":
         print_paged(overview(args.registry))

@@ -1,4 +1,4 @@
-"""`mngr host`: the hosts themselves."""
+"""`mngr host`: manage hosts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
-Manage the hosts that agents run on. `start` also starts the agents that `stop` stopped. A host \
-with agents is saved as an image before `destroy` destroys it, if the provider supports images.
+Manage the hosts that agents run on. `start` also starts the agents that `stop` stopped. Before \
+`destroy` destroys a host with agents, it saves the host as an image, if the provider supports \
+images.
 
 `audit` lists hosts that are unknown, gone, or past their maximum age; --end destroys or forgets \
 them. Hosts that another mngr home created with the same engine are listed too, and ended only \
@@ -27,7 +28,7 @@ A host is recorded on disk and tagged before it is created, so `audit` finds it 
 killed meanwhile. --max-age and --idle-timeout are enforced on the host itself."""
 
 SCREENS = {
-    "list": ("", "list all hosts that mngr knows", []),
+    "list": ("", "list hosts", []),
     "create": (
         "NAME",
         "create a host with a provider",
@@ -39,12 +40,12 @@ SCREENS = {
     "destroy": ("HOST...", "destroy hosts", ["--force", "--dry-run", "--yes"]),
     "audit": (
         "",
-        "compare the hosts of the providers with the records of mngr",
+        "compare the providers' hosts with mngr's records",
         ["--provider", "--end", "--force", "--dry-run"],
     ),
     "trust": (
         "HOST",
-        "show the fingerprint of the key of an ssh host, and pin the key",
+        "show an ssh host's key fingerprint, and pin the key",
         ["--fingerprint", "--replace", "--dry-run", "--yes"],
     ),
     "forget": ("HOST", "remove an ssh host from the list", ["--force", "--dry-run"]),
@@ -61,8 +62,8 @@ def configure(parser: Parser) -> None:
     add("names", nargs="*", metavar="HOST", help="names of hosts")
     add("--provider", default="", help="provider of the host", completes="provider")
     add_host_options(parser)
-    help = "`destroy`: do not ask about agents; `audit --end`: include hosts of other homes; \
-`forget`: include hosts that mngr created"
+    help = "skip the safety check (`destroy`: agents on the host; `audit --end`: hosts of other \
+homes; `forget`: hosts that mngr created)"
     add("-f", "--force", action="store_true", help=help)
     add("--end", action="store_true", help="`audit`: destroy or forget the listed hosts")
     host_trust.add_options(parser)
@@ -71,8 +72,8 @@ def configure(parser: Parser) -> None:
     parser.examples = [
         ("list hosts", "mngr host list"),
         ("create a container", "mngr host create box --provider docker"),
-        ("destroy it", "mngr host destroy box"),
-        ("find hosts that mngr lost track of", "mngr host audit"),
+        ("destroy a host", "mngr host destroy box"),
+        ("find leftover and missing hosts", "mngr host audit"),
     ]
     parser.see_also = ["mngr-provider", "mngr-create", "mngr-list"]
 
@@ -157,7 +158,7 @@ def _ask(args: Namespace, api: Mngr, host: Host) -> None:
 def _audit(args: Namespace, api: Mngr) -> int:
     found = api.audit_hosts(args.provider)
     table = [each.to_json() for each in found]
-    rows(args, table, COLUMNS, "hosts", empty="No hosts to account for")
+    rows(args, table, COLUMNS, "hosts", empty="No hosts found")
     for problem in api.problems:
         warn(problem)
     odd = [each for each in found if each.problem and (each.ours or args.force)]

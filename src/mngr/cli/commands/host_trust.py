@@ -1,4 +1,4 @@
-"""`mngr host trust` and `mngr host forget`: machines that mngr uses and did not make."""
+"""`mngr host trust` and `mngr host forget`: machines that mngr uses but did not create."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def add_options(parser: Parser) -> None:
     add = parser.add_argument
-    help = "`trust`: required fingerprint of the key"
+    help = "`trust`: expected fingerprint of the key"
     add("--fingerprint", default="", metavar="SHA256:HASH", help=help)
     add("--replace", action="store_true", help="`trust`: replace the trusted key")
 

@@ -13,8 +13,9 @@ from mngr.model.struct import Json
 
 def configure(parser: Parser) -> None:
     parser.description = (
-        "Set labels of agents: arguments with `=` are labels, the others are agents. Other "
-        "labels are kept. Without a label to set or remove, print the labels."
+        "Set labels of agents: arguments with `=` are labels, all other arguments "
+        "are agents. Labels with other keys are kept. Without a label to set or remove, print "
+        "the labels."
     )
     targets.add_targets(parser, "agents, and labels as K=V")
     help = "remove this label; repeatable"

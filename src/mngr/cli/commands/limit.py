@@ -1,4 +1,4 @@
-"""`mngr limit`: see and change what an agent may use."""
+"""`mngr limit`: show and change the limits of agents."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 DESCRIPTION = """\
-Change the limits of agents, also while they run. An agent that exceeds a limit is stopped: its \
-work, screen and conversation are kept, and its state is FAILED, with exit code 124 and the \
-reason. Raise the limit and use `mngr start` to continue.
+Change the limits of agents, even while they are running. An agent that exceeds a limit is \
+stopped: its work, screen and conversation are kept, and its state is FAILED, with exit code 124 \
+and the reason. Raise the limit and use `mngr start` to continue.
 
 Without an option, print the limits."""
 

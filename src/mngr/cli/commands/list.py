@@ -1,4 +1,4 @@
-"""`mngr list`: every agent, everywhere. Start-up is a feature here: import nothing needless."""
+"""`mngr list`: list agents on all hosts. It has to start fast, so it imports little."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ the agent's commits and the lines they added and removed, for worktrees on this 
 uncommitted changes see `mngr show` and `mngr diff`. HOST is shown if the agents are on more than \
 one host. On a terminal the table is cut to the terminal's width.
 
-An agent must match every kind of filter, and one of the states: `--failed --stopped --type \
-claude` lists claude agents that are FAILED or STOPPED."""
+Filters are combined with AND; several states, types, projects or providers are alternatives: \
+`--failed --stopped --type claude` lists claude agents that are FAILED or STOPPED."""
 
 NOTES = """\
 Filter expressions use the fields of an agent: id, name, type, command, argv, work_dir, \
@@ -128,7 +128,7 @@ def _columns(args: Namespace, table: Sequence[Row]) -> list[Column]:
 def _for_people(
     api: Mngr, found: Sequence[Agent], table: Sequence[Row], with_changes: bool
 ) -> list[Row]:
-    """The cells of the default table."""
+    """Return the cells of the default table."""
     agents = {agent.id: agent for agent in found}
     shown = [agents[str(row["id"])] for row in table]
     changed: Sequence[Changes | None] = ()

@@ -1,4 +1,4 @@
-"""`mngr list --hosts`: the hosts themselves."""
+"""`mngr list --hosts`: list hosts instead of agents."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def show(args: Namespace) -> int:
 
 
 def show_all(args: Namespace, api: Mngr) -> int:
-    """For `mngr host list`, which takes no filters."""
+    """Print all hosts, for `mngr host list`, which takes no filters."""
     table = _hosts(api)
     rows(args, table, _columns(table), "hosts", empty="No hosts found")
     for problem in dict.fromkeys(api.problems):
@@ -83,7 +83,7 @@ def _rounded(cost: float | None) -> float | None:
 def _state(api: Mngr, host: Host, lease: Lease | None, told: bool) -> dict[str, Json]:
     """Return the state of a host, the time it has left, and the reason if it is not running.
 
-    `told`: the provider listed its hosts, so a host without a lease does not exist any more.
+    `told`: the provider listed its hosts, so a host without a lease no longer exists.
     """
     reason = api.silence(host)
     if told and lease is None:

@@ -1,4 +1,4 @@
-"""`mngr logs`: what an agent's program printed."""
+"""`mngr logs`: print the output of an agent's program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mngr merge`: bring the commits of agents into the current branch."""
+"""`mngr merge`: merge the commits of agents into the current branch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def configure(parser: Parser) -> None:
     targets.add_targets(parser, "agents to merge, in this order")
     add = parser.add_argument
     add("--squash", action="store_true", help="make one commit per agent")
-    help = "shell command to run after each merge; if it fails, undo the merge"
+    help = "shell command to run after each merge; undo the merge if it fails"
     add("--check", metavar="CMD", help=help)
     parser.add_dry_run()
     parser.examples = [
@@ -75,10 +75,11 @@ def run(args: Namespace) -> int:
 def _merged(args: Namespace, api: Mngr, here: Place, agent: Agent) -> Merged:
     from mngr.api import summary
 
+    tip = api.merge_tip(agent, here)
     if behind := api.left_behind(agent):
         warn(f"{agent.name} has uncommitted changes that are not merged: {summary(behind)}")
     check = (lambda folder: _check(args.check, folder)) if args.check else None
-    result = api.merge(agent, here, squash=args.squash, check=check, dry_run=args.dry_run)
+    result = api.merge(agent, here, tip, squash=args.squash, check=check, dry_run=args.dry_run)
     if args.dry_run:
         _told(args, agent.id, f"Would merge {many(result.commits, 'commit')} of {agent.name}.")
     else:

@@ -1,4 +1,4 @@
-"""`mngr message`: send a text to agents and say whether it arrived."""
+"""`mngr message`: send a message to agents and report whether it was delivered."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from mngr.model.struct import Json
 
 DESCRIPTION = """\
 Type a message into the terminal of an agent, followed by Enter, and report whether the program \
-read it: `delivered`; `queued` if the program is busy; `typed` if mngr cannot tell. The message \
-comes from -m, a file, standard input, or on a terminal your editor.
+read it: `delivered`; `queued` if the program is busy; `typed` if mngr cannot determine it. The \
+message comes from -m, a file, standard input, or, on a terminal, your editor.
 
-With --wait, wait for the agent's reply and print it. The command fails if the agent asks for a \
+With --wait, wait for the agent's reply and print it. The command fails if the agent asks for \
 permission instead, or stops because of an error or an exhausted quota."""
 
 NOTES = """\
@@ -38,12 +38,12 @@ def configure(parser: Parser) -> None:
     add("--message-file", metavar="FILE", help=help, completes="file")
     add("--start", action="store_true", help="start agents that are not running")
     add("--wait", action="store_true", help="wait for the reply and print it")
-    help = "time to read the message, or with --wait to reply; then exit with 124"
+    help = "time for the agent to read the message or, with --wait, to reply; then exit with 124"
     add("--timeout", type=parse_duration, default=0.0, metavar="DURATION", help=help)
     add_on_error(parser)
     parser.add_dry_run()
     parser.examples = [
-        ("send a message", "mngr message tests -m 'yes, go on'"),
+        ("send a message", "mngr message tests -m 'yes, continue'"),
         ("send a file to two agents", "mngr message one two --message-file plan.md"),
         ("send standard input", "git diff | mngr message review"),
         ("write the message in your editor", "mngr message tests"),

@@ -1,4 +1,4 @@
-"""`mngr path`: where an agent's work is."""
+"""`mngr path`: print the path of an agent's work directory."""
 
 from __future__ import annotations
 

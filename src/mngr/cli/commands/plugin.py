@@ -1,4 +1,4 @@
-"""`mngr plugin`: which plugins there are, and which of them are used."""
+"""`mngr plugin`: list, enable and disable plugins."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ and providers, including built-in ones."""
 
 SCREENS = {
     "list": ("", "list plugins and what they add", []),
-    "enable": ("NAME...", "use plugins again", ["--scope", "--dry-run"]),
-    "disable": ("NAME...", "stop using plugins", ["--scope", "--dry-run"]),
+    "enable": ("NAME...", "enable plugins", ["--scope", "--dry-run"]),
+    "disable": ("NAME...", "disable plugins", ["--scope", "--dry-run"]),
 }
 """What `-h` shows about each verb: its arguments, what it does, and its options."""
 

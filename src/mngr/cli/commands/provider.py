@@ -1,4 +1,4 @@
-"""`mngr provider list`: which providers of hosts can be used here, and if not, why."""
+"""`mngr provider list`: list the providers of hosts, and why some cannot be used here."""
 
 from __future__ import annotations
 

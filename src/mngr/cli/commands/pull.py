@@ -1,4 +1,4 @@
-"""`mngr pull`: bring an agent's commits, or files of its work directory, to this machine."""
+"""`mngr pull`: copy an agent's commits, or files of its work directory, to this machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ With PATH, copy a file or directory from the work directory, committed or not: t
 relative path below the current directory, or to LOCAL, or into LOCAL if that is a directory. \
 Existing files that differ are replaced only with --force.
 
-The agent may be running or not. An interrupted pull can be repeated."""
+The agent need not be stopped. If a pull is interrupted, run it again."""
 
 
 def configure(parser: Parser) -> None:

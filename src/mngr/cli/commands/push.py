@@ -1,4 +1,4 @@
-"""`mngr push`: bring commits or files from this machine into an agent's work directory."""
+"""`mngr push`: copy commits or files from this machine to an agent's work directory."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from mngr.model.address import check_name
 
 def configure(parser: Parser) -> None:
     parser.description = (
-        "Rename an agent, also while it runs. Its id, work directory and branch stay the same."
+        "Rename an agent, even while it is running. Its id, work directory and branch are kept."
     )
     targets.add_target(parser, "name, id or address of the agent", dest="old")
     parser.add_argument("new", metavar="NEW", help="new name, unique on the host")

@@ -1,4 +1,4 @@
-"""`mngr restore`: list and bring back what was destroyed."""
+"""`mngr restore`: list and restore destroyed agents."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 COLUMNS: list[Column] = ["name", "id", "destroyed", "branch", "work_dir"]
 
 DESCRIPTION = """\
-Restore a destroyed agent: its work directory with all files, its branch and its record. The agent \
-is then stopped; `mngr start` starts it. If several destroyed agents have the same name, the last \
-one is restored; use the id for the others. Without NAME, list the trash.
+Restore a destroyed agent: its work directory with all files, its branch and its record. A \
+restored agent is stopped; `mngr start` starts it. If several destroyed agents have the same name, \
+the most recently destroyed one is restored; use an id to choose another one. Without NAME, list \
+the trash.
 
 With --purge, delete agents from the trash for good: NAME, or those selected by --older-than."""
 
@@ -36,7 +37,7 @@ def configure(parser: Parser) -> None:
     add_target(parser, "name or id of the destroyed agent", dest="name", nargs="?", kind=kind)
     add("--list", action="store_true", help="list the trash")
     add("--as", dest="new_name", default="", metavar="NEW_NAME", help="restore under this name")
-    help = "only agents that were destroyed at least this long ago"
+    help = "select agents destroyed at least this long ago"
     add("--older-than", type=parse_duration, metavar="DURATION", help=help)
     add("--purge", action="store_true", help="delete for good; this cannot be undone")
     add("-f", "--force", action="store_true", help="do not ask before purging")
@@ -128,7 +129,7 @@ def _purge(args: Namespace, api: Mngr) -> int:
         )
     found = _matching(args, api)
     if not found and args.name is not None:
-        raise NotFound(f"nothing called {args.name!r} in the trash", "see `mngr restore --list`")
+        raise NotFound(f"no agent {args.name!r} in the trash", "see `mngr restore --list`")
     if found and not args.dry_run and not args.force:
         names = ", ".join(each.note.name for each in found)
         reason = f"{names} would be removed for good"

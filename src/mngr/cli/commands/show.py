@@ -1,4 +1,4 @@
-"""`mngr show`: everything about one agent, on one screen."""
+"""`mngr show`: show one agent in detail, on one screen."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def run(args: Namespace) -> int:
 
 
 def _row(api: Mngr, agent: Agent) -> Row:
-    """As `list --format json` has it, with the columns that cost a look and what is shown below."""
+    """Return the row of `list --format json` with all optional columns, changes and screen."""
     row: Row = agent.to_json()
     if agent.evidence.record is None:
         return row | {"next": ["mngr doctor"]}

@@ -1,4 +1,4 @@
-"""`mngr snapshot`: keep and bring back moments of an agent's work."""
+"""`mngr snapshot`: save and restore the state of an agent's work directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS: list[Column] = ["agent", "number", "name", "time", "note", ("short", "C
 DESCRIPTION = """\
 A snapshot is a copy of an agent's work directory: committed, changed, deleted and untracked \
 files. It is stored as a git commit outside all branches, so taking one affects neither the agent \
-nor its index. The agent may be running or not. Ignored files are not included; their number is \
+nor its index. The agent need not be stopped. Ignored files are not included; their number is \
 printed.
 
 `create` takes a snapshot of each TARGET. `list` lists the snapshots of one agent or of all \
@@ -39,7 +39,7 @@ stored as its commit. A work directory that contains another git repository is r
 SCREENS = {
     "create": ("TARGET...", "take a snapshot of each agent", ["--name", "--stdin", "--dry-run"]),
     "list": ("[TARGET]", "list snapshots, newest first", ["--limit"]),
-    "restore": ("TARGET SNAPSHOT", "put the files of a snapshot back", ["--dry-run"]),
+    "restore": ("TARGET SNAPSHOT", "restore the files of a snapshot", ["--dry-run"]),
     "destroy": ("TARGET SNAPSHOT", "delete snapshots", ["--all-snapshots", "--dry-run"]),
 }
 """What `-h` shows about each verb: its arguments, what it does, and its options."""
@@ -49,7 +49,7 @@ def configure(parser: Parser) -> None:
     parser.description, parser.notes, parser.verbs = DESCRIPTION, NOTES, SCREENS
     add = parser.add_argument
     add("verb", choices=tuple(_VERBS), metavar="VERB", help="create, list, restore or destroy")
-    help, word = "agent and snapshot", "TARGET [SNAPSHOT]"
+    help, word = "the agent, and the number or name of a snapshot", "TARGET [SNAPSHOT]"
     targets.add_target(parser, help, nargs="*", metavar=word, kind="snapshot")
     targets.add_stdin(parser)
     add("--name", default="", help="`create`: name of the snapshot")
@@ -61,10 +61,10 @@ def configure(parser: Parser) -> None:
     parser.examples = [
         ("take a snapshot", "mngr snapshot create foo --name before-refactoring"),
         ("list snapshots", "mngr snapshot list foo"),
-        ("restore one", "mngr snapshot restore foo before-refactoring"),
-        ("create an agent from one", "mngr create bar --from foo/before-refactoring"),
-        ("take one of every running agent", "mngr list --running --ids | mngr snapshot create -"),
-        ("delete one", "mngr snapshot destroy foo 3"),
+        ("restore a snapshot", "mngr snapshot restore foo before-refactoring"),
+        ("create an agent from a snapshot", "mngr create bar --from foo/before-refactoring"),
+        ("snapshot every running agent", "mngr list --running --ids | mngr snapshot create -"),
+        ("delete a snapshot", "mngr snapshot destroy foo 3"),
     ]
     parser.see_also = ["mngr-diff", "mngr-clone", "mngr-restore"]
 
@@ -120,7 +120,7 @@ def _row(each: Snapshot) -> Row:
 
 
 def _words(args: Namespace, api: Mngr) -> tuple[Agent, list[str]]:
-    """TARGET and what comes after it."""
+    """Return the agent TARGET and the words after it."""
     if args.stdin:
         raise UsageError(
             f"`mngr snapshot {args.verb}` takes one agent", "give the name of one agent"

@@ -87,7 +87,7 @@ def _note(args: Namespace, before: Agent, after: Agent) -> str:
 
 
 def started(agent: Agent, verb: str = "Started") -> str:
-    """A quick program may have ended before we looked."""
+    """Return the result for the user; a fast program may have ended already."""
     if agent.state in ALIVE:
         return f"{verb} {agent.name}."
     return f"{verb} {agent.name}; it is {agent.state} ({agent.verdict.reason})."

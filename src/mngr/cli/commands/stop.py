@@ -1,4 +1,4 @@
-"""`mngr stop`, `mngr kill` and `mngr archive`: end agents' programs, keep everything else."""
+"""`mngr stop`, `mngr kill` and `mngr archive`: stop agents and keep their work."""
 
 from __future__ import annotations
 
@@ -138,6 +138,6 @@ def note(args: Namespace, before: Agent, after: Agent) -> str:
 
 
 def standing(agent: Agent) -> str:
-    """`FAILED (exit code 3)`; a reason that only repeats the state is left out."""
+    """Return a text such as `FAILED (exit code 3)`, without a reason that repeats the state."""
     reason = agent.verdict.reason
     return agent.state if reason in DULL else f"{agent.state} ({reason})"

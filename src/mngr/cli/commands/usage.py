@@ -1,4 +1,4 @@
-"""`mngr usage`: what agents have used, and what it cost."""
+"""`mngr usage`: show the tokens and the cost of agents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DESCRIPTION = """\
 Show tokens and dollars for each agent that reports its usage, for each value of a label, and in \
 total. Without TARGET, all agents are included.
 
-With --wait, wait until the condition given with --until holds for the total."""
+With --wait, wait until the total meets the condition given with --until."""
 
 NOTES = """\
 Conditions are filter expressions over agents (their number), tokens, input, output, cache_read, \
@@ -52,7 +52,7 @@ def configure(parser: Parser) -> None:
     targets.add_targets(parser, "agents")
     add = parser.add_argument
     add("--by", type=_label, metavar="label:K", help="group by the values of a label")
-    add("--wait", action="store_true", help="wait until the condition of --until holds")
+    add("--wait", action="store_true", help="wait until the total meets the --until condition")
     add("--until", metavar="EXPR", help="condition for --wait, such as `cost > 5`")
     help = "maximum time to wait; then exit with 124"
     add("--timeout", type=parse_duration, metavar="DURATION", help=help)

@@ -19,8 +19,8 @@ input; exit with 1 if an agent is FAILED or LOST.
 If an agent ends in a state other than the given ones, mngr stops waiting for it, prints its name \
 and exits with 1.
 
-Arguments in capitals that are states are taken as states; use the id of an agent that has such a \
-name."""
+An argument that is the name of a state, in capitals, is a state; refer to an agent with such a \
+name by its id."""
 
 
 def configure(parser: Parser) -> None:
@@ -33,12 +33,12 @@ def configure(parser: Parser) -> None:
     targets.add_stdin(parser)
     help = "same as STATE; repeatable"
     add("--state", action="append", metavar="STATE", help=help, completes="state")
-    add("--any", action="store_true", help="wait for the first agent")
+    add("--any", action="store_true", help="return as soon as one agent is in a given state")
     add("--all", action="store_true", help="wait for all agents (default)")
     help = "maximum time to wait; then exit with 124"
     add("--timeout", type=parse_duration, metavar="DURATION", help=help)
     parser.examples = [
-        ("wait until it ends or asks for input", "mngr wait foo"),
+        ("wait until it ends or needs input", "mngr wait foo"),
         ("wait at most ten minutes", "mngr wait foo DONE --timeout 10m"),
         ("wait for the first of several", "mngr wait --any a b c"),
         ("wait for all agents of a project", "mngr list --project web --ids | mngr wait -"),

@@ -1,7 +1,7 @@
 """Whether an engine may still create a host that it was asked for.
 
 While an engine is asked for a host, two locks are held on $MNGR_HOST_DIR/hosts/asked/<host id>.
-lockf ends with mngr. flock is inherited by the program that asks, which goes on asking even if mngr
+lockf ends with mngr. flock is inherited by the program that asks, which keeps running even if mngr
 is killed. The file is removed once the answer is known. Until then, the list of the engine does not
 prove that no host will be created.
 """
@@ -15,8 +15,8 @@ import time
 
 from mngr.errors import TimedOut
 
-BEING_MADE = "being made"
-UNANSWERED = "not answered yet: it may still be made"
+BEING_MADE = "being created"
+UNANSWERED = "not confirmed yet: the provider may still create it"
 SETTLE = 60.0
 """Seconds in which an engine may still create a host for a program that no longer waits."""
 LONGEST = 7200.0

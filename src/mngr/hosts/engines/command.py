@@ -7,11 +7,11 @@
     destroy = "incus delete -f {handle}"
     snapshot = "incus snapshot create {handle} {label}"
 
-Every template but `exec` and `attach` is a script for `sh -c`; a value in braces is quoted for
-the shell before it is put in, so the template has no quotes around it. `exec`, and `attach` for a
-terminal, are words: they are split as a shell would, then each value is put in as it is, and the
-words of the command follow. With `joined = true` these follow as one word, quoted for a shell over
-there, as ssh and its like want it.
+Every template except `exec` and `attach` is a script for `sh -c`. A value in braces is quoted for
+the shell when it is inserted, so the template has no quotes around it. `exec`, and `attach` for a
+terminal, are split into words as a shell does, then each value is inserted as is, and the words of
+the command are appended. With `joined = true` they are appended as one word, quoted for a shell on
+the host, as ssh and similar programs require.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from mngr.model.quoting import join, quote
 from mngr.settings.layers import Config
 
 LONG = 3600.0
-"""Seconds that a template may take: it may build an image first."""
+"""Seconds that a template may take; it may build an image."""
 PLACE = re.compile(r"\{([a-z]+(?:\.[A-Za-z0-9_-]+)?)\}")
 TEMPLATES = ("create", "exec", "list", "destroy")
-"""What has to be there; `snapshot`, `start`, `stop` and `attach` may be."""
+"""Required templates; `snapshot`, `start`, `stop` and `attach` are optional."""
 
 
 def __getattr__(name: str) -> object:

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from mngr.model.completed import Completed
     from mngr.settings.layers import Config
 
-# Word: the home over there, if not the usual one. Prints it, the user's id and what is missing.
+# Argument: the home on the host, or "". Print the home, the user's id and the missing programs.
 HELLO = r"""
 home=${1:-${MNGR_HOST_DIR:-$HOME/.mngr}}
 case $home in "~/"*) home=$HOME/${home#"~/"} ;; esac
 printf '%s\n%s\n' "$home" "$(id -u)"
 for each in git tar tmux; do command -v "$each" > /dev/null || printf '%s ' "$each"; done
 """
-# Word: the socket of a tmux server that the host's first process starts.
+# Argument: the socket of the tmux server that the host's first process starts.
 SERVED = r"""
 tries=0
 until [ -S "$1" ]; do
@@ -41,12 +41,12 @@ until [ -S "$1" ]; do
 done
 """
 LOOK = 10.0
-"""Seconds that an engine may take to say what it has."""
+"""Seconds that an engine may take to list its hosts."""
 ENDED = (129, 137, 143)
 """Exit codes of a command that HUP, KILL or TERM ended."""
 TAG = "mngr-host"
 KEYS = ("", "-name", "-controller", "-ends")
-"""What follows TAG in the names of the tags that every host carries."""
+"""Suffixes of TAG in the names of the tags of every host."""
 
 
 class NotMade(MngrError):
@@ -112,7 +112,7 @@ class EngineHost(RemoteHost):
 
     def _lost(self, stderr: bytes, code: int) -> Unreachable:
         why = self._engine.why_stopped(self._note)
-        start = f"type: mngr host start {self.ref.name}" if self.capabilities.restarts else ""
+        start = f"run `mngr host start {self.ref.name}`" if self.capabilities.restarts else ""
         return Stopped(self.ref.name, why, start) if why else super()._lost(stderr, code)
 
     def read(
@@ -134,15 +134,15 @@ class EngineHost(RemoteHost):
 
 
 class Engine:
-    """A provider whose hosts are created and ended by a program."""
+    """A provider whose hosts are created and ended by a program; subclasses override methods."""
 
     name: str
     program: str
     capabilities = Capabilities(new_hosts=True)
     check: tuple[str, ...] = ("version",)
-    """What to ask the program to see whether its engine answers."""
+    """Arguments of the program that check whether its engine answers."""
     build_keys: tuple[str, ...] = ()
-    """What `-b KEY=VALUE` may say."""
+    """The keys that `-b KEY=VALUE` accepts."""
     serves = False
     """Whether the host's first process starts the tmux server; see holding.HOLD."""
 
@@ -151,14 +151,12 @@ class Engine:
         self.prefix = str(config.get("prefix"))
         self._settings = config.table(f"providers.{self.name}")
 
-    # implemented by subclasses
-
     def entering(self, handle: str, *, tty: bool) -> list[str]:
         """Return the first words of a command for that host."""
         raise AssertionError("every Engine defines entering")
 
     def prepare(self, request: HostRequest) -> HostRequest:
-        """Do what may take long and creates no host; return the request to go on with."""
+        """Do slow work that creates no host, such as building an image; return the new request."""
         return request
 
     def make(self, note: HostNote, request: HostRequest) -> str:
@@ -253,7 +251,7 @@ class Engine:
             self.end(note)
         except MngrError:
             if isinstance(error, MngrError):
-                error.hint = "once it answers, `mngr host audit --end` ends what was left"
+                error.hint = f"when {self.name} answers again, run `mngr host audit --end`"
 
     def _check(self, request: HostRequest) -> None:
         check_name(request.name)
@@ -277,7 +275,7 @@ class Engine:
         ledger.forget(self.controller, self.name, note.name)
 
     def sought(self, note: HostNote) -> str:
-        """Return the handle of a host whose creation was cut short, found by its tag."""
+        """Return the handle of a host whose creation was interrupted, found by its tag."""
         lease = self.lease(note)
         return lease.handle if lease else ""
 
@@ -318,9 +316,8 @@ class Engine:
         try:
             return float(self.setting("patience") or usual)
         except ValueError:
-            raise UsageError(
-                f"providers.{self.name}.patience must be a number of seconds"
-            ) from None
+            wrong = f"providers.{self.name}.patience must be a number of seconds"
+            raise UsageError(wrong) from None
 
     def ask(self, *words: str, input: bytes | None = None, timeout: float = 60) -> Completed:
         return spawn.run([self.program, *words], input=input, timeout=timeout)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 AGED, IDLE = 71, 72
-"""What HOLD exits with when the host is past its lifetime, and when it was idle for too long."""
+"""Exit codes of HOLD for a host past its maximum age, and for one that was idle for too long."""
 
-# Words: the host's id, its lifetime and its idle timeout in whole seconds (0 for none), and its
-# home there if not the usual one. Time counts from when the host first began: it may be stopped
-# and started again. mngr writes the tmux socket's path to $home/tmux.socket when it first comes.
-# Activity is output on an agent's terminal or a change in its state directory; looking at agents
-# changes neither. With `serve` as the last word, the tmux server is started here: where a visit's
-# processes end with the visit, as in Slurm with proctrack/cgroup, it would not outlive one.
+# Arguments: the host's id, its lifetime and its idle timeout in whole seconds (0 for none), and its
+# home or "". Time counts from the first start of the host: it may be stopped and started again. On
+# first contact, mngr writes the path of the tmux socket to $home/tmux.socket. Activity is output on
+# an agent's terminal or a change in its state directory; reading agents changes neither. With
+# `serve` as the last argument, the tmux server is started here, because a server that a remote
+# command starts may end with that command, as in Slurm with proctrack/cgroup.
 HOLD = r"""
 id=$1 lifetime=$2 idle=$3 home=${4:-${MNGR_HOST_DIR:-$HOME/.mngr}} serve=${5:-} socket=
 case $home in "~/"*) home=$HOME/${home#"~/"} ;; esac
@@ -58,7 +58,7 @@ while :; do
   now=$(date +%s)
   [ "$lifetime" -eq 0 ] || [ $((now - start)) -lt "$lifetime" ] || finish 71
   if [ "$idle" -gt 0 ]; then look; [ $((now - active)) -lt "$idle" ] || finish 72; fi
-  # While no agent was ever here, mngr may be about to come.
+  # Before the first agent, mngr may be about to create it.
   if [ -z "$socket" ]; then sleep 0.2 & else sleep "$nap" & fi
   wait $!
 done

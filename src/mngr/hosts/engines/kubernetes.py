@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     """Namespace and context."""
 
 READY = 600.0
-"""Seconds a pod may take to be ready, unless the settings say otherwise: images are fetched."""
+"""Default of the seconds that a pod may take to be ready, including the download of its image."""
 GRACE = 10
 """Seconds that the first process gets to end the others."""
 ENDING = 90
 """Seconds a node may take to end what runs in a pod."""
 LOOK = f"--request-timeout={engine.LOOK - 2:g}s"
-"""kubectl gives up by itself, should nobody be left to end it."""
+"""Makes kubectl end by itself, in case mngr was killed and cannot end it."""
 PREFIXES = r'^(error: |Error from server \(\w+\): |error when creating "STDIN": )+'
 QUANTITY = r"\d+(\.\d+)?([numkMGTPE]|[KMGTPE]i)?"
 LABEL = r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?"
@@ -107,12 +107,12 @@ class KubernetesProvider(Engine):
             why = watch.pod.reason if watch.pod else "the cluster did not answer"
             raise MngrError(
                 f"kubernetes: pod {pod} did not start within {patience:g} s ({why})",
-                "raise providers.kubernetes.patience, or ask for less",
+                "raise providers.kubernetes.patience, or request fewer resources",
             ) from None
         if told:
-            raise MngrError(f"kubernetes: lost sight of pod {pod}: {told}")
+            raise MngrError(f"kubernetes: watching pod {pod} failed: {told}")
         if watch.pod and not watch.pod.ready:
-            raise MngrError(f"kubernetes: pod {pod} does not start: {watch.pod.reason}")
+            raise MngrError(f"kubernetes: pod {pod} cannot start: {watch.pod.reason}")
 
     def _watch(
         self, pod: str, scope: Scope, seconds: float, watch: pods.Watch, done: Callable[[], bool]
@@ -172,7 +172,7 @@ class KubernetesProvider(Engine):
     def _image(self, build: dict[str, str]) -> str:
         image = build.get("image") or self.setting("image")
         if not image:
-            hint = "use -b image=NAME or providers.kubernetes.image; it needs sh, git, tar and tmux"
+            hint = "use -b image=NAME or providers.kubernetes.image; it requires sh, git, tar, tmux"
             raise UsageError("kubernetes has no default image", hint)
         return image
 
@@ -189,9 +189,11 @@ class KubernetesProvider(Engine):
             told = self._watch(pod, scope, ENDING, watch, watch.ended)
         except TimedOut:
             hint = f"its node may be down; see `kubectl describe pod {pod}`"
-            raise MngrError(f"kubernetes: pod {pod} still runs after {ENDING} s", hint) from None
+            raise MngrError(
+                f"kubernetes: pod {pod} is still running after {ENDING} s", hint
+            ) from None
         if told and "not found" not in told:
-            raise MngrError(f"kubernetes: lost sight of pod {pod}: {told}")
+            raise MngrError(f"kubernetes: watching pod {pod} failed: {told}")
 
     def lease(self, note: HostNote) -> Lease | None:
         return next(iter(self._look(self._scope(note.build), f"{TAG}={note.id}")), None)

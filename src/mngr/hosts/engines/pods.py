@@ -19,7 +19,7 @@ REASONS = {
 }
 WATCHING = ("--watch", "--output-watch-events", "-o", "json")
 WAITING = ("", "ContainerCreating", "PodInitializing")
-"""Why a container that will start has not started yet; any other reason needs a person."""
+"""Reasons why a container has not started yet but will; any other reason requires the user."""
 
 
 RPC = r"rpc error: code = \w+ desc = "
@@ -32,7 +32,7 @@ class Pod(Struct):
     tags: dict[str, str]
     """Its annotations and labels."""
     running: bool
-    """Whether it runs or may come to run; one that is being deleted does not."""
+    """Whether it runs or may still start; False if it is being deleted."""
     ready: bool = False
     reason: str = ""
     """Why it has ended, or is not ready yet."""

@@ -17,7 +17,7 @@ from mngr.hosts.ledger import HostNote
 from mngr.model.quoting import join
 
 PENDING = 600.0
-"""Seconds to wait for the allocation to begin, unless the settings say otherwise."""
+"""Default of the seconds to wait until the allocation starts."""
 
 OPTIONS = {
     "partition": "--partition",
@@ -39,8 +39,8 @@ code=$({ { "$@" 3>&- 4>&-; echo $? >&3; } | cat >&4 3>&-; } 3>&1)
 exit "$code"
 """
 
-# Slurm would hand over the whole environment, with every token in it.
-# The current directory need not exist over there.
+# By default Slurm would pass on the whole environment, with every token in it.
+# The current directory may not exist on the host.
 COMMON = ("--export=HOME,USER,LOGNAME,SHELL,PATH,LANG,TZ", "--chdir=/")
 FIELDS = "jobid:|,state:|,reason:|,timeleft:|,exit_code:|,comment:|"
 LIVE = ("RUNNING", "PENDING", "CONFIGURING", "SUSPENDED", "COMPLETING")
@@ -55,7 +55,7 @@ class SlurmProvider(Engine):
     serves = True
 
     def entering(self, handle: str, *, tty: bool) -> list[str]:
-        # -u: without it, Slurm holds back a line that has no end yet, and git waits for ever.
+        # Without -u, Slurm buffers an incomplete line, and git would wait forever.
         step = ["srun", f"--jobid={handle}", "--overlap", "-n1", "-N1", "--quiet", *COMMON]
         return [*step, *(["--pty"] if tty else ["-u", "sh", "-c", PIPED, "mngr"])]
 
@@ -88,7 +88,7 @@ class SlurmProvider(Engine):
             if time.monotonic() > deadline:
                 raise MngrError(
                     f"slurm: job {handle} did not start within {patience:g} s ({reason})",
-                    "raise providers.slurm.patience, or ask for less",
+                    "raise providers.slurm.patience, or request fewer resources",
                 )
             time.sleep(nap)
             nap = min(nap * 1.5, 2.0)
@@ -111,7 +111,9 @@ class SlurmProvider(Engine):
         deadline = time.monotonic() + 120
         while any(each.handle == handle and each.running for each in self.leases()):
             if time.monotonic() > deadline:
-                raise MngrError(f"slurm: job {handle} does not end", f"see `squeue -j {handle}`")
+                raise MngrError(
+                    f"slurm: job {handle} is still running", f"see `squeue -j {handle}`"
+                )
             time.sleep(0.2)
 
     def leases(self) -> list[Lease]:

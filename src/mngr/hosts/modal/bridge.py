@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 LINGER = 300.0
-"""Seconds that it stays after the last request."""
+"""Seconds that the bridge keeps running after the last request."""
 LOST = 255
 
 

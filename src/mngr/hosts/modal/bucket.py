@@ -7,7 +7,7 @@ import time
 from fcntl import LOCK_EX, flock
 
 RATE, BURST = 18.0, 4.0
-"""In any second at most 23 requests, as they are sent: Modal answers about 25 of an account."""
+"""At most 23 requests are sent in any second; Modal accepts about 25 per account."""
 
 
 class Bucket:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 LOST = 255
-"""What it exits with where the sandbox could not be reached; ssh does the same."""
+"""Exit code if the sandbox could not be reached, as with ssh."""
 START = 30.0
 """Seconds that the bridge may take to start."""
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 FRESH = 1.0
-"""Seconds for which one list answers every caller."""
+"""Seconds for which one list is reused for all callers."""
 WATCH = 60.0
-"""Seconds between two looks at how long sandboxes have to live."""
+"""Seconds between two checks of the remaining lifetime of sandboxes."""
 GUARD = 900.0
-"""Seconds before its end that a snapshot of a sandbox is taken."""
+"""Seconds before the end of a sandbox at which a snapshot is taken."""
 ID, ENDS = "mngr-host", "mngr-host-ends"
 
 
@@ -94,7 +94,7 @@ class Hosting:
         if host not in self._sandboxes:
             mine = [each for each in await self.running() if each.tags.get(ID) == host]
             if not mine:
-                raise NotFound("its sandbox does not run")
+                raise NotFound("its sandbox is not running")
             self._sandboxes[host] = await self.service.sandbox(mine[0].id)
         return self._sandboxes[host]
 
@@ -130,7 +130,7 @@ class Hosting:
             reason, code = await self.service.ending(sandbox)
             told = holding.ended(code) or (f"{reason} (exit code {code})" if code else reason)
         except NotFound:
-            told = "Modal has forgotten its sandbox"
+            told = "Modal no longer lists its sandbox"
         return self._over(host, told).ended
 
     def _over(self, host: str, why: str) -> states.ModalState:
@@ -190,7 +190,7 @@ class Hosting:
             return
         state = await self._kept(host)
         if not state.image or not state.wanted:
-            raise MngrError("modal: its sandbox left no snapshot, so its files are gone")
+            raise MngrError("modal: its sandbox left no snapshot, so its files are lost")
         if time.time() - state.taken > KEPT:
             raise MngrError("modal: its last snapshot is over 30 days old, and Modal removed it")
         fresh = _again(Wanted.from_json(state.wanted), host)

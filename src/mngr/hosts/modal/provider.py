@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
 DAY = 86400
-"""Seconds that Modal lets a sandbox live."""
+"""Seconds after which Modal ends a sandbox."""
 MARGIN = 900
-"""Seconds before Modal ends a sandbox in which it ends itself, so that its files are kept."""
+"""A sandbox ends itself this many seconds before Modal does, so that its files are kept."""
 IDLE = "2h"
 LONG = 3700.0
-"""Seconds for what may build an image or take a snapshot."""
+"""Seconds for requests that may build an image or take a snapshot."""
 
 
 PRICES = {"cpu": "0.00003942", "memory": "0.00000672"}
 """Dollars per second of a physical core and of a GiB, as Modal lists them for sandboxes."""
 OWN = ("HOME", "PATH", "PWD", "OLDPWD", "SHLVL", "TERM", "_", "USER", "SHELL", "HOSTNAME")
-"""Variables of a sandbox that are not its agents'."""
+"""Variables of a sandbox that its agents do not get."""
 
 
 class ModalHost(EngineHost):
@@ -146,7 +146,7 @@ class ModalProvider(Engine):
     def life(self, lifetime: float | None) -> float:
         longest = DAY - MARGIN
         if lifetime is not None and lifetime > DAY:
-            hint = "use --max-age 1d or less; `mngr start` goes on from the last snapshot"
+            hint = "use --max-age 1d or less; `mngr start` continues from the last snapshot"
             raise UsageError("Modal ends every sandbox after 24 hours", hint)
         return min(lifetime or longest, longest)
 

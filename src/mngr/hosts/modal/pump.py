@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from modal.container_process import ContainerProcess
 
 HELD = 2.0
-"""Seconds to go on reading after the command ended, while something it started holds its pipes."""
+"""Seconds to keep reading after the command ended, if another process holds its pipes open."""
 LIMIT = 60_000
-"""Bytes that the words of a command may have; the SDK refuses more than 65,536."""
+"""Maximum bytes in the words of a command; the SDK refuses more than 65,536."""
 PIPED = 4096
 """A pipe that can be written to takes this many bytes without blocking."""
 
 # A second command finds the first by this nonce, because the SDK cannot send signals.
 CALLED = '"$@"; exit $?'
-# On a terminal: first its size. This shell leads the session: if Ctrl-C ended it, the kernel would
-# hang up on the command. A trap that does nothing is not inherited, other than a signal ignored.
+# On a terminal, set its size first. This shell leads the session: if Ctrl-C ended it, the kernel
+# would send HUP to the command. Unlike an ignored signal, an empty trap is not inherited.
 SIZED = 'trap : INT QUIT HUP; stty rows "$1" cols "$2" 2> /dev/null; shift 2; "$@"; exit $?'
 
-# On stdin: the nonce and the signal, or the nonce and the size. Finds the command's own shell, by
-# the nonce among its words; signals all that it started and that did not leave it.
+# Standard input: the nonce and the signal, or the nonce and the size. Find the command's shell by
+# the nonce in its arguments, and signal all its descendants.
 FIND = r"""
 read -r nonce what
 root=
@@ -97,7 +97,7 @@ class Call:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         if code < 0:
-            raise Unreachable("Modal gave no exit code: the command was cut off")
+            raise Unreachable("Modal reported no exit code: the command was interrupted")
         return code
 
     async def _code(self, ending: asyncio.Task[int], reading: list[asyncio.Task[None]]) -> int:
@@ -107,7 +107,7 @@ class Call:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 if task is not ending and (error := task.exception()):
-                    raise Unreachable(f"its output broke off: {error}")
+                    raise Unreachable(f"its output was interrupted: {error}")
         self._over = True
         return ending.result()
 
@@ -134,12 +134,12 @@ class Call:
         return ["sh", path]
 
     async def _aside(self, script: str, text: bytes) -> None:
-        """Run a short command beside the main one."""
+        """Run a short command in parallel with the main one."""
         start = self._sandbox.exec.aio("sh", "-c", script, text=False)
         process = await within(CALL, "start the command", start)
         process.stdin.write(text)
         process.stdin.write_eof()
-        await within(CALL, "take the input", process.stdin.drain.aio())
+        await within(CALL, "accept the input", process.stdin.drain.aio())
         await within(CALL, "end the command", process.wait.aio())
 
     def signal(self, number: str) -> None:

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 CALL = 60.0
 """Seconds for one request; the waiting command has its own deadline, `hosts.timeout`."""
 BUILD = 3600.0
-"""Seconds for an image: it may have to be built."""
+"""Seconds for an image, which may have to be built."""
 SCHEDULE = 600.0
-"""Seconds for a sandbox to be made."""
+"""Seconds for creating a sandbox."""
 SNAPSHOT = 900
 """Seconds for a snapshot of a file system; the SDK's own 55 are too few for a large one."""
 KEPT = 30 * 86400
@@ -78,7 +78,7 @@ class Wanted(Struct):
     tags: dict[str, str]
     timeout: int
     image: str = ""
-    """An image's id, or a name with a colon in it for one of a registry."""
+    """The id of an image, or the name of a registry image, with a colon."""
     file: str = ""
     context: str = "."
     base: str = ""
@@ -92,7 +92,7 @@ class Wanted(Struct):
     cidr: tuple[str, ...] | None = None
     env: dict[str, str] = {}
     renewed: bool = False
-    """Whether its lifetime begins anew when it is made again."""
+    """Whether its lifetime starts again when the sandbox is created again."""
 
 
 async def _paced(client: _Client, path: str) -> None:
@@ -214,7 +214,7 @@ class Service:
             experimental_options={"enable_exit_snapshot": True},
         )  # fmt: skip
         try:
-            return await within(SCHEDULE, "make a sandbox", making)
+            return await within(SCHEDULE, "create a sandbox", making)
         except MngrError:
             # The answer may be lost, or a retry may find the name taken by the first attempt.
             if (found := await self._named(wanted)) is not None:

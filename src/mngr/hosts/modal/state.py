@@ -17,18 +17,18 @@ class ModalState(Struct):
     """The state of one Modal host."""
 
     sandbox: str = ""
-    """The last sandbox it was."""
+    """The id of its last sandbox."""
     wanted: dict[str, Json] = {}
-    """What to make a new one from."""
+    """The request for a new sandbox."""
     image: str = ""
     """The last snapshot of its file system."""
     taken: float = 0.0
     ended: str = ""
     """Why its sandbox ended; empty while it runs."""
     stopped: bool = False
-    """Whether the snapshot was taken in order to stop it, so that nothing came after it."""
+    """Whether the snapshot was taken by a stop, so that it is complete."""
     made: float = 0.0
-    """When its sandbox was made."""
+    """When its sandbox was created."""
     ran: float = 0.0
     """Seconds that earlier sandboxes of it ran."""
 

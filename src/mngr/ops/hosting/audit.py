@@ -13,7 +13,7 @@ from mngr.ops.hosting import hosts
 from mngr.ops.world import World
 
 PATIENCE = 60.0
-"""Seconds past its lifetime that a host may take to end itself."""
+"""Seconds past its maximum age that a host may take to end itself."""
 
 
 class AuditFinding(Struct):
@@ -24,10 +24,10 @@ class AuditFinding(Struct):
     handle: str
     host_id: str
     problem: str
-    """Empty where both sides agree."""
+    """Empty if the records and the provider agree."""
     running: bool = False
     ours: bool = True
-    """Whether this home made it."""
+    """Whether this home created it."""
 
 
 def leases(world: World, provider: str = "") -> dict[str, list[Lease]]:
@@ -70,7 +70,7 @@ def audit(world: World, provider: str = "") -> list[AuditFinding]:
 
 def _unknown(provider: str, lease: Lease, mine: str) -> AuditFinding:
     ours = lease.controller == mine
-    problem = "made here, but its note is gone" if ours else "made by another home"
+    problem = "created here, but its record is missing" if ours else "created by another home"
     return AuditFinding(
         provider=provider, name=lease.name, handle=lease.handle, host_id=lease.host_id,
         running=lease.running, problem=problem, ours=ours,
@@ -80,13 +80,13 @@ def _unknown(provider: str, lease: Lease, mine: str) -> AuditFinding:
 def _compared(home: str, note: ledger.HostNote, lease: Lease | None) -> AuditFinding:
     problem = ""
     if not note.handle:
-        cut = "its creation was cut short"
+        cut = "its creation was interrupted"
         pending = asking.pending(home, note.id, listed=lease is not None)
-        problem = pending or (cut if lease else f"never made: {cut}")
+        problem = pending or (cut if lease else f"never created: {cut}")
     elif lease is None:
-        problem = "gone over there"
+        problem = "no longer exists at the provider"
     elif lease.running and note.lifetime and time.time() > note.time + note.lifetime + PATIENCE:
-        problem = "past its lifetime"
+        problem = "past its maximum age"
     return AuditFinding(
         provider=note.provider, name=note.name, handle=lease.handle if lease else "",
         host_id=note.id, problem=problem, running=bool(lease and lease.running),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mngr.ops.world import World
 
 
-CUT = "it is being made, or its creation was cut short"
+CUT = "it is being created, or its creation was interrupted"
 
 
 class ProviderStatus(Struct):
@@ -69,7 +69,8 @@ def engine(world: World, name: str) -> Engine:
         raise UsageError("no provider given for the new host", "use --provider NAME")
     provider = world.provider(name)
     if not capabilities(world, name).new_hosts:
-        raise UsageError(f"the provider {name!r} cannot create hosts")
+        hint = "see `mngr provider list`"
+        raise UsageError(f"the provider {name!r} cannot create hosts", hint)
     made: Engine = provider  # type: ignore[assignment]
     return made
 
@@ -97,7 +98,7 @@ def fresh(
         name = names.random_name()
     if not make:
         ref = HostRef(id="", name=name, provider=provider, tags={**request.tags})
-        return AbsentHost(ref, "it is not made yet")
+        return AbsentHost(ref, "it is not created yet")
     return create(world, provider, request.replace(name=name))
 
 
@@ -123,7 +124,7 @@ def destroy(world: World, host: Host, *, force: bool = False, keep: bool = True)
     image first if its engine supports that.
     """
     if not capabilities(world, host.ref.provider).new_hosts:
-        hint = f"to stop asking it: mngr host forget {host.ref.name}"
+        hint = f"to remove it from the list: `mngr host forget {host.ref.name}`"
         raise Refused(f"host {host.ref.name} was not created by mngr and cannot be destroyed", hint)
     maker = engine(world, host.ref.provider)
     mine = agents_of(world, host)
@@ -169,7 +170,7 @@ def snapshot(world: World, host: Host, name: str = "") -> str:
 
 
 def unfinished(world: World) -> list[Host]:
-    """Return hosts that are being created, or whose creation was cut short."""
+    """Return hosts that are being created, or whose creation was interrupted."""
     notes = (
         note
         for name in world.registry.names("provider")
@@ -241,7 +242,9 @@ def wake(world: World, host: Host) -> bool:
 def _made(maker: Engine, host: Host) -> HostNote:
     note = maker.note(host.ref.name)
     if not note.handle:
-        raise MngrError(f"host {note.name}: {CUT}", f"to end it: mngr host destroy {note.name}")
+        raise MngrError(
+            f"host {note.name}: {CUT}", f"to remove it: `mngr host destroy {note.name}`"
+        )
     return note
 
 

@@ -20,7 +20,7 @@ class Difference(Struct):
     old: str
     head: str
     patch: bytes
-    """As `git diff` prints it, byte by byte, or line counts where those were asked for."""
+    """The exact output of `git diff`, or line counts if they were requested."""
     rows: bytes
     complaint: str = ""
 

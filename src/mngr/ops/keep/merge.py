@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     """Runs the check in a directory; its exit code."""
 
 HOURS = 12 * 3600.0
-"""Hooks and drivers of the user's may take their time."""
+"""Seconds that the user's hooks and merge drivers may take."""
 
 # The user's hooks, filters and drivers run, because this merges into the user's own branch.
 OWN = ("-c", "core.fsmonitor=false", "-c", "log.showSignature=false")
@@ -50,9 +50,9 @@ class Merged(Struct):
     before: str
     after: str
     commits: int
-    """How many there were to merge; 0 means that all were there already."""
+    """The number of merged commits; 0 if the branch already had all of them."""
     undone: str = ""
-    """Why it was taken back."""
+    """Why the merge was undone."""
 
     def to_json(self) -> dict[str, Json]:
         done = not self.undone

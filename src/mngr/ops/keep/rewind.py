@@ -54,7 +54,7 @@ def _names(index: Repo, old: str, new: str, only: str = "") -> list[str]:
     return os.fsdecode(index.git(*words)).split("\0")[:-1]
 
 
-# Of the paths on standard input, those that are there.
+# Print those paths of standard input that exist.
 EXISTING = r"""cd "$1" && xargs -0 sh -c '
 for path; do if [ -f "$path" ] || [ -L "$path" ]; then printf "%s\0" "$path"; fi; done' mngr"""
 
@@ -84,7 +84,7 @@ def _kept_before(agent: Agent, at: Standing, tree: str, target: Snapshot) -> Sna
 
 
 def _turn(index: Stranger, old: str, new: str) -> None:
-    """Let git go from tree to tree; it refuses if a file has changed since it was read."""
+    """Change the files from tree `old` to `new`; raise if one has changed since it was read."""
     try:
         index.replace(writes=True).git("read-tree", "-m", "-u", old, new)
     except GitError as error:
@@ -96,10 +96,10 @@ def _turn(index: Stranger, old: str, new: str) -> None:
 
 
 def _submodule_remarks(index: Repo, tree: str, wanted: Snapshot) -> list[str]:
-    """Yield a remark for each submodule at another commit: git does not move submodules."""
+    """Return a remark for each submodule at another commit: git does not move submodules."""
     now, then = gitlinks(index, tree), gitlinks(index, wanted.tree)
     return [
-        f"the submodule {path} was at {commit[:12]} then"
+        f"the submodule {path} was at {commit[:12]} in the snapshot"
         for path, commit in then.items()
         if now.get(path) != commit
     ]

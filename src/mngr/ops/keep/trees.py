@@ -32,7 +32,7 @@ class Standing(Struct):
     common_dir: str
     index: str
     head: str
-    """The commit, or nothing where there is none yet."""
+    """The commit; "" if there is none yet."""
     branch: str
 
 

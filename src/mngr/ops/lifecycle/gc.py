@@ -53,7 +53,7 @@ def _interrupted(
         why = _why_interrupted(agent, entries.get(agent.id))
         if why:
             yield Leftover(
-                kind="agent", what=agent.name, why=f"{why}; into the trash",
+                kind="agent", what=agent.name, why=f"{why}; moves to the trash",
                 remove=lambda agent=agent: _finish(world, agent),  # type: ignore[misc]
             )  # fmt: skip
 
@@ -65,11 +65,11 @@ def _why_interrupted(agent: Agent, entry: Trashed | None) -> str:
     if record.removal is not None:
         worker, since = record.removal.worker, record.removal.time
         alive = processes.is_alive(worker, since=since, now=agent.now)
-        return "" if alive else "its destroy was interrupted"
+        return "" if alive else "its destruction was interrupted"
     if entry and "a" in entry.parts and not agent.evidence.started and agent.state not in ALIVE:
         return "a second record of an agent in the trash"
     interrupted = agent.state is State.LOST and agent.verdict.reason == "create interrupted"
-    return "its create was interrupted" if interrupted else ""
+    return "its creation was interrupted" if interrupted else ""
 
 
 def _finish(world: World, agent: Agent) -> None:
@@ -100,7 +100,7 @@ def _why_old(each: Trashed, now: float, keep: float) -> str:
     if "p" in each.parts:
         return "its removal was interrupted"
     if each.living:
-        return "" if set(each.parts) & set("aw") or not each.note.name else "its agent is restored"
+        return "" if set(each.parts) & set("aw") or not each.note.name else "its agent was restored"
     if now - each.time < keep or (each.back and "w" not in each.parts):
         return ""
     return f"destroyed {(now - each.time) / 86400:.1f} days ago"

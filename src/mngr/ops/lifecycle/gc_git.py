@@ -19,9 +19,9 @@ from mngr.ops.lifecycle import trash
 from mngr.ops.lifecycle.leftover import Leftover
 from mngr.ops.world import World
 
-# Prints `pin MIRROR REF` for pins of nobody, and `mirror MIRROR` for mirrors that no agent has
-# borrowed from and that nothing was written to for an hour: before that, one may be being made.
-# The agent is looked for after its pin was listed, since its record was there before the pin.
+# Print `pin MIRROR REF` for pins without an agent, and `mirror MIRROR` for mirrors that no agent
+# borrows from and that were not written to for an hour; a younger one may still be in creation.
+# Agents are searched after the pins are listed, because an agent's record is older than its pin.
 UNUSED = r"""
 cd "$1" 2>/dev/null || exit 0
 for mirror in mirrors/*.git; do

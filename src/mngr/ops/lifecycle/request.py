@@ -1,4 +1,4 @@
-"""What `create` is asked for: all its options, and the host that they name."""
+"""The options of `create`, and the host that they name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CreateRequest(Struct):
     branch: str = ""
     include_dirty: bool = False
     committed_only: bool = False
-    """Uncommitted changes stay where they are: no reason to refuse."""
+    """Leave uncommitted changes behind instead of refusing."""
     windows: tuple[Window, ...] = ()
     labels: dict[str, str] = {}
     project: str = ""
@@ -44,25 +44,25 @@ class CreateRequest(Struct):
     max_tokens: int | None = None
     headless: bool = False
     pass_login: bool = False
-    """Hand the user's login, and the variables that hold one, to a host of other files."""
+    """Copy the user's login and its variables to a host that does not share files."""
     record: bool = False
     sandbox: str = ""
-    """offline or open; nothing means none."""
+    """offline or open; "" means no sandbox."""
     width: int = 0
     height: int = 0
     progress: Callable[[int], None] | None = None
-    """Called with the number of files copied so far, where a directory is copied."""
+    """Called with the number of files copied so far, if a directory is copied."""
     waiting: Callable[[str], None] | None = None
     """Called with the reason while a new host does not start."""
     base_commit: str = ""
-    """Where the work began, if that is not the commit this agent begins with."""
+    """The commit that changes are counted from, if it is not the one this agent starts at."""
     plugin: dict[str, Json] = {}
     scripts: dict[str, bytes] = {}
     """Executable files for the agent's state directory, by name."""
     conversation: dict[str, bytes] = {}
-    """Files of a conversation to go on with, as the agent type names them."""
+    """Files of a conversation to continue, by the names that the agent type uses."""
     verify: Callable[[Host, AgentRecord], None] | None = None
-    """Looks at the work directory once it is made and before anything runs there."""
+    """Called when the work directory exists, before anything runs in it."""
 
     @property
     def wants_new_host(self) -> bool:

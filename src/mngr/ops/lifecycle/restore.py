@@ -37,9 +37,9 @@ class Returned(Struct):
 
     agent: Agent
     work_dir: bool
-    """Whether its work directory is there."""
+    """Whether its work directory exists."""
     branch: str
-    """The branch its HEAD is on again."""
+    """The branch that its HEAD is on."""
     remarks: tuple[str, ...] = ()
 
 
@@ -83,7 +83,9 @@ def restore(world: World, each: Trashed, new_name: str = "") -> Returned:
 def _read_again(world: World, host: Host, record: AgentRecord) -> Agent:
     """Return the restored agent as its host shows it; UNREACHABLE if it no longer answers."""
     now = time.time()
-    unknown = Judgement(state=State.UNREACHABLE, reason="restored, not read since", since=now)
+    unknown = Judgement(
+        state=State.UNREACHABLE, reason="restored; its host did not answer afterwards", since=now
+    )
     evidence = Evidence(id=record.id, rev=0, record=record)
     agent = Agent(host=host, evidence=evidence, verdict=unknown, now=now)
     try:
@@ -113,7 +115,7 @@ def _restore(world: World, host: Host, buried: Buried, name: str) -> tuple[str, 
     return branch, remarks
 
 
-# mv would move it into an existing directory instead of replacing that directory.
+# Check first: mv would move $1 into an existing directory $2.
 MOVE_BACK = r"""
 [ ! -e "$2" ] && [ ! -h "$2" ] || { echo "$2 exists" >&2; exit 1; }
 mkdir -p "${2%/*}" && mv -- "$1" "$2"
@@ -154,14 +156,17 @@ def _refuse(host: Host, buried: Buried) -> None:
     if not seen.moved:
         return
     if seen.kind:
-        raise Refused(f"{record.work_dir} exists again; {record.name} cannot be restored there")
+        raise Refused(
+            f"{record.name} cannot be restored: its work directory {record.work_dir} exists again",
+            "move that directory away, then try again",
+        )
     folder = os.path.dirname(record.work_dir)
     ours = folder == os.path.join(host.home, "worktrees") or _same(host, folder)
     if not ours or not is_work_dir(folder, record.id, record.work_dir):
         where = trash.work_path(host, record.id)
         raise Refused(
-            f"{record.work_dir} is not a place for work directories of mngr;"
-            f" {record.name} cannot be restored there",
+            f"{record.name} cannot be restored: {record.work_dir} is not in the directory where"
+            " mngr creates work directories",
             f"its files are in {where}",
         )
 
@@ -179,7 +184,7 @@ def _tell_git(world: World, host: Host, buried: Buried) -> tuple[str, list[str]]
     if not seen.moved and not identity.movable(buried.record, seen):
         return "", []
     if not note.repository or seen.admin != os.path.join(note.repository, "worktrees", name):
-        gone = f"its .git names no worktree of {note.repository}, where nothing was changed"
+        gone = f"its .git file does not name a worktree of {note.repository}, which was not changed"
         return "", [gone] if note.repository else []
     repo = Bare(run=host.run, path=note.repository)
     with Lock(world.home, "repo", note.repository):

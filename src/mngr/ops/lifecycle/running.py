@@ -46,7 +46,7 @@ def check_stopped(agent: Agent, unrecorded: Mapping[str, str]) -> None:
     """Raise unless the agent has ended and its record says so."""
     told = f"{agent.state} ({agent.verdict.reason})"
     if agent.state in ALIVE:
-        raise MngrError(f"{agent.name} is still {told}")
+        raise MngrError(f"{agent.name} is still {told}", "see `mngr doctor`")
     if agent.id in unrecorded:
         raise MngrError(
             f"{agent.name}: its processes have ended, but the stop could not be recorded: "
@@ -96,10 +96,14 @@ def start(world: World, agent: Agent, *, fresh: bool = False) -> Agent:
     if agent.state in ALIVE:
         return agent
     if agent.state is State.UNREACHABLE:
-        raise MngrError(f"{agent.name} cannot be started: {agent.verdict.reason}")
+        hint = "see `mngr list --hosts`"
+        raise MngrError(f"{agent.name} cannot be started: {agent.verdict.reason}", hint)
     old = agent.record
     if old.removal is not None:
-        raise MngrError(f"{agent.name} is half destroyed", "restore it, or destroy it again")
+        raise MngrError(
+            f"{agent.name} is partly destroyed",
+            f"run `mngr restore {agent.name}`, or destroy it again",
+        )
     kind = world.agent_type(old.type)
     record = change(
         agent.host,

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from mngr.hosts.base import Host
     from mngr.hosts.bubblewrap import Sandbox
 
-# $1 work directory, $2 program. Lines: home, search path, git's own directory, the common one, the
-# program; then places to borrow objects from.
+# $1 work directory, $2 program. Lines: HOME, PATH, git directory, common git directory, program;
+# then the directories that objects are borrowed from.
 LOOK = r"""
 cd -- "$1" || exit 1
 command -v bwrap > /dev/null || exit 69
@@ -33,7 +33,7 @@ printf '%s\n' "$program"
 exit 0
 """
 
-# How launch.sh and `exec` go inside: nothing changes for an agent without a sandbox.
+# How launch.sh and `exec` enter the sandbox; it has no effect for an agent without one.
 WRAP = """[ ! -f "$box" ] || set -- sh "$box" "$@" """
 
 
@@ -46,8 +46,8 @@ def check_mode(mode: str) -> str:
 
     if mode == bubblewrap.GATEWAY:
         raise UsageError(
-            "--sandbox gateway requires a gateway, which this version of mngr does not have",
-            "use --sandbox offline or --sandbox open",
+            "the mode gateway requires a gateway, which this version of mngr does not have",
+            "use --sandbox=offline or --sandbox=open",
         )
     if mode and mode not in bubblewrap.MODES:
         raise UsageError(f"unknown sandbox {mode!r}", f"choose from {', '.join(bubblewrap.MODES)}")

@@ -22,16 +22,16 @@ class Trashed(Struct):
     host: Host
     note: TrashNote
     time: float
-    """When it was destroyed: the later of what the note says and of the folder's own time, for
-    the clock of the controller may have been slow."""
+    """When it was destroyed: the later of the note's time and the folder's time, because the clock
+    of the controller may have been slow."""
     living: bool = False
-    """Whether there is a state directory among the agents as well."""
+    """Whether the agent also has a state directory outside the trash."""
     parts: str = ""
-    """What is there of it: `a` for its state, `w` for its work directory."""
+    """The parts in the trash: `a` for its state directory, `w` for its work directory."""
     back: bool = False
-    """Whether its work directory is in its old place."""
+    """Whether its work directory is back in its original place."""
     text: str = ""
-    """The note as it is written: another one means that the agent was destroyed again."""
+    """The text of the note; if it has changed, the agent was destroyed again."""
 
 
 def lock(world: World, host: Host) -> Lock:
@@ -63,9 +63,8 @@ def script(host: Host, text: str, *words: str) -> str:
     return os.fsdecode(done.stdout)
 
 
-# The list of folders never is an argument list: ten thousands of them are too long for one. Only
-# what the shell itself can do is done per folder. A folder that is renamed while find looks makes
-# it fail, and so does a disk that cannot be read.
+# The folders are never passed as arguments: tens of thousands would exceed the limit. Only shell
+# built-ins run per folder. find fails if a folder is renamed meanwhile or the disk is unreadable.
 LIST = r"""
 home=$1
 cd "$home/trash" 2>/dev/null || { [ ! -e "$home/trash" ] && exit 0; cd "$home/trash" || exit 1; }
@@ -142,12 +141,11 @@ def find_trashed(world: World, name: str) -> Trashed:
             return each
     near = nearest(name, [each.note.name for each in pool])
     hint = f"did you mean {near!r}?" if near else "see `mngr restore --list`"
-    raise NotFound(f"nothing called {name!r} in the trash", hint)
+    raise NotFound(f"no agent {name!r} in the trash", hint)
 
 
-# Aside first, so that no restore can find it; then a look whether it is what was meant, and whether
-# somebody lives. What was destroyed again since the trash was read, and what is there of an agent
-# that came back or is on its way back, returns to where it was.
+# Rename the entry first, so that no restore can find it, and then check it. The entry is renamed
+# back if the agent was destroyed again since the trash was read, or was or is being restored.
 ASIDE = r"""
 cd "$1/trash" || exit 1
 id=$2 aside=.purge-$2 note= parts=-
@@ -169,7 +167,7 @@ case $said in living | again) mv -- "$aside" "$id" || exit 1 ;; esac
 echo "$said"
 """
 
-# The note goes last: it says what else there is to do if this is interrupted.
+# The note is removed last: after an interruption it shows what is left to do.
 REMOVE = r"""
 cd "$1/trash/.purge-$2" || exit 1
 chmod -R u+rwX . 2>/dev/null

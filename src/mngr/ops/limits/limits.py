@@ -25,7 +25,7 @@ from mngr.ops.talk import conversation
 from mngr.ops.world import World
 
 LOOK = 2.0
-"""Seconds between two looks of a process that only watches; it steps in at the second."""
+"""Seconds between two checks; an agent must exceed a limit in both to be ended."""
 LAUNCHING = 60.0
 
 

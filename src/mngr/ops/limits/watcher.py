@@ -62,10 +62,10 @@ class Limits(Struct):
         return "".join(f"{line}\n" for line in lines)
 
 
-# Words: the launcher's process, and a cause where somebody else has found that it must end.
+# Arguments: the pid of the launcher, and optionally a reason to end the agent at once.
 SCRIPT = (
     r"""#!/bin/sh
-# Ends the agent's program when it goes over a limit; its launcher then says why.
+# Ends the agent's program when it exceeds a limit; the launcher then records the reason.
 LC_ALL=C; export LC_ALL
 cd @dir@ || exit 1
 launch=@launch@ launcher=$1 leaders=$1 spared=$1 ttys= patterns=@patterns@
@@ -78,7 +78,7 @@ meter() {
 }
 end_with() {
   printf '"%s"\n' "$1" > ".over.$$" && mv -f ".over.$$" "over.$launch"
-  # The launcher goes on: it has to say why.
+  # The launcher keeps running, because it records the reason.
   signal_and_wait TERM 1 || signal_and_wait HUP @grace@ || signal_and_wait KILL 2
   exit 0
 }
@@ -100,7 +100,7 @@ changed() {
   done
   return 1
 }
-# A model without a price counts as the dearest of its vendor: an amount that is given must hold.
+# A model without a price counts as the most expensive of its vendor, so that the limit holds.
 excess() {
   meter | awk -v max_tokens="$max_tokens" -v max_cost="$max_cost" '
     FILENAME == "prices" {
@@ -154,12 +154,12 @@ while sleep 1; do
   [ -n "$timeout$max_tokens$max_cost" ] || exit 0
   ticks=$((ticks + 1)) now=$((now + 1))
   [ $((ticks % 15)) -ne 0 ] || now=$(date +%s)
-  # Its start was cut to whole seconds, so one more has to pass.
+  # The start time is cut to whole seconds, so one more second has to pass.
   if [ -n "$timeout" ] && [ $((now - started)) -gt "$timeout" ]; then
     end_with "timed out after $timeout_said s"
   fi
   [ -n "$max_tokens$max_cost" ] || continue
-  # Some shells compare whole seconds only: look once more after a change.
+  # Some shells compare only whole seconds, so check again after a change.
   if changed; then look=1 again=1; else look=$again again=0; fi
   [ "$look" = 1 ] || continue
   : > metered
@@ -169,7 +169,7 @@ done
 """
 )
 
-# What the launcher has to do with it.
+# The parts of the launcher's script that start the watcher and report its reason.
 START = """sh "$dir/limit.sh" $$ < /dev/null > /dev/null 2>&1 &
 """
 

@@ -1,4 +1,4 @@
-"""Return the screen of an agent, live or as saved when it stopped."""
+"""Read the screen of an agent, live or as saved when it stopped."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ def capture(agent: Agent, *, window: str = "", full: bool = False, ansi: bool = 
         argv = tmux.capture(agent.host.socket, pane, full=full, ansi=ansi)
         done = agent.host.run(argv, timeout=30)
         if done.code:
-            raise MngrError(f"{agent.name}: no screen: {done.complaint}")
+            raise MngrError(f"the screen of {agent.name} could not be read: {done.complaint}")
         return _trimmed(done.stdout)
     text = _trimmed(event_log.read(agent, name="screen.txt"))
     if not text or window not in ("", "agent"):
-        raise NotFound(f"{agent.name} has no screen: it is {agent.state}")
+        hint = f"see its output with `mngr logs {agent.name}`"
+        raise NotFound(f"{agent.name} has no screen: it is {agent.state}", hint)
     if not full:
         text = "".join(text.splitlines(keepends=True)[-agent.record.height :])
     return text if ansi else ESCAPES.sub("", text)

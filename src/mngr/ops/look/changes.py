@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     """A base and a tip."""
 
 KEPT = 2000
-"""Spans in the cache, the newest ones."""
+"""Number of spans kept in the cache; the oldest are dropped."""
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REF = re.compile(r"ref: (refs/[^\x00-\x20~^:?*\[\\]+)")
 _LONGEST_REF, _LARGEST_PACK = 4096, 8 << 20

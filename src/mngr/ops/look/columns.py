@@ -23,7 +23,7 @@ GIT = ("ahead", "behind", "dirty")
 USED = ("cost", "tokens", "usage")
 PARALLEL = 8
 BATCH = 16
-"""Agents per visit: fewer would keep a distant host busy with visits, more leave cores idle."""
+"""Agents per round trip: fewer cost more round trips to a remote host, more leave cores idle."""
 
 
 def columns(world: World, agents: Sequence[Agent], names: Collection[str]) -> list[dict[str, Json]]:

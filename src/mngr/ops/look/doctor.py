@@ -132,7 +132,7 @@ def _programs(world: World) -> Iterator[Finding]:
             yield Finding(check=f"login {name}", status=status, detail=detail, remedy=remedy)
     own = installed.pop(types.LAST_RESORT, None) is not None
     if (installed or own) and not any(installed.values()):
-        other = ", or use `mngr create NAME mechanic`, which needs no model" if own else ""
+        other = ", or use `mngr create NAME mechanic`, which requires no model" if own else ""
         yield Finding(
             check="agents", status="warning", detail="no coding agent is installed",
             remedy=f"install one of the above{other}; any command works after `--`",

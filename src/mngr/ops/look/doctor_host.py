@@ -15,11 +15,11 @@ from mngr.ops.world import World
 
 NEEDED = {"git": (2, 30), "tmux": tmux.MINIMUM, "tar": (0, 0), "find": (0, 0), "awk": (0, 0)}
 UTILITIES = {"find": "findutils", "ps": "procps"}
-"""Packages with other names than their programs."""
+"""Packages whose name differs from that of the program."""
 OFF = 60.0
-"""Seconds that two clocks may differ before anybody would notice."""
+"""Seconds that the clocks may differ before it is reported."""
 
-# One visit. Each line is a word and what is to be known of it.
+# One round trip. Each line is a key and its value.
 LOOK = r"""
 home=$1; shift
 echo "now $(date +%s)"
@@ -72,7 +72,7 @@ def _programs(host: Host, said: dict[str, str]) -> Iterator[Finding]:
         if name in said and not old:
             yield Finding(check=name, status="ok", detail=said[name])
             continue
-        # Without ps only what was given up on goes on running there.
+        # Without ps, only commands that timed out keep running on the host.
         status = "problem" if name in NEEDED else "warning"
         wanted = f", {name} {minimum[0]}.{minimum[1]} or newer" if minimum > (0, 0) else ""
         detail = f"{said.get(name, 'not installed')}{wanted}"

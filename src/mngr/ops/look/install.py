@@ -17,14 +17,14 @@ INSTALL = {
     "brew": "brew install",
 }
 APT = "apt-get -o DPkg::Lock::Timeout=120"
-"""A fresh machine often installs updates by itself, and apt-get would fail at once beside that."""
+"""Wait for the lock: a fresh machine often installs updates, and apt-get would fail at once."""
 QUIET = {
     **INSTALL,
     "apt-get": f"{APT} install -y",
     "pacman": "pacman -S --needed --noconfirm",
     "zypper": "zypper -n install",
 }
-"""The same without questions."""
+"""The same commands without questions."""
 LONG = 900.0
 """Seconds that an installation may take."""
 

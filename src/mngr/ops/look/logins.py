@@ -37,7 +37,7 @@ def remarks(world: World, agent: Agent) -> Iterator[str]:
     advice = f"; {login.advice}" if login and login.advice else ""
     yield (
         f"{agent.name} shares the renewable login in {record.login} {shared}: "
-        f"one that renews it can log the others out{advice}"
+        f"renewing it in one place can log the others out{advice}"
     )
 
 

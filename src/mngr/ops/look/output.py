@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     Stream: TypeAlias = Literal["stdout", "stderr"]
 
 LARGEST = 4 << 20
-"""Bytes of a log before it becomes the older one, which it replaces: two of them are kept."""
+"""Bytes after which a log is rotated; one older log is kept."""
 
-# dd writes what each read returned, at once; head and cat keep some back. It is asked for 128 reads
-# at a time, so that the size is looked at once in a while and at least once per megabyte. At the
-# end it reads nothing. A full disk ends this, and the agent is none the worse for it.
+# dd writes the result of each read at once; head and cat buffer it. Each dd makes up to 128 reads,
+# so the size of the log is checked at least once per megabyte. At the end of the output dd reads
+# nothing. A full disk ends this loop and does not affect the agent.
 KEEP = r"""umask 077; log={log}
 mkdir -p "${{log%/*}}"
 while said=$(LC_ALL=C dd bs=8192 count=128 2>&1 >> "$log"); do
@@ -37,7 +37,7 @@ while said=$(LC_ALL=C dd bs=8192 count=128 2>&1 >> "$log"); do
   [ "$(wc -c < "$log")" -lt {largest} ] || mv -f "$log" "$log.1"
 done"""
 
-# Words: the log, and how much of it is known. Prints its size on a line, then what is new.
+# Arguments: the log, and the offset that was read so far. Print its size on a line, then the rest.
 SHOW = r"""
 size=0; [ ! -f "$1" ] || size=$(wc -c < "$1")
 echo $((size))

@@ -145,7 +145,7 @@ def meant(world: World, word: str) -> Agent | None:
 
 
 def _last_seen(host: Host, known: Known) -> Agent:
-    reading = HostReading(host=host.ref, now=time.time(), agents=(), error="nobody has looked")
+    reading = HostReading(host=host.ref, now=time.time(), agents=(), error="not checked yet")
     return _recalled(host, known, reading, reading.now)
 
 

@@ -17,7 +17,7 @@ from mngr.ops.work import transport
 from mngr.ops.world import World
 
 TICK = 0.05
-"""Looking costs one tmux call and a few file reads, about 5 ms."""
+"""Seconds between two local readings; each costs one tmux call and some file reads, about 5 ms."""
 
 DEFAULT_STATES = (*ENDED, State.WAITING)
 
@@ -78,9 +78,8 @@ def _stuck(
     return found
 
 
-# Prints a number that stands for all that the agents' files and panes say: as soon as it is another
-# than $3, or after two seconds, for some states are a matter of time. A file that is replaced has
-# another inode.
+# Print a checksum of the agents' files and panes as soon as it differs from $3, or after two
+# seconds, because some states change with time alone. A file that is replaced has another inode.
 CHANGED = r"""
 home=$1 socket=$2 mark=$3 tries=0; shift 3
 cd "$home/agents" 2>/dev/null || { sleep 1; exit 0; }

@@ -1,1 +1,1 @@
-"""Messages, replies, permission questions and transcripts."""
+"""Messages, replies, permission requests and transcripts."""

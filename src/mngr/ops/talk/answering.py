@@ -17,7 +17,7 @@ from mngr.ops.world import World
 PERMISSION = "permission"
 TICK = 0.05
 AGAIN = 8.0
-"""Seconds after which a key was lost: a program may say that it asks before it can listen."""
+"""Seconds after which the key is sent again: a program may report a question before it reads."""
 
 
 def question(agent: Agent) -> str | None:
@@ -55,7 +55,7 @@ def _keys(world: World, agent: Agent, allow: bool) -> tuple[str, ...]:
     keys = world.known_type(agent.record.type).answer(agent.evidence, allow)
     if not keys:
         raise Refused(
-            f"mngr does not know how to answer {agent.record.type!r} here",
+            f"mngr cannot answer this request of type {agent.record.type!r}",
             f"answer it in its terminal: `mngr connect {agent.name}`",
         )
     return keys
@@ -70,7 +70,7 @@ def _type(agent: Agent, keys: tuple[str, ...]) -> None:
 
 
 def _gone_on(world: World, asking: Agent, keys: tuple[str, ...], timeout: float) -> Agent:
-    """Wait for another state or another question."""
+    """Wait for another state or another question, and return the agent."""
     now = time.monotonic()
     deadline, again = now + timeout, now + AGAIN
     asked = (asking.verdict.reason, asking.verdict.since)

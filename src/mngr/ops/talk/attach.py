@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from mngr.hosts.base import Host
     from mngr.model.records import AgentRecord
 
-# Another machine may not know this terminal, and tmux would refuse it: most are like xterm.
-# One line, for those who print or parse what connecting runs.
+# tmux refuses a terminal type that the host does not know; most are compatible with xterm. The
+# script is one line, so that it can be printed and parsed as part of the command that connects.
 ELSEWHERE = 'tput longname >/dev/null 2>&1 || export TERM=xterm-256color; exec "$@"'
 
 
@@ -27,7 +27,7 @@ def attach_argv(host: Host, record: AgentRecord, read_only: bool = False) -> lis
 
 
 def switch_client(host: Host, record: AgentRecord) -> bool:
-    """Inside an attached agent, switch its tmux client to the other agent."""
+    """Switch the tmux client to the other agent, if this runs inside an attached agent."""
     here = os.environ.get("MNGR_AGENT_ID", "")
     if not here:
         return False

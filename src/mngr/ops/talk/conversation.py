@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from mngr.ops.world import World
 
 LIMIT = 64 << 20
-"""A conversation file beyond this is not read; none of a real program's comes near."""
+"""Bytes above which a conversation file is not read; real ones are far smaller."""
 
 TOTAL = 512 << 20
 FILES = 5000
-"""Per agent and pattern: an agent can make as many as it likes."""
+"""Files per agent and pattern, because an agent can create any number of them."""
 
-# Standard input: AGENT PATTERN, one pair per line. The patterns are left unquoted on purpose: the
-# shell expands them; agent types, not agents, choose them. find and tar follow no links, and a name
-# with a newline in it would be several to tar, or one of its options.
+# Standard input: AGENT PATTERN, one pair per line. The patterns are not quoted, so that the shell
+# expands them; they come from agent types, not from agents. find and tar follow no links. A name
+# with a newline is skipped, because tar would read it as several names or as an option.
 FETCH = (
     r"""
 cd "$1" 2>/dev/null || exit 0

@@ -15,17 +15,17 @@ from mngr.model.state import Evidence, Signals
 
 DIALOG = "dialog"
 AWHILE = 30.0
-"""Seconds that every program may take to begin."""
+"""Seconds that every program may take to start."""
 QUIET = 15.0
 """Seconds without output after which a starting program counts as waiting for input."""
 LATEST = 120.0
-"""Seconds after which even a screen that moves, as a login's may, is a dialog."""
+"""Seconds after which even a changing screen, such as a login, counts as a dialog."""
 
 STANDS = 30.0
-"""Seconds after which one that has not changed is there to stay, also on a slow machine."""
+"""Seconds without a change after which a screen counts as a dialog, even on a slow machine."""
 
 FRAME = re.compile(r"[\u2500-\u259f\u2800-\u28ff]+")
-"""Lines, boxes, blocks and dots that pictures are made of."""
+"""Characters that draw lines, boxes, blocks and dots."""
 LIMIT = 200
 
 

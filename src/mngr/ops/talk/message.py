@@ -139,10 +139,10 @@ def _refuse_long_lines(agent: Agent, pane: Pane, text: str) -> None:
         )
 
 
-# One visit, which goes on over there when the connection is lost, or when it is ended for being
-# late: a text is not left without its Enter. $1 is a lock, for others may type to the same agent
-# from other machines; an agent can write there, so nobody waits for it for long. Two calls of tmux:
-# within one, it would hand over text and key as a single paste.
+# One round trip. The script continues on the host if the connection is lost or times out, so that a
+# text always gets its Enter. $1 is a lock against messages from other machines; the agent can write
+# to it, so the wait for it is short. Text and Enter are two calls of tmux, because one call would
+# send both as a single paste.
 TYPE = r"""
 lock=$1 tries=0
 until ln -s $$ "$lock" 2>/dev/null; do
@@ -202,7 +202,7 @@ def _delivery(world: World, agent: Agent, pane: Pane, text: str) -> Delivery:
 
 TICK = 0.1
 QUIET = 2.0
-"""Seconds after which a command of the program's own, such as /clear, will not be answered."""
+"""Seconds without a reply after which a command such as /clear counts as done."""
 
 
 class Reply(Struct):

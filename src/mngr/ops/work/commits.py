@@ -1,4 +1,4 @@
-"""Pull an agent's commits into the repository its work came from, and push commits to an agent.
+"""Pull an agent's commits into its source repository, and push commits to an agent.
 
 A pull checks nothing out and moves no HEAD; a push is a fast-forward. Concurrent changes are
 handled by git's ref locks: a ref moves only from the value that was read.
@@ -28,15 +28,15 @@ class Pulled(Struct):
     tip: str
     repository: str
     commits: int = 0
-    """How many came."""
+    """The number of fetched commits."""
     there: bool = False
-    """Nothing had to move: the branch has it all."""
+    """Whether the branch already had all commits."""
     replaced: str = ""
-    """The ref that keeps what --force replaced."""
+    """The ref that keeps the tip that --force replaced."""
     uncommitted: int = 0
-    """Changed files in the work directory, which no pull of commits brings."""
+    """The number of changed files in the work directory, which are not pulled."""
     elsewhere: str = ""
-    """Where the agent's HEAD stands, if its branch lacks that."""
+    """The commit of the agent's HEAD, if its branch does not have it."""
 
 
 def pull(
@@ -87,7 +87,7 @@ def _fetched(
     new = exchange.new_commits(between.home, target, old or between.agent.record.base_commit)
     tip = new[0] if new else git.commit_of(between.home, target)
     if tip is None:
-        raise MngrError(f"{pulled.branch} did not arrive: {done.complaint}")
+        raise MngrError(f"the branch {pulled.branch} could not be fetched: {done.complaint}")
     return pulled.replace(tip=tip, commits=len(new), replaced=kept)
 
 
@@ -114,7 +114,10 @@ def _refusal(between: Ends, pulled: Pulled, old: str, complaint: str) -> MngrErr
             f"the branch {pulled.branch} has {mine} commits that are not in {between.agent.name}",
             "use --branch NAME, or --force to replace it and keep the old tip",
         )
-    return MngrError(f"{pulled.branch} could not be pulled: {complaint}", "see --branch NAME")
+    return MngrError(
+        f"{pulled.branch} could not be pulled: {complaint}",
+        "use --branch NAME to fetch into another branch",
+    )
 
 
 def _replace(world: World, between: Ends, pulled: Pulled, ref: str) -> str:
@@ -161,7 +164,7 @@ def _foreseen(between: Ends, pulled: Pulled, old: str, force: bool) -> Pulled:
 
 
 def _annotated(between: Ends, pulled: Pulled) -> Pulled:
-    """Add remarks about everything that was not included."""
+    """Return the result with the work that was not pulled."""
     standing, elsewhere = between.standing, ""
     if standing.head != pulled.tip and not exchange.is_ancestor(
         between.work, standing.head, pulled.tip

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     CountFiles = Callable[[int], None]
 
-# Shares blocks where the disk can; the second spelling is for a cp that does not know how. $3 is
-# -v when somebody watches.
+# Share blocks if the file system can; the second cp is for versions without --reflink. $3 is -v if
+# progress is reported.
 COPY = """
 mkdir -p "$2" || exit 1
 cp -a $3 --reflink=auto "$1/." "$2/" 2> /dev/null || cp -pPR $3 "$1/." "$2/"
@@ -65,11 +65,11 @@ def _counting(progress: CountFiles, errors: bytearray) -> Sink:
 
 TAR = 'cd "$1" && tar -cf - --null -T -'
 UNTAR = 'tar -xpf - -C "$1"'
-# The code of a pipe is that of its last command alone; the first one's comes out of the braces.
+# The exit code of a pipe is that of its last command, so the first one prints its own.
 BOTH = f"""
 read=$( {{ {{ {TAR}; echo $? >&3; }} | (shift; {UNTAR} >&2); }} 3>&1 ) && [ "$read" = 0 ]
 """
-# A directory that only held removed files must go too: a link or file may take its place.
+# Also remove directories that become empty: a link or file may take their place.
 REMOVE = r"""
 cd "$1" && xargs -0 sh -c '
   for each; do

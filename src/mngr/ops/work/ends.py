@@ -70,13 +70,16 @@ def home_repository(world: World, agent: Agent) -> Home:
         if bare.ask("rev-parse", "--is-bare-repository") == "true":
             return Home(repo=bare, folder=source)
         raise UsageError(
-            f"{source}, where {agent.name} came from, is not a git repository",
+            f"{source}, the source of {agent.name}, is not a git repository",
             "name a PATH in its work directory to copy files",
         )
     path = mirror.mirror_path(world.home, source)
     if os.path.isdir(path):
         return Home(repo=Bare(run=spawn.run, path=path), folder=path)
-    raise NotFound(f"the repository {source}, where {agent.name} came from, is not on this machine")
+    raise NotFound(
+        f"the repository {source}, the source of {agent.name}, is not on this machine",
+        "name a PATH in its work directory to copy files",
+    )
 
 
 def user_repository(world: World, agent: Agent, cwd: str) -> Home:
@@ -87,7 +90,8 @@ def user_repository(world: World, agent: Agent, cwd: str) -> Home:
     checkout = git.checkout(repo)
     if checkout is None or not exchange.has_commit(repo, base):
         raise UsageError(
-            f"{agent.name} came from {agent.record.source}", "run this command in a clone of it"
+            f"{agent.name} was created from {agent.record.source}",
+            "run this command in a clone of it",
         )
     return Home(repo=repo, folder=checkout.common_dir)
 

@@ -15,13 +15,13 @@ from mngr.model.struct import Json, Struct
 from mngr.ops.lifecycle import sandboxing
 from mngr.ops.look.listing import Agent
 
-# In two shells: the first drops whatever the caller's environment holds beyond the basics.
+# The outer shell drops all but the basic variables of the caller's environment.
 INNER = f"""[ -f "$1" ] && [ ! -h "$1" ] || {{ echo "$1 is not a regular file" >&2; exit 1; }}
 . "$1" && cd -- "$2" && box=$3 && shift 3 && {{ {sandboxing.WRAP}; }} && exec "$@" """
 SCRIPT = tmux_scripts.CLEAN + f'clean ${{TERM+"TERM=$TERM"}} sh -c {quote(INNER)} mngr "$@"\n'
 
-# Words before those of SCRIPT: the stem of the record, its revision, and what to say if there is
-# another or none. A record never changes within a revision.
+# Arguments before those of SCRIPT: the stem of the record, its revision, and the error to print if
+# the newest revision is another. A record never changes within a revision.
 GUARD = (
     agent_files.FUNCTIONS
     + """find_newest "$1"

@@ -22,7 +22,7 @@ from mngr.ops.work.staging import Arrived, StagingDirectory, unpack
 
 MISSING, OUTSIDE = 44, 45
 
-# $1 work directory, $2 path in it. The top's own .git is no file of the work.
+# $1 work directory, $2 path in it. The .git at the top is left out.
 READ = r"""
 cd "$1" || exit 44
 top=$(pwd -P)
@@ -42,11 +42,11 @@ class Copied(Struct):
 
     target: str
     files: tuple[str, ...] = ()
-    """Those that are new or changed."""
+    """New and changed files."""
     same: int = 0
-    """How many were there already."""
+    """The number of files that were already there."""
     skipped: tuple[str, ...] = ()
-    """What is neither file, directory nor link."""
+    """Paths that are neither a file, a directory nor a link."""
 
 
 def inside_work_dir(path: str, what: str) -> str:

@@ -40,14 +40,14 @@ class Borrowed(Struct):
     source: Repo
     """The repository, on this machine."""
     identity: str
-    """What makes it this repository and no other: its common directory, or a URL."""
+    """Identifies the repository: its common directory, or a URL."""
     commit: str
     overlay: str = ""
-    """A later commit whose files are laid over those of the first, uncommitted."""
+    """A later commit, whose files are added as uncommitted changes."""
     branch: str
-    """The branch to start there; none means a detached HEAD."""
+    """The branch to create; "" means a detached HEAD."""
     upstream: str = ""
-    """The source's own branch, which the clone shall know as origin's."""
+    """The source's current branch, which becomes a branch of origin in the clone."""
     work_dir: str
     agent_id: str
     modules: bool = True
@@ -74,7 +74,7 @@ def make(host: Host, controller_home: str, plan: Borrowed) -> list[str]:
 
     This is one round trip if the mirror has the commit and no file must exist before the check-out.
     """
-    # The files may be another agent's work, with attributes of its choice.
+    # The files may come from another agent, which chose their attributes.
     work = Repo(run=transport.cleaned(host), path=plan.work_dir)
     words = exchange.checking_out(work, plan.commit, plan.branch)
     info = _info(plan)
@@ -134,7 +134,7 @@ def _update(host: Host, source: Repo, mirror: Repo, commit: str, pin: str, upstr
 
 
 def unpin(host: Host, agent_id: str) -> None:
-    """Remove the agent's pin, when no clone of the agent exists any more."""
+    """Remove the agent's pin, once its clone no longer exists."""
     host.run(["sh", "-c", UNPIN, "mngr", host.home, agent_id], timeout=60)
 
 

@@ -10,12 +10,12 @@ import os
 
 from mngr.model.struct import Struct
 
-# Words: a folder with the staged files in `files`, the directory they go to, the path in it, force,
-# dry. Prints what it found as records that end in NUL: N new, S same, D differing, B blocked; E at
-# its very end. A subtree that is new is moved whole.
+# Arguments: a folder with the staged files in `files`, the target directory, the path in it, force,
+# dry. Print records that end in NUL: N new, S same, D differing, B blocked; E at the very end. A
+# new subtree is moved as a whole.
 PLACE = r"""
 top=$1 work=$2 parent=$3 force=$4 dry=$5
-# Beside the records each kind leaves a mark: a name may hold a newline, and no grep finds its way.
+# Each kind of record also creates a file, because names with newlines cannot be searched with grep.
 say() { printf '%s%s\0' "$1" "${2#./}"; : > "$top/$1"; }
 cd "$work" || exit 1
 folder=. rest=$parent/
@@ -41,11 +41,11 @@ rename() {
       { rm -f "$2" && mv -f "$1" "$2"; }
   fi
 }
-into() { # by way of a name beside the target: the stage may be on another disk
+into() { # through a name beside the target, because the stage may be on another disk
   beside=${2%/*}/.mngr-placing.$$.${top##*/}
   mv -f "$1" "$beside" && rename "$beside" "$2" || { rm -rf "$beside"; return 1; }
 }
-sweep() { # remove such names of processes that were killed, even if nobody has reaped them
+sweep() { # remove such names of killed processes, including zombies
   for each in "$1"/.mngr-placing.*; do
     pid=${each#"$1"/.mngr-placing.} pid=${pid%%.*}
     kill -0 "$pid" 2>/dev/null && case $(ps -o stat= -p "$pid" 2>/dev/null) in Z*) false ;; esac ||
@@ -83,7 +83,7 @@ fi
 say E
 """
 
-# Words: mngr's home, a new name for the only file or nothing, then those of PLACE but its first.
+# Arguments: mngr's home, a new name for a single file or "", then those of PLACE without the first.
 # Standard input: a tar of the files.
 UNPACK_AND_PLACE = (
     r"""
@@ -111,13 +111,13 @@ class Placement(Struct):
     same: list[str] = []
     differing: list[str] = []
     blocked: list[str] = []
-    """Where a directory, or a link on the way, is in the way of a file."""
+    """Files whose target, or a parent of it, is a directory or link."""
     complete: bool = False
-    """Whether the script ran to its end."""
+    """Whether the script finished."""
 
 
 def parse(answer: bytes) -> Placement:
-    """Return what PLACE printed."""
+    """Return the records that PLACE printed."""
     found = Placement()
     lists = {"N": found.new, "S": found.same, "D": found.differing, "B": found.blocked}
     for record in os.fsdecode(answer).split("\0"):

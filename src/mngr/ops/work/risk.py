@@ -44,7 +44,7 @@ class Risk(Struct):
     files: tuple[str, ...] = ()
     commits: tuple[str, ...] = ()
     whole: str = ""
-    """What there is, where nothing can be compared with it."""
+    """A description of all files, if there is nothing to compare them with."""
 
     def __bool__(self) -> bool:
         return bool(self.files or self.commits or self.whole)
@@ -102,8 +102,9 @@ def _judged(
     return Risk(files=tuple(map(str, git.changes(repo))), commits=tuple(commits))
 
 
-# $1 work directory, $2 the mark. File systems round times: only when a change to the directory
-# itself is seen as newer than the mark, every later change will be. Without -cnewer, no mark.
+# $1 work directory, $2 the mark. File systems round times, so the loop waits until a change of the
+# directory is newer than the mark; then every later change is, too. If find has no -cnewer, no mark
+# is left.
 MARK = r"""
 : > "$2" && tries=0 || exit 1
 while [ "$tries" -lt 300 ]; do
@@ -114,8 +115,8 @@ done
 rm -f "$2"
 """
 
-# By the time of the last change to content, mode or name, which no program can set. The directory
-# itself does not count: the mark changes it, and so does a move to the trash and back.
+# Compare the time of the last change of content, mode or name, which programs cannot set. The
+# directory itself is left out: the mark changes it, and so does a move to the trash and back.
 CHANGED = '[ -f "$2" ] && cd "$1" && find . ! -name . -cnewer "$2"'
 
 

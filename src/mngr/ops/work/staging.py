@@ -48,11 +48,11 @@ class Arrived(Struct):
     """The files now in the directory."""
 
     is_directory: bool
-    """Whether a directory was packed, rather than one file."""
+    """Whether the archive contains a directory rather than one file."""
     modes: dict[str, int]
-    """Of directories, by relative path; on disk they are ours alone to write for now."""
+    """Modes of directories, by relative path; until the end only this user can write to them."""
     skipped: list[str]
-    """What is neither file, directory nor link."""
+    """Paths that are neither a file, a directory nor a link."""
 
 
 def unpack(path: str, root: str) -> Arrived:
@@ -64,7 +64,7 @@ def unpack(path: str, root: str) -> Arrived:
             for member in archive:
                 arrived = _member(archive, member, root, arrived)
     except (tarfile.TarError, EOFError, KeyError) as error:  # KeyError: a link to no member
-        raise MngrError(f"an incomplete archive arrived: {error}", "try again") from None
+        raise MngrError(f"the archive is incomplete: {error}", "try again") from None
     return arrived
 
 
@@ -73,7 +73,7 @@ def _member(
 ) -> Arrived:
     parts = [part for part in member.name.split("/") if part not in ("", ".")]
     if member.name.startswith("/") or ".." in parts:
-        raise Refused(f"an unsafe name arrived: {member.name!r}")
+        raise Refused(f"the archive contains an unsafe path: {member.name!r}")
     if not parts:
         return arrived.replace(is_directory=True, modes={**arrived.modes, "": member.mode & 0o777})
     path = os.path.join(root, *parts)
@@ -96,7 +96,7 @@ def _refuse_link(root: str, parts: list[str], name: str) -> None:
     for part in parts[:-1]:
         folder = os.path.join(folder, part)
         if os.path.islink(folder):
-            raise Refused(f"an unsafe name arrived, through a link: {name!r}")
+            raise Refused(f"the archive contains a path through a link: {name!r}")
         os.makedirs(folder, mode=0o700, exist_ok=True)
 
 
@@ -104,7 +104,7 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> None
     """Write a member; a hard link becomes a separate file, setuid and similar bits are dropped."""
     content = archive.extractfile(member)
     if content is None:
-        raise Refused(f"an unsafe link arrived: {member.name!r}")
+        raise Refused(f"the archive contains an unsafe link: {member.name!r}")
     mode = archive.getmember(member.linkname).mode if member.islnk() else member.mode
     with open(path, "xb") as file:
         shutil.copyfileobj(content, file, 1 << 20)

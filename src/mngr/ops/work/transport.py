@@ -1,4 +1,4 @@
-"""Connect this machine's git and pipes to a host, by means of `host.argv`."""
+"""Connect this machine's git and pipes to a host, with `host.argv`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mngr.model.records import AgentRecord
 
 DEADLINE = 6 * 3600.0
-"""Seconds a whole tree may take over a thin line."""
+"""Seconds that a whole tree may take over a slow connection."""
 
 
 def is_here(host: Host) -> bool:

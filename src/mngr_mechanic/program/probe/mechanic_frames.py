@@ -1,4 +1,4 @@
-"""What an exception tells: its frames, its words, and the values the failing line spoke of."""
+"""The data of an exception: its frames, its message, and the values on the failing line."""
 
 # What pytest and the tests hand over is anything.
 # mypy: disallow-any-explicit=false
@@ -34,7 +34,7 @@ def _text(error: BaseException) -> str:
 
 
 def _frames(error: BaseException) -> list[tuple[FrameType, int]]:
-    """Of the exception and of those it came from, outermost first."""
+    """Return the frames of the exception and of its causes, outermost first."""
     found: list[tuple[FrameType, int]] = []
     seen: set[int] = set()
     at: Optional[BaseException] = error
@@ -51,7 +51,7 @@ def _frames(error: BaseException) -> list[tuple[FrameType, int]]:
 
 
 def _values(frame: FrameType, line: int) -> dict[str, Any]:
-    """Names and attributes on the failing line, and results of commands wherever they stand."""
+    """Return names and attributes on the failing line, and all results of commands."""
     found: dict[str, Any] = {}
     for text in sorted(_spoken(frame.f_code.co_filename, line)):
         value = _plain(_evaluated(text, frame))
@@ -66,7 +66,7 @@ def _values(frame: FrameType, line: int) -> dict[str, Any]:
 
 
 def _spoken(path: str, line: int) -> set[str]:
-    """Dotted names in the statement on that line."""
+    """Return the dotted names in the statement on that line."""
     source = "".join(linecache.getlines(path))
     try:
         tree = ast.parse(source)
@@ -92,7 +92,7 @@ def _dotted(node: ast.AST) -> str:
 
 
 def _evaluated(text: str, frame: FrameType) -> object:
-    """Attributes only, no calls: looking must not change anything."""
+    """Return the value of a dotted name, without calls, which could change something."""
     first, *rest = text.split(".")
     value: object = frame.f_locals.get(first, frame.f_globals.get(first))
     for name in rest:

@@ -12,7 +12,7 @@ _names: dict[str, dict[str, list[str]]] = {}
 
 
 def place(filename: str, root: str) -> str:
-    """Its path in the project; nothing where it is not of the project."""
+    """Return the path of a file in the project; "" for other files."""
     known = _known.setdefault(root, {})
     if filename not in known:
         known[filename] = _place(filename, root)
@@ -29,7 +29,7 @@ def _place(filename: str, root: str) -> str:
 
 
 def _copied(filename: str, root: str) -> str:
-    """By content, among the project's files of that name."""
+    """Return the path of the project's file with the same name and content, or ""."""
     named = _index(root).get(os.path.basename(filename), [])
     content = _content(filename) if named else b""
     same = [path for path in named if content and _content(os.path.join(root, path)) == content]

@@ -1,8 +1,8 @@
-"""A pytest plugin: collects once, then runs chosen tests in forks for as long as it is asked.
+"""A pytest plugin that collects once, then runs requested tests in forks.
 
-Starting pytest and collecting costs more than most tests do. What is forked must not have
-imported the code under repair, because that changes between one fork and the next; a project
-whose tests import it gets its forks before anything is collected.
+Starting pytest and collecting takes longer than most tests. The process that forks must not have
+imported the code under repair, because that changes between two forks; if the tests of a project
+import it, the forks are made before anything is collected.
 """
 
 # What pytest and the tests hand over is anything.
@@ -181,7 +181,7 @@ def _imported(root: str) -> list[str]:
 
 
 def _chosen(test: str, wanted: set[str]) -> bool:
-    """Whether the test or its file is wanted; an empty set wants all."""
+    """Return whether the test or its file is wanted; an empty set wants all."""
     return not wanted or test in wanted or test.partition("::")[0] in wanted
 
 

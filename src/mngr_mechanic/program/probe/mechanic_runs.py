@@ -1,4 +1,4 @@
-"""What a test starts: every process gets our mark, every command's result is noted or bent."""
+"""Processes that a test starts get a mark; results of its commands are recorded or changed."""
 
 # What pytest and the tests hand over is anything.
 # mypy: disallow-any-explicit=false
@@ -18,7 +18,7 @@ KEPT = ("MECHANIC_RUN", "MECHANIC_TRACE", "MECHANIC_ROOT")
 
 
 def prepare(request: dict[str, Any]) -> None:
-    """Once per process: before the first test of a request."""
+    """Prepare the process, once, before the first test of a request."""
     _bend.update(request.get("bend") or {})
     _mark_children()
     module = sys.modules.get("mngr_e2e.session")
@@ -36,7 +36,7 @@ def ended() -> list[dict[str, Any]]:
 
 
 def _mark_children() -> None:
-    """Tests clean the environment of what they start; ours has to be put back."""
+    """Add the mark to the environment of every started process, which tests may replace."""
     plain = subprocess.Popen.__init__
 
     def marked(self: Any, *args: Any, **options: Any) -> None:
@@ -63,7 +63,7 @@ def _marked(env: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _noted(run: Callable[..., Any]) -> Callable[..., Any]:
-    """E2eSession.run, with its result written down, and changed where we were asked to."""
+    """Return E2eSession.run with its result recorded, and changed if the request asks for it."""
 
     def noted(self: Any, command: str, *args: Any, **options: Any) -> Any:
         result = run(self, command, *args, **options)

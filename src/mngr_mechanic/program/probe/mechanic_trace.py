@@ -1,6 +1,7 @@
-"""Which lines of a project a process runs, each noted when it first runs. For Python 3.9 and newer.
+"""Record the lines of a project that a process runs, for Python 3.9 and newer.
 
-A process that loops for ever is killed, and its lines matter most, so none may wait for the end.
+Each line is written when it first runs: a process that loops forever is killed, and its lines
+matter most.
 """
 
 from __future__ import annotations
