@@ -41,7 +41,7 @@ SCREENS = {
         ).split(),
     ),
     "cancel": ("[RUN]", "stop a run and its agents", []),
-    "rm": ("RUN...", "move runs, their branches and their agents to the trash", ["--undo"]),
+    "rm": ("RUN", "move a run, its branches and its agents to the trash", ["--undo"]),
 }
 """What `-h` shows about each verb: its arguments, what it does, and its options."""
 
