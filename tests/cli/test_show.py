@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.support.cli import Cli, until
 from tests.support.screen import Screen
+from tests.support.scribe import scribe
 
 NONE = ("--transfer", "none")
 
@@ -48,6 +49,36 @@ def test_show_says_what_comes_after_each_end(local: Cli) -> None:
     assert "FAILED" in shown and "exit code 3" in shown and "mngr start bad" in shown
     assert "STOPPED" in local("show", "held").ok().out
     local("show", "nosuch").fails(4, "nosuch")
+
+
+def facts(cli: Cli, name: str) -> dict[str, str]:
+    lines = cli("show", name).ok().out.splitlines()
+    return {line[:10].rstrip(): line[12:] for line in lines[1:] if line[:1].strip()}
+
+
+def test_show_has_the_question_of_an_agent_what_it_used_and_its_limits(local: Cli) -> None:
+    limits = ("--max-cost", "2.5", "--max-tokens", "1000000")
+    scribe(local, "foo", *NONE, *limits, "-m", "spend claude-sonnet-4-5 100000 1000 0 0")
+    found = facts(local, "foo")
+    assert (found["agent"], found["next"]) == ("scribe", "mngr message foo -m '...'")
+    assert found["command"].endswith(f"(pid {local.agent('foo')['pid']})")
+    assert (found["used"], found["limits"]) == (
+        "$0.32, 101,000 tokens",
+        "cost $2.50, 1,000,000 tokens",
+    )
+    scribe(local, "bar", *NONE, "-m", "ask to run ls")
+    found = facts(local, "bar")
+    assert (found["reason"], found["next"]) == ("permission: to run ls", "mngr answer bar --allow")
+
+
+def test_show_of_an_agent_whose_record_cannot_be_read(local: Cli) -> None:
+    local.create("foo", *NONE)
+    agent = local.agent("foo")["id"]
+    (record,) = local.state_dir("foo").glob("agent.*.json")
+    record.write_text("{")
+    found = facts(local, agent)
+    assert (found["id"], found["next"]) == (agent, "mngr doctor")
+    assert "unreadable record" in found["reason"]
 
 
 def test_show_fits_a_narrow_terminal_and_is_not_painted_by_its_agent(local: Cli) -> None:
