@@ -545,6 +545,12 @@ def test_time_limits_and_recordings(local: Cli) -> None:
     assert "hello" in "".join(json.loads(event)[2] for event in events)
 
 
+def test_a_first_message_to_a_program_that_has_ended_is_not_said_to_be_sent(local: Cli) -> None:
+    done = local("create", "foo", "--no-connect", "-m", "hello", "--", "true")
+    done.fails(1, "foo is DONE, but its message was not delivered", "`mngr capture foo`")
+    assert done.out == "" and local.state("foo") == "DONE"
+
+
 def test_on_a_terminal_it_attaches_and_the_message_may_be_written_meanwhile(local: Cli) -> None:
     editor = local.base / "editor"
     editor.write_text('#!/bin/sh\nprintf "from the editor\\n" > "$1"\n')
