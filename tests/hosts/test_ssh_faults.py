@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -42,6 +43,29 @@ def test_messages_from_two_machines_do_not_mix(boxes: Boxes, tmp_path: Path) -> 
         until(lambda: sorted(heard(boxes).splitlines()) == sent, what="every line whole")
     finally:
         ended(other)
+
+
+# A client that reports success and passes nothing on, once.
+SWALLOWING = """#!/bin/sh
+! rm {mark} 2>/dev/null || exit 0
+exec {ssh} "$@"
+"""
+
+
+def test_a_reading_that_got_lost_is_repeated_and_a_command_is_not(
+    boxes: Boxes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boxes.cli.create("foo@box1")
+    mark, client = tmp_path / "swallow", tmp_path / "ssh"
+    client.write_text(SWALLOWING.format(mark=mark, ssh=which("ssh")))
+    client.chmod(0o755)
+    monkeypatch.setitem(boxes.cli.env, "PATH", f"{tmp_path}:{boxes.cli.env['PATH']}")
+    mark.touch()
+    assert boxes.states() == {"foo": "RUNNING"}
+    assert not mark.exists()
+    mark.touch()
+    boxes("exec", "foo", "echo once >> said").fails(5, "box1 did not answer")
+    assert boxes("exec", "foo", "echo twice >> said; cat said").ok().out == "twice\n"
 
 
 def test_a_home_that_may_not_be_written(boxes: Boxes) -> None:

@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mngr.hosts.base import HostReading
     from mngr.hosts.ledger import HostNote
     from mngr.hosts.spawn import Sink
 
@@ -40,6 +41,10 @@ done
 
 LIMIT = 1 << 16
 """Maximum bytes kept of the output before the command starts."""
+
+
+class Unheard(Unreachable):
+    """The client reported success, but no output arrived: seen with srun on a busy machine."""
 
 
 class Seal:
@@ -168,7 +173,18 @@ class RemoteHost(ShellHost):
     def _lost(self, stderr: bytes, code: int) -> Unreachable:
         """Return the error for a call whose end was not seen."""
         told = Completed(code=code, stdout=b"", stderr=stderr).complaint
-        return Unreachable(f"host {self.ref.name} did not answer: {told}")
+        kind = Unreachable if code or stderr.strip() else Unheard
+        return kind(f"host {self.ref.name} did not answer: {told}")
+
+    def _read_once(
+        self, ids: Sequence[str] | None, after: Sequence[str] = (), patience: float = 0.0
+    ) -> tuple[HostReading, dict[str, int]]:
+        try:
+            return super()._read_once(ids, after, patience)
+        except Unheard:
+            if after:  # it may have run, and must not run twice
+                raise
+            return super()._read_once(ids)
 
     def _script(
         self, script: str, *words: str, input: bytes | None = None, timeout: float = 60.0
