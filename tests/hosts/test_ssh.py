@@ -42,7 +42,7 @@ def test_a_changed_key_is_refused_in_one_line(boxes: Boxes) -> None:
     other = theirs[1].partition(" ")[2]
     known.write_text(f"{boxes.one.address} {other}\n{theirs[1]}\n")
     boxes("exec", "foo@box1", "true").fails(5, "box1")
-    assert "another key" in boxes("list").ok().err
+    assert "a different key" in boxes("list").ok().err
     assert boxes.states() == {"foo": "UNREACHABLE"}
     boxes("host", "trust", "box1", "--force").fails(1, "--replace")
     boxes("host", "trust", "box1", "--force", "--replace").ok()
