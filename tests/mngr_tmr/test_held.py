@@ -116,6 +116,7 @@ def test_flagged_changes_come_last_where_they_are_asked_for(robots: Cheats) -> N
     assert [pick.tree for pick in robots.run.picks] == [pick.tree for pick in run.picks]
 
 
+@pytest.mark.soak
 def test_a_run_may_ask_for_flagged_changes_from_the_start(robots: Cheats) -> None:
     robots.cli(*robots.words, "--include-flagged", timeout=PATIENCE).ok()
     assert robots.run.round == 1 and counts(robots.run) == {"fixed": 4}
@@ -145,7 +146,8 @@ def test_a_test_whose_change_is_held_gets_another_agent_that_is_told_why(robots:
     assert "held back" not in prompting.tester(run, ProjectSettings(), task, "")
 
 
-@pytest.mark.parametrize("seed", [21, pytest.param(22, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", [21, 22])
 def test_a_run_that_is_killed_holds_the_same(robots: Cheats, seed: int) -> None:
     dice = random.Random(seed)
     for _ in range(2):
