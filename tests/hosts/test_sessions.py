@@ -124,7 +124,7 @@ def answering(data: bytes, *, stays: bool = False) -> Iterator[str]:
             thread.join(10)
 
 
-def session(path: str, timeout: float = 10) -> sessions.Session | None:
+def session(path: str, timeout: float = 10) -> sessions.SshSession | None:
     with open(os.devnull, "r+b") as null:
         return sessions.opened(path, "true", [null.fileno()] * 3, timeout)
 

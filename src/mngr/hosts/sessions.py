@@ -29,7 +29,7 @@ PATIENCE = 20.0
 """Seconds to wait for a session; ssh itself gives up a dead connection after 15."""
 
 
-class Session:
+class SshSession:
     """A command that runs over a shared connection."""
 
     def __init__(self, control: _socket.socket) -> None:
@@ -67,7 +67,7 @@ class Session:
         return 0
 
 
-def opened(path: str, command: str, fds: Sequence[int], timeout: float) -> Session | None:
+def opened(path: str, command: str, fds: Sequence[int], timeout: float) -> SshSession | None:
     """Run a command with these pipes over the connection at `path`; return None without one.
 
     It is also None if the host refuses another session on this connection. In both cases the
@@ -82,7 +82,7 @@ def opened(path: str, command: str, fds: Sequence[int], timeout: float) -> Sessi
             rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", fd))
             control.sendmsg([b"\0"], [rights])
         if _received(control)[:2] == (HELLO, VERSION) and _received(control)[0] == OPENED:
-            return Session(control)
+            return SshSession(control)
     except TimeoutError:
         control.close()
         raise TimedOut(f"no session within {min(timeout, PATIENCE):g} s") from None

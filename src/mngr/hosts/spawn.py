@@ -97,7 +97,7 @@ def run(
         opened.append(stdin[0])
         stdout, stderr = _pipe(opened), _pipe(opened)
         ends = (stdin[0], stdout[1], stderr[1])
-        running = (instead and instead(ends)) or _Process(_spawn(argv, env, ends))
+        running = (instead and instead(ends)) or _Child(_spawn(argv, env, ends))
         for fd in ends:
             _close(fd, opened)
         pipes = _Pipes((stdin[1], stdout[0], stderr[0]), input, opened, sink)
@@ -237,8 +237,8 @@ def _converse(
     return Completed(code=status, stdout=stdout, stderr=stderr)
 
 
-class _Process:
-    """A process of this machine, the leader of its own group."""
+class _Child:
+    """A process started here, the leader of its own group."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
