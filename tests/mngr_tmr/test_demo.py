@@ -14,6 +14,7 @@ import pytest
 from mngr_tmr.cli.planting import BLOCKED, BUGS, DEFECTS, STALE, WEAK, plant
 from mngr_tmr.integrate.ranking import ending_of
 from mngr_tmr.journal.model import Run
+from mngr_tmr.probes import sources
 from mngr_tmr.probes.reports import parse
 from mngr_tmr.run import runs
 from mngr_tmr.verify import chamber
@@ -38,8 +39,8 @@ class Demo:
 
     def results(self, *tests: str, noop: bool = False) -> dict[str, str]:
         """How tests end in the files as they are checked out now."""
-        probe = Path(runs.__file__).with_name("probe.py")
-        (self.folder / "mngr_tmr_probe.py").write_text(probe.read_text())
+        for name, data in sources(["probe"]).items():
+            (self.folder / name).write_bytes(data)
         options = ["-q", "-p", "mngr_tmr_probe", "-p", "no:cacheprovider"]
         argv = [sys.executable, "-m", "pytest", *options, *tests]
         env = {**os.environ, "PYTHONPATH": str(self.folder)}
