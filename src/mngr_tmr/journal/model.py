@@ -40,7 +40,7 @@ class Ruling(StrEnum):
     UNCHANGED = "unchanged"
     REFUSED = "refused"
     UNDECIDED = "not verified"
-    """The checks themselves failed several times: nothing is known about the work."""
+    """A check failed three times by itself: nothing is known about the work."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Checked:
     finished: bool = True
     """pytest finished, with any result; otherwise some tests did not run."""
     infrastructure: str = ""
-    """Why the results are not valid, although the check ran twice.
+    """Why the results are not valid, although the check ran three times.
     `runs` then has only the tests during which pytest ended."""
     bare: str = field(default="", compare=False)
     """Why it did not run in a sandbox; "" if it did."""
