@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from mngr_tmr.dispatch.conductor import Conductor
 from mngr_tmr.dispatch.judging import Sighting
 from mngr_tmr.integrate.ranking import counts
 from mngr_tmr.journal.fold import apply, fold
-from mngr_tmr.journal.journal import Journal, read
+from mngr_tmr.journal.journal import NAME, Journal, read
 from mngr_tmr.journal.model import Outcome, Ruling, Run, TestRun, Try, Verdict
 from mngr_tmr.run.costs import Spending
 from mngr_tmr.run.options import Budget, Options
@@ -519,6 +520,21 @@ def test_a_look_that_takes_long_is_followed_by_a_rest_in_which_the_run_goes_on(
     steps: list[int] = []
     stage.conductor().conduct(1.0, lambda run: steps.append(stage.fleet.looks))
     assert stage.fleet.looks == 2 < steps.count(1) == 8
+
+
+def test_the_end_of_a_large_journal_is_found_without_reading_it(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    with path.open("wb") as file:
+        file.truncate(32 << 20)
+    tracemalloc.start()
+    try:
+        with Journal(tmp_path, lambda: 1.0) as journal:
+            journal.append("alert", {"text": "late"})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 20
+    assert [each["type"] for each in read(tmp_path)] == ["alert"]
 
 
 def test_a_torn_line_at_the_end_of_a_journal_is_passed_over(stage: Stage) -> None:
