@@ -375,7 +375,7 @@ def test_a_run_counts_its_hosts_against_its_budget() -> None:
     began.ended_at = 150.0
     assert host_cost(run, 1000.0) == 0.25
     assert "Each host costs $36.00 per hour; about $3.00 in all." in forecast.told(run)
-    run.hosts["h"] = HostTime("modal", 60.0, 1, 0.6)
+    run.hosts["h"] = HostTime(60.0, 1, 0.6)
     assert forecast.compared(run)[-1] == ("hosts", "$3.00 for hosts", "$0.60 for hosts")
 
 

@@ -253,7 +253,7 @@ def _run_ended(run: Run, event: Event) -> None:
 def _host_ended(run: Run, event: Event) -> None:
     seconds, agents = number_of(event, "seconds"), int(number_of(event, "agents"))
     cost = number_of(event, "cost") if event.get("cost") is not None else None
-    run.hosts[text_of(event, "host")] = HostTime(text_of(event, "provider"), seconds, agents, cost)
+    run.hosts[text_of(event, "host")] = HostTime(seconds, agents, cost)
 
 
 # the branch

@@ -52,8 +52,6 @@ class Test:
     node_id: str
     file: str
     doc: str = ""
-    blocks: tuple[str, ...] = ()
-    """The tutorial blocks it cites."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +104,7 @@ class Ended:
     needs: str = ""
     """What a blocked agent requires."""
     tests_added: tuple[str, ...] = ()
+    """As the agent reports them."""
     confusing: tuple[tuple[str, str, str], ...] = ()
     """command, what was tried, what happened"""
     artifacts: str = ""
@@ -327,6 +326,7 @@ class Run:
     unsteady: set[str] = field(default_factory=set)
     """Tests that failed at a gate and passed when run again, or failed at the base too."""
     conflicts: list[str] = field(default_factory=list)
+    """The tasks whose changes conflicted with the branch, each with the files."""
     alerts: list[str] = field(default_factory=list)
     status: str = ""
     """done, nothing to do, failed or cancelled, once it has ended"""

@@ -92,7 +92,6 @@ class Pool:
         for each in hosts:
             fields: dict[str, Json] = {
                 "host": each.name,
-                "provider": self._provider,
                 "agents": len(each.served),
                 "seconds": round(now - each.made, 1),
                 "cost": None if rate is None else round(rate * (now - each.made), 6),
