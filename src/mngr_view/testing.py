@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mngr_tmr.integrate import ranking
 from mngr_tmr.journal.model import Baseline, Ended, Ruling, Task, Try, Verdict
-from mngr_tmr.run.words import counted
+from mngr_tmr.run.words import counted, remark_of
 from mngr_view import artifacts
 from mngr_view.artifacts import Recorded, Spoken
 from mngr_view.markup import (
@@ -167,7 +167,7 @@ def _verdict(view: View, each: Try) -> Child:
     return join(
         (
             el("h3", "Verification: ", word),
-            el("p", cut(verdict.reason, 4000), class_="text") if _says_more(verdict) else None,
+            el("p", cut(remark_of(verdict), 4000), class_="text") if remark_of(verdict) else None,
             listed(verdict.remarks) if verdict.remarks else None,
             el("p", f"Measured: {verdict.mutants}") if verdict.mutants else None,
             flagged(verdict.flags),
@@ -177,10 +177,6 @@ def _verdict(view: View, each: Try) -> Child:
             view.evidence(verdict.proofs, UP) if verdict.proofs else None,
         )
     )
-
-
-def _says_more(verdict: Verdict) -> bool:
-    return verdict.ruling is not Ruling.ACCEPTED or verdict.reason != "verified"
 
 
 def _named(view: View, title: str, tests: tuple[str, ...]) -> Child:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from mngr_mechanic import archive
+from mngr_outcome.outcome import Obstacle
 from tests.mngr_mechanic.garage import BUDGET, Garage
 from tests.support.cli import ROOT, Cli, until
 
@@ -123,6 +124,7 @@ def test_a_program_that_is_missing_is_asked_for(garage: Garage) -> None:
     assert outcome.blocked is not None
     assert "lowdown" in outcome.blocked.reason
     assert outcome.blocked.needs == "the program lowdown"
+    assert outcome.blocked.obstacle is Obstacle.MISSING
     assert garage.changed() == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
@@ -10,10 +9,11 @@ import pytest
 
 from mngr.errors import UsageError
 from mngr.model.struct import Json
-from mngr_mechanic.program import mechanic
+from mngr_outcome.outcome import Obstacle
 from mngr_tmr.dispatch.judging import Sighting, judge
 from mngr_tmr.dispatch.life import is_missing
 from mngr_tmr.dispatch.throttle import over_budget
+from mngr_tmr.journal.fold import fold
 from mngr_tmr.journal.model import Baseline, Ended, Outcome, Run, Test, TestRun, Try
 from mngr_tmr.run import prompting, selecting
 from mngr_tmr.run.costs import Spending
@@ -177,9 +177,29 @@ def test_what_cannot_begin_is_refused_before_anything_is_written(local: Cli) -> 
 
 def test_a_mechanic_that_found_no_repair_does_not_count_as_a_missing_program() -> None:
     """Else two such canaries would give up their whole cluster as blocked."""
-    source = Path(mechanic.__file__).read_text()
-    needs = re.findall(r'"([^"]+)"', re.findall(r"^ +needs = (.+)$", source, re.MULTILINE)[-1])
-    assert len(needs) == 2
-    for each in needs:
-        assert not is_missing(Ended(Outcome.BLOCKED, needs=each)), each
-    assert is_missing(Ended(Outcome.BLOCKED, needs="the program lowdown"))
+    assert not is_missing(Ended(Outcome.BLOCKED, needs="time", obstacle=Obstacle.NO_FIX))
+    assert is_missing(Ended(Outcome.BLOCKED, needs="more time to set up an account"))
+
+
+@pytest.mark.parametrize(
+    ("needs", "obstacle"),
+    [
+        ("more time", Obstacle.NO_FIX),
+        ("a manual fix of what makes it flaky", Obstacle.NO_FIX),
+        ("the program lowdown", Obstacle.MISSING),
+    ],
+)
+def test_an_earlier_journal_tells_by_its_needs_that_no_fix_was_found(
+    needs: str, obstacle: Obstacle
+) -> None:
+    about: dict[str, Json] = {"task": "a", "try": 1}
+    told: dict[str, Json] = {"outcome": "blocked", "needs": needs}
+    run = fold(
+        [
+            {"type": "selected", "tasks": [{"task": "a", "node_id": "t.py::a", "want": "fix"}]},
+            {"type": "try_intended", **about},
+            {"type": "try_ended", **about, "ended": told},
+        ]
+    )
+    latest = run.tasks["a"].latest
+    assert latest and latest.ended and latest.ended.obstacle is obstacle

@@ -8,6 +8,7 @@ import re
 import shutil
 import threading
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -18,10 +19,11 @@ from mngr_e2e.artifacts import slug
 from mngr_outcome.codec import to_json
 from mngr_tmr.cli import working
 from mngr_tmr.cli.progress import Progress
-from mngr_tmr.journal.model import Ended, Outcome, Pick, Ruling, Verdict
+from mngr_tmr.journal.model import Ended, Outcome, Pick, Proof, Ruling, Verdict
 from mngr_tmr.run import runs
 from mngr_view import player, writing
 from mngr_view.repository import RunRepository
+from mngr_view.view import result
 from mngr_view.writing import Live, Report, write
 from tests.mngr_view.test_markup import Seen
 from tests.support.cli import Cli
@@ -176,6 +178,12 @@ def test_conflicts_added_tests_and_hosts_are_shown(tmp_path: Path) -> None:
     page = test(report, "refused")
     assert f"Added tests, as reported by the agent: {node('more')}" in words(page)
     assert SCRIPT not in page.read_text() + (report / "index.html").read_text()
+
+
+def test_a_failure_that_is_expected_is_not_red() -> None:
+    failed = Proof("any name", "pytest", 1)
+    assert "badge bad" in result(failed)
+    assert "badge quiet" in result(replace(failed, may_fail=True))
 
 
 def test_the_page_of_a_test_tells_its_story(report: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from mngr.api import Agent, CreateRequest, Mngr, Repo
 from mngr.errors import BadRecord, MngrError, Taken, Unreachable
 from mngr.model.state import ALIVE, State
-from mngr_outcome.outcome import Published, cleaned, parse_outcome
+from mngr_outcome.outcome import Obstacle, Published, cleaned, parse_outcome
 from mngr_outcome.publish import scripts
 from mngr_tmr.dispatch.artifacts import ARTIFACTS, unpack
 from mngr_tmr.dispatch.judging import Sighting
@@ -267,6 +267,7 @@ def _said(published: Published | None, outcome: Outcome, reason: str) -> Ended:
         head=published.head,
         summary=published.summary,
         needs=blocked.needs if blocked else "",
+        obstacle=blocked.obstacle if blocked else Obstacle.MISSING,
         tests_added=published.tests_added,
         confusing=tuple((c.command, c.tried, c.happened) for c in published.confusing),
     )

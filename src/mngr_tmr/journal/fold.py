@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from mngr.model.struct import Json
 from mngr_outcome.codec import from_json
+from mngr_tmr.journal import earlier
 from mngr_tmr.journal.events import Event, list_of, number_of, table_of, tables_of, text_of, time_of
 from mngr_tmr.journal.model import (
     ANSWERS,
@@ -197,7 +198,7 @@ def _try_ended(run: Run, each: Try, event: Event) -> None:
     if each.ended is not None:
         run.tasks[text_of(event, "task")].round, run.integrated = run.round, False
     before = each.ended.spent if each.ended else Spending()
-    each.ended = from_json(Ended, event.get("ended"))
+    each.ended = from_json(Ended, earlier.ended(event.get("ended")))
     run.spent = run.spent + each.ended.spent - before
     each.ended_at, each.verdict = time_of(event), None
     if each.intended >= run.paused_at and each.ended.outcome in (*ANSWERS, Outcome.BLOCKED):

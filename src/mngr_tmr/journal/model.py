@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from mngr_outcome.outcome import Obstacle
 from mngr_tmr.run.clustering import Suspect
 from mngr_tmr.run.costs import Forecast, HostTime, Spending
 from mngr_tmr.run.options import Options
@@ -103,6 +104,8 @@ class Ended:
     summary: str = ""
     needs: str = ""
     """What a blocked agent requires."""
+    obstacle: Obstacle = Obstacle.MISSING
+    """What blocks it, if it is blocked."""
     tests_added: tuple[str, ...] = ()
     """As the agent reports them."""
     confusing: tuple[tuple[str, str, str], ...] = ()
@@ -126,11 +129,8 @@ class Proof:
     sandboxed: bool = False
     finding: str = ""
     """The result in words, if the exit code alone would mislead."""
-
-    @property
-    def in_words(self) -> str:
-        failed = f"{self.finding or 'failed'} (exit code {self.exit_code})"
-        return failed if self.exit_code else "passed"
+    may_fail: bool = False
+    """Whether a failure is expected or allowed."""
 
 
 @dataclass(frozen=True)

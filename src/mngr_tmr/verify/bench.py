@@ -312,7 +312,9 @@ class Bench:
             touched=probed.touched,
             lines=probed.lines,
             mutants=probed.mutants,
-            proof=Proof(check.what, command, code, check.commit, name, not bare),
+            proof=Proof(
+                check.what, command, code, check.commit, name, not bare, may_fail=check.may_fail
+            ),
             told=log[-4000:].decode("utf-8", "replace"),
             finished=not problem and code != TIMED_OUT,
             infrastructure=problem,

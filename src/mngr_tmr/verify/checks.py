@@ -25,6 +25,8 @@ class Check:
     """Report also which lines each test runs."""
     mutants: tuple[tuple[str, str, float], ...] = ()
     """Report also the results with each of these: path, text, seconds."""
+    may_fail: bool = False
+    """Whether a failure is expected or allowed."""
     keep: str = ""
     """A folder, relative to the run's, for the transcripts and recordings of the tests."""
 
