@@ -17,7 +17,7 @@ from mngr_tmr.journal.fold import fold
 from mngr_tmr.journal.model import Baseline, Ended, Outcome, Run, Test, TestRun, Try
 from mngr_tmr.run import prompting, selecting
 from mngr_tmr.run.costs import Spending
-from mngr_tmr.run.options import Budget, Options
+from mngr_tmr.run.options import Options
 from mngr_tmr.run.settings import ProjectSettings, parse, pytest_command
 from tests.mngr_tmr.test_conductor import Stage
 from tests.support.cli import Cli
@@ -120,7 +120,7 @@ def test_a_project_replaces_a_prompt_and_an_unknown_variable_in_it_is_an_error(
 
 def test_an_agent_over_its_cost_or_without_its_program_ends_with_that_outcome() -> None:
     each = Try(1, "a", "b", 0.0)
-    options = Options(agent_budget=Budget(cost=0.5))
+    options = Options(agent_max_cost=0.5)
     step = judge(each, Sighting("RUNNING", spent=Spending(9, 0.75)), 1.0, options)
     assert (step.outcome, step.text) == (Outcome.OVER_BUDGET, "used $0.75 of $0.50")
     step = judge(each, Sighting("FAILED", "command not found: claude"), 1.0, options)
@@ -128,7 +128,7 @@ def test_an_agent_over_its_cost_or_without_its_program_ends_with_that_outcome() 
 
 
 def test_a_run_is_over_its_time_limit_when_its_minutes_have_passed() -> None:
-    run = Run(started=1000.0, options=Options(run_budget=Budget(minutes=2)))
+    run = Run(started=1000.0, options=Options(max_time=120.0))
     assert over_budget(run, 1119.0) == ""
     assert over_budget(run, 1120.0) == "the time limit of the run (2 min) is reached"
 

@@ -89,9 +89,12 @@ class RealFleet:
     def _request(self, task: Task, each: Try) -> CreateRequest:
         address, prompt = self._pool.address(each.agent_name), self._prompt(task, each)
         asked = request(self._run, address, each.base, prompt, task.id, each.number)
-        limits = self._run.options.agent_budget
-        labels = {"tmr": self._run.name, "task": task.id, "role": "tester"}
-        return asked.replace(labels=labels, max_cost=limits.cost, max_tokens=limits.tokens)
+        options = self._run.options
+        return asked.replace(
+            labels={"tmr": self._run.name, "task": task.id, "role": "tester"},
+            max_cost=options.agent_max_cost,
+            max_tokens=options.agent_max_tokens,
+        )
 
     # look
 

@@ -159,8 +159,8 @@ def keeps_slot(run: Run, task: Task) -> bool:
 
     An agent that has published is idle, but with a budget its usage must be known first.
     """
-    limits, ending = run.options.run_budget, task.tries[-1].ending
-    metered = limits.tokens is not None or limits.cost is not None
+    options, ending = run.options, task.tries[-1].ending
+    metered = options.max_tokens is not None or options.max_cost is not None
     return metered or ending is None or ending.outcome is not Outcome.UNCHANGED
 
 

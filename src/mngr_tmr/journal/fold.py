@@ -50,7 +50,7 @@ def _run_started(run: Run, event: Event) -> None:
         return
     run.name, run.repository = text_of(event, "run"), text_of(event, "repository")
     run.base, run.started = text_of(event, "base"), time_of(event)
-    run.options = from_json(Options, event.get("options"))
+    run.options = from_json(Options, earlier.options(event.get("options")))
     run.slots = run.options.max_agents
 
 
@@ -222,7 +222,7 @@ def _control(run: Run, event: Event) -> None:
     elif action == "resume":
         _resumed(run, event)
     elif action == "retune":
-        run.options = retuned(run.options, event.get("options"))
+        run.options = retuned(run.options, earlier.options(event.get("options")))
         if "max_agents" in table_of(event, "options"):  # else an overload still counts
             run.slots = max(1, run.options.max_agents)
 

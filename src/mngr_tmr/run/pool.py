@@ -144,12 +144,11 @@ class Pool:
             if seats.made:
                 return
             options = self._run.options
-            minutes = options.run_budget.minutes
             request = HostRequest(
                 name=seats.name,
                 build=dict(options.build),
                 start=options.start_args,
-                lifetime=minutes * 60 + SPARE if minutes else DAY,
+                lifetime=options.max_time + SPARE if options.max_time else DAY,
             )
             try:
                 self._api.create_host(self._provider, request)
