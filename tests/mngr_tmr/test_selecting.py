@@ -13,6 +13,7 @@ from mngr_outcome.outcome import Obstacle
 from mngr_tmr.dispatch.judging import Sighting, judge
 from mngr_tmr.dispatch.life import is_missing
 from mngr_tmr.dispatch.throttle import over_budget
+from mngr_tmr.integrate.ranking import ending_of
 from mngr_tmr.journal.fold import fold
 from mngr_tmr.journal.model import Baseline, Ended, Outcome, Run, Test, TestRun, Try
 from mngr_tmr.run import prompting, selecting
@@ -179,6 +180,27 @@ def test_a_mechanic_that_found_no_repair_does_not_count_as_a_missing_program() -
     """Else two such canaries would give up their whole cluster as blocked."""
     assert not is_missing(Ended(Outcome.BLOCKED, needs="time", obstacle=Obstacle.NO_FIX))
     assert is_missing(Ended(Outcome.BLOCKED, needs="more time to set up an account"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "ending"),
+    [
+        ({"reason": "its cluster requires lowdown", "as": "blocked"}, "blocked"),
+        ({"reason": "over budget: $1.00 is used up", "as": "over budget"}, "over budget"),
+        ({"reason": "died out with the fix of b", "by": "b"}, "skipped"),
+        # of earlier versions
+        ({"reason": "blocked like b, c: no lowdown", "by": ""}, "blocked"),
+        ({"reason": "not verified like b", "by": ""}, "not verified"),
+        ({"reason": "passes with the fix of b", "by": "b"}, "skipped"),
+    ],
+)
+def test_a_skipped_test_has_the_result_that_its_event_names(
+    fields: dict[str, Json], ending: str
+) -> None:
+    tasks: list[Json] = [{"task": "a", "node_id": "t.py::a", "want": "fix"}]
+    selected: dict[str, Json] = {"type": "selected", "tasks": tasks}
+    run = fold([selected, {"type": "skipped", "task": "a", **fields}])
+    assert ending_of(run.tasks["a"]) == ending
 
 
 @pytest.mark.parametrize(

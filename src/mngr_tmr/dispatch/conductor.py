@@ -29,7 +29,7 @@ from mngr_tmr.dispatch.roles import Clock, Fleet, Inbox, Inspector, Trials
 from mngr_tmr.dispatch.throttle import Throttle, over_budget
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import Journal
-from mngr_tmr.journal.model import Run
+from mngr_tmr.journal.model import Outcome, Run
 
 REST = 4.0
 """Pause between two looks, as a multiple of the time that a look takes."""
@@ -230,8 +230,12 @@ class Conductor:
 
     def _give_up(self, reason: str) -> None:
         for task_id in self._agentless:
-            told = f"over budget: {reason}"
-            self._perform([Write("skipped", {"task": task_id, "reason": told}, moves=(task_id,))])
+            fields = {
+                "task": task_id,
+                "reason": f"over budget: {reason}",
+                "as": str(Outcome.OVER_BUDGET),
+            }
+            self._perform([Write("skipped", fields, moves=(task_id,))])
 
     def _tell_stall(self) -> None:
         if not self._background.idle:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from mngr.model.struct import Json
 from mngr_outcome.outcome import Obstacle
-from mngr_tmr.journal.events import as_table, table_of, text_of
+from mngr_tmr.journal.events import Event, as_table, table_of, text_of
+from mngr_tmr.journal.model import Outcome, Ruling
 
 NO_FIX = ("more time", "a manual fix")
 """The needs of a mechanic that found no fix, when nothing else marked it."""
+
+REQUIRE_A_FIX = (*Outcome, Ruling.HELD, Ruling.REFUSED, Ruling.UNDECIDED)
 
 
 def ended(told: Json) -> Json:
@@ -15,6 +18,14 @@ def ended(told: Json) -> Json:
     if "obstacle" in as_table(told) or not text_of(as_table(told), "needs").startswith(NO_FIX):
         return told
     return {**as_table(told), "obstacle": str(Obstacle.NO_FIX)}
+
+
+def skipped_as(event: Event) -> str:
+    """Return the outcome or ruling that a skipped test shares; reasons used to begin with it."""
+    if "as" in event or text_of(event, "by"):
+        return text_of(event, "as")
+    reason = text_of(event, "reason")
+    return next((str(each) for each in REQUIRE_A_FIX if reason.startswith(each)), "")
 
 
 LIMITS = {

@@ -121,7 +121,7 @@ def _round(run: Run, event: Event) -> None:
     again = {task.id: task for task, _ in _rows(run, event)}
     for task in again.values():
         task.round, task.earlier, task.base = run.round, len(task.tries), run.tip
-        task.skipped = task.spared_by = task.evicted = ""
+        task.skipped = task.skipped_as = task.spared_by = task.evicted = ""
     run.evictions = [each for each in run.evictions if each.task not in again]
     run.kept = (len(run.picks), len(run.evictions))
     _grouped(run, event)
@@ -150,7 +150,7 @@ def _forecast(run: Run, event: Event) -> None:
 def _skipped(run: Run, event: Event) -> None:
     task = run.tasks.get(text_of(event, "task"))
     if task is not None:
-        task.skipped = text_of(event, "reason")
+        task.skipped, task.skipped_as = text_of(event, "reason"), earlier.skipped_as(event)
         task.spared_by = text_of(event, "by")
     else:
         run.left_out[text_of(event, "node_id")] = text_of(event, "reason")

@@ -204,6 +204,8 @@ class Task:
     tries: list[Try] = field(default_factory=list)
     skipped: str = ""
     """Why it gets no agent."""
+    skipped_as: str = ""
+    """The outcome or ruling it shares, if it was skipped although it requires a fix."""
     spared_by: str = ""
     """The task whose fix it passes with."""
     evicted: str = ""
