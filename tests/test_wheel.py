@@ -24,6 +24,9 @@ def test_the_wheel_has_manuals_completions_and_types(tmp_path: Path) -> None:
     packages = [each.parent.name for each in (ROOT / "src").glob("*/__init__.py")]
     assert len(packages) >= 5
     assert {f"{each}/py.typed" for each in packages} <= names
+    assert {
+        f"mngr_tmr/example/{each}" for each in ("jot/tutorial.sh", "jot-defects.patch")
+    } <= names
     assert {f"man/man1/{each.name}" for each in (ROOT / "man").glob("*.1")} <= shared
     for script in (
         "bash-completion/completions/mngr",

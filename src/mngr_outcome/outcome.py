@@ -6,8 +6,8 @@ characters that control a terminal or a command line are removed or refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from mngr.errors import BadRecord
 from mngr.model.struct import Json
@@ -33,12 +33,22 @@ DROPPED = dict.fromkeys(
 )
 
 
+class Obstacle(StrEnum):
+    """What blocks an agent."""
+
+    MISSING = "missing"
+    """A program, an account or a decision is missing."""
+    NO_FIX = "no fix"
+    """Nothing is missing; the agent found no fix."""
+
+
 @dataclass(frozen=True)
 class Blocked:
     """Why the agent could not continue, and what it requires."""
 
     reason: str
     needs: str
+    obstacle: Obstacle = Obstacle.MISSING
 
 
 @dataclass(frozen=True)
@@ -85,13 +95,16 @@ def parse_outcome(data: bytes) -> Published:
     for key, items in (("tests_added", told.tests_added), ("confusing", told.confusing)):
         if len(items) > ITEMS_LIMIT:
             raise BadRecord(f"{key!r} has more than {ITEMS_LIMIT} entries")
+    blocked = told.blocked
+    if blocked is not None:
+        blocked = replace(blocked, reason=_short(blocked.reason), needs=_short(blocked.needs))
     return replace(
         told,
         task=_name(told.task, "'task'"),
         summary=cleaned(told.summary),
-        blocked=told.blocked and Blocked(*_texts(told.blocked)),
+        blocked=blocked,
         tests_added=tuple(_node_id(each) for each in told.tests_added),
-        confusing=tuple(Confusing(*_texts(each)) for each in told.confusing),
+        confusing=tuple(Confusing(*map(_short, vars(each).values())) for each in told.confusing),
     )
 
 
@@ -101,8 +114,8 @@ def cleaned(text: str, limit: int = TEXT_LIMIT) -> str:
     return kept if len(kept) <= limit else kept[: limit - 1] + "…"
 
 
-def _texts(told: Blocked | Confusing) -> Iterator[str]:
-    return (cleaned(str(each), SHORT_LIMIT) for each in vars(told).values())
+def _short(text: str) -> str:
+    return cleaned(text, SHORT_LIMIT)
 
 
 def _name(value: str, what: str) -> str:

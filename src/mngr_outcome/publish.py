@@ -20,6 +20,7 @@ usage: publish --attempted fix|improve|none --summary TEXT [more]
   --summary TEXT        what you did and why, for a person who was not there
   --blocked REASON      why you could not finish
   --needs TEXT          what you require (a program, an account, a decision)
+  --no-fix              with --blocked: nothing is missing, but you found no fix
   --test-added NODEID   a test that you added; repeatable
   --confusing COMMAND TRIED HAPPENED
                         a command, what you tried with it, and what happened instead; repeatable
@@ -67,7 +68,7 @@ file() {
 }
 words() { [ "$1" -gt "$2" ] || wrong "$3 needs $4"; }
 
-attempted= summary= blocked= needs= tests= confusing=
+attempted= summary= blocked= needs= tests= confusing= obstacle=missing
 task=${MNGR_TMR_TASK-} try=${MNGR_TMR_TRY-0}
 while [ $# -gt 0 ]; do
   case $1 in
@@ -79,6 +80,7 @@ while [ $# -gt 0 ]; do
       confusing="$confusing,{\"command\":$(string "$2"),\"tried\":$(string "$3")"
       confusing="$confusing,\"happened\":$(string "$4")}"
       shift 4; continue ;;
+    --no-fix) obstacle='no fix'; shift; continue ;;
     --attempted | --summary | --blocked | --needs | --test-added | --task | --try) ;;
     --summary-file | --blocked-file | --needs-file) ;;
     *) wrong "unknown word: $1" ;;
@@ -109,9 +111,9 @@ case ${try:=0} in
   *[!0-9]* | 0?* | ???????*) wrong "--try is $try, not a number" ;;
 esac
 if [ -n "$blocked" ]; then
-  blocked="{\"reason\":$blocked,\"needs\":${needs:-\"\"}}"
-elif [ -n "$needs" ]; then
-  wrong '--needs requires --blocked REASON'
+  blocked="{\"reason\":$blocked,\"needs\":${needs:-\"\"},\"obstacle\":\"$obstacle\"}"
+elif [ -n "$needs" ] || [ "$obstacle" != missing ]; then
+  wrong '--needs and --no-fix require --blocked REASON'
 else
   blocked=null
 fi

@@ -287,6 +287,12 @@ def _eviction(view: View, each: Eviction) -> list[Child]:
     return [view.task_link(each.task), what, why, kept]
 
 
+def conflicts(view: View) -> Part:
+    """Return the conflicts for which an agent was asked, or would have been."""
+    found = view.run.conflicts
+    return len(found), [few([shortened(each, 400) for each in found])] if found else []
+
+
 def confusing(view: View) -> Part:
     """Return the commands that did not do what agents expected."""
     rows: list[list[Child]] = []

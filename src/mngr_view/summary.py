@@ -84,7 +84,10 @@ def _spending(run: Run) -> Html:
         said.append(f"{lasting(run.ended - run.started)} total")
     if run.hosts:
         hosts = sorted(run.hosts.items())
-        each = ", ".join(f"{name} {lasting(host.seconds)}" for name, host in hosts)
+        each = ", ".join(
+            f"{name} {lasting(host.seconds)} for {counted(host.agents, 'agent')}"
+            for name, host in hosts
+        )
         total = lasting(sum(host.seconds for host in run.hosts.values()))
         said.append(f"{total} of {counted(len(hosts), 'host')} ({each})")
         paid = costs.of_hosts(run)
@@ -121,6 +124,7 @@ def _sections(view: View) -> list[Section]:
         ("changes", "Test and documentation changes", *sections.changes(view)),
         ("help", "Agents that require your help", *sections.help_wanted(view)),
         ("left", "Rejected and evicted changes", *sections.not_taken(view)),
+        ("conflicts", "Conflicts between changes", *sections.conflicts(view)),
         ("confusing", "Confusing spots", *sections.confusing(view)),
     ]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mngr_tmr.integrate import ranking
 from mngr_tmr.journal.model import Baseline, Ended, Ruling, Task, Try, Verdict
-from mngr_tmr.run.words import counted
+from mngr_tmr.run.words import counted, remark_of
 from mngr_view import artifacts
 from mngr_view.artifacts import Recorded, Spoken
 from mngr_view.markup import (
@@ -71,8 +71,7 @@ def _contract(view: View, node_id: str) -> Html:
     """Return the cited block and the docstring at the base commit."""
     test = view.run.tests.get(node_id)
     block = view.repository.block(view.run.base, node_id)
-    told = [*(test.blocks if test else ()), block or (test.doc if test else "")]
-    text = "\n".join(told).strip()
+    text = (block or (test.doc if test else "")).strip()
     none = "The test cites no block and has no docstring."
     said = pre(text, 20_000) if text else el("p", none, class_="faint")
     return join((el("h2", "Specification"), said))
@@ -136,18 +135,20 @@ def _ending(view: View, each: Try) -> Html:
         el("p", cut(ended.reason, 4000), class_="text") if ended.reason else None,
         el("p", f"Requires: {cut(ended.needs, 4000)}", class_="text") if ended.needs else None,
         el("p", cut(ended.summary, 32_000), class_="text") if ended.summary else None,
-        _kept(each, ended),
+        _kept(view, each, ended),
     ]
     return join(parts)
 
 
-def _kept(each: Try, ended: Ended) -> Child:
+def _kept(view: View, each: Try, ended: Ended) -> Child:
     parts: list[Child] = []
     if ended.ref:
         parts.append(el("p", "Commits: ", el("code", ended.ref), class_="meta"))
     if each.verdict is None or each.verdict.ruling in ranking.NOT_TAKEN:
         command = el("code", f"mngr connect {each.agent_name}")
         parts.append(el("p", "To attach: ", command, class_="meta"))
+    if each.verdict is None or not each.verdict.tests_added:  # else verification lists them
+        parts.append(_named(view, "Added tests, as reported by the agent", ended.tests_added))
     if ended.confusing:
         told = [
             join((el("code", c), f" {cut(tried, 2000)} ", el("em", cut(happened, 2000))))
@@ -166,7 +167,7 @@ def _verdict(view: View, each: Try) -> Child:
     return join(
         (
             el("h3", "Verification: ", word),
-            el("p", cut(verdict.reason, 4000), class_="text") if _says_more(verdict) else None,
+            el("p", cut(remark_of(verdict), 4000), class_="text") if remark_of(verdict) else None,
             listed(verdict.remarks) if verdict.remarks else None,
             el("p", f"Measured: {verdict.mutants}") if verdict.mutants else None,
             flagged(verdict.flags),
@@ -176,10 +177,6 @@ def _verdict(view: View, each: Try) -> Child:
             view.evidence(verdict.proofs, UP) if verdict.proofs else None,
         )
     )
-
-
-def _says_more(verdict: Verdict) -> bool:
-    return verdict.ruling is not Ruling.ACCEPTED or verdict.reason != "verified"
 
 
 def _named(view: View, title: str, tests: tuple[str, ...]) -> Child:

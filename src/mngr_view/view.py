@@ -11,7 +11,7 @@ from mngr_e2e.artifacts import slug
 from mngr_tmr.cli import progress
 from mngr_tmr.journal.model import Eviction, Pick, Proof, Run, Task
 from mngr_tmr.run.signatures import normalise
-from mngr_tmr.run.words import reason_of
+from mngr_tmr.run.words import reason_of, result_of
 from mngr_view.markup import Html, el, link, shortened, table
 from mngr_view.reading import GateResult, Reading
 from mngr_view.repository import RunRepository
@@ -109,21 +109,10 @@ class View:
         return table(("Check", "Command", "Result", "Commit", ""), rows)
 
 
-TO_FAIL = (
-    "before the fix",
-    "its test change without the fix",
-    "with commands that do nothing",
-    "the original tests",
-    "the original tests, with commands that do nothing",
-    "other tests with its fix",
-)
-"""Checks in which a failure is expected or allowed."""
-
-
 def result(proof: Proof) -> Html:
     """Return the result of a check; an expected failure is not red."""
     mood = "good" if proof.exit_code == 0 else "bad"
-    return el("span", proof.in_words, class_=f"badge {'quiet' if proof.what in TO_FAIL else mood}")
+    return el("span", result_of(proof), class_=f"badge {'quiet' if proof.may_fail else mood}")
 
 
 def exit_code(number: int) -> Html:

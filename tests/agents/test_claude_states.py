@@ -79,6 +79,12 @@ CHOICE = {"question": "Which?", "options": [{"label": "Red"}, {"label": "Blue"}]
 QUESTION = {"tool_name": "AskUserQuestion", "tool_input": {"questions": [CHOICE]}}
 STOP, ASKED = signal(LATER), signal(LATER - 61)
 USED_UP = "You've hit your limit · resets 1:17pm (UTC)"
+WEEK_USED_UP = "You've hit your weekly limit · resets"
+
+
+def limited(words: str) -> Evidence:
+    stop = signal(LATER, error="rate_limit", last_assistant_message=words)
+    return evidence("idle", StopFailure=stop)
 
 
 @pytest.mark.parametrize(
@@ -120,12 +126,13 @@ USED_UP = "You've hit your limit · resets 1:17pm (UTC)"
             "quota: resets 2026-11-16T01:17:01Z",
         ),
         (
-            evidence(
-                "idle",
-                StopFailure=signal(LATER, error="rate_limit", last_assistant_message=USED_UP),
-            ),
+            limited(USED_UP),
             "quota: resets 13:17 (UTC)",
         ),
+        (limited(f"{WEEK_USED_UP} Sep 15 at 7pm (UTC)"), "quota: resets Sep 15 at 19:00 (UTC)"),
+        (limited(f"{WEEK_USED_UP} Jan 2, 2027, 9am"), "quota: resets Jan 2, 2027, 09:00"),
+        (limited(f"{WEEK_USED_UP} Oct 14"), "quota: resets Oct 14"),
+        (limited(f"{WEEK_USED_UP} Monday (UTC)"), "quota: resets Monday (UTC)"),
         (
             evidence("idle", StopFailure=signal(LATER, error="billing_error")),
             "quota: billing_error",

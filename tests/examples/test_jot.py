@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from mngr_e2e import blocks
-from mngr_tmr.cli import planting
+from mngr_tmr.cli import demo
+from mngr_tmr.cli.planting import CannotPlant, plant
+from tests.support.defects import BLOCKED, BUGS, DEFECTS, FAILING, WEAK
 
 ROOT = Path(__file__).resolve().parents[2]
 JOT = ROOT / "examples" / "jot"
-PLANTER = ROOT / "scripts" / "plant_defects.py"
 LEFT_BY_RUNS = shutil.ignore_patterns("__pycache__", ".*_cache", ".mngr-e2e")
 
 
@@ -51,10 +52,6 @@ def with_outcome(found: dict[str, dict[str, Any]], outcome: str) -> list[str]:
     return sorted(test for test, result in found.items() if result["outcome"] == outcome)
 
 
-def plant(out: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, PLANTER, out], capture_output=True, text=True)
-
-
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(
@@ -63,15 +60,10 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("planted") / "jot"
-    done = plant(out)
-    assert done.returncode == 0, done.stderr
-    return out, json.loads(done.stdout)
-
-
-def of_kind(manifest: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-    return [defect for defect in manifest["defects"] if defect["kind"] == kind]
+    plant(out)
+    return out
 
 
 def test_the_pristine_jot_is_green_and_its_tests_run_every_block(pristine: Path) -> None:
@@ -97,70 +89,45 @@ def test_every_pristine_test_fails_when_nothing_is_run(pristine: Path) -> None:
 
 
 @pytest.mark.soak
-def test_exactly_the_planned_tests_fail_once_defects_are_planted(
-    planted: tuple[Path, dict[str, Any]],
-) -> None:
-    project, manifest = planted
-    blocked = {
-        test
-        for defect in of_kind(manifest, "blocked test")
-        if shutil.which(defect["needs"])  # installed here after all
-        for test in defect["tests"]
-    }
-    failed = with_outcome(results(project, "planted"), "failed")
-    assert failed == [test for test in manifest["failing"] if test not in blocked]
+def test_exactly_the_planned_tests_fail_once_defects_are_planted(planted: Path) -> None:
+    installed = [defect for defect in BLOCKED if shutil.which(defect.needs)]  # here, after all
+    passing = {test for defect in installed for test in defect.tests}
+    failed = with_outcome(results(planted, "planted"), "failed")
+    assert failed == [test for test in FAILING if test not in passing]
 
 
-def test_exactly_the_weak_tests_pass_when_nothing_is_run(
-    planted: tuple[Path, dict[str, Any]],
-) -> None:
-    project, manifest = planted
-    weak = [test for defect in of_kind(manifest, "weak test") for test in defect["tests"]]
-    found = results(project, "noop", MNGR_E2E_NOOP="1")
+def test_exactly_the_weak_tests_pass_when_nothing_is_run(planted: Path) -> None:
+    weak = [test for defect in WEAK for test in defect.tests]
+    found = results(planted, "noop", MNGR_E2E_NOOP="1")
     assert with_outcome(found, "passed") == sorted(weak)
 
 
-def test_the_planned_defects_are_three_bugs_a_stale_four_weak_and_a_blocked_test(
-    planted: tuple[Path, dict[str, Any]],
+def test_the_patch_has_the_planned_defects_and_the_repository_does_not_name_them(
+    planted: Path,
 ) -> None:
-    project, manifest = planted
-    kinds = {"bug": 3, "stale test": 1, "weak test": 4, "blocked test": 1}
-    assert {kind: len(of_kind(manifest, kind)) for kind in kinds} == kinds
-    assert len(manifest["defects"]) == sum(kinds.values())
-    for defect in of_kind(manifest, "bug"):
-        assert all(file.startswith("src/") for file in defect["files"])
+    patch = (ROOT / "examples" / "jot-defects.patch").read_text()
+    changed = {line.removeprefix("+++ b/") for line in patch.splitlines() if line[:4] == "+++ "}
+    assert changed == {defect.file for defect in DEFECTS} | {"tutorial.sh"}
+    assert all(defect.file.startswith("src/") for defect in BUGS)
+    assert (len(FAILING), len(WEAK)) == (demo.FAILING, demo.WEAK)
     told = subprocess.run(
-        ["git", "grep", "-i", "-l", "defect\\|planted"], cwd=project, capture_output=True, text=True
+        ["git", "grep", "-i", "-l", "defect\\|planted"], cwd=planted, capture_output=True, text=True
     )
     assert told.stdout == "", "the repository gives its defects away"
 
 
-def test_planting_twice_gives_the_same_clean_commit(
-    planted: tuple[Path, dict[str, Any]], tmp_path: Path
-) -> None:
-    again = plant(tmp_path / "again")
-    assert json.loads(again.stdout) == planted[1]
-    status = subprocess.run(
-        ["git", "status", "--porcelain", "--ignored"],
-        cwd=tmp_path / "again",
-        capture_output=True,
-        text=True,
-    )
-    assert (status.returncode, status.stdout) == (0, "")
+def test_planting_twice_gives_the_same_clean_commit(planted: Path, tmp_path: Path) -> None:
+    def git(*words: str, cwd: Path) -> str:
+        done = subprocess.run(["git", *words], cwd=cwd, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    commit = plant(tmp_path / "again")
+    assert commit == git("rev-parse", "HEAD", cwd=planted)
+    assert git("status", "--porcelain", "--ignored", cwd=tmp_path / "again") == ""
 
 
 def test_planting_leaves_a_directory_that_is_in_use_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("keep")
-    done = plant(tmp_path)
-    assert done.returncode == 1
-    assert done.stderr == f"plant_defects: {tmp_path} is not empty\n"
+    with pytest.raises(CannotPlant, match="is not empty"):
+        plant(tmp_path)
     assert os.listdir(tmp_path) == ["mine"]
-
-
-@pytest.mark.parametrize(("text", "times"), [("", 0), ("x = 1\nx = 1\n", 2)])
-def test_a_defect_that_does_not_find_its_place_once_is_refused(text: str, times: int) -> None:
-    defect = planting.Defect(
-        "odd", "bug", "", (planting.Replacement("a.py", "x = 1", "x = 2"),), ()
-    )
-    with pytest.raises(planting.CannotPlant, match=rf"odd: a\.py has 'x = 1' {times} times"):
-        planting.planted({"a.py": text}, [defect])

@@ -19,7 +19,7 @@ from mngr_tmr.dispatch.throttle import host_cost, over_budget
 from mngr_tmr.journal.model import Run, Task, Try
 from mngr_tmr.run import forecast
 from mngr_tmr.run.costs import Forecast, HostTime
-from mngr_tmr.run.options import Budget, Options
+from mngr_tmr.run.options import Options
 from tests.hosts.test_leases import AFTER, BEFORE, CUT, RESTART
 from tests.support.cli import KILL_AT, ROOT, Cli, until
 from tests.support.cloud.running import Cloud, owner
@@ -366,7 +366,7 @@ def test_what_a_sandbox_costs_is_shown(modal: Cli, cloud: Cloud) -> None:
 
 
 def test_a_run_counts_its_hosts_against_its_budget() -> None:
-    run = Run(name="r", options=Options(run_budget=Budget(cost=1.0), agents_per_host=2))
+    run = Run(name="r", options=Options(max_cost=1.0, agents_per_host=2))
     run.forecast = Forecast(agents=1, minutes=10, host_rate=0.01)
     began = Try(number=1, agent_name="a", base="", intended=0.0, launched=100.0)
     run.tasks["t"] = Task(id="t", node_id="n", want="fix", tries=[began])
@@ -375,7 +375,7 @@ def test_a_run_counts_its_hosts_against_its_budget() -> None:
     began.ended_at = 150.0
     assert host_cost(run, 1000.0) == 0.25
     assert "Each host costs $36.00 per hour; about $3.00 in all." in forecast.told(run)
-    run.hosts["h"] = HostTime("modal", 60.0, 1, 0.6)
+    run.hosts["h"] = HostTime(60.0, 1, 0.6)
     assert forecast.compared(run)[-1] == ("hosts", "$3.00 for hosts", "$0.60 for hosts")
 
 

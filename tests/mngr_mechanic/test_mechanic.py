@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from mngr_mechanic import archive
+from mngr_outcome.outcome import Obstacle
+from mngr_tmr.cli.planting import plant
 from tests.mngr_mechanic.garage import BUDGET, Garage
-from tests.support.cli import ROOT, Cli, until
+from tests.support.cli import Cli, until
 
 LOOKING = "tests/test_looking_at_notes.py"
 GETTING_STARTED = "tests/test_getting_started.py"
@@ -49,8 +51,7 @@ def test_of_one():
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("planted") / "jot"
-    planter = ROOT / "scripts" / "plant_defects.py"
-    subprocess.run([sys.executable, planter, out], check=True, capture_output=True)
+    plant(out)
     return out
 
 
@@ -123,6 +124,7 @@ def test_a_program_that_is_missing_is_asked_for(garage: Garage) -> None:
     assert outcome.blocked is not None
     assert "lowdown" in outcome.blocked.reason
     assert outcome.blocked.needs == "the program lowdown"
+    assert outcome.blocked.obstacle is Obstacle.MISSING
     assert garage.changed() == []
 
 

@@ -17,6 +17,7 @@ from mngr_mechanic.program.localise import preferred
 from mngr_mechanic.program.probe.mechanic_places import place
 from mngr_mechanic.program.search import Knowledge, Search
 from mngr_mechanic.program.source import Edit, SourceFile
+from mngr_outcome.outcome import Obstacle
 from tests.mngr_mechanic.defects import PROBE
 from tests.mngr_mechanic.garage import Garage
 
@@ -74,6 +75,7 @@ def test_a_test_that_runs_no_code_of_the_project_is_told_so(tmp_path: Path) -> N
     outcome = made.work("fix", "tests/test_calc.py::test_words")
     assert outcome.attempted == "none" and outcome.blocked is not None
     assert "found no candidate repair: the test " in outcome.blocked.reason
+    assert outcome.blocked.obstacle is Obstacle.NO_FIX
     assert "this project" in outcome.blocked.reason and "tried 0" not in made.output
     assert "published: fix" not in made.output
 

@@ -14,7 +14,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mngr.errors import BadRecord
-from mngr_outcome.outcome import BYTES_LIMIT, TEXT_LIMIT, Published, cleaned, parse_outcome
+from mngr_outcome.outcome import (
+    BYTES_LIMIT,
+    TEXT_LIMIT,
+    Blocked,
+    Obstacle,
+    Published,
+    cleaned,
+    parse_outcome,
+)
 from mngr_outcome.publish import scripts
 from tests.support.properties import examples
 
@@ -50,7 +58,9 @@ def test_a_good_outcome_is_read_and_written_back_as_it_was() -> None:
 def test_what_blocked_an_agent_is_kept() -> None:
     blocked = parsed(blocked={"reason": "no pandoc", "needs": "pandoc"}).blocked
     assert blocked is not None
-    assert (blocked.reason, blocked.needs) == ("no pandoc", "pandoc")
+    assert blocked == Blocked("no pandoc", "pandoc", Obstacle.MISSING)
+    told = {"reason": "all \x1btried", "needs": "", "obstacle": "no fix"}
+    assert parsed(blocked=told).blocked == Blocked("all tried", "", Obstacle.NO_FIX)
 
 
 def test_a_newer_agent_may_say_more() -> None:
@@ -222,7 +232,7 @@ def said(base: Path) -> Published:
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda words: Path(words[0]).name)
 def test_publish_says_all_it_was_told(place: Path, shell: list[str]) -> None:
     words = ["--attempted", "none", "--summary", "sum\n\\up\t\"of\" 'it'\n", "--task", "t é"]
-    words += ["--blocked", "no $HOME `id` %s", "--needs=pandoc", "--try", "3"]
+    words += ["--blocked", "no $HOME `id` %s", "--needs=pandoc", "--no-fix", "--try", "3"]
     words += ["--test-added", "a.py::b[\\x]", "--test-added", "a.py::c"]
     words += ["--confusing", "jot", "-", "", "--confusing", "x", "y", "z"]
     done = publish(place, *words, shell=tuple(shell))
@@ -232,7 +242,7 @@ def test_publish_says_all_it_was_told(place: Path, shell: list[str]) -> None:
     assert outcome.head == git(place / "it's work", "rev-parse", "HEAD")
     assert (outcome.task, outcome.try_number) == ("t é", 3)
     assert outcome.blocked is not None
-    assert (outcome.blocked.reason, outcome.blocked.needs) == ("no $HOME `id` %s", "pandoc")
+    assert outcome.blocked == Blocked("no $HOME `id` %s", "pandoc", Obstacle.NO_FIX)
     assert outcome.tests_added == ("a.py::b[\\x]", "a.py::c")
     assert [entry.tried for entry in outcome.confusing] == ["-", "y"]
     assert (place / "state" / "outcome.json").stat().st_mode & 0o777 == 0o600

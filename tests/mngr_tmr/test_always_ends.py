@@ -21,7 +21,7 @@ from mngr_tmr.integrate import ranking
 from mngr_tmr.journal.journal import read
 from mngr_tmr.journal.model import Eviction, Pick, Ruling, Task, TestRun, Try, Verdict
 from mngr_tmr.run import rounds, selecting
-from mngr_tmr.run.options import Budget, Options
+from mngr_tmr.run.options import Options
 from tests.mngr_tmr.test_conductor import Killed, Stage
 from tests.support.simulated import ACCEPTED, DONE, Life, Order, SimulatedTrials
 
@@ -64,7 +64,7 @@ class Fate:
             canaries=dice.choice([0, 1, 2, 3, 3, 3]),
             rounds=dice.randint(1, 3),
             include_flagged=dice.random() < 0.3,
-            run_budget=Budget(agents=dice.choice([None, None, None, 2, 5])),
+            max_launches=dice.choice([None, None, None, 2, 5]),
         )
 
     def tasks(self) -> list[dict[str, Json]]:

@@ -19,7 +19,7 @@ from mngr_tmr.journal.fold import fold
 from mngr_tmr.journal.journal import Journal, read
 from mngr_tmr.journal.model import Ended, Outcome
 from mngr_tmr.run import runs
-from mngr_tmr.run.options import Budget, Options
+from mngr_tmr.run.options import Options
 from tests.support.cli import Cli, lives, until
 from tests.support.robots import Robots
 from tests.support.screen import Screen
@@ -59,13 +59,13 @@ def test_a_run_is_paused_retuned_and_cancelled_from_other_processes(robots: Robo
 
     limits = ("--max-launches", "4", "--max-time", "90m")
     dry = cli("tmr", "retune", *limits, "--dry-run", "--format", "json").ok().json()
-    assert dry["options"] == {"run_budget": {"agents": 4, "minutes": 90.0}} and not dry["sent"]
+    assert dry["options"] == {"max_time": 5400.0, "max_launches": 4} and not dry["sent"]
     told = cli("tmr", "retune", *limits).ok().out
     assert "Retuned run six; --max-time 5400s --max-launches 4." in told
-    until(lambda: robots.run.options.run_budget == Budget(agents=4, minutes=90), PATIENCE, "limits")
+    until(lambda: robots.run.options.max_time == 5400.0, PATIENCE, "limits")
     cli("tmr", "retune", "--max-time", "2h").ok()
-    until(lambda: robots.run.options.run_budget.minutes == 120, PATIENCE, "another limit")
-    assert robots.run.options.run_budget.agents == 4, "the others stay as they are"
+    until(lambda: robots.run.options.max_time == 7200.0, PATIENCE, "another limit")
+    assert robots.run.options.max_launches == 4, "the others stay as they are"
 
     with Screen(cli) as screen:
         screen.mngr("tmr", "watch")
@@ -307,7 +307,7 @@ def test_orders_are_obeyed_once_whenever_the_one_who_obeys_is_killed(
 ) -> None:
     folder = runs.root(str(past.home)) / "past"
     orders.send(folder, {"action": "pause"})
-    orders.send(folder, {"action": "retune", "options": {"run_budget": {"cost": 5.0}}})
+    orders.send(folder, {"action": "retune", "options": {"max_cost": 5.0}})
     orders.send(folder, {"action": "cancel"})
     for each, code in ((moment, -9), ("", 0)):
         argv = [sys.executable, "-c", OBEY, str(folder), each]
@@ -316,5 +316,5 @@ def test_orders_are_obeyed_once_whenever_the_one_who_obeys_is_killed(
     assert actions == ["pause", "retune", "cancel"]
     run = runs.load(folder)
     assert run.paused == "paused by hand" and run.cancelled
-    assert run.options.run_budget == Budget(cost=5.0)
+    assert run.options.max_cost == 5.0
     assert list((folder / "control").iterdir()) == []

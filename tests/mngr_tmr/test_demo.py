@@ -7,17 +7,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from mngr_tmr.cli.planting import BLOCKED, BUGS, DEFECTS, STALE, WEAK, plant
 from mngr_tmr.integrate.ranking import ending_of
 from mngr_tmr.journal.model import Run
+from mngr_tmr.probes import sources
 from mngr_tmr.probes.reports import parse
 from mngr_tmr.run import runs
 from mngr_tmr.verify import chamber
 from tests.support.cli import Cli
+from tests.support.defects import BLOCKED, BUGS, DEFECTS, STALE, WEAK
 
 # What the tests here look at is made once, by one of the workers, in two minutes.
 pytestmark = pytest.mark.soak
@@ -38,8 +38,8 @@ class Demo:
 
     def results(self, *tests: str, noop: bool = False) -> dict[str, str]:
         """How tests end in the files as they are checked out now."""
-        probe = Path(runs.__file__).with_name("probe.py")
-        (self.folder / "mngr_tmr_probe.py").write_text(probe.read_text())
+        for name, data in sources(["probe"]).items():
+            (self.folder / name).write_bytes(data)
         options = ["-q", "-p", "mngr_tmr_probe", "-p", "no:cacheprovider"]
         argv = [sys.executable, "-m", "pytest", *options, *tests]
         env = {**os.environ, "PYTHONPATH": str(self.folder)}
@@ -86,9 +86,9 @@ def test_every_planted_defect_is_repaired_or_reported(demo: Demo) -> None:
 
 
 def test_nothing_else_was_touched(demo: Demo) -> None:
-    planted_in = {edit.file for defect in DEFECTS for edit in defect.edits}
+    planted_in = {defect.file for defect in DEFECTS}
     changed = demo.git("diff", "--name-only", "main", "tmr/demo").split()
-    assert set(changed) <= planted_in - {"tutorial.sh"}
+    assert set(changed) <= planted_in
     kinds = [pick.kind for pick in demo.run.picks]
     repairs, changed_tests = ["implementation"] * len(BUGS), ["expectation"] * len(STALE)
     assert kinds == ["other", *repairs, *changed_tests]
@@ -130,9 +130,3 @@ def test_a_folder_in_use_is_refused(tmp_path: Path, local: Cli) -> None:
     (tmp_path / "jot" / "mine").write_text("x")
     local("demo", str(tmp_path)).fails(1, "not empty")
     assert (tmp_path / "jot" / "mine").read_text() == "x"
-
-
-def test_planting_is_repeatable(tmp_path: Path) -> None:
-    one: Any = plant(tmp_path / "one")
-    other: Any = plant(tmp_path / "other")
-    assert one["commit"] == other["commit"]

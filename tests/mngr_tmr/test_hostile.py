@@ -7,16 +7,18 @@ import json
 import string
 import tarfile
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mngr.api import local_repository
 from mngr_tmr.dispatch import artifacts
 from mngr_tmr.dispatch.quota import reset_time
+from mngr_tmr.dispatch.resets import stated_reset
 from mngr_tmr.journal.model import TestRun
 from mngr_tmr.probes.reports import cut_short, incomplete, parse
 from mngr_tmr.run.settings import ProjectSettings, matches
@@ -383,15 +385,65 @@ NOW = at("2026-03-01T12:00:30")
         ("quota: resets 2026-03-01T11:00:00Z", NOW + 5),
         ("quota: resets 2026-99-01T11:00:00Z", NOW + 3600),
         ("quota", NOW + 3600),
+        ("quota: resets 1:07 PM (UTC)", at("2026-03-01T13:07")),
+        ("quota: resets 12:30 AM (UTC)", at("2026-03-02T00:30")),
+        ("quota: resets Mar 6, 14:00 (UTC)", at("2026-03-06T14:00")),
+        ("quota: resets Mar 6 at 14:00 (America/New_York)", at("2026-03-06T19:00")),
+        ("quota: resets Mar 6th, 2026 1:07 AM (UTC)", at("2026-03-06T01:07")),
+        ("quota: resets Mar 6, 2pm (UTC)", at("2026-03-06T14:00")),
+        ("quota: resets March 6 (UTC)", at("2026-03-06T00:00")),
+        ("quota: resets Jan 2, 2027, 09:00 (UTC)", at("2027-01-02T09:00")),
+        ("quota: resets Feb 28, 14:00 (UTC)", NOW + 5),
+        ("quota: resets Mar 1 (UTC)", NOW + 3600),
+        ("quota: resets Feb 31, 14:00 (UTC)", NOW + 3600),
+        ("quota: resets Monday 09:00 (UTC)", at("2026-03-02T09:00")),
+        ("quota: resets Sun 11:00 (UTC)", at("2026-03-08T11:00")),
+        ("quota: resets Thursday (UTC)", at("2026-03-05T00:00")),
     ],
 )
 def test_when_a_quota_comes_back(reason: str, expected: float) -> None:
     assert reset_time(reason, NOW) == expected
 
 
-@given(st.text(max_size=80), st.text("0123456789:TZ-() UTC/", max_size=40))
+@given(st.text(max_size=80), st.text("0123456789:TZ-() UTC/apmMarSunday,", max_size=40))
 def test_no_text_makes_a_pause_of_nothing(text: str, numbers: str) -> None:
     assert reset_time(f"quota: resets {text} {numbers}", NOW) >= NOW + 5
+
+
+ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"])
+FORMS = (
+    "{day:%b} {day.day}, {day:%H:%M}",
+    "{day:%b} {day.day} at {day:%H:%M}",
+    "{day:%b} {day.day}, {day:%I:%M%p}",
+    "{day:%B} {day.day}, {day.year}, {day:%I:%M %p}",
+)
+
+
+@given(
+    begin=st.integers(0, 3650 * 24 * 3600),
+    ahead=st.integers(1, 170 * 24 * 60),
+    zone=ZONES,
+    form=st.sampled_from(FORMS),
+)
+def test_a_reset_on_a_day_is_read_as_printed(begin: int, ahead: int, zone: str, form: str) -> None:
+    start = datetime(2024, 1, 1, tzinfo=UTC) + timedelta(seconds=begin)
+    reset = (start + timedelta(minutes=ahead)).replace(second=0, microsecond=0)
+    day = reset.astimezone(ZoneInfo(zone))
+    assume(day.replace(fold=1 - day.fold).utcoffset() == day.utcoffset())  # no hour that recurs
+    words = f"quota: resets {form.format(day=day)} ({zone})"
+    assert stated_reset(words, start.timestamp()) == reset.timestamp()
+
+
+@given(
+    begin=st.integers(0, 3650 * 24 * 3600),
+    ahead=st.integers(1, 7 * 24 * 60 - 15),
+    form=st.sampled_from(["{day:%a} {day:%H:%M}", "{day:%A} {day:%I:%M%p}"]),
+)
+def test_a_reset_on_a_weekday_is_the_next_one(begin: int, ahead: int, form: str) -> None:
+    start = datetime(2024, 1, 1, tzinfo=UTC) + timedelta(seconds=begin)
+    reset = (start + timedelta(minutes=ahead)).replace(second=0, microsecond=0)
+    words = f"quota: resets {form.format(day=reset)} (UTC)"
+    assert stated_reset(words, start.timestamp()) == reset.timestamp()
 
 
 # git

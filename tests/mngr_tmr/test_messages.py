@@ -139,7 +139,7 @@ def test_blocked_members_of_one_cluster_are_one_entry_of_a_pull_request() -> Non
     run = told("x")
     for n in range(190):
         waited = Task(f"b{n}", f"t.py::b{n}", "fix", canary="z", cluster="z")
-        waited.skipped = "blocked like z: no network"
+        waited.skipped, waited.skipped_as = "blocked like z: no network", Outcome.BLOCKED
         run.tasks[waited.id] = waited
     ended = Ended(Outcome.BLOCKED, "no network", needs="a network")
     tries = [Try(1, "agent", "f" * 40, 0.0, ended=ended)]

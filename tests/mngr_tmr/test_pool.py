@@ -67,7 +67,7 @@ def test_a_run_brings_its_hosts_and_ends_them(folders: Cli, tmp_path: Path) -> N
     assert {n: each.ended.outcome for n, each in latest.items() if each and each.ended} == ANSWERS
     assert sorted(len(task.tries) for task in run.tasks.values()) == [1, 2, 2]
     assert len(run.hosts) == 3 and all(host.seconds > 0 for host in run.hosts.values())
-    assert {host.provider for host in run.hosts.values()} == {"folders"}
+    assert all(host.agents > 0 for host in run.hosts.values())
     assert [each for each in (tmp_path / "folders").iterdir() if each.name[0] != "."] == []
     assert (
         folders("host", "audit", "--provider", "folders", "--format", "json").ok().json()["hosts"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
@@ -10,14 +9,16 @@ import pytest
 
 from mngr.errors import UsageError
 from mngr.model.struct import Json
-from mngr_mechanic.program import mechanic
+from mngr_outcome.outcome import Obstacle
 from mngr_tmr.dispatch.judging import Sighting, judge
 from mngr_tmr.dispatch.life import is_missing
 from mngr_tmr.dispatch.throttle import over_budget
+from mngr_tmr.integrate.ranking import ending_of
+from mngr_tmr.journal.fold import fold
 from mngr_tmr.journal.model import Baseline, Ended, Outcome, Run, Test, TestRun, Try
 from mngr_tmr.run import prompting, selecting
 from mngr_tmr.run.costs import Spending
-from mngr_tmr.run.options import Budget, Options
+from mngr_tmr.run.options import Options
 from mngr_tmr.run.settings import ProjectSettings, parse, pytest_command
 from tests.mngr_tmr.test_conductor import Stage
 from tests.support.cli import Cli
@@ -120,7 +121,7 @@ def test_a_project_replaces_a_prompt_and_an_unknown_variable_in_it_is_an_error(
 
 def test_an_agent_over_its_cost_or_without_its_program_ends_with_that_outcome() -> None:
     each = Try(1, "a", "b", 0.0)
-    options = Options(agent_budget=Budget(cost=0.5))
+    options = Options(agent_max_cost=0.5)
     step = judge(each, Sighting("RUNNING", spent=Spending(9, 0.75)), 1.0, options)
     assert (step.outcome, step.text) == (Outcome.OVER_BUDGET, "used $0.75 of $0.50")
     step = judge(each, Sighting("FAILED", "command not found: claude"), 1.0, options)
@@ -128,7 +129,7 @@ def test_an_agent_over_its_cost_or_without_its_program_ends_with_that_outcome() 
 
 
 def test_a_run_is_over_its_time_limit_when_its_minutes_have_passed() -> None:
-    run = Run(started=1000.0, options=Options(run_budget=Budget(minutes=2)))
+    run = Run(started=1000.0, options=Options(max_time=120.0))
     assert over_budget(run, 1119.0) == ""
     assert over_budget(run, 1120.0) == "the time limit of the run (2 min) is reached"
 
@@ -177,9 +178,50 @@ def test_what_cannot_begin_is_refused_before_anything_is_written(local: Cli) -> 
 
 def test_a_mechanic_that_found_no_repair_does_not_count_as_a_missing_program() -> None:
     """Else two such canaries would give up their whole cluster as blocked."""
-    source = Path(mechanic.__file__).read_text()
-    needs = re.findall(r'"([^"]+)"', re.findall(r"^ +needs = (.+)$", source, re.MULTILINE)[-1])
-    assert len(needs) == 2
-    for each in needs:
-        assert not is_missing(Ended(Outcome.BLOCKED, needs=each)), each
-    assert is_missing(Ended(Outcome.BLOCKED, needs="the program lowdown"))
+    assert not is_missing(Ended(Outcome.BLOCKED, needs="time", obstacle=Obstacle.NO_FIX))
+    assert is_missing(Ended(Outcome.BLOCKED, needs="more time to set up an account"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "ending"),
+    [
+        ({"reason": "its cluster requires lowdown", "as": "blocked"}, "blocked"),
+        ({"reason": "over budget: $1.00 is used up", "as": "over budget"}, "over budget"),
+        ({"reason": "died out with the fix of b", "by": "b"}, "skipped"),
+        # of earlier versions
+        ({"reason": "blocked like b, c: no lowdown", "by": ""}, "blocked"),
+        ({"reason": "not verified like b", "by": ""}, "not verified"),
+        ({"reason": "passes with the fix of b", "by": "b"}, "skipped"),
+    ],
+)
+def test_a_skipped_test_has_the_result_that_its_event_names(
+    fields: dict[str, Json], ending: str
+) -> None:
+    tasks: list[Json] = [{"task": "a", "node_id": "t.py::a", "want": "fix"}]
+    selected: dict[str, Json] = {"type": "selected", "tasks": tasks}
+    run = fold([selected, {"type": "skipped", "task": "a", **fields}])
+    assert ending_of(run.tasks["a"]) == ending
+
+
+@pytest.mark.parametrize(
+    ("needs", "obstacle"),
+    [
+        ("more time", Obstacle.NO_FIX),
+        ("a manual fix of what makes it flaky", Obstacle.NO_FIX),
+        ("the program lowdown", Obstacle.MISSING),
+    ],
+)
+def test_an_earlier_journal_tells_by_its_needs_that_no_fix_was_found(
+    needs: str, obstacle: Obstacle
+) -> None:
+    about: dict[str, Json] = {"task": "a", "try": 1}
+    told: dict[str, Json] = {"outcome": "blocked", "needs": needs}
+    run = fold(
+        [
+            {"type": "selected", "tasks": [{"task": "a", "node_id": "t.py::a", "want": "fix"}]},
+            {"type": "try_intended", **about},
+            {"type": "try_ended", **about, "ended": told},
+        ]
+    )
+    latest = run.tasks["a"].latest
+    assert latest and latest.ended and latest.ended.obstacle is obstacle

@@ -12,7 +12,9 @@ import pytest
 
 from mngr.errors import MngrError
 from mngr_tmr.journal.model import Baseline, Ruling, Task, TestRun, Verdict
-from mngr_tmr.verify.bench import Bench
+from mngr_tmr.run.words import result_of
+from mngr_tmr.verify import attempts
+from mngr_tmr.verify.bench import Bench, BenchWorker
 from mngr_tmr.verify.cases import Case
 from mngr_tmr.verify.checks import Check, Checked
 from mngr_tmr.verify.fixed import FIX, OTHERS, FixJudge
@@ -80,7 +82,8 @@ def test_a_repair_is_taken_with_its_evidence(lab: Lab) -> None:
     green = next(proof for proof in given.proofs if proof.what == FIX)
     assert (red.exit_code, green.exit_code) == (1, 0)
     others = next(proof for proof in given.proofs if proof.what == OTHERS)
-    assert others.in_words == "no new failures (exit code 1)", "beta fails as before"
+    assert [each for each in (red, green, others) if each.may_fail] == [red, others]
+    assert result_of(others) == "no new failures (exit code 1)", "beta fails as before"
     assert b"alpha" in (lab.folder / red.log).read_bytes()
     assert lab.cli.git("diff", "--name-only", lab.base, given.implementation) == "kit/alpha.sh"
 
@@ -228,22 +231,46 @@ def test_work_that_ends_pytest_is_told_from_a_checker_that_fails(lab: Lab) -> No
 
 
 class Torn(Bench):
-    """Its sessions do not finish, as on a full disk."""
+    """Its sessions do not finish, as on a full disk, or fail at first."""
 
-    def check(self, check: Check) -> Checked:
-        return replace(super().check(check), finished=False)
+    failures = 0
+    sessions = 0
+
+    def _checked(self, worker: BenchWorker, check: Check) -> Checked:
+        self.sessions += 1
+        if self.sessions <= self.failures:
+            raise MngrError("no space left on device")
+        checked = super()._checked(worker, check)
+        return checked if self.failures else replace(checked, finished=False, infrastructure="torn")
 
 
-def test_a_checker_that_fails_refuses_nothing(lab: Lab) -> None:
+@pytest.fixture
+def torn(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[Torn]:
+    monkeypatch.setattr(attempts, "PAUSES", (0.0, 0.0))
+    bench = Torn(lab.api, str(lab.cli.repo), "torn", lab.folder, lab.project, lab.options)
+    yield bench
+    bench.close()
+
+
+def test_a_checker_that_fails_refuses_nothing(lab: Lab, torn: Torn) -> None:
     task = lab.task(ALPHA.node_id, lab.commit(MENDED))
     assert task.latest is not None
-    bench = Torn(lab.api, str(lab.cli.repo), "torn", lab.folder, lab.project, lab.options)
-    try:
-        inspector = RealInspector(lab.plain, lab.repo, bench, lab.project, lab.folder / "scratch")
-        with pytest.raises(MngrError, match="pytest did not finish"):
-            inspector.verify(task, task.latest)
-    finally:
-        bench.close()
+    inspector = RealInspector(lab.plain, lab.repo, torn, lab.project, lab.folder / "scratch")
+    with pytest.raises(MngrError, match="pytest did not finish"):
+        inspector.verify(task, task.latest)
+    assert torn.sessions == 3 + 3  # with the change, and at the base
+
+
+@pytest.mark.parametrize("failures", [1, 2, 3])
+def test_a_check_that_fails_has_three_attempts(lab: Lab, torn: Torn, failures: int) -> None:
+    torn.failures = failures
+    check = Check("a check", lab.base, (f"{FINE}::test_fine",))
+    if failures < 3:
+        assert torn.check(check).passed(check.tests)
+    else:
+        with pytest.raises(MngrError, match="no space left on device"):
+            torn.check(check)
+    assert torn.sessions == min(3, failures + 1)
 
 
 def test_documents_stand_alone(lab: Lab) -> None:

@@ -8,6 +8,7 @@ import re
 import shutil
 import threading
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -18,10 +19,11 @@ from mngr_e2e.artifacts import slug
 from mngr_outcome.codec import to_json
 from mngr_tmr.cli import working
 from mngr_tmr.cli.progress import Progress
-from mngr_tmr.journal.model import Ended, Outcome, Pick, Ruling, Verdict
+from mngr_tmr.journal.model import Ended, Outcome, Pick, Proof, Ruling, Verdict
 from mngr_tmr.run import runs
 from mngr_view import player, writing
 from mngr_view.repository import RunRepository
+from mngr_view.view import result
 from mngr_view.writing import Live, Report, write
 from tests.mngr_view.test_markup import Seen
 from tests.support.cli import Cli
@@ -155,6 +157,33 @@ def test_confusing_spots_and_alerts_are_collected(report: Path) -> None:
     assert "Alert: 2 agents ended the same way: died" in said
     spots = said[said.index("Confusing spots (1) Command") :]
     assert "list by day" in spots and "it printed nothing red" in spots
+
+
+def test_conflicts_added_tests_and_hosts_are_shown(tmp_path: Path) -> None:
+    story = whole_run(tmp_path)
+    about = {"task": task(node("refused")), "try": 1}
+    ended = Ended(Outcome.FIXED, "published", tests_added=(f"{node('more')}{SCRIPT}",))
+    refused = Verdict(Ruling.REFUSED, "it does not collect")
+    host = {"host": "tmr-night-1", "provider": "folders", "agents": 3, "seconds": 90.0}
+    story.tell(
+        ("try_ended", {**about, "ended": to_json(ended)}),
+        ("verdict", {**about, "verdict": to_json(refused)}),
+        ("conflict", {"text": f"refused-1: NOTES.md {SCRIPT}"}),
+        ("host_ended", host),
+    )
+    report = write(story.folder, tmp_path / "out").parent
+    said = words(report / "index.html")
+    assert "Conflicts between changes (1) refused-1: NOTES.md" in said
+    assert "1 min 30 s of 1 host (tmr-night-1 1 min 30 s for 3 agents)" in said
+    page = test(report, "refused")
+    assert f"Added tests, as reported by the agent: {node('more')}" in words(page)
+    assert SCRIPT not in page.read_text() + (report / "index.html").read_text()
+
+
+def test_a_failure_that_is_expected_is_not_red() -> None:
+    failed = Proof("any name", "pytest", 1)
+    assert "badge bad" in result(failed)
+    assert "badge quiet" in result(replace(failed, may_fail=True))
 
 
 def test_the_page_of_a_test_tells_its_story(report: Path) -> None:

@@ -98,7 +98,8 @@ class Mechanic:
         for _ in range(self.task.repeat - 1):
             again = lab.run([test], seconds=SECONDS).results.get(test)
             if again is None or not again.passed:
-                return _blocked(f"{test} is flaky", "a manual fix of what makes it flaky")
+                needs = "a manual fix of what makes it flaky"
+                return _blocked(f"{test} is flaky", needs, no_fix=True)
             runs.append(again)
         made = Improver(lab, SourceFile(self.file, lab.read(self.file)), runs, self.clock).improve()
         if not made.text:
@@ -164,7 +165,7 @@ class Mechanic:
         passed = "".join(f"\n- {each}" for each in found.rejected[:10])
         rejected = f"\nThese made the test pass but are wrong:{passed}" if passed else ""
         needs = "more time" if found.out_of_time else "a manual fix"
-        return _blocked(f"{self.task.test} fails: {tried}.{rejected}", needs)
+        return _blocked(f"{self.task.test} fails: {tried}.{rejected}", needs, no_fix=True)
 
     def _more_labs(self) -> list[Lab]:
         jobs = self.task.jobs or project.idle_cores()
@@ -177,6 +178,6 @@ def _short_place() -> "str | None":
     return SHORT if usable and len(tempfile.gettempdir()) > LONGEST else None
 
 
-def _blocked(reason: str, needs: str) -> work.Done:
+def _blocked(reason: str, needs: str, *, no_fix: bool = False) -> work.Done:
     first = reason.split("\n", 1)[0]
-    return work.Done("none", f"Nothing was changed: {first}", reason, needs)
+    return work.Done("none", f"Nothing was changed: {first}", reason, needs, no_fix)

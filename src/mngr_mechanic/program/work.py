@@ -20,6 +20,8 @@ class Done:
     summary: str
     blocked: str = ""
     needs: str = ""
+    no_fix: bool = False
+    """Nothing is missing; no fix was found."""
 
 
 def git(root: str, *args: str) -> str:
@@ -84,6 +86,7 @@ def publish(root: str, done: Done) -> str:
     words = [script, "--attempted", done.attempted, f"--summary={done.summary}"]
     if done.blocked:
         words += [f"--blocked={done.blocked}", f"--needs={done.needs}"]
+        words += ["--no-fix"] if done.no_fix else []
     ended = subprocess.run(
         words, cwd=root, capture_output=True, stdin=subprocess.DEVNULL, check=False
     )

@@ -36,7 +36,7 @@ USES: dict[str, tuple[str, ...]] = {
     "resume": ("yes", "pr"),
     "integrate": ("pr", "include_flagged"),
     "report": ("out",),
-    "retune": (*steering.TUNABLE, *steering.BUDGETS),
+    "retune": steering.TUNABLE,
     "rm": ("undo",),
 }
 """The options of each verb besides --name and the common ones; `run` has all that are left."""

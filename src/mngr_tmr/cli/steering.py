@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from mngr.cli.app.output import one
 from mngr.cli.app.parser import Namespace
@@ -12,16 +12,10 @@ from mngr_tmr.cli.viewing import chosen
 from mngr_tmr.dispatch import orders
 from mngr_tmr.journal.journal import is_at_work
 
-TUNABLE = tuple("max_agents stagger retries agent_timeout idle alert_after on_alert".split())
-BUDGETS = {
-    "max_cost": ("run_budget", "cost"),
-    "max_tokens": ("run_budget", "tokens"),
-    "max_time": ("run_budget", "minutes"),
-    "max_launches": ("run_budget", "agents"),
-    "agent_max_cost": ("agent_budget", "cost"),
-    "agent_max_tokens": ("agent_budget", "tokens"),
-}
-"""The field of Options that keeps each limit."""
+TUNABLE = (
+    *("max_agents", "stagger", "retries", "agent_timeout", "idle", "alert_after", "on_alert"),
+    *("max_cost", "max_tokens", "max_time", "max_launches", "agent_max_cost", "agent_max_tokens"),
+)
 
 
 def pause(args: Namespace) -> int:
@@ -37,16 +31,12 @@ def cancel(args: Namespace) -> int:
 
 
 def retune(args: Namespace) -> int:
-    given = _given(args, (*TUNABLE, *BUDGETS))
+    given = {key: value for key in TUNABLE if (value := getattr(args, key)) is not None}
     if not given:
-        options = ", ".join(_option(each) for each in (*TUNABLE, *BUDGETS))
+        options = ", ".join(_option(each) for each in TUNABLE)
         raise UsageError("nothing to change", f"give one of {options}")
     words = " ".join(f"{_option(key)} {_shown(key, value)}" for key, value in given.items())
-    return _send(args, {"action": "retune", "options": tuned(args)}, "retune", "Retuned", words)
-
-
-def _given(args: Namespace, keys: Iterable[str]) -> dict[str, Json]:
-    return {key: getattr(args, key) for key in keys if getattr(args, key) is not None}
+    return _send(args, {"action": "retune", "options": given}, "retune", "Retuned", words)
 
 
 def _option(key: str) -> str:
@@ -56,18 +46,6 @@ def _option(key: str) -> str:
 def _shown(key: str, value: object) -> str:
     seconds = key in ("stagger", "agent_timeout", "idle", "max_time")
     return f"{value:g}s" if seconds and isinstance(value, (int, float)) else str(value)
-
-
-def tuned(args: Namespace) -> dict[str, Json]:
-    """Return the given options as fields of Options; of budgets only the given limits."""
-    found = _given(args, TUNABLE)
-    for key in _given(args, BUDGETS):
-        budget, limit = BUDGETS[key]
-        limits = found.setdefault(budget, {})
-        assert isinstance(limits, dict)
-        value = getattr(args, key)
-        limits[limit] = value / 60 if limit == "minutes" else value
-    return found
 
 
 def _send(args: Namespace, order: Mapping[str, Json], verb: str, done: str, effect: str) -> int:

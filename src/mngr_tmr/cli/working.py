@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from mngr.api import Mngr, Repo, checkout, local_repository, uncommitted
@@ -18,7 +18,7 @@ from mngr.cli.app.parser import Namespace
 from mngr.errors import MngrError, NotFound, Refused, UsageError
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
-from mngr_tmr.cli import removing, steering
+from mngr_tmr.cli import removing
 from mngr_tmr.cli.progress import Progress
 from mngr_tmr.cli.viewing import chosen
 from mngr_tmr.dispatch import orders
@@ -145,26 +145,18 @@ def _fresh_name(args: Namespace) -> str:
 
 
 def options(args: Namespace) -> Options:
+    names = [each.name for each in fields(Options)]
+    same = {name: value for name in names if (value := getattr(args, name, None)) is not None}
     chosen = Options(
         agent_type=args.type,
         agent_args=tuple(args.agent_arg),
-        provider=args.provider,
-        agents_per_host=args.agents_per_host,
         build=tuple(sorted(args.build_arg.items())),
         start_args=tuple(args.start_arg),
-        repeats=args.repeats,
-        only=args.only,
-        sample=args.sample,
-        seed=args.seed,
-        canaries=0 if args.no_canary else args.canaries,
         coverage=not args.no_coverage,
-        rounds=args.rounds,
-        include_flagged=args.include_flagged,
         pytest_args=tuple(args.rest),
         paths=tuple(args.words),
-        workers=args.workers,
     )
-    return retuned(chosen, steering.tuned(args))
+    return retuned(chosen, {**same, "canaries": 0 if args.no_canary else args.canaries})
 
 
 def _started(args: Namespace, repo: Repo, folder: Path) -> dict[str, Json]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from mngr.api import Agent, CreateRequest, Mngr, Repo
 from mngr.errors import BadRecord, MngrError, Taken, Unreachable
 from mngr.model.state import ALIVE, State
-from mngr_outcome.outcome import Published, cleaned, parse_outcome
+from mngr_outcome.outcome import Obstacle, Published, cleaned, parse_outcome
 from mngr_outcome.publish import scripts
 from mngr_tmr.dispatch.artifacts import ARTIFACTS, unpack
 from mngr_tmr.dispatch.judging import Sighting
@@ -89,9 +89,12 @@ class RealFleet:
     def _request(self, task: Task, each: Try) -> CreateRequest:
         address, prompt = self._pool.address(each.agent_name), self._prompt(task, each)
         asked = request(self._run, address, each.base, prompt, task.id, each.number)
-        limits = self._run.options.agent_budget
-        labels = {"tmr": self._run.name, "task": task.id, "role": "tester"}
-        return asked.replace(labels=labels, max_cost=limits.cost, max_tokens=limits.tokens)
+        options = self._run.options
+        return asked.replace(
+            labels={"tmr": self._run.name, "task": task.id, "role": "tester"},
+            max_cost=options.agent_max_cost,
+            max_tokens=options.agent_max_tokens,
+        )
 
     # look
 
@@ -267,6 +270,7 @@ def _said(published: Published | None, outcome: Outcome, reason: str) -> Ended:
         head=published.head,
         summary=published.summary,
         needs=blocked.needs if blocked else "",
+        obstacle=blocked.obstacle if blocked else Obstacle.MISSING,
         tests_added=published.tests_added,
         confusing=tuple((c.command, c.tried, c.happened) for c in published.confusing),
     )

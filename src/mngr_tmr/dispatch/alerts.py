@@ -24,7 +24,7 @@ def alerts(run: Run, ended: Ended) -> list[Write]:
 
 def _unpriced(run: Run, ended: Ended) -> list[str]:
     new = {*ended.spent.unpriced} - {*run.spent.unpriced}
-    if not new or run.options.run_budget.cost is None:
+    if not new or run.options.max_cost is None:
         return []
     price = "the budget uses the price of its vendor's most expensive model"
     return [f"the price of {', '.join(sorted(new))} is not known; {price}"]

@@ -70,7 +70,7 @@ def _skip_all(waiting: Sequence[str], like: Sequence[Task]) -> list[Write]:
     word, reason = _ending(like[-1])
     told = f"{word} like {names}" + (f": {reason}" if reason else "")
     return [
-        Write("skipped", {"task": each, "reason": told, "by": ""}, moves=(each,))
+        Write("skipped", {"task": each, "reason": told, "by": "", "as": word}, moves=(each,))
         for each in waiting
     ]
 

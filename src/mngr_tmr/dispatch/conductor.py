@@ -29,7 +29,7 @@ from mngr_tmr.dispatch.roles import Clock, Fleet, Inbox, Inspector, Trials
 from mngr_tmr.dispatch.throttle import Throttle, over_budget
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import Journal
-from mngr_tmr.journal.model import Run
+from mngr_tmr.journal.model import Outcome, Run
 
 REST = 4.0
 """Pause between two looks, as a multiple of the time that a look takes."""
@@ -56,7 +56,7 @@ class Conductor:
         self._tasks: dict[Stage, dict[str, None]] = {stage: {} for stage in Stage}
         """The tasks in each stage, in the order in which they entered it."""
         self._looked = self._rest = 0.0
-        self._background = BackgroundWork(executor, run, fleet, inspector, tests, clock)
+        self._background = BackgroundWork(executor, run, fleet, inspector, tests)
         self._stall = Stall(run, clock)
         self._throttle = Throttle(run, self.note, clock)
         self._untried = bool(trials.fixes(run))
@@ -230,8 +230,12 @@ class Conductor:
 
     def _give_up(self, reason: str) -> None:
         for task_id in self._agentless:
-            told = f"over budget: {reason}"
-            self._perform([Write("skipped", {"task": task_id, "reason": told}, moves=(task_id,))])
+            fields = {
+                "task": task_id,
+                "reason": f"over budget: {reason}",
+                "as": str(Outcome.OVER_BUDGET),
+            }
+            self._perform([Write("skipped", fields, moves=(task_id,))])
 
     def _tell_stall(self) -> None:
         if not self._background.idle:

@@ -78,11 +78,11 @@ def _published(each: Try, seen: Sighting, now: float, options: Options) -> Step:
 
 
 def _over_budget(spent: Spending, options: Options) -> str:
-    limits = options.agent_budget
-    if limits.tokens is not None and spent.tokens > limits.tokens:
-        return f"used {spent.tokens} tokens of {limits.tokens}"
-    if limits.cost is not None and spent.counted > limits.cost:
-        return f"used ${spent.counted:.2f} of ${limits.cost:.2f}"
+    tokens, cost = options.agent_max_tokens, options.agent_max_cost
+    if tokens is not None and spent.tokens > tokens:
+        return f"used {spent.tokens} tokens of {tokens}"
+    if cost is not None and spent.counted > cost:
+        return f"used ${spent.counted:.2f} of ${cost:.2f}"
     return ""
 
 

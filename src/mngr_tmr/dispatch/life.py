@@ -11,6 +11,7 @@ from enum import Enum, auto
 
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
+from mngr_outcome.outcome import Obstacle
 from mngr_tmr.dispatch import alerts, judging, quota
 from mngr_tmr.dispatch.effects import (
     Cancelled,
@@ -36,8 +37,6 @@ INFRASTRUCTURE = (Outcome.DIED, Outcome.LAUNCH_FAILED, Outcome.QUOTA)
 """Failures of the infrastructure, which are worth another try."""
 CANCELLED = Ended(Outcome.CANCELLED, "the run was cancelled")
 NUDGE = "The service was overloaded. Continue your task, and publish your outcome at the end."
-GIVEN_UP = ("more time", "a manual fix")
-"""What a mechanic requires that looked for a repair and found none."""
 
 
 class Stage(Enum):
@@ -160,8 +159,8 @@ def keeps_slot(run: Run, task: Task) -> bool:
 
     An agent that has published is idle, but with a budget its usage must be known first.
     """
-    limits, ending = run.options.run_budget, task.tries[-1].ending
-    metered = limits.tokens is not None or limits.cost is not None
+    options, ending = run.options, task.tries[-1].ending
+    metered = options.max_tokens is not None or options.max_cost is not None
     return metered or ending is None or ending.outcome is not Outcome.UNCHANGED
 
 
@@ -169,8 +168,8 @@ def keeps_slot(run: Run, task: Task) -> bool:
 
 
 def is_missing(ended: Ended) -> bool:
-    """Return whether the agent lacked a program, an account or a decision, not a repair."""
-    return ended.outcome is Outcome.BLOCKED and not ended.needs.startswith(GIVEN_UP)
+    """Return whether the agent lacked a program, an account or a decision, not a fix."""
+    return ended.outcome is Outcome.BLOCKED and ended.obstacle is Obstacle.MISSING
 
 
 def _needs_verdict(ended: Ended) -> bool:

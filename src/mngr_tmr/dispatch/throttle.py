@@ -50,15 +50,15 @@ class Throttle:
 
 def over_budget(run: Run, now: float) -> str:
     """Return why the run may start no more agents, or ""."""
-    limits, spent = run.options.run_budget, run.spent
-    if limits.agents is not None and run.tries >= limits.agents:
-        return f"the run has started its maximum number of agents ({limits.agents})"
-    if limits.tokens is not None and spent.tokens >= limits.tokens:
-        return f"the token budget of the run ({limits.tokens}) is used up"
-    if limits.cost is not None and spent.counted + host_cost(run, now) >= limits.cost:
-        return f"the cost budget of the run (${limits.cost:.2f}) is used up"
-    if limits.minutes is not None and (now - run.started) / 60 >= limits.minutes:
-        return f"the time limit of the run ({limits.minutes:g} min) is reached"
+    limits, spent = run.options, run.spent
+    if limits.max_launches is not None and run.tries >= limits.max_launches:
+        return f"the run has started its maximum number of agents ({limits.max_launches})"
+    if limits.max_tokens is not None and spent.tokens >= limits.max_tokens:
+        return f"the token budget of the run ({limits.max_tokens}) is used up"
+    if limits.max_cost is not None and spent.counted + host_cost(run, now) >= limits.max_cost:
+        return f"the cost budget of the run (${limits.max_cost:.2f}) is used up"
+    if limits.max_time is not None and now - run.started >= limits.max_time:
+        return f"the time limit of the run ({limits.max_time / 60:g} min) is reached"
     return ""
 
 

@@ -10,7 +10,7 @@ from mngr_outcome.outcome import cleaned
 from mngr_tmr.integrate import ranking
 from mngr_tmr.integrate.ranking import Repair
 from mngr_tmr.journal.model import Run, Task
-from mngr_tmr.run.words import counted
+from mngr_tmr.run.words import counted, result_of
 
 WIDTH = 72
 GATED = (
@@ -99,7 +99,7 @@ def _evidence(task: Task) -> list[str]:
     verdict = task.verdict
     assert verdict is not None
     proofs = sorted(verdict.proofs, key=lambda each: "before" not in each.what)
-    lines = [f"- {proof.what}: {proof.in_words}" for proof in proofs]
+    lines = [f"- {proof.what}: {result_of(proof)}" for proof in proofs]
     lines += [f"- {verdict.mutants}"] if verdict.mutants else []
     lines += [f"- {_in_one_line(each)}" for each in verdict.remarks]
     flags = map(_in_one_line, verdict.flags)

@@ -119,8 +119,6 @@ def _repair(
 WELL = ("unchanged", "skipped", "passes", "fixed", "improved")
 """Results that require no action."""
 NOT_TAKEN = (Ruling.HELD, Ruling.REFUSED, Ruling.UNDECIDED)
-UNDONE = (*map(str, Outcome), *map(str, NOT_TAKEN))
-"""First words of reasons to skip a test that still requires a fix."""
 
 
 def counts(run: Run) -> Mapping[str, int]:
@@ -144,7 +142,7 @@ def ending_of(task: Task) -> str:
     if task.skipped:
         if task.held and not task.spared_by:
             return str(Ruling.HELD)
-        return next((word for word in UNDONE if task.skipped.startswith(word)), "skipped")
+        return task.skipped_as or "skipped"
     if latest is None or latest.ended is None or task.current is None:
         return "unfinished"
     if verdict is not None and verdict.ruling is Ruling.ACCEPTED:

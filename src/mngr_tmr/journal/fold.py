@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from mngr.model.struct import Json
 from mngr_outcome.codec import from_json
+from mngr_tmr.journal import earlier
 from mngr_tmr.journal.events import Event, list_of, number_of, table_of, tables_of, text_of, time_of
 from mngr_tmr.journal.model import (
     ANSWERS,
@@ -49,7 +50,7 @@ def _run_started(run: Run, event: Event) -> None:
         return
     run.name, run.repository = text_of(event, "run"), text_of(event, "repository")
     run.base, run.started = text_of(event, "base"), time_of(event)
-    run.options = from_json(Options, event.get("options"))
+    run.options = from_json(Options, earlier.options(event.get("options")))
     run.slots = run.options.max_agents
 
 
@@ -120,7 +121,7 @@ def _round(run: Run, event: Event) -> None:
     again = {task.id: task for task, _ in _rows(run, event)}
     for task in again.values():
         task.round, task.earlier, task.base = run.round, len(task.tries), run.tip
-        task.skipped = task.spared_by = task.evicted = ""
+        task.skipped = task.skipped_as = task.spared_by = task.evicted = ""
     run.evictions = [each for each in run.evictions if each.task not in again]
     run.kept = (len(run.picks), len(run.evictions))
     _grouped(run, event)
@@ -149,7 +150,7 @@ def _forecast(run: Run, event: Event) -> None:
 def _skipped(run: Run, event: Event) -> None:
     task = run.tasks.get(text_of(event, "task"))
     if task is not None:
-        task.skipped = text_of(event, "reason")
+        task.skipped, task.skipped_as = text_of(event, "reason"), earlier.skipped_as(event)
         task.spared_by = text_of(event, "by")
     else:
         run.left_out[text_of(event, "node_id")] = text_of(event, "reason")
@@ -197,7 +198,7 @@ def _try_ended(run: Run, each: Try, event: Event) -> None:
     if each.ended is not None:
         run.tasks[text_of(event, "task")].round, run.integrated = run.round, False
     before = each.ended.spent if each.ended else Spending()
-    each.ended = from_json(Ended, event.get("ended"))
+    each.ended = from_json(Ended, earlier.ended(event.get("ended")))
     run.spent = run.spent + each.ended.spent - before
     each.ended_at, each.verdict = time_of(event), None
     if each.intended >= run.paused_at and each.ended.outcome in (*ANSWERS, Outcome.BLOCKED):
@@ -221,7 +222,7 @@ def _control(run: Run, event: Event) -> None:
     elif action == "resume":
         _resumed(run, event)
     elif action == "retune":
-        run.options = retuned(run.options, event.get("options"))
+        run.options = retuned(run.options, earlier.options(event.get("options")))
         if "max_agents" in table_of(event, "options"):  # else an overload still counts
             run.slots = max(1, run.options.max_agents)
 
@@ -253,7 +254,7 @@ def _run_ended(run: Run, event: Event) -> None:
 def _host_ended(run: Run, event: Event) -> None:
     seconds, agents = number_of(event, "seconds"), int(number_of(event, "agents"))
     cost = number_of(event, "cost") if event.get("cost") is not None else None
-    run.hosts[text_of(event, "host")] = HostTime(text_of(event, "provider"), seconds, agents, cost)
+    run.hosts[text_of(event, "host")] = HostTime(seconds, agents, cost)
 
 
 # the branch

@@ -68,10 +68,12 @@ class Journal:
 
     def _end_torn_line(self) -> None:
         assert self._file is not None
-        path = self._folder / NAME
-        if path.stat().st_size and path.read_bytes()[-1:] != b"\n":
-            self._file.write(b"\n")
-            self._file.flush()
+        size = os.fstat(self._file.fileno()).st_size
+        with (self._folder / NAME).open("rb") as file:
+            file.seek(max(0, size - 1))
+            if file.read(1) not in (b"", b"\n"):
+                self._file.write(b"\n")
+                self._file.flush()
 
     def append(self, type: str, fields: Mapping[str, Json], *, sync: bool = True) -> Event:
         """Append an event and return it; `sync` it before an action that it announces."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from mngr_outcome.outcome import Obstacle
 from mngr_tmr.run.clustering import Suspect
 from mngr_tmr.run.costs import Forecast, HostTime, Spending
 from mngr_tmr.run.options import Options
@@ -40,7 +41,7 @@ class Ruling(StrEnum):
     UNCHANGED = "unchanged"
     REFUSED = "refused"
     UNDECIDED = "not verified"
-    """The checks themselves failed several times: nothing is known about the work."""
+    """A check failed three times by itself: nothing is known about the work."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,6 @@ class Test:
     node_id: str
     file: str
     doc: str = ""
-    blocks: tuple[str, ...] = ()
-    """The tutorial blocks it cites."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,10 @@ class Ended:
     summary: str = ""
     needs: str = ""
     """What a blocked agent requires."""
+    obstacle: Obstacle = Obstacle.MISSING
+    """What blocks it, if it is blocked."""
     tests_added: tuple[str, ...] = ()
+    """As the agent reports them."""
     confusing: tuple[tuple[str, str, str], ...] = ()
     """command, what was tried, what happened"""
     artifacts: str = ""
@@ -127,11 +129,8 @@ class Proof:
     sandboxed: bool = False
     finding: str = ""
     """The result in words, if the exit code alone would mislead."""
-
-    @property
-    def in_words(self) -> str:
-        failed = f"{self.finding or 'failed'} (exit code {self.exit_code})"
-        return failed if self.exit_code else "passed"
+    may_fail: bool = False
+    """Whether a failure is expected or allowed."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +204,8 @@ class Task:
     tries: list[Try] = field(default_factory=list)
     skipped: str = ""
     """Why it gets no agent."""
+    skipped_as: str = ""
+    """The outcome or ruling it shares, if it was skipped although it requires a fix."""
     spared_by: str = ""
     """The task whose fix it passes with."""
     evicted: str = ""
@@ -327,6 +328,7 @@ class Run:
     unsteady: set[str] = field(default_factory=set)
     """Tests that failed at a gate and passed when run again, or failed at the base too."""
     conflicts: list[str] = field(default_factory=list)
+    """The tasks whose changes conflicted with the branch, each with the files."""
     alerts: list[str] = field(default_factory=list)
     status: str = ""
     """done, nothing to do, failed or cancelled, once it has ended"""

@@ -63,9 +63,9 @@ class Forecast:
 class HostTime:
     """The time and cost of a host."""
 
-    provider: str
     seconds: float
     agents: int
+    """Number of agents that ran there."""
     cost: float | None = None
     """Dollars; None if its price is not known."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mngr.errors import BadRecord
 from mngr.model.struct import Json
@@ -10,18 +10,11 @@ from mngr_outcome.codec import from_json, to_json
 
 
 @dataclass(frozen=True)
-class Budget:
-    """Limits of a run or of each agent; None is no limit."""
-
-    cost: float | None = None
-    tokens: int | None = None
-    minutes: float | None = None
-    agents: int | None = None
-
-
-@dataclass(frozen=True)
 class Options:
-    """The options of a run. `retune` changes some of them while it is in progress."""
+    """The options of a run, with the names of the command line if the values are the same.
+
+    `retune` changes some of them while it is in progress. None is no limit.
+    """
 
     agent_type: str = ""
     agent_args: tuple[str, ...] = ()
@@ -45,8 +38,13 @@ class Options:
     agent_timeout: float = 1800.0
     idle: float = 60.0
     """Seconds an agent may idle before it is reminded, and then stopped."""
-    agent_budget: Budget = field(default_factory=Budget)
-    run_budget: Budget = field(default_factory=Budget)
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    max_time: float | None = None
+    """Seconds."""
+    max_launches: int | None = None
+    agent_max_cost: float | None = None
+    agent_max_tokens: int | None = None
     canaries: int = 3
     """Maximum number of tests of a cluster to try, one after the other."""
     coverage: bool = True
@@ -64,13 +62,8 @@ class Options:
 
 
 def retuned(options: Options, changes: Json) -> Options:
-    """Return the options with changes, also of single limits. Raise BadRecord if invalid."""
-    if not isinstance(changes, dict):
-        raise BadRecord("the options are not an object")
+    """Return the options with changes. Raise BadRecord if they are not valid."""
     told = to_json(options)
-    assert isinstance(told, dict)
-    for name, value in changes.items():
-        before = told.get(name)
-        both = isinstance(before, dict) and isinstance(value, dict)
-        told[name] = {**before, **value} if both else value  # type: ignore[dict-item]
-    return from_json(Options, told)
+    if not isinstance(changes, dict) or not isinstance(told, dict):
+        raise BadRecord("the options are not an object")
+    return from_json(Options, {**told, **changes})

@@ -92,7 +92,6 @@ class Pool:
         for each in hosts:
             fields: dict[str, Json] = {
                 "host": each.name,
-                "provider": self._provider,
                 "agents": len(each.served),
                 "seconds": round(now - each.made, 1),
                 "cost": None if rate is None else round(rate * (now - each.made), 6),
@@ -145,12 +144,11 @@ class Pool:
             if seats.made:
                 return
             options = self._run.options
-            minutes = options.run_budget.minutes
             request = HostRequest(
                 name=seats.name,
                 build=dict(options.build),
                 start=options.start_args,
-                lifetime=minutes * 60 + SPARE if minutes else DAY,
+                lifetime=options.max_time + SPARE if options.max_time else DAY,
             )
             try:
                 self._api.create_host(self._provider, request)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from mngr_tmr.dispatch.life import is_missing
 from mngr_tmr.integrate import ranking
-from mngr_tmr.journal.model import Ruling, Run, Task, TestRun
+from mngr_tmr.journal.model import Outcome, Ruling, Run, Task, TestRun
 
 
 def tip_of(run: Run) -> str:
@@ -56,6 +56,6 @@ def _needs_another(run: Run, task: Task, moved: Collection[str]) -> bool:
         return False
     held = ranking.ending_of(task) == Ruling.HELD
     if task.evicted or held or _is_broken(run, task):
-        return not task.skipped.startswith("blocked like")
+        return task.skipped_as != Outcome.BLOCKED
     refused = task.verdict is not None and task.verdict.ruling is Ruling.REFUSED
     return refused and task.node_id.partition("::")[0] in moved

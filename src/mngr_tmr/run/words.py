@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mngr_tmr.journal.model import Task
+from mngr_tmr.journal.model import Proof, Ruling, Task, Verdict
 
 
 def counted(number: int, noun: str) -> str:
@@ -25,8 +25,20 @@ def reason_of(task: Task) -> str:
     if task.evicted or task.skipped:
         return task.evicted or task.skipped
     ended, verdict = task.latest.ended if task.latest else None, task.verdict
-    if verdict is not None and verdict.reason not in ("", "verified"):
-        return verdict.reason
+    if verdict is not None and remark_of(verdict):
+        return remark_of(verdict)
     if ended is not None:
         return ended.reason or ended.summary.strip().partition("\n")[0]
     return f"waits for its canary {task.canary}" if task.canary else ""
+
+
+def remark_of(verdict: Verdict) -> str:
+    """Return the reason; "" if a fix or a test change was accepted, which requires none."""
+    plain = verdict.ruling is Ruling.ACCEPTED and not verdict.expectation
+    return "" if plain else verdict.reason
+
+
+def result_of(proof: Proof) -> str:
+    """Return `passed`, `failed (exit code 1)` or `no new failures (exit code 1)`."""
+    failed = f"{proof.finding or 'failed'} (exit code {proof.exit_code})"
+    return failed if proof.exit_code else "passed"

@@ -25,6 +25,7 @@ from mngr_tmr.probes import reports, sources
 from mngr_tmr.run.options import Options
 from mngr_tmr.run.settings import ProjectSettings, pytest_command
 from mngr_tmr.verify import chamber
+from mngr_tmr.verify.attempts import attempted
 from mngr_tmr.verify.chamber import Interpreter, Room, Surroundings
 from mngr_tmr.verify.checks import TIMED_OUT, Check, Checked, shards
 
@@ -64,7 +65,7 @@ class Bench:
         self._asking = threading.Lock()
         self._python: Interpreter | None = None
         self._number = 0
-        self._closed = False
+        self._closed = threading.Event()
 
     # workers
 
@@ -77,13 +78,13 @@ class Bench:
             self._free.put(worker)
 
     def _take(self, commit: str) -> BenchWorker:
-        if self._closed:
+        if self._closed.is_set():
             raise MngrError("the checks were stopped")
         with suppress(queue.Empty):
             return self._free.get_nowait()
         with self._lock:
             number = len(self._made) + 1
-            if self._closed:
+            if self._closed.is_set():
                 raise MngrError("the checks were stopped")
             if number <= max(1, self._options.workers):
                 worker = self._make(number, commit)
@@ -122,7 +123,7 @@ class Bench:
     def close(self) -> None:
         """Destroy all workers; their checks are stopped."""
         with self._lock:
-            self._closed = True
+            self._closed.set()
             made, self._made = self._made, []
         self._destroy([worker.agent for worker in made])
 
@@ -145,8 +146,13 @@ class Bench:
 
     def modules(self) -> frozenset[str]:
         """Return the top-level modules that are installed where the tests run."""
-        with self._worker(local_repository(self._repository).line("rev-parse", "HEAD")) as worker:
-            return self._interpreter(worker.agent).modules
+        head = local_repository(self._repository).line("rev-parse", "HEAD")
+
+        def ask() -> frozenset[str]:
+            with self._worker(head) as worker:
+                return self._interpreter(worker.agent).modules
+
+        return attempted(ask, bool, self._closed.wait)
 
     def _interpreter(self, agent: Agent) -> Interpreter:
         with self._asking:
@@ -165,13 +171,17 @@ class Bench:
     # checks
 
     def check(self, check: Check) -> Checked:
-        """Run a check; if its results are not valid, run it again in another clone."""
+        def is_valid(checked: Checked) -> bool:
+            return not checked.infrastructure
+
+        return attempted(lambda: self._check_once(check), is_valid, self._closed.wait)
+
+    def _check_once(self, check: Check) -> Checked:
         with self._worker(check.commit) as worker:
             if worker.place.bare or check.commit not in worker.commits:
                 self._api.deliver(worker.agent, check.commit, cwd=self._repository)
                 worker.commits.add(check.commit)
-            checked = self._checked(worker, check)
-            return self._checked(worker, check) if checked.infrastructure else checked
+            return self._checked(worker, check)
 
     def check_all(
         self,
@@ -216,7 +226,7 @@ class Bench:
         finally:
             if not over:
                 self._remove(agent, own)
-        if self._closed:  # pytest was stopped as well, so its results are not valid
+        if self._closed.is_set():  # pytest was stopped as well, so its results are not valid
             raise MngrError("the check was stopped")
         return self._kept(worker, check, arguments, nonce, *told)
 
@@ -302,7 +312,9 @@ class Bench:
             touched=probed.touched,
             lines=probed.lines,
             mutants=probed.mutants,
-            proof=Proof(check.what, command, code, check.commit, name, not bare),
+            proof=Proof(
+                check.what, command, code, check.commit, name, not bare, may_fail=check.may_fail
+            ),
             told=log[-4000:].decode("utf-8", "replace"),
             finished=not problem and code != TIMED_OUT,
             infrastructure=problem,

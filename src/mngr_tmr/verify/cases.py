@@ -59,7 +59,7 @@ class Case:
 
         If it need not collect, a missing test counts as failed.
         """
-        checked = self._tried(check)
+        checked = self._checked(check)
         if checked.timed_out and check.commit == self.base:
             raise MngrError(f"{check.what}: timed out after {self.limit:g} s, at the base")
         if checked.timed_out:
@@ -70,11 +70,8 @@ class Case:
             raise Refusal(f"it does not collect: {checked.errors[0]}")
         return checked
 
-    def _tried(self, check: Check) -> Checked:
-        """Run a check, a second time if it does not finish: that says nothing about its tests."""
+    def _checked(self, check: Check) -> Checked:
         checked = self.bench.check(check)
-        if not checked.ended:
-            checked = self.bench.check(check)
         self.proofs.append(checked.proof)
         return checked
 
@@ -82,7 +79,7 @@ class Case:
         """Raise a Refusal if the session finishes at the base, otherwise a MngrError."""
         what = f"{check.what}, at the base"
         if check.commit != self.base:
-            at_base = self._tried(replace(check, what=what, commit=self.base, keep=""))
+            at_base = self._checked(replace(check, what=what, commit=self.base, keep=""))
             if at_base.ended:
                 raise Refusal(f"{check.what}: pytest ended before its tests, but not at the base")
         raise MngrError(f"pytest did not finish: {check.what}, {check.commit[:12]}")

@@ -25,6 +25,8 @@ class Check:
     """Report also which lines each test runs."""
     mutants: tuple[tuple[str, str, float], ...] = ()
     """Report also the results with each of these: path, text, seconds."""
+    may_fail: bool = False
+    """Whether a failure is expected or allowed."""
     keep: str = ""
     """A folder, relative to the run's, for the transcripts and recordings of the tests."""
 
@@ -45,7 +47,7 @@ class Checked:
     finished: bool = True
     """pytest finished, with any result; otherwise some tests did not run."""
     infrastructure: str = ""
-    """Why the results are not valid, although the check ran twice.
+    """Why the results are not valid, although the check ran three times.
     `runs` then has only the tests during which pytest ended."""
     bare: str = field(default="", compare=False)
     """Why it did not run in a sandbox; "" if it did."""

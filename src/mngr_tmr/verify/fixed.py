@@ -82,7 +82,8 @@ class FixJudge:
         known = [n for n, each in self._run.baseline.items() if each.standing == "failed"]
         elsewhere = case.base != self._run.base
         tests = dict.fromkeys([*case.session, *(known if elsewhere else ())])
-        before = case.check(Check("before the fix", case.base, tuple(tests)), collects=False)
+        check = Check("before the fix", case.base, tuple(tests), may_fail=True)
+        before = case.check(check, collects=False)
         flaky = not elsewhere and self._run.before(case.own).standing == "flaky"
         own = [case.own] if flaky or before.outcome(case.own) != "passed" else []
         rest = [n for n in known if not elsewhere or before.outcome(n) != "passed"]
@@ -96,7 +97,8 @@ class FixJudge:
         failing = [each for each in red if each != case.own]
         if not concerned and not failing:
             return []
-        after = case.check(Check(OTHERS, implementation, (*failing, *concerned)))
+        check = Check(OTHERS, implementation, (*failing, *concerned), may_fail=True)
+        after = case.check(check)
         broken = [each for each in concerned if after.outcome(each) != "passed"]
         self._refuse_broken(case, implementation, broken)
         told = replace(after.proof, finding="no new failures")

@@ -101,8 +101,8 @@ class TestJudge:
 
     def _as_they_were(self, case: Case, commits: Commits, touched: Touched) -> Checked:
         tests = tuple(dict.fromkeys([function(case.own), *touched.old]))
-        what = "the original tests"
-        return case.check(Check(what, commits.fix or case.base, tests, reach=True))
+        commit = commits.fix or case.base
+        return case.check(Check("the original tests", commit, tests, reach=True, may_fail=True))
 
     def _as_they_are(self, case: Case, commits: Commits, touched: Touched, old: Checked) -> Checked:
         """Run the changed tests; no test or case may be lost, and none that passed may fail."""
@@ -131,7 +131,8 @@ class TestJudge:
         if not commits.fix or not touched.new:
             return set()
         what = "its test change without the fix"
-        checked = case.check(Check(what, commits.tests, touched.new), collects=False)
+        check = Check(what, commits.tests, touched.new, may_fail=True)
+        checked = case.check(check, collects=False)
         red = {test for test in touched.new if checked.outcome(test) != "passed"}
         for test in touched.old:
             if test in {function(each) for each in commits.green} and test not in red:
@@ -157,7 +158,7 @@ class TestJudge:
     def _noticing(self, case: Case, what: str, commit: str, tests: tuple[str, ...]) -> set[str]:
         if not tests:
             return set()
-        checked = case.check(Check(what, commit, tests, noop=True))
+        checked = case.check(Check(what, commit, tests, noop=True, may_fail=True))
         return {test for test in tests if checked.outcome(test) == "failed"}
 
     def _runs(self, touched: Touched, test: str) -> bool:

@@ -19,10 +19,10 @@ from mngr.model.struct import Json, Struct
 TURN = ("UserPromptSubmit", "Stop")
 EVENTS = ("SessionStart", "StopFailure", *TURN)
 TOOL = "PermissionRequest"
-RESET = re.compile(
-    r"resets (?P<day>.{0,20}?)(?P<hour>\d\d?)(:(?P<minute>\d\d))?(?P<half>[ap]m)(?P<zone>.{0,40})"
-)
-"""As shown to people; the transcript has it as a number, but is written a moment later."""
+CLOCK = re.compile(r"(\d\d?)(?::(\d\d))?([ap])m")
+RESET = re.compile(rf"resets ((?:.{{0,20}}?{CLOCK.pattern}|[A-Z][a-z]{{2,8}}\b)[^·]{{0,40}})")
+"""As shown to people: `7pm (UTC)`, `Sep 15 at 7pm`, `Oct 14`. The transcript has it as a number,
+but is written a moment later."""
 SLACK = 2.0
 """Seconds by which the times of a file and of the hook for the same event may differ."""
 BEGIN = 30.0
@@ -213,9 +213,13 @@ def failure(told: dict[str, Json], now: float) -> tuple[str, str]:
         return "quota", reset(resets_at, now)
     at = RESET.search(words) if told.get("error") == "rate_limit" else None
     if at is not None:
-        hour = int(at["hour"]) % 12 + 12 * (at["half"] == "pm")
-        return "quota", f"resets {at['day']}{hour:02d}:{at['minute'] or '00'}{at['zone']}"
+        return "quota", f"resets {CLOCK.sub(_of_24_hours, at[1]).strip()}"
     return ("quota" if told.get("error") == "billing_error" else "error"), words
+
+
+def _of_24_hours(clock: re.Match[str]) -> str:
+    hour = int(clock[1]) % 12 + 12 * (clock[3] == "p")
+    return f"{hour:02d}:{clock[2] or '00'}"
 
 
 def question(evidence: Evidence, now: Status) -> str:
