@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -150,6 +153,30 @@ def test_of_a_table_of_cases_the_expected_value_is_a_hint() -> None:
     failure = Failure("AssertionError", "assert 'an hourr' == 'an hour'", (), 2, values)
     source, edits = all_edits("x = 'an hourr'", gather(test, 2, failure, []))
     assert edits[0].applied(source.text) == "x = 'an hour'"
+
+
+SEEDED = """
+from mngr_mechanic.program import candidates
+from mngr_mechanic.program.hints import Hints, changes
+from mngr_mechanic.program.source import SourceFile
+
+source = SourceFile("a.py", "wanted = 1\\nlimit = 5\\ndef f(x): return x > 3\\n")
+said = "name 'one' is not defined; name 'two' is not defined; name 'six' is not defined"
+pairs = changes(["abcd efgh", "xbcd efgy"], ["abxd exgh"])
+hints = Hints(numbers={str(number) for number in range(10, 60)}, message=said, changes=pairs)
+scores = {("a.py", line): 1.0 for line in (1, 2, 3)}
+print(pairs, [edit for _, edit in candidates.ranked([source], scores, hints)])
+"""
+
+
+def test_candidates_are_in_the_same_order_for_every_hash_seed() -> None:
+    orders = set()
+    for seed in range(6):
+        env = {**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": str(ROOT / "src")}
+        done = subprocess.run([sys.executable, "-c", SEEDED], env=env, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+        orders.add(done.stdout)
+    assert len(orders) == 1
 
 
 def test_types_and_docstrings_are_not_repaired() -> None:
