@@ -4,7 +4,8 @@ A block is a group of non-empty lines. A block of comments, or one that starts w
 prose: it needs no test. A section starts with a comment block that is a heading: `## Looking at
 notes`, `# === Looking at notes ===` or `# LOOKING AT NOTES`.
 
-This module also runs in the program of mngr_mechanic, on Python 3.9 and without the rest of mngr_e2e.
+The program of mngr_mechanic uses this module as well, on Python 3.9 and without other modules of
+mngr_e2e.
 """
 
 from __future__ import annotations

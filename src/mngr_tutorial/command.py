@@ -9,7 +9,6 @@ from pathlib import Path
 
 from mngr.cli.app.output import Column, Row, one, rows, say
 from mngr.cli.app.parser import Namespace, Parser
-from mngr.cli.commands.create_options import count
 from mngr.cli.commands.limit_values import seconds
 from mngr.errors import Refused, UsageError
 from mngr_e2e.artifacts import write_whole
@@ -28,7 +27,6 @@ ONLY: dict[str, tuple[str, ...]] = {
     "line": ("fill", "sync"),
     "type": ("fill", "sync"),
     "agent_arg": ("fill", "sync"),
-    "max_agents": ("fill",),
     "yes_if_passing": ("fill",),
 }
 
@@ -63,8 +61,6 @@ def _agents(parser: Parser) -> None:
     add("--block-timeout", type=seconds, default=0.0, metavar="DURATION", help=help)
     help = "process only the block at this line; repeatable"
     add("--line", type=_line, action="append", default=[], metavar="N", help=help)
-    help = "`fill`: distribute the blocks over N agents (default %(default)s)"
-    add("--max-agents", type=count, default=1, metavar="N", help=help)
     help = "`fill`: keep every proposal that passes, without asking"
     add("--yes-if-passing", action="store_true", help=help)
 

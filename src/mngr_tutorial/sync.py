@@ -72,8 +72,8 @@ def render(project: Project, wanted: SyncTask) -> str:
 def _carry_out(args: Namespace, project: Project, wanted: SyncTask, prompt: str) -> int:
     api = Mngr(args.config, args.registry)
     request = jobs.asked(args, api, project.root, prompt, prompts.load("sync").version)
-    errand = Errand(FILE, BYTES_LIMIT, REMINDER, parse_outcome)
-    (job,) = jobs.carry_out(args, api, [request], errand)
+    errand = Errand(FILE, BYTES_LIMIT, REMINDER)
+    job = jobs.carry_out(args, api, request, errand)
     outcome = _outcome(args, job, errand)
     head = _head(api, job, outcome)
     say(args, f"Checking the commits of {job.name}.")
