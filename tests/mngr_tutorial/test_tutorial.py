@@ -201,11 +201,22 @@ def test_json_says_the_same(project: Project) -> None:
                 "line": 14,
                 "message": "no test cites this block: where are we?",
                 "test": "",
+                "block": 14,
             }
         ],
     }
     lines = project("check", "--no-results", "--format", "{kind} {line}")
     assert lines.out == "uncovered 14\n"
+
+
+def test_a_test_of_the_same_name_in_another_file_is_another_test(project: Project) -> None:
+    """Scope: only the block that was not run gets a test, although both are called test_hello."""
+    project.change(project.root / "tests/test_files.py", "def test_where", "def test_hello")
+    project.change(project.root / "tests/test_files.py", 'ls -d .", cwd', 'true", cwd')
+    assert project.pytest().returncode == 0
+    assert [line.split(": ")[0] for line in problems(project("check"))] == ["tests/test_files.py:3"]
+    wanted = project("sync", "--dry-run", "--format", "json").ok().json()
+    assert wanted["blocks"] == [14]
 
 
 def test_scaffold_writes_tests_that_run_and_cover(project: Project) -> None:
