@@ -12,8 +12,8 @@ tutorial, no two blocks are the same, and the test that cites a block executed i
 last run. It prints the file and line of each problem, and exits with 1 if there is one.
 
 `scaffold` adds a simple test for every block without a test: the test cites the block, runs it \
-and expects success. The test is added to the file that cites most blocks of the section, or to a \
-new file named after the section.
+and expects success. The tests of a section are written to a new file, test_<section>.py, or \
+test_<section>_2.py if that exists.
 
 `sync` lets an agent write tests for the blocks without a test, and repair tests that cite blocks \
 which no longer exist. mngr then checks the agent's commits in a clean checkout: only tests \
