@@ -110,6 +110,8 @@ def _headless(node: ast.stmt) -> ast.AST:
         ("for a in b:\n    continue", "for a in b:\n    break"),
         ("x = f'{a:>3}'", "x = f'{a:<3}'"),
         ("x = f'there is no {a}'", "x = f'there was no {a}'"),
+        ("x = 'a' f'{a:>3}' f'there is no'", "x = 'a' f'{a:>3}' f'there was no'"),
+        ("x = 'a' f'{a:>3}' f'there is no'", "x = 'a' f'{a:<3}' f'there is no'"),
         ("x = 'oTher'", "x = 'other'"),
         ("x = '--tags'", "x = '--tag'"),
         ("x = ', '.join(a)", "x = ' '.join(a)"),
@@ -204,6 +206,20 @@ def test_parts_of_an_f_string_lie_in_it_and_in_order(body: str) -> None:
     for _, start, end in parts(raw):
         assert last <= start <= end <= len(raw) - 1
         last = end
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        ('f"a{b!r:>{w}}c{{x}}{d}"', ["text a", "conversion !r", "spec >{w}", "text c{{x}}"]),
+        ('f"{a[1:2]:>3}{f(x[0])!s}"', ["spec >3", "conversion !s"]),
+        ('f"{a != b}{x=}{day:%H:%M}"', ["spec %H:%M"]),
+        ("""f"{a['}']:3}\"""", ["spec 3"]),
+        ("rf'''a\n{b}'''", ["text a\n"]),
+    ],
+)
+def test_an_f_string_is_split_into_texts_and_formats(raw: str, found: list[str]) -> None:
+    assert [f"{kind} {raw[start:end]}" for kind, start, end in parts(raw)] == found
 
 
 @given(st.from_regex(r"[<>^]?0?[0-9]{0,2}(\.[0-9])?[df]?", fullmatch=True))
