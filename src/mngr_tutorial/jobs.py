@@ -94,9 +94,9 @@ def _cannot(args: Namespace, chosen: str) -> UsageError:
 
 def carry_out(args: Namespace, api: Mngr, request: CreateRequest, errand: Errand) -> Job:
     """Start an agent, wait until it ends or waits for a prompt, read its file and stop it."""
-    deadline = time.monotonic() + args.timeout
     try:
         agent = _launched(api, request)
+        deadline = time.monotonic() + args.timeout
         say(args, f"{agent.name} is working; attach with `mngr connect {agent.name}`.")
         agent = _done(args, api, agent, deadline)
         data = _read(api, agent, errand)
