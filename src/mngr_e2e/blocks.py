@@ -3,10 +3,14 @@
 A block is a group of non-empty lines. A block of comments, or one that starts with a shebang, is
 prose: it needs no test. A section starts with a comment block that is a heading: `## Looking at
 notes`, `# === Looking at notes ===` or `# LOOKING AT NOTES`.
+
+The program of mngr_mechanic uses this module as well, on Python 3.9 and without other modules of
+mngr_e2e.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import textwrap
@@ -14,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 MARK = "Tutorial block:"
+CALL = "write_tutorial_block"
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,34 @@ def in_docstring(text: str) -> Iterator[Block]:
         if line.strip() == MARK:
             for block in parse("\n".join(lines[number:]))[:1]:
                 yield replace(block, line=number + block.line)
+
+
+def cited(test: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[int, str | None]]:
+    """Yield the line and text of each block that a test cites; None for what is not plain text."""
+    first = test.body[0]
+    docstring = _plain(first.value) if isinstance(first, ast.Expr) else None
+    for block in in_docstring(docstring or ""):
+        yield first.lineno + block.line - 1, block.text
+    for node in ast.walk(test):
+        if not isinstance(node, ast.Call) or _called(node.func) != CALL:
+            continue
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        text = _plain(given[0]) if given else None
+        line = given[0].lineno if given else node.lineno
+        if text is None:
+            yield line, None
+        for block in parse(text or ""):
+            yield line + block.line - 1, block.text
+
+
+def _called(func: ast.expr) -> str:
+    if isinstance(func, ast.Attribute):
+        return func.attr
+    return func.id if isinstance(func, ast.Name) else ""
+
+
+def _plain(node: ast.expr) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def repeated(blocks: Iterable[Block]) -> Iterator[tuple[Block, Block]]:

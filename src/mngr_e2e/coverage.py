@@ -13,13 +13,24 @@ from mngr_e2e.artifacts import write_whole
 from mngr_e2e.settings import Settings
 
 FILE = "coverage"
-# An interpreter without coverage.py runs as usual.
-STARTUP = """try:
+# An interpreter without coverage.py runs as usual. Ours hides another file of that name, which
+# Python would have run.
+STARTUP = """import os, sys
+try:
     import coverage
 except ImportError:
     pass
 else:
     coverage.process_startup()
+ours = sys.modules.pop("sitecustomize")
+sys.path[:] = [each for each in sys.path if each != os.path.dirname(__file__)]
+try:
+    import sitecustomize
+except ImportError as error:
+    if error.name != "sitecustomize":
+        raise
+finally:
+    sys.modules.setdefault("sitecustomize", ours)
 """
 
 

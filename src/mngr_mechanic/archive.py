@@ -6,6 +6,8 @@ import os
 
 NAME = "mechanic.pyz"
 PACKAGE = "mngr_mechanic/program"
+BORROWED = "mngr_e2e/blocks.py"
+"""A module of another package, which the program uses as well."""
 MAIN = b"""import sys
 if sys.version_info < (3, 9):
     sys.exit("mechanic: needs Python 3.9 or newer, this is %s" % sys.version.split()[0])
@@ -31,15 +33,21 @@ def build() -> bytes:
 
 
 def _members() -> dict[str, bytes]:
-    """Return the program's own modules, and empty packages above them."""
-    above = [PACKAGE.split("/")[:depth] for depth in (1, 2, 3)]
-    members = {"__main__.py": MAIN, **{"/".join([*parts, "__init__.py"]): b"" for parts in above}}
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "program")
-    for base, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name != "__pycache__"]
-        for name in files:
-            if name.endswith(".py"):
-                path = os.path.join(base, name)
-                with open(path, "rb") as file:
-                    members[f"{PACKAGE}/{os.path.relpath(path, folder)}"] = file.read()
+    """Return the program's own modules, the borrowed one, and empty packages above them."""
+    top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    members = {"__main__.py": MAIN}
+    for folder in ("mngr_mechanic", PACKAGE, f"{PACKAGE}/probe", os.path.dirname(BORROWED)):
+        members[f"{folder}/__init__.py"] = b""
+    for path in [BORROWED, *_modules(top)]:
+        with open(os.path.join(top, path), "rb") as file:
+            members[path] = file.read()
     return members
+
+
+def _modules(top: str) -> list[str]:
+    found: list[str] = []
+    for base, folders, files in os.walk(os.path.join(top, PACKAGE)):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        paths = [os.path.join(base, name) for name in files if name.endswith(".py")]
+        found += [os.path.relpath(path, top) for path in paths]
+    return found

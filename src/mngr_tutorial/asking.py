@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from mngr.errors import UsageError
 from mngr_e2e import blocks
 from mngr_e2e.blocks import Block
@@ -26,14 +24,6 @@ def _asks(block: Block) -> bool:
 
 def _holds(block: Block, line: int) -> bool:
     return block.line <= line < block.line + len(block.lines)
-
-
-def batches(asked: list[Block], most: int) -> list[list[Block]]:
-    """Split the blocks into at most `most` lists of neighbours."""
-    count = min(most, len(asked))
-    size, more = divmod(len(asked), max(count, 1))
-    ends = [size * n + min(n, more) for n in range(count + 1)]
-    return [asked[start:end] for start, end in pairwise(ends)]
 
 
 def filled(text: str, kept: list[Proposal]) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 
+from mngr.cli.app.output import Row, one, rows
+from mngr.cli.app.parser import Namespace
 from mngr_e2e import blocks
 from mngr_e2e.blocks import Block
 from mngr_tutorial.citations import Citation, read_citations
@@ -18,11 +20,14 @@ class Problem:
     """A difference between the tutorial and the tests."""
 
     kind: str
-    """repeated, uncovered, unknown, unreadable, unproven or not_run."""
+    """repeated, uncovered, unknown, unreadable, unproven or not_run; in `sync` also others."""
     path: str
     line: int
     message: str
     test: str = ""
+    """The dotted name of a test in that file, as in `TestNotes.test_add`."""
+    block: int = 0
+    """The line of the block in the tutorial; 0 if the problem is not about a block."""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.message}"
@@ -49,7 +54,7 @@ def check(project: Project, evidence: bool = True) -> CheckResult:
     needed = [block for block in everything if block.needs_test]
     report = CheckResult(needed, cited, [])
     report.problems.extend(_repeated(project, everything))
-    report.problems.extend(_uncovered(project, report.uncovered))
+    report.problems.extend(uncovered(project, report.uncovered))
     report.problems.extend(_unknown(project, cited, everything))
     if evidence:
         report.problems.extend(_unproven(project, cited, needed))
@@ -59,13 +64,16 @@ def check(project: Project, evidence: bool = True) -> CheckResult:
 def _repeated(project: Project, everything: list[Block]) -> Iterator[Problem]:
     for first, again in blocks.repeated(everything):
         said = f"the same block as at line {first.line}: {_short(again.caption)}"
-        yield Problem("repeated", project.named(project.tutorial), again.line, said)
+        path = project.named(project.tutorial)
+        yield Problem("repeated", path, again.line, said, block=again.line)
 
 
-def _uncovered(project: Project, uncovered: Iterable[Block]) -> Iterator[Problem]:
-    for block in uncovered:
+def uncovered(project: Project, blocks: Iterable[Block]) -> Iterator[Problem]:
+    """Yield a problem for each of these blocks, which no test cites."""
+    for block in blocks:
         said = f"no test cites this block: {_short(block.caption)}"
-        yield Problem("uncovered", project.named(project.tutorial), block.line, said)
+        path = project.named(project.tutorial)
+        yield Problem("uncovered", path, block.line, said, block=block.line)
 
 
 def _unknown(
@@ -111,19 +119,32 @@ def _not_run(
     if texts is None:
         changed = evidence.is_stale(path, citation.test)
         said = "changed since it last ran" if changed else "has not been run"
-        yield _problem(project, "unproven", citation, f"{citation.test} {said}")
+        yield _problem(project, "unproven", citation, f"{citation.test} {said}", block.line)
         return
     where = f"{project.named(project.tutorial)}:{block.line}"
     for command in block.commands:
         if not blocks.ran(command, texts):
             said = f"{citation.test} did not run {_short(command)!r} of {where}"
-            yield _problem(project, "not_run", citation, said)
+            yield _problem(project, "not_run", citation, said, block.line)
 
 
-def _problem(project: Project, kind: str, citation: Citation, said: str) -> Problem:
-    return Problem(kind, project.named(citation.path), citation.line, said, citation.test)
+def _problem(project: Project, kind: str, citation: Citation, said: str, block: int = 0) -> Problem:
+    path = project.named(citation.path)
+    return Problem(kind, path, citation.line, said, citation.test, block)
 
 
 def _short(text: str) -> str:
     line = text.split("\n", 1)[0]
     return line if len(line) <= 80 else f"{line[:79]}…"
+
+
+def show_problems(args: Namespace, problems: list[Problem], details: Row) -> None:
+    """Print one line per problem, or, in JSON, the details and the problems."""
+    if args.format == "human":
+        for problem in problems:
+            one(args, {}, str(problem))
+    elif args.format == "json":
+        one(args, {**details, "problems": [asdict(problem) for problem in problems]}, "")
+    else:
+        names = [field.name for field in fields(Problem)]
+        rows(args, [asdict(problem) for problem in problems], [], fields=names)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
 from mngr.cli.app.output import Column, Row, one, rows, say
 from mngr.cli.app.parser import Namespace, Parser
-from mngr.cli.commands.create_options import count
 from mngr.cli.commands.limit_values import seconds
 from mngr.errors import Refused, UsageError
 from mngr_e2e.artifacts import write_whole
 from mngr_e2e.expect.matchers import plural
 from mngr_tutorial import installing, scaffolding
-from mngr_tutorial.checking import CheckResult, check
+from mngr_tutorial.checking import CheckResult, check, show_problems
 from mngr_tutorial.manual import DESCRIPTION, EXAMPLES, NOTES, SCREENS
 from mngr_tutorial.project import Project, find_project
 
-FIELDS = ["kind", "path", "line", "message", "test"]
 # Options that only some verbs have.
 ONLY: dict[str, tuple[str, ...]] = {
     "no_results": ("check",),
@@ -28,7 +25,6 @@ ONLY: dict[str, tuple[str, ...]] = {
     "line": ("fill", "sync"),
     "type": ("fill", "sync"),
     "agent_arg": ("fill", "sync"),
-    "max_agents": ("fill",),
     "yes_if_passing": ("fill",),
 }
 
@@ -63,8 +59,6 @@ def _agents(parser: Parser) -> None:
     add("--block-timeout", type=seconds, default=0.0, metavar="DURATION", help=help)
     help = "process only the block at this line; repeatable"
     add("--line", type=_line, action="append", default=[], metavar="N", help=help)
-    help = "`fill`: distribute the blocks over N agents (default %(default)s)"
-    add("--max-agents", type=count, default=1, metavar="N", help=help)
     help = "`fill`: keep every proposal that passes, without asking"
     add("--yes-if-passing", action="store_true", help=help)
 
@@ -86,23 +80,11 @@ def run(args: Namespace) -> int:
 
 def _check(args: Namespace, project: Project) -> int:
     report = check(project, evidence=not args.no_results)
+    counts: Row = {"blocks": len(report.blocks), "citations": len(report.citations)}
+    show_problems(args, report.problems, counts)
     if args.format == "human":
-        for problem in report.problems:
-            one(args, {}, str(problem))
         say(args, _summary(report))
-    elif args.format == "json":
-        one(args, _as_json(report), "")
-    else:
-        rows(args, [asdict(problem) for problem in report.problems], [], fields=FIELDS)
     return 1 if report.problems else 0
-
-
-def _as_json(report: CheckResult) -> Row:
-    return {
-        "blocks": len(report.blocks),
-        "citations": len(report.citations),
-        "problems": [asdict(problem) for problem in report.problems],
-    }
 
 
 def _summary(report: CheckResult) -> str:

@@ -1,4 +1,4 @@
-"""`mngr tutorial fill`: agents propose commands for comments, and the user keeps or drops them."""
+"""`mngr tutorial fill`: an agent proposes commands for comments; the user keeps or drops them."""
 
 from __future__ import annotations
 
@@ -42,22 +42,17 @@ def run(args: Namespace, project: Project) -> int:
     asked = asking.asking(project.blocks(), args.line)
     if not asked:
         say(args, "There are no comments without commands.")
-    batches = asking.batches(asked, args.max_agents)
-    prompt = prompts.load("fill")
-    texts = [render(project, batch) for batch in batches]
+    prompt = render(project, asked) if asked else ""
     if args.dry_run or not asked:
-        return _preview(args, asked, texts)
+        return _preview(args, asked, prompt)
     confusing.refuse_foreign(project.root / confusing.NAME)
     api = Mngr(args.config, args.registry)
-    requests = [jobs.asked(args, api, project.root, text, prompt.version) for text in texts]
-    # The agents see the tutorial as it is now; their changes are not merged.
-    requests = [request.replace(include_dirty=True) for request in requests]
-    errand = Errand(
-        proposals.FILE, proposals.LIMIT, REMINDER, lambda data: proposals.parse(data, asked)
-    )
-    found = _gathered(api, jobs.carry_out(args, api, requests, errand), errand, asked)
-    code = _judge(args, project, Proposals.joined(found))
-    return code or (3 if len(found) < len(requests) else 0)
+    request = jobs.asked(args, api, project.root, prompt, prompts.load("fill").version)
+    # The agent sees the tutorial as it is now; its changes are not merged.
+    request = request.replace(include_dirty=True)
+    errand = Errand(proposals.FILE, proposals.LIMIT, REMINDER)
+    job = jobs.carry_out(args, api, request, errand)
+    return _judge(args, project, _proposed(api, job, errand, asked))
 
 
 def render(project: Project, asked: list[Block]) -> str:
@@ -70,28 +65,23 @@ def render(project: Project, asked: list[Block]) -> str:
     )
 
 
-def _preview(args: Namespace, asked: list[Block], texts: list[str]) -> int:
-    row: Row = {"blocks": [block.line for block in asked], "prompts": [*texts]}
-    if texts or args.format != "human":
-        one(args, row, "\n\n".join(text.rstrip("\n") for text in texts))
+def _preview(args: Namespace, asked: list[Block], prompt: str) -> int:
+    row: Row = {"blocks": [block.line for block in asked], "prompt": prompt}
+    if prompt or args.format != "human":
+        one(args, row, prompt.rstrip("\n"))
     return 0
 
 
-def _gathered(api: Mngr, done: list[Job], errand: Errand, asked: list[Block]) -> list[Proposals]:
-    """Return the proposals of all agents; an agent without a valid file is kept, stopped."""
-    useful: list[Proposals] = []
-    for job in done:
-        try:
-            if job.data is None:
-                raise BadRecord(jobs.why_nothing(job, errand))
-            useful.append(proposals.parse(job.data, asked))
-        except BadRecord as error:
-            warn(f"{error}; see `mngr capture {job.name}`")
-            continue
-        _put_away(api, job)
-    if not useful:
-        raise MngrError("no agent made a usable proposal")
-    return useful
+def _proposed(api: Mngr, job: Job, errand: Errand, asked: list[Block]) -> Proposals:
+    """Return the agent's proposals; without a valid file, the agent is kept, stopped."""
+    try:
+        if job.data is None:
+            raise BadRecord(jobs.why_nothing(job, errand))
+        found = proposals.parse(job.data, asked)
+    except BadRecord as error:
+        raise MngrError(str(error), f"see `mngr capture {job.name}`") from None
+    _put_away(api, job)
+    return found
 
 
 def _put_away(api: Mngr, job: Job) -> None:

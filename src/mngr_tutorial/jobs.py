@@ -1,26 +1,28 @@
-"""Start agents with a prompt, and wait for the file with which each reports its result.
+"""Start an agent with a prompt, wait until it is done, and read the file with its result.
 
-Agents cost money. Whatever happens here, including Ctrl-C, none of them is left running.
+Agents cost money. Whatever happens here, including Ctrl-C, the agent is not left running.
 """
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from mngr.api import Agent, CreateRequest, Mngr, State, checkout, local_repository, normalise
+from mngr.api import Agent, CreateRequest, Mngr, checkout, local_repository, normalise
 from mngr.cli.app.main import parsed
-from mngr.cli.app.output import clean, say, warn
+from mngr.cli.app.output import clean, say
 from mngr.cli.app.parser import Namespace
 from mngr.cli.commands.create_options import request
 from mngr.errors import MngrError, TimedOut, UsageError
 from mngr.model.state import ALIVE, ENDED
 from mngr_outcome.publish import scripts
 
-PAUSE = 0.2
+PAUSE = 2.0
+"""Seconds between two looks at an agent that waits: its reason may change without its state."""
+ASKING = ("permission", "quota", "dialog", "unreachable")
+"""Reasons to wait that are not the end of its work."""
 BACKSTOP = 60.0
 """Seconds after our own deadline at which an agent is stopped, even if we were killed."""
 
@@ -30,27 +32,23 @@ INCAPABLE = ("command", "mechanic")
 
 @dataclass(frozen=True)
 class Errand:
-    """The file that every agent must write."""
+    """The file that the agent must write."""
 
     file: str
-    """Its name in the state directory; written by rename at the end."""
+    """Its name in the state directory."""
     limit: int
     """Its maximum size in bytes."""
     reminder: str
-    """Sent once to an agent that waits without having written its file."""
-    parse: Callable[[bytes], object]
-    """Raises a MngrError if the content is incomplete."""
+    """Sent once if the agent waits for a prompt without having written its file."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Job:
-    """An agent and the content of its file."""
+    """An agent that is done."""
 
     agent: Agent
-    data: bytes | None = None
-    told: set[str] = field(default_factory=set)
-    reminded: float | None = None
-    """The time since which it had been waiting when it was reminded."""
+    data: bytes | None
+    """The content of its file; None if it did not write one."""
 
     @property
     def name(self) -> str:
@@ -94,78 +92,69 @@ def _cannot(args: Namespace, chosen: str) -> UsageError:
     )
 
 
-def carry_out(
-    args: Namespace, api: Mngr, requests: list[CreateRequest], errand: Errand
-) -> list[Job]:
-    """Start the agents, wait until each has written its file or ended, and stop them."""
-    jobs: list[Job] = []
+def carry_out(args: Namespace, api: Mngr, request: CreateRequest, errand: Errand) -> Job:
+    """Start an agent, wait until it ends or waits for a prompt, read its file and stop it."""
     try:
-        for agent in _launched(api, requests):
-            jobs.append(Job(agent))
-            say(args, f"{agent.name} is working; attach with `mngr connect {agent.name}`.")
-        _wait(args, api, jobs, errand)
+        agent = _launched(api, request)
+        deadline = time.monotonic() + args.timeout
+        say(args, f"{agent.name} is working; attach with `mngr connect {agent.name}`.")
+        agent = _done(args, api, agent, deadline)
+        data = _read(api, agent, errand)
+        if data is None and _reminded(api, agent, errand.reminder):
+            agent = _done(args, api, agent, deadline, answered=agent.verdict.since)
+            data = _read(api, agent, errand)
+        return Job(agent, data)
     finally:
-        _stop(api, {request.address for request in requests})
-    return jobs
+        _stop(api, request.address)
 
 
-def _stop(api: Mngr, names: set[str]) -> None:
-    """Stop agents by name: at Ctrl-C an agent may be running that is not in our list yet."""
-    api.stop_many([agent for agent in api.list() if agent.name in names and agent.state in ALIVE])
+def _launched(api: Mngr, request: CreateRequest) -> Agent:
+    made = api.create(request)
+    if made.receipt is not None and not made.receipt.ok:
+        raise MngrError(f"{made.agent.name} did not receive its prompt: {made.receipt.detail}")
+    return made.agent
 
 
-def _launched(api: Mngr, requests: list[CreateRequest]) -> Iterator[Agent]:
-    for index, made in api.create_many(requests):
-        if isinstance(made, Exception):
-            if len(requests) == 1:
-                raise made
-            warn(f"{requests[index].address}: {made}")
-            continue
-        yield made.agent
-        if made.receipt is not None and not made.receipt.ok:
-            raise MngrError(f"{made.agent.name} did not receive its prompt: {made.receipt.detail}")
+def _stop(api: Mngr, name: str) -> None:
+    """Stop the agent by its name: at Ctrl-C it may be running before `create` has returned."""
+    api.stop_many([agent for agent in api.list() if agent.name == name and agent.state in ALIVE])
 
 
-def _wait(args: Namespace, api: Mngr, jobs: list[Job], errand: Errand) -> None:
-    deadline = time.monotonic() + args.timeout
-    while open_jobs := [job for job in jobs if not _look(args, api, job, errand)]:
-        if time.monotonic() > deadline:
-            late = ", ".join(job.name for job in open_jobs)
-            raise TimedOut(
-                f"no result after {args.timeout:g} s from {late}", "allow more with --timeout"
-            )
-        time.sleep(PAUSE)
+def _done(
+    args: Namespace, api: Mngr, agent: Agent, deadline: float, answered: float | None = None
+) -> Agent:
+    """Return the agent when it has ended or waits for a prompt, since another time than `answered`.
+
+    A wait for a person, such as for a permission, is reported once.
+    """
+    told: set[str] = set()
+    while True:
+        agent = _waited(args, api, agent, deadline)
+        reason, asks = agent.verdict.reason, agent.verdict.reason.startswith(ASKING)
+        if agent.state in ENDED or not (asks or agent.verdict.since == answered):
+            return agent
+        if asks and reason not in told:
+            told.add(reason)
+            how = f"answer with `mngr connect {agent.name}`"
+            say(args, f"{agent.name} is waiting ({clean(reason)}); {how}.")
+        time.sleep(min(PAUSE, max(0.0, deadline - time.monotonic())))
 
 
-def _look(args: Namespace, api: Mngr, job: Job, errand: Errand) -> bool:
-    """Return whether the job is done. The state is read first: the file never comes after it."""
-    if job.data is not None:
-        return True
-    job.agent = api.get(job.agent)
-    over = _is_over(args, job)
-    data = _read(api, job.agent, errand)
-    if data is None:
-        return over and not _remind(api, job, errand.reminder)
+def _waited(args: Namespace, api: Mngr, agent: Agent, deadline: float) -> Agent:
+    """Return the agent when it ends or waits; raise if it does not before the deadline."""
+    late = TimedOut(
+        f"no result after {args.timeout:g} s from {agent.name}", "allow more with --timeout"
+    )
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise late
     try:
-        errand.parse(data)
-    except MngrError:
-        if not over:  # it may still be being written
-            return False
-    job.data = data
-    return True
-
-
-def _is_over(args: Namespace, job: Job) -> bool:
-    agent = job.agent
-    if agent.state is not State.WAITING:
-        return agent.state in ENDED
-    if agent.verdict.reason.startswith(("permission", "quota", "dialog", "unreachable")):
-        if agent.verdict.reason not in job.told:
-            job.told.add(agent.verdict.reason)
-            reason = clean(agent.verdict.reason)
-            say(args, f"{job.name} is waiting ({reason}); answer with `mngr connect {job.name}`.")
-        return False
-    return agent.verdict.since != job.reminded
+        found = api.wait([agent], timeout=left)
+    except TimedOut:
+        raise late from None
+    if not found:
+        raise MngrError(f"{agent.name} no longer exists", "start again")
+    return found[0]
 
 
 def _read(api: Mngr, agent: Agent, errand: Errand) -> bytes | None:
@@ -175,13 +164,12 @@ def _read(api: Mngr, agent: Agent, errand: Errand) -> bytes | None:
     return done.stdout if done.exit_code == 0 else None
 
 
-def _remind(api: Mngr, job: Job, text: str) -> bool:
-    """Send the reminder once, to a running agent; return whether it was delivered."""
-    if job.reminded is not None or job.agent.state not in ALIVE:
+def _reminded(api: Mngr, agent: Agent, text: str) -> bool:
+    """Send the reminder to an agent that has not ended; return whether it was delivered."""
+    if agent.state in ENDED:
         return False
-    job.reminded = job.agent.verdict.since
     try:
-        return api.message(job.agent, text).ok
+        return api.message(agent, text).ok
     except MngrError:
         return False
 

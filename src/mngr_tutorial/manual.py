@@ -12,8 +12,8 @@ tutorial, no two blocks are the same, and the test that cites a block executed i
 last run. It prints the file and line of each problem, and exits with 1 if there is one.
 
 `scaffold` adds a simple test for every block without a test: the test cites the block, runs it \
-and expects success. The test is added to the file that cites most blocks of the section, or to a \
-new file named after the section.
+and expects success. The tests of a section are written to a new file, test_<section>.py, or \
+test_<section>_2.py if that exists.
 
 `sync` lets an agent write tests for the blocks without a test, and repair tests that cite blocks \
 which no longer exist. mngr then checks the agent's commits in a clean checkout: only tests \
@@ -39,11 +39,8 @@ SCREENS = {
     ),
     "fill": (
         "",
-        "let agents propose commands for comments",
-        (
-            "--type --agent-arg --max-agents --timeout --block-timeout --line --yes-if-passing "
-            "--dry-run"
-        ).split(),
+        "let an agent propose commands for comments",
+        "--type --agent-arg --timeout --block-timeout --line --yes-if-passing --dry-run".split(),
     ),
     "install-commands": (
         "",
@@ -60,8 +57,9 @@ tests/e2e, or from tests. The commands that a test ran are read from .mngr-e2e, 
 result of each test; results older than the test are ignored. A section starts with a comment of \
 its own: `## Title`, `# === Title ===` or `# TITLE`.
 
-`sync` and `fill` use the settings of `mngr create`. The agent works in its own worktree. It is \
-stopped when it has finished, at its time limit, or when you press Ctrl-C. Its proposals and \
+`sync` and `fill` use the settings of `mngr create`. The agent works in its own worktree. It has \
+finished when its program ends or waits for the next prompt. It is then stopped, as at its time \
+limit or when you press Ctrl-C. Its proposals and \
 commits are run with your permissions: in a separate home and with a small environment, but \
 without a sandbox. With --dry-run, the prompt is printed and no agent is started. `fill` moves its \
 agent to the trash."""

@@ -40,14 +40,6 @@ class Proposals:
     proposals: tuple[Proposal, ...]
     confusing: tuple[Confusing, ...]
 
-    @classmethod
-    def joined(cls, parts: list[Proposals]) -> Proposals:
-        """Join the proposals of several agents."""
-        return cls(
-            tuple(each for part in parts for each in part.proposals),
-            tuple(each for part in parts for each in part.confusing),
-        )
-
 
 @dataclass(frozen=True)
 class _ConfusingSpot(Confusing):

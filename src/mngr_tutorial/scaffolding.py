@@ -1,15 +1,9 @@
-"""`mngr tutorial scaffold`: write a simple test for every block without a test.
-
-It is added to the file that cites most blocks of its section, or to `test_<section>.py`.
-"""
+"""`mngr tutorial scaffold`: write a simple test for every block without a test, in new files."""
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +12,12 @@ from mngr_e2e.blocks import Block
 from mngr_tutorial.checking import CheckResult
 from mngr_tutorial.project import Project
 
-IMPORTS = ("E2eSession", "expect")
+HEAD = '''\
+"""{title}."""
+
+from __future__ import annotations
+
+from mngr_e2e import E2eSession, expect'''
 LONGEST_NAME = 60
 LONGEST_LINE = 100
 # Commands that need the shell of the line before: variables, directories, loops, functions.
@@ -39,13 +38,14 @@ class NewTest:
 
 def plan(project: Project, report: CheckResult) -> list[NewTest]:
     """Return the missing tests, in the order of the tutorial."""
-    files = _files_by_section(report)
+    there = [*project.test_files(), *project.test_folder.glob("*.py")]
+    stems = {path.stem for path in there}
     taken: dict[Path, set[str]] = {}
     found: list[NewTest] = []
     for block in report.uncovered:
-        fallback = project.test_folder / f"test_{_slug(block.section) or 'tutorial'}.py"
-        path = files.setdefault(block.section, fallback)
-        names = taken.setdefault(path, _names_in(path))
+        stem = _unique(f"test_{_slug(block.section) or 'tutorial'}", stems)
+        path = project.test_folder / f"{stem}.py"
+        names = taken.setdefault(path, set())
         name = _unique(_test_name(block.caption), names)
         names.add(name)
         found.append(NewTest(path, name, block, render(name, block)))
@@ -54,22 +54,15 @@ def plan(project: Project, report: CheckResult) -> list[NewTest]:
 
 def write(tests: list[NewTest]) -> None:
     for path in dict.fromkeys(test.path for test in tests):
-        mine = [test for test in tests if test.path == path]
-        old = path.read_text(encoding="utf-8") if path.exists() else _head(mine[0].block)
-        new = extended(old, [test.source for test in mine])
-        ast.parse(new)  # a valid file must stay valid
-        write_whole(path, new)
+        write_whole(path, module([test for test in tests if test.path == path]))
 
 
-def extended(old: str, sources: list[str]) -> str:
-    """Return the text of a file with tests added at its end, and their imports."""
-    base = _with_imports(old)
-    return "\n\n\n".join([base.rstrip("\n"), *(source.rstrip("\n") for source in sources)]) + "\n"
-
-
-def _head(block: Block) -> str:
-    title = block.section.replace("\\", "").replace('"', "'") or "The tutorial's first blocks"
-    return f'"""{title}."""\n\nfrom __future__ import annotations\n'
+def module(tests: list[NewTest]) -> str:
+    """Return the text of a file with these tests."""
+    section = tests[0].block.section
+    title = section.replace("\\", "").replace('"', "'") or "The tutorial's first blocks"
+    head = HEAD.format(title=title)
+    return "\n\n\n".join([head, *(test.source.rstrip("\n") for test in tests)]) + "\n"
 
 
 def render(name: str, block: Block) -> str:
@@ -116,17 +109,6 @@ def _literal(text: str) -> str:
     return f"'{inner}'"
 
 
-def _files_by_section(report: CheckResult) -> dict[str, Path]:
-    """Return, by section, the file that cites most of its blocks."""
-    sections = {block.text: block.section for block in report.blocks}
-    counts: dict[str, Counter[Path]] = {}
-    for citation in report.citations:
-        section = sections.get(citation.block or "")
-        if section is not None:
-            counts.setdefault(section, Counter())[citation.path] += 1
-    return {section: each.most_common(1)[0][0] for section, each in counts.items()}
-
-
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
@@ -145,50 +127,3 @@ def _unique(name: str, taken: set[str]) -> str:
     while wanted in taken:
         wanted = f"{name}_{next(numbers)}"
     return wanted
-
-
-def _names_in(path: Path) -> set[str]:
-    if not path.exists():
-        return set()
-    return set(_defined(ast.parse(path.read_bytes())))
-
-
-def _defined(tree: ast.Module) -> Iterator[str]:
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.ImportFrom):
-            yield from (alias.asname or alias.name for alias in node.names)
-
-
-def _with_imports(text: str) -> str:
-    tree = ast.parse(text)
-    missing = [name for name in IMPORTS if name not in set(_defined(tree))]
-    if not missing:
-        return text
-    lines = text.split("\n")
-    at = _end_of_head(tree)
-    line = f"from mngr_e2e import {', '.join(missing)}"
-    gap = [""] if at and not _is_import(tree, at) else []
-    return "\n".join([*lines[:at], *gap, line, *lines[at:]])
-
-
-def _end_of_head(tree: ast.Module) -> int:
-    """Return the line after which imports may be added: after the docstring and imports."""
-    end = 0
-    for node in tree.body:
-        is_docstring = node is tree.body[0] and isinstance(node, ast.Expr)
-        if not is_docstring and not isinstance(node, ast.Import | ast.ImportFrom):
-            break
-        end = node.end_lineno or end
-    return end
-
-
-def _is_import(tree: ast.Module, line: int) -> bool:
-    """Return whether an import ends at this line, other than from __future__."""
-    return any(
-        node.end_lineno == line
-        and isinstance(node, ast.Import | ast.ImportFrom)
-        and getattr(node, "module", "") != "__future__"
-        for node in tree.body
-    )

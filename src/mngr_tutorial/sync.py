@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mngr.api import Mngr
-from mngr.cli.app.output import Row, clean, one, rows, say, warn
+from mngr.cli.app.output import Row, one, say, warn
 from mngr.cli.app.parser import Namespace
 from mngr.errors import BadRecord, MngrError, UsageError
 from mngr.model.struct import Json
@@ -11,12 +11,11 @@ from mngr_e2e.blocks import Block
 from mngr_outcome.codec import to_json
 from mngr_outcome.outcome import BYTES_LIMIT, FILE, Published, parse_outcome
 from mngr_tutorial import jobs, prompts
-from mngr_tutorial.checking import CheckResult, check
+from mngr_tutorial.checking import CheckResult, check, show_problems
 from mngr_tutorial.jobs import Errand, Job
 from mngr_tutorial.project import Project
-from mngr_tutorial.verifying import SyncResult, SyncTask, verify
+from mngr_tutorial.verifying import SyncTask, Verification, verify
 
-FIELDS = ["line", "block", "verified", "tests", "problems"]
 STALE = ("unknown", "unreadable")
 REMINDER = (
     "You have not published yet. Commit what you have and run "
@@ -42,12 +41,8 @@ def run(args: Namespace, project: Project) -> int:
 
 def targets(report: CheckResult, lines: list[int]) -> SyncTask:
     """Return blocks without a test or not run by it, and tests that cite a missing block."""
-    idle = {
-        (problem.path, problem.test) for problem in report.problems if problem.kind == "not_run"
-    }
-    half = {each.block for each in report.citations if any(each.test == test for _, test in idle)}
-    uncovered = {block.text for block in report.uncovered}
-    blocks = [block for block in report.blocks if block.text in uncovered | half]
+    untested = {each.block for each in report.problems if each.kind in ("uncovered", "not_run")}
+    blocks = [block for block in report.blocks if block.line in untested]
     if lines:
         return SyncTask([block for block in blocks if _chosen(block, lines)], [])
     return SyncTask(blocks, [problem for problem in report.problems if problem.kind in STALE])
@@ -72,8 +67,8 @@ def render(project: Project, wanted: SyncTask) -> str:
 def _carry_out(args: Namespace, project: Project, wanted: SyncTask, prompt: str) -> int:
     api = Mngr(args.config, args.registry)
     request = jobs.asked(args, api, project.root, prompt, prompts.load("sync").version)
-    errand = Errand(FILE, BYTES_LIMIT, REMINDER, parse_outcome)
-    (job,) = jobs.carry_out(args, api, [request], errand)
+    errand = Errand(FILE, BYTES_LIMIT, REMINDER)
+    job = jobs.carry_out(args, api, request, errand)
     outcome = _outcome(args, job, errand)
     head = _head(api, job, outcome)
     say(args, f"Checking the commits of {job.name}.")
@@ -110,34 +105,23 @@ def _head(api: Mngr, job: Job, outcome: Published | None) -> str:
 
 
 def _report(
-    args: Namespace, job: Job, outcome: Published | None, head: str, found: list[SyncResult]
+    args: Namespace, job: Job, outcome: Published | None, head: str, found: Verification
 ) -> int:
-    table: list[Row] = [_row(each) for each in found]
-    if args.format == "json":
-        spots = to_json(outcome.confusing if outcome else ())
-        told = {"agent": job.name, "branch": job.agent.record.branch, "head": head}
-        found_rows = [dict(row) for row in table]
-        one(args, {**told, "blocks": [*found_rows], "confusing": spots}, "")
-    else:
-        rows(args, table, FIELDS, "blocks", fields=FIELDS)
-    good = sum(each.good for each in found)
     name = job.name
-    if good == len(found):
-        say(
-            args,
-            f"All verified. Review it with `mngr diff {name}`, merge it with `mngr merge {name}`.",
-        )
-        return 0
-    bad = len(found) - good
-    warn(f"{bad} of {len(found)} blocks or tests did not pass; review with `mngr diff {name}`")
-    return 3 if good else 1
-
-
-def _row(each: SyncResult) -> Row:
-    return {
-        "line": each.line,
-        "block": each.what,
-        "verified": each.good,
-        "tests": [*each.tests],
-        "problems": [clean(problem) for problem in each.problems],
+    told: Row = {
+        "agent": name,
+        "branch": job.agent.record.branch,
+        "head": head,
+        "wanted": found.wanted,
+        "verified": found.verified,
+        "tests": [*found.tests],
+        "confusing": to_json(outcome.confusing if outcome else ()),
     }
+    show_problems(args, found.problems, told)
+    bad = found.wanted - found.verified
+    if not bad:
+        how = f"Review it with `mngr diff {name}`, merge it with `mngr merge {name}`."
+        say(args, f"All verified. {how}")
+        return 0
+    warn(f"{bad} of {found.wanted} blocks or tests did not pass; review with `mngr diff {name}`")
+    return 3 if found.verified else 1

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from mngr.errors import MngrError, UsageError
 from mngr_e2e.blocks import Block
-from mngr_tutorial.checking import CheckResult, Problem, check
+from mngr_tutorial.checking import Problem, check, uncovered
 from mngr_tutorial.citations import Citation
 from mngr_tutorial.project import Project, find_project
 from mngr_tutorial.trials import Throwaway
 
 RUN, NOOP = "sync", "sync-noop"
+TestKey = tuple[str, str]
+"""A test file relative to the project, and the test's dotted name."""
 
 
 @dataclass(frozen=True)
@@ -29,45 +31,43 @@ class SyncTask:
     """Tests that cite a block that does not exist."""
 
 
-@dataclass
-class SyncResult:
-    """A block or a stale test, the tests that it has now, and their problems."""
+@dataclass(frozen=True)
+class Verification:
+    """The result of checking an agent's commits."""
 
-    what: str
-    line: int
-    tests: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-    @property
-    def good(self) -> bool:
-        return not self.problems
+    wanted: int
+    """Number of blocks and stale tests of the task."""
+    verified: int
+    """Number of those without a problem."""
+    tests: list[str]
+    """Node ids of the tests that were run."""
+    problems: list[Problem]
 
 
 def verify(
     project: Project, wanted: SyncTask, base: str, head: str, timeout: float
-) -> list[SyncResult]:
-    """Return a verdict per block: cited by tests that pass, fail if no command runs, and ran it."""
+) -> Verification:
+    """Check that each block is cited by tests that pass, fail if no command runs, and ran it."""
     with Throwaway(project.root) as world:
         copy = world.base / "checkout"
         _checkout(world, project.top, copy, head)
         theirs = _there(project, copy)
-        strange = _strange(world, project, copy, base, head)
-        try:
-            report = check(theirs, evidence=False)
-        except UsageError as error:  # a test file is not valid Python
-            raise MngrError(str(error).replace(f"{copy}/", "")) from None
-        found = [_cited(theirs, report, block) for block in wanted.blocks]
-        found += [_mended(theirs, report, problem) for problem in wanted.stale]
-        nodes = sorted({node for each in found for node in each.tests})
-        if nodes:
-            passed = _run(world, project, theirs, nodes, RUN, timeout)
-            hollow = _run(world, project, theirs, nodes, NOOP, timeout)
-            for each in found:
-                each.problems += _outcomes(each.tests, passed, hollow)
-        _unproven(theirs, found)
-    for each in found:
-        each.problems += strange
-    return found
+        problems = _outside(world, project, copy, base, head)
+        spoilt = bool(problems)
+        cited = _cited(theirs, copy)
+        targets = [_citing(cited, block) for block in wanted.blocks]
+        bare = [block for block, tests in zip(wanted.blocks, targets, strict=True) if not tests]
+        problems += uncovered(project, bare)
+        targets += [{(stale.path, stale.test)} for stale in wanted.stale]
+        concerned = {test for tests in targets for test in tests}
+        lines = {test: each.line for test, each in reversed(cited) if test in concerned}
+        problems += _outcomes(world, project, theirs, lines, timeout)
+        proven = [each for each in check(theirs).problems if each.kind != "unproven"]
+        problems += [each for each in proven if (each.path, each.test) in concerned]
+    bad = {(each.path, each.test) for each in problems}
+    verified = sum(bool(tests) and not tests & bad for tests in targets)
+    nodes = sorted(map(_node, lines))
+    return Verification(len(targets), 0 if spoilt else verified, nodes, problems)
 
 
 def _checkout(world: Throwaway, top: Path, copy: Path, head: str) -> None:
@@ -86,7 +86,7 @@ def _there(project: Project, copy: Path) -> Project:
     return find_project(root, tests)
 
 
-def _strange(world: Throwaway, project: Project, copy: Path, base: str, head: str) -> list[str]:
+def _outside(world: Throwaway, project: Project, copy: Path, base: str, head: str) -> list[Problem]:
     """Return problems for changed files outside the tests, such as the program itself."""
     done = world.run(f"git diff --name-only -z {base} {head}", 60, cwd=copy)
     if done.exit_code:
@@ -94,42 +94,47 @@ def _strange(world: Throwaway, project: Project, copy: Path, base: str, head: st
     places = [(copy / project.inside / project.named(place)) for place in project.tests]
     changed = [copy / name for name in done.stdout.split("\0") if name]
     odd = [path for path in changed if not any(_is_in(path, place) for place in places)]
-    return [f"changed outside the tests: {path.relative_to(copy)}" for path in odd]
+    told = "changed outside the tests"
+    return [Problem("outside", str(path.relative_to(copy)), 1, told) for path in odd]
 
 
 def _is_in(path: Path, place: Path) -> bool:
     return path == place or path.is_relative_to(place)
 
 
-def _cited(project: Project, report: CheckResult, block: Block) -> SyncResult:
-    citing = [each for each in report.citations if each.block == block.text]
-    nodes = sorted({_node(project, each) for each in citing})
-    found = SyncResult(block.caption, block.line, nodes)
-    if not citing:
-        found.problems.append("no test cites it")
-    return found
+def _cited(theirs: Project, copy: Path) -> list[tuple[TestKey, Citation]]:
+    """Return the citations in the checkout, each with its test."""
+    try:
+        found = check(theirs, evidence=False).citations
+    except UsageError as error:  # a test file is not valid Python
+        raise MngrError(str(error).replace(f"{copy}/", "")) from None
+    return [((theirs.named(each.path), each.test), each) for each in found]
 
 
-def _mended(project: Project, report: CheckResult, stale: Problem) -> SyncResult:
-    """Return the verdict on a stale test; removing it is as good as updating it."""
-    left = [each for each in report.problems if _same(each, stale)]
-    tests = [each for each in report.citations if each.test == stale.test]
-    nodes = sorted({_node(project, each) for each in tests if _at(project, each) == stale.path})
-    return SyncResult(
-        f"{stale.path}: {stale.test}", stale.line, nodes, [str(each) for each in left]
-    )
+def _citing(cited: list[tuple[TestKey, Citation]], block: Block) -> set[TestKey]:
+    return {test for test, each in cited if each.block == block.text}
 
 
-def _same(one: Problem, other: Problem) -> bool:
-    return (one.kind, one.path, one.test) == (other.kind, other.path, other.test)
+def _node(test: TestKey) -> str:
+    path, name = test
+    return "::".join([path, *name.split(".")])
 
 
-def _at(project: Project, citation: Citation) -> str:
-    return project.named(citation.path)
-
-
-def _node(project: Project, citation: Citation) -> str:
-    return "::".join([project.named(citation.path), *citation.test.split(".")])
+def _outcomes(
+    world: Throwaway, project: Project, theirs: Project, lines: dict[TestKey, int], timeout: float
+) -> Iterator[Problem]:
+    """Yield a problem for each test that does not pass, or passes without its commands."""
+    nodes = sorted(map(_node, lines))
+    passed = _run(world, project, theirs, nodes, RUN, timeout) if nodes else {}
+    hollow = _run(world, project, theirs, nodes, NOOP, timeout) if nodes else {}
+    for (path, name), line in sorted(lines.items()):
+        seen = set(passed.get(_node((path, name)), ["not collected"]))
+        if seen != {"passed"}:
+            said = ", ".join(sorted(seen - {"passed"}))
+            yield Problem("failed", path, line, f"{name}: {said}", name)
+        elif "passed" in hollow.get(_node((path, name)), []):
+            said = f"{name} also passes when no command does anything"
+            yield Problem("hollow", path, line, said, name)
 
 
 def _run(
@@ -156,25 +161,3 @@ def pytest_argv(project: Project) -> list[str]:
     """Return the project's own pytest, or ours if it has none."""
     own = project.root / ".venv" / "bin" / "python"
     return [str(own) if own.exists() else sys.executable, "-m", "pytest"]
-
-
-def _outcomes(
-    tests: Iterable[str], passed: dict[str, list[str]], hollow: dict[str, list[str]]
-) -> list[str]:
-    problems = []
-    for test in tests:
-        seen = passed.get(test, ["not collected"])
-        if set(seen) != {"passed"}:
-            problems.append(f"{test}: {', '.join(sorted(set(seen) - {'passed'}))}")
-        elif set(hollow.get(test, [])) & {"passed"}:
-            problems.append(f"{test} also passes when no command does anything")
-    return problems
-
-
-def _unproven(theirs: Project, found: list[SyncResult]) -> None:
-    """Add what `check` reports about these tests after they have run."""
-    problems = check(theirs).problems
-    for each in found:
-        names = {test.partition("::")[2].replace("::", ".") for test in each.tests}
-        mine = [p for p in problems if p.test in names and p.kind != "unproven"]
-        each.problems += [str(problem) for problem in mine]

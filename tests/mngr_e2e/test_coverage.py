@@ -79,3 +79,18 @@ def test_without_the_switch_nothing_is_measured(project: Project) -> None:
     done = project.pytest("-k", "add")
     assert done.returncode == 0, done.stdout
     assert not list(project.runs[0].glob("*/coverage*"))
+
+
+def test_a_sitecustomize_of_the_project_runs_as_well(project: Project) -> None:
+    own = "import os, sys\nsys.tracked = os.path.basename(__file__)\n"
+    (project.root / "sitecustomize.py").write_text(own)
+    project.test("""
+        def test_add(e2e): expect(e2e.run("python -m tool add").stdout).to_equal("added\\n")
+        def test_own(e2e):
+            code = "import sys, sitecustomize as s; print(sys.tracked, s.__file__)"
+            shown = e2e.run(f"python -c '{code}'").stdout
+            expect(shown).to_match(r"^sitecustomize.py .*/project/sitecustomize.py$")
+    """)
+    done = project.pytest(MNGR_E2E_COVERAGE="1")
+    assert done.returncode == 0, done.stdout
+    assert said(project, "test_add") == {"added"}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -107,6 +110,8 @@ def _headless(node: ast.stmt) -> ast.AST:
         ("for a in b:\n    continue", "for a in b:\n    break"),
         ("x = f'{a:>3}'", "x = f'{a:<3}'"),
         ("x = f'there is no {a}'", "x = f'there was no {a}'"),
+        ("x = 'a' f'{a:>3}' f'there is no'", "x = 'a' f'{a:>3}' f'there was no'"),
+        ("x = 'a' f'{a:>3}' f'there is no'", "x = 'a' f'{a:<3}' f'there is no'"),
         ("x = 'oTher'", "x = 'other'"),
         ("x = '--tags'", "x = '--tag'"),
         ("x = ', '.join(a)", "x = ' '.join(a)"),
@@ -152,6 +157,30 @@ def test_of_a_table_of_cases_the_expected_value_is_a_hint() -> None:
     assert edits[0].applied(source.text) == "x = 'an hour'"
 
 
+SEEDED = """
+from mngr_mechanic.program import candidates
+from mngr_mechanic.program.hints import Hints, changes
+from mngr_mechanic.program.source import SourceFile
+
+source = SourceFile("a.py", "wanted = 1\\nlimit = 5\\ndef f(x): return x > 3\\n")
+said = "name 'one' is not defined; name 'two' is not defined; name 'six' is not defined"
+pairs = changes(["abcd efgh", "xbcd efgy"], ["abxd exgh"])
+hints = Hints(numbers={str(number) for number in range(10, 60)}, message=said, changes=pairs)
+scores = {("a.py", line): 1.0 for line in (1, 2, 3)}
+print(pairs, [edit for _, edit in candidates.ranked([source], scores, hints)])
+"""
+
+
+def test_candidates_are_in_the_same_order_for_every_hash_seed() -> None:
+    orders = set()
+    for seed in range(6):
+        env = {**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": str(ROOT / "src")}
+        done = subprocess.run([sys.executable, "-c", SEEDED], env=env, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+        orders.add(done.stdout)
+    assert len(orders) == 1
+
+
 def test_types_and_docstrings_are_not_repaired() -> None:
     text = (
         'def f(a: "list[int]" = 3) -> "str":\n    """Not 3 or 4."""\n    x: int = 5\n    return x\n'
@@ -177,6 +206,20 @@ def test_parts_of_an_f_string_lie_in_it_and_in_order(body: str) -> None:
     for _, start, end in parts(raw):
         assert last <= start <= end <= len(raw) - 1
         last = end
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        ('f"a{b!r:>{w}}c{{x}}{d}"', ["text a", "conversion !r", "spec >{w}", "text c{{x}}"]),
+        ('f"{a[1:2]:>3}{f(x[0])!s}"', ["spec >3", "conversion !s"]),
+        ('f"{a != b}{x=}{day:%H:%M}"', ["spec %H:%M"]),
+        ("""f"{a['}']:3}\"""", ["spec 3"]),
+        ("rf'''a\n{b}'''", ["text a\n"]),
+    ],
+)
+def test_an_f_string_is_split_into_texts_and_formats(raw: str, found: list[str]) -> None:
+    assert [f"{kind} {raw[start:end]}" for kind, start, end in parts(raw)] == found
 
 
 @given(st.from_regex(r"[<>^]?0?[0-9]{0,2}(\.[0-9])?[df]?", fullmatch=True))

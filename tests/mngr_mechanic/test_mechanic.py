@@ -167,6 +167,14 @@ def test_the_program_is_the_same_file_every_time() -> None:
     assert archive.build() == archive.build()
 
 
+def test_the_program_needs_no_module_outside_its_file(tmp_path: Path) -> None:
+    (tmp_path / archive.NAME).write_bytes(archive.build())
+    # -I ignores PYTHONPATH, -S the packages of this environment, mngr among them.
+    words = [sys.executable, "-I", "-S", archive.NAME, "--help"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "--budget" in done.stdout, done.stderr
+
+
 def test_it_asks_which_test_is_meant_and_takes_a_line_for_an_answer(garage: Garage) -> None:
     done = subprocess.run(
         garage.argv(),

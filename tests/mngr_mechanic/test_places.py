@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mngr_mechanic.program import reports, task
+from mngr_mechanic.program import clock, reports, task
 from mngr_mechanic.program.clock import Stopwatch, share
 from mngr_mechanic.program.lab import Lab
 from mngr_mechanic.program.localise import preferred
 from mngr_mechanic.program.probe.mechanic_places import place
+from mngr_mechanic.program.repair import Repairer
+from mngr_mechanic.program.reports import Result
 from mngr_mechanic.program.search import Knowledge, Search
 from mngr_mechanic.program.source import Edit, SourceFile
 from mngr_outcome.outcome import Obstacle
@@ -146,6 +150,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 
 ONE, OTHER = "tests/test_one.py::test_one", "tests/test_other.py::test_other"
+FAILURE = reports.Failure("AssertionError", "assert 1 == 2", (), 5, {})
 
 
 def test_a_test_that_is_not_found_does_not_hide_the_others(lab: Lab) -> None:
@@ -162,6 +167,26 @@ def test_a_test_that_is_not_found_does_not_hide_the_others(lab: Lab) -> None:
     assert search._objection(lab, [OTHER, gone]) == f"{OTHER} does not finish"
 
 
+def test_a_trace_of_other_tests_is_not_read_again(lab: Lab) -> None:
+    """Scope: neither of the two runs changes the numbers of failing and unknown tests."""
+    search = Search([lab], Knowledge(ONE, 0.1), Stopwatch(60.0))
+    first = search._as_they_were(lab, [ONE])[1]
+    second = search._as_they_were(lab, [OTHER])[1]
+    assert set(first.by_test) == {ONE} and set(second.by_test) == {OTHER}
+    assert "tests/test_one.py" not in {path for path, _ in second.by_test[OTHER]}
+
+
+def test_what_is_learned_in_two_runs_is_not_mixed(lab: Lab) -> None:
+    wanted = task.from_arguments(task.parser().parse_args([]), f"fix {ONE}")
+    repair = Repairer(lab, wanted, Result(ONE, failure=FAILURE), Stopwatch(60.0), lab.base)
+    unknown = repair.known.unknown
+    repair._learn([ONE], 60)
+    repair.known.unknown = unknown  # as if the first run had been killed
+    repair._learn([OTHER], 60)
+    reached = repair.known.coverage.by_test[OTHER]
+    assert "tests/test_one.py" not in {path for path, _ in reached}
+
+
 @pytest.mark.parametrize(("line", "concerned"), [(1, ["t.py::other"]), (2, [])])
 def test_a_change_of_a_line_that_no_passing_test_runs_breaks_none(
     line: int, concerned: list[str]
@@ -175,3 +200,24 @@ def test_a_change_of_a_line_that_no_passing_test_runs_breaks_none(
 @pytest.mark.parametrize(("load", "part"), [(0.0, 1.0), (1.0, 1.0), (4.0, 0.5), (400.0, 0.1)])
 def test_time_on_a_crowded_machine_counts_for_less(load: float, part: float) -> None:
     assert share(load, 2) == part
+
+
+class Interrupted(Stopwatch):
+    """Lets another thread run at each access to a field."""
+
+    def __getattribute__(self, name: str) -> object:
+        time.sleep(0)
+        return super().__getattribute__(name)
+
+
+def test_threads_that_read_the_time_count_each_second_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "_share_now", lambda: 1.0)
+    watch = Interrupted(60.0)
+    readers = [threading.Thread(target=lambda: [watch.spent for _ in range(500)]) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    before, spent = time.monotonic(), watch.spent
+    after, rounding = time.monotonic(), 1e-6
+    assert before - watch.began - rounding <= spent <= after - watch.began + rounding

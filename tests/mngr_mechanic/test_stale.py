@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 from pathlib import Path
 
 import pytest
 
+from mngr_mechanic.program import citations
 from mngr_mechanic.program.stale import corrected
 from tests.mngr_mechanic.garage import Garage
 from tests.support.cli import ROOT
@@ -37,6 +39,31 @@ def test_words_of_the_block_replace_words_that_it_does_not_have() -> None:
 )
 def test_an_expectation_that_the_program_fails_is_left_alone(expected: str, actual: str) -> None:
     assert corrected(expected, actual, BLOCK) is None
+
+
+CITING = '''
+def test_it(e2e):
+    """It lists the newest.
+
+    Tutorial block:
+        # three notes
+        jot list --last 3
+
+    Only the number of notes matters.
+    """
+    e2e.write_tutorial_block("""
+    # all
+    jot list
+    """)
+    e2e.write_tutorial_block(block="jot show 1")
+'''
+
+
+def test_every_cited_block_counts_and_words_around_it_do_not() -> None:
+    test = citations.function(ast.parse(CITING), "tests/test_it.py::test_it")
+    assert test is not None
+    cited = "# three notes\njot list --last 3\n\n# all\njot list\n\njot show 1"
+    assert citations.block(test) == cited
 
 
 CLI = "src/jot/cli.py"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mngr_tmr.verify.assertions import (
     assertions,
+    blocks,
     changed_hooks,
     changed_tests,
     changes_around,
@@ -28,6 +29,10 @@ jot list --last 3
 """)
 result = e2e.run("jot list --last 3", comment="the newest")
 '''
+DESCRIBED = """\
+'''Notes that are older come first.'''
+result = e2e.run("jot list --last 3")
+"""
 KEPT = "expect(result.stdout).to_have_line_count(3)"
 SEEN = 'expect(result.stdout).to_contain("notes")'
 
@@ -103,6 +108,11 @@ WEAKER = {
         case("assert add(1) == 2", block=""),
         case("assert add(1) == 3", block=""),
         "without support",
+    ),
+    "a docstring is no block": (
+        case(SEEN, block=DESCRIBED),
+        case(block=DESCRIBED),
+        "removed `expect(result.stdout)",
     ),
     "not in": (
         case("assert result.exit_code not in (0, 1)"),
@@ -225,6 +235,22 @@ def test_names_of_changed_added_and_removed_tests() -> None:
     assert changed_tests(old, new) == (["test_a"], ["test_c"])
     assert removed_tests(old, new) == ["test_b"]
     assert changes_around(old, new) and not changes_around(old, old + "def test_z(): pass\n")
+
+
+def test_the_cited_blocks_are_those_of_calls_and_marked_paragraphs() -> None:
+    docstring = """\
+'''It lists the newest.
+
+Tutorial block:
+    # three notes
+    jot list --last 3
+
+Scope: only the number of notes.
+'''
+e2e.write_tutorial_block("# all\\njot list")
+"""
+    assert blocks(case(block=docstring)) == "# three notes\njot list --last 3\n\n# all\njot list"
+    assert blocks(case(block=DESCRIBED)) == ""
 
 
 def test_hooks_are_told_from_functions() -> None:

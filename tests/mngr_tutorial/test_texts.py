@@ -192,13 +192,6 @@ def test_comments_ask_but_headings_and_the_scripts_head_do_not() -> None:
         asking.asking(everything, [6])
 
 
-def test_blocks_are_shared_evenly_and_in_order() -> None:
-    many = [Block(f"# {n}", n) for n in range(7)]
-    assert [len(batch) for batch in asking.batches(many, 3)] == [3, 2, 2]
-    assert [block for batch in asking.batches(many, 3) for block in batch] == many
-    assert len(asking.batches(many, 99)) == 7 and asking.batches([], 3) == []
-
-
 WORDS = st.text("abc $|'\"\\#-", min_size=1, max_size=8).map(str.strip).filter(bool)
 COMMANDS = st.lists(WORDS, min_size=1, max_size=3).map("\n".join)
 

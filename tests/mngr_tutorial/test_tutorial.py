@@ -201,11 +201,22 @@ def test_json_says_the_same(project: Project) -> None:
                 "line": 14,
                 "message": "no test cites this block: where are we?",
                 "test": "",
+                "block": 14,
             }
         ],
     }
     lines = project("check", "--no-results", "--format", "{kind} {line}")
     assert lines.out == "uncovered 14\n"
+
+
+def test_a_test_of_the_same_name_in_another_file_is_another_test(project: Project) -> None:
+    """Scope: only the block that was not run gets a test, although both are called test_hello."""
+    project.change(project.root / "tests/test_files.py", "def test_where", "def test_hello")
+    project.change(project.root / "tests/test_files.py", 'ls -d .", cwd', 'true", cwd')
+    assert project.pytest().returncode == 0
+    assert [line.split(": ")[0] for line in problems(project("check"))] == ["tests/test_files.py:3"]
+    wanted = project("sync", "--dry-run", "--format", "json").ok().json()
+    assert wanted["blocks"] == [14]
 
 
 def test_scaffold_writes_tests_that_run_and_cover(project: Project) -> None:
@@ -229,29 +240,21 @@ def test_scaffold_keeps_lines_in_one_shell_that_need_each_other(project: Project
     assert problems(project("check")) == []
 
 
-def test_scaffold_appends_where_the_section_is_tested(project: Project) -> None:
-    mine = project.tests.rename(project.root / "tests/test_mine.py")
-    project.change(project.tutorial, "# === Files", "# thrice\necho hello\n\n# === Files")
-    old = mine.read_text()
+def test_scaffold_writes_new_files_only_and_takes_no_name_twice(project: Project) -> None:
+    thrice = "# thrice\necho hello\n\n# thrice?\necho hello you\n\n# === Files"
+    project.change(project.tutorial, "# === Files", thrice)
+    project.cli.write("tests/more/test_speaking_2.py", "")
+    before = {path: path.read_text() for path in (project.root / "tests").rglob("*.py")}
     would = project("scaffold", "--dry-run")
-    assert would.err == "Would add 1 test.\n" and mine.read_text() == old
-    assert project("scaffold").out.splitlines()[1].split() == [
-        "tests/test_mine.py",
-        "test_thrice",
-        "12",
+    assert would.err == "Would add 2 tests.\n"
+    assert project("scaffold").out.splitlines()[1:] == would.out.splitlines()[1:]
+    assert [line.split() for line in would.out.splitlines()[1:]] == [
+        ["tests/test_speaking_3.py", "test_thrice", "12"],
+        ["tests/test_speaking_3.py", "test_thrice_2", "15"],
     ]
-    assert mine.read_text().startswith(old)
-    assert project.pytest().returncode == 0
-    assert problems(project("check")) == []
-
-
-def test_scaffold_adds_the_imports_and_takes_no_name_twice(project: Project) -> None:
-    project.change(project.tutorial, "# still", "# where\nls -d .\n\n# where?\nls -d /\n\n# still")
-    assert project("scaffold").code == 0
-    text = (project.root / "tests/test_files.py").read_text()
-    assert text.startswith("from mngr_e2e import E2eSession, expect\n")
-    assert "def test_where_2(" in text and "def test_where_3(" in text
+    assert all(path.read_text() == text for path, text in before.items())
     assert "5 passed" in project.pytest().stdout
+    assert problems(project("check")) == []
 
 
 def test_without_a_tutorial_the_error_says_where_it_was_looked_for(project: Project) -> None:
@@ -310,8 +313,8 @@ def test_whatever_a_block_holds_its_scaffold_is_python_that_cites_and_runs_it(
 ) -> None:
     path = tmp_path / "test_x.py"
     for block in blocks.parse("\n".join(lines)):
-        text = scaffolding.extended("", [scaffolding.render("test_x", block)])
-        ast.parse(text)
+        source = scaffolding.render("test_x", block)
+        text = scaffolding.module([scaffolding.NewTest(path, "test_x", block, source)])
         path.write_text(text, encoding="utf-8")
         assert [citation.block for citation in read_citations(path)] == [block.text]
         runs = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]

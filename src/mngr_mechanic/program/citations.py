@@ -1,14 +1,13 @@
-"""The tutorial block that a test cites, and the commands that the test runs."""
+"""The tutorial blocks that a test cites, and the commands that the test runs."""
 
 from __future__ import annotations
 
 import ast
-import re
-import textwrap
 from typing import Optional, Union
 
+from mngr_e2e.blocks import cited
+
 Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
-IN_DOCSTRING = re.compile(r"Tutorial block:\s*\n(.*?)(?:\n\s*\n\s*Scope:|\Z)", re.DOTALL)
 
 
 def function(tree: ast.Module, node_id: str) -> Optional[Function]:
@@ -24,19 +23,8 @@ def function(tree: ast.Module, node_id: str) -> Optional[Function]:
 
 
 def block(test: Function) -> str:
-    """Return the cited block without indentation; "" if the test cites none."""
-    for node in ast.walk(test):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "write_tutorial_block":
-            for arg in node.args:
-                if isinstance(arg, ast.Constant) and isinstance(arg.value, str):
-                    return _dedented(arg.value)
-    found = IN_DOCSTRING.search(ast.get_docstring(test, clean=True) or "")
-    return _dedented(found.group(1)) if found else ""
-
-
-def _dedented(text: str) -> str:
-    lines = textwrap.dedent(text).strip("\n").split("\n")
-    return "\n".join(line.rstrip() for line in lines).strip("\n")
+    """Return the cited blocks with an empty line between them; "" if the test cites none."""
+    return "\n\n".join(text for _, text in cited(test) if text)
 
 
 def commands(text: str) -> list[str]:

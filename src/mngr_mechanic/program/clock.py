@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 
 LEAST = 0.1
@@ -16,13 +17,15 @@ class Stopwatch:
         self.budget = budget
         self.began = self._looked = time.monotonic()
         self._spent = 0.0
+        self._lock = threading.Lock()
 
     @property
     def spent(self) -> float:
-        now = time.monotonic()
-        self._spent += (now - self._looked) * _share_now()
-        self._looked = now
-        return self._spent
+        with self._lock:  # the threads of a search share one stopwatch
+            now = time.monotonic()
+            self._spent += (now - self._looked) * _share_now()
+            self._looked = now
+            return self._spent
 
     @property
     def left(self) -> float:

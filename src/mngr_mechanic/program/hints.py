@@ -103,7 +103,7 @@ def changes(expected: list[str], actual: list[str]) -> list[tuple[str, str]]:
     for wanted in expected[:8]:
         for got in actual[:8]:
             found.update(_pairs(got[:4000], wanted[:4000]))
-    return sorted(found, key=lambda pair: (-found[pair], len(pair[0]) + len(pair[1])))[:60]
+    return sorted(found, key=lambda pair: (-found[pair], len(pair[0]) + len(pair[1]), pair))[:60]
 
 
 def _pairs(got: str, wanted: str) -> set[tuple[str, str]]:

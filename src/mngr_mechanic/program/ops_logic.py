@@ -138,7 +138,8 @@ def constants(scope: Scope, node: ast.AST) -> Iterator[Edit]:
             others = (value * 10, value / 10, value + 1, value - 1, -value, value * 2, value / 2)
             yield from scope.replace_each(node, map(repr, others), "number", 0.25)
         known = [each for each, _ in scope.words.numbers.most_common(12)]
-        options = dict.fromkeys([*sorted(scope.hints.numbers, key=len)[:8], *known])
+        shortest = sorted(scope.hints.numbers, key=lambda number: (len(number), number))
+        options = dict.fromkeys([*shortest[:8], *known])
         yield from scope.replace_each(node, options, "number", 0.2, 0.93)
 
 

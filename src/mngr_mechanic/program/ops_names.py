@@ -49,7 +49,7 @@ def names(scope: Scope, node: ast.AST) -> Iterator[Edit]:
             yield from scope.replace_each(node, near(node.id, scope.words.names), "misspelt", 0.7)
         yield from _other_names(scope, node)
     elif isinstance(node, ast.Name) and may_define(scope, node):
-        for missing in set(UNDEFINED.findall(scope.hints.message)):
+        for missing in dict.fromkeys(UNDEFINED.findall(scope.hints.message)):
             if node.id in scope.unread(node) or node.id in BUILT_IN:
                 yield from scope.replace(node, missing, "target", 0.98, True)
             elif scope.source.function(node) is None:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import ast
 import re
-import tokenize
 from collections.abc import Iterator
 
 from mngr_mechanic.program.scope import Scope, near
 from mngr_mechanic.program.source import Edit, SourceFile
 
 SEPARATORS = ("", " ", ", ", ",", "\n", "\t", ": ", ":", ";", "-", "_", "/", ".", "|", " - ")
-FSTRING_START = getattr(tokenize, "FSTRING_START", -1)
-FSTRING_END = getattr(tokenize, "FSTRING_END", -1)
 MODES = ("r", "w", "a", "rb", "wb", "x")
 PREFIX = re.compile(r"^([A-Za-z]*)('''|\"\"\"|'|\")")
+QUOTED = r"'[^']*'|\"[^\"]*\""
+INNER = rf"[\[({{](?:{QUOTED}|[^\[\](){{}}'\"])*[\])}}]"
+"""Brackets without others inside."""
+NESTED = rf"[\[({{](?:{QUOTED}|{INNER}|[^\[\](){{}}'\"])*[\])}}]"
+FIELD = re.compile(
+    rf"\{{\{{|\}}\}}|(?P<field>\{{(?:{QUOTED}|{NESTED}|!=|[^\[\](){{}}'\"!:])+"
+    r"(?P<conversion>![rsa])?(?::(?P<spec>(?:[^{}]|\{[^{}]*\})*))?\})"
+)
+"""A field of an f-string, `{value!r:>10}`; without a group, a brace that is written twice."""
 SPEC = re.compile(r"^(.?[<>^=])?([+\- ])?(#)?(0)?(\d+)?([,_])?(\.\d+)?([a-zA-Z%])?$")
 
 
@@ -119,91 +125,38 @@ def _shape(text: str) -> str:
 
 
 def _fstring(scope: Scope, node: ast.JoinedStr) -> Iterator[Edit]:
-    start, end = scope.source.span(node)
-    for token in _string_pieces(scope, start, end):
-        raw = scope.source.text[token[0] : token[1]]
-        for kind, begin, stop in parts(raw):
-            span = (token[0] + begin, token[0] + stop)
-            if kind == "text":
-                yield from _plain_part(scope, node, span)
-            elif kind == "spec":
-                for new in specs(raw[begin:stop]):
-                    yield from scope.edit(node, span, new, "format", 0.35)
-            elif kind == "conversion":
-                yield from scope.edit(node, span, "", "format", 0.3)
-
-
-def _string_pieces(scope: Scope, start: int, end: int) -> list[tuple[int, int]]:
-    """Return the places of the literals that stand side by side.
-
-    Until Python 3.11 each is one token; later an f-string is many, from a start to its end.
-    """
-    pieces: list[tuple[int, int]] = []
-    depth, begin = 0, start
-    for token in scope.source.tokens_between(start, end):
-        if token.type == FSTRING_START:
-            begin = token.start if depth == 0 else begin
-            depth += 1
-        elif token.type == FSTRING_END:
-            depth -= 1
-            pieces += [(begin, token.end)] if depth == 0 else []
-        elif token.type == tokenize.STRING and depth == 0:
-            pieces.append((token.start, token.end))
-    return pieces
+    start, raw = scope.source.span(node)[0], scope.source.segment(node)
+    for kind, begin, stop in parts(raw):
+        span = (start + begin, start + stop)
+        if kind == "text":
+            yield from _plain_part(scope, node, span)
+        elif kind == "spec":
+            for new in specs(raw[begin:stop]):
+                yield from scope.edit(node, span, new, "format", 0.35)
+        elif kind == "conversion":
+            yield from scope.edit(node, span, "", "format", 0.3)
 
 
 def parts(raw: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (text | spec | conversion, start, end) in the source of one f-string."""
+    """Yield (text | spec | conversion, start, end) in the source of an f-string.
+
+    Literals side by side are one text: an edit that breaks a quote between them does not parse.
+    """
     opening = PREFIX.match(raw)
     if opening is None:
         return
-    at, stop = opening.end(), len(raw) - len(opening.group(2))
-    if "f" not in opening.group(1).lower():
-        yield "text", at, stop
-        return
-    begin = at
-    while at < stop:
-        if raw.startswith(("{{", "}}"), at):
-            at += 2
-        elif raw[at] == "{":
-            if begin < at:
-                yield "text", begin, at
-            close = _closing(raw, at, stop)
-            yield from _field(raw, at + 1, close)
-            at = begin = close + 1
-        else:
-            at += 1
+    begin, stop = opening.end(), len(raw) - len(opening.group(2))
+    for found in FIELD.finditer(raw, begin, stop):
+        if found.lastgroup is None:
+            continue
+        if begin < found.start():
+            yield "text", begin, found.start()
+        for kind in ("conversion", "spec"):
+            if found[kind] is not None:
+                yield (kind, *found.span(kind))
+        begin = found.end()
     if begin < stop:
         yield "text", begin, stop
-
-
-def _outside_quotes(raw: str, start: int, end: int) -> Iterator[tuple[int, str, int]]:
-    """Yield the place of each sign, the sign, and how deep in brackets it is."""
-    depth, quote = 0, ""
-    for here in range(start, end):
-        sign = raw[here]
-        if quote:
-            quote = "" if sign == quote else quote
-        elif sign in "'\"":
-            quote = sign
-        else:
-            depth += (sign in "{[(") - (sign in "}])")
-            yield here, sign, depth
-
-
-def _closing(raw: str, at: int, stop: int) -> int:
-    signs = _outside_quotes(raw, at, stop)
-    return next((here for here, sign, depth in signs if sign in "}])" and depth == 0), stop)
-
-
-def _field(raw: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
-    """Yield the parts inside the braces: `value!r:>10`."""
-    for here, sign, depth in _outside_quotes(raw, start, end):
-        if depth == 0 and sign == "!" and raw[here + 1 : here + 2] in ("r", "s", "a"):
-            yield "conversion", here, here + 2
-        elif depth == 0 and sign == ":":
-            yield "spec", here + 1, end
-            return
 
 
 def _plain_part(scope: Scope, node: ast.AST, span: tuple[int, int]) -> Iterator[Edit]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
 import tokenize
 from collections.abc import Callable, Iterator
 
@@ -104,7 +104,7 @@ class Repairer:
         """Learn which of these tests pass, and which lines each of them runs."""
         if not tests or seconds < 1:
             return
-        folder = os.path.join(self.base, f"trace-{len(self.known.unknown)}")
+        folder = tempfile.mkdtemp(prefix="trace-", dir=self.base)
         run = self.lab.run(tests, seconds=self.clock.wall(seconds), trace=folder)
         self.known.learn(run.results, localise.read(folder), self.lab.root)
         known = self.known

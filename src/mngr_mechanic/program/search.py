@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -227,7 +227,7 @@ class Search:
         edited = [path for path, text in texts.items() if text != self.sources[path].text]
         for path in edited:
             lab.write(path, self.sources[path].text)
-        folder = os.path.join(lab.base, f"before-{len(self.known.failing)}")
+        folder = tempfile.mkdtemp(prefix="before-", dir=lab.base)
         run = lab.run(tests, seconds=self.clock.wall(30), trace=folder)
         for path in edited:
             lab.write(path, texts[path])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from mngr_e2e.blocks import cited
 
 STRENGTH = {
     "to_equal": 3,
@@ -257,11 +258,7 @@ def runs_commands(function: ast.AST) -> bool:
 
 
 def blocks(function: ast.AST) -> str:
-    """Return the tutorial blocks that a test cites, in its calls and in its docstring."""
-    told = []
-    for node in ast.walk(function):
-        if isinstance(node, ast.Call) and _method(node) == "write_tutorial_block":
-            told += [textwrap.dedent(text) for text in literals_of(node)]
-    if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        told.append(ast.get_docstring(function) or "")
-    return "\n".join(told)
+    """Return the tutorial blocks that a test cites, with an empty line between them."""
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return ""
+    return "\n\n".join(text for _, text in cited(function) if text)
