@@ -73,7 +73,7 @@ class PrivateIndex:
         self._host, self._at, self._repo = host, at, _indexed(host, record)
 
     def __enter__(self) -> Stranger:
-        copy = ["cp", "-p", self._at.index, self._repo.index]  # why -p: see git_index
+        copy = ["cp", "-p", self._at.index, self._repo.index]  # why -p: see own_index
         done = self._host.run(copy, timeout=60)
         if done.code and self._host.run(["test", "-e", self._at.index], timeout=60).code == 0:
             raise MngrError(f"the index could not be copied: {done.complaint}")
