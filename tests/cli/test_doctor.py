@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from tests.support.cli import Cli, Result
+from tests.support.fleet import fleet, socket
 from tests.support.screen import Screen
 
 NONE = ("--transfer", "none")
@@ -130,6 +131,15 @@ def test_fixing_mends_what_it_says(mngr: Cli) -> None:
     assert not {"permissions", "sessions", "leftovers"} & set(
         found(mngr("doctor", "--format", "json", env=at_once).ok())
     )
+
+
+def test_sessions_are_found_on_every_host_that_answers(local: Cli) -> None:
+    with fleet(local, "dead!", "alive"):
+        stray = ["tmux", "-S", socket(local, "alive"), "new-session", "-d", "-s", "stray"]
+        subprocess.run([*stray, "sleep", "1000"], env=local.env, check=True)
+        told = found(local("doctor", "--format", "json").ok())
+        assert "stray" in told["sessions"]["detail"]
+        assert "dead does not answer" in told["hosts"]["detail"]
 
 
 def test_wrong_input(local: Cli) -> None:

@@ -22,10 +22,11 @@ __all__ = ["Leftover", "plan"]
 
 def plan(world: World, provider: str = "") -> list[Leftover]:
     """Return what can be removed; skip hosts that did not answer."""
-    everything = agents(world)
+    hosts = world.hosts_of([provider]) if provider else world.hosts()
+    everything = agents(world, hosts=hosts)
     found: list[Leftover] = []
-    for host in world.hosts():
-        if provider not in ("", host.ref.provider) or host.ref.id in world.silent:
+    for host in hosts:
+        if host.ref.id in world.silent:
             continue
         mine = [agent for agent in everything if agent.host is host]
         try:

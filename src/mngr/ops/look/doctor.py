@@ -162,7 +162,7 @@ def _sessions(world: World) -> Iterator[Finding]:
         try:
             done = host.run(tmux.list_panes(host.socket), timeout=20)
         except MngrError:
-            return
+            continue  # reported as one of the hosts that do not answer
         panes = tmux.parse_panes(done.stdout.decode("utf-8", "replace"))
         for session in sorted(set(panes) - known):
             argv = tmux.kill_session(host.socket, session)
