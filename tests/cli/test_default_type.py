@@ -17,7 +17,7 @@ def path(local: Cli, tmp_path: Path) -> Path:
     """A PATH with what mngr needs and no agent at all."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    for program in "sh cat find git test tmux date tar mkdir mv rm ln sort sed env".split():
+    for program in "sh awk cat find git test tmux date tar mkdir mv rm ln sort sed env".split():
         os.symlink(str(shutil.which(program)), folder / program)
     local.env["PATH"] = str(folder)
     know(local)

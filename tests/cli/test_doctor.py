@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from tests.support.cli import Cli, Result
+from tests.support.fleet import fleet, socket
 from tests.support.screen import Screen
 
 NONE = ("--transfer", "none")
@@ -52,13 +53,16 @@ def test_missing_programs_are_named(local: Cli, tmp_path: Path) -> None:
     (few / "tmux").chmod(0o755)
     old = found(local("doctor", "--format", "json", env={"PATH": str(few)}))["tmux"]
     assert (old["status"], old["detail"]) == ("problem", "tmux 2.9")
+    assert old["remedy"] == "install tmux 3.2 or newer" and not old["fixable"]
+    assert checks["awk"]["detail"] == "awk is not installed"
 
 
 def test_fixing_installs_what_is_missing(local: Cli, tmp_path: Path) -> None:
     """The package manager is a script: it links the real program to where PATH has it."""
     few = tmp_path / "bin"
     few.mkdir()
-    for program in ("sh", "cat", "env", "find", "git", "ln", "rsync", "asciinema", "test"):
+    also = "awk date df id mkdir ps rm tar".split()
+    for program in ("sh", "cat", "env", "find", "git", "ln", "rsync", "asciinema", "test", *also):
         os.symlink(str(shutil.which(program) or "/bin/true"), few / program)
     manager = few / "apt-get"
     manager.write_text(f"""#!/bin/sh
@@ -130,6 +134,15 @@ def test_fixing_mends_what_it_says(mngr: Cli) -> None:
     assert not {"permissions", "sessions", "leftovers"} & set(
         found(mngr("doctor", "--format", "json", env=at_once).ok())
     )
+
+
+def test_sessions_are_found_on_every_host_that_answers(local: Cli) -> None:
+    with fleet(local, "dead!", "alive"):
+        stray = ["tmux", "-S", socket(local, "alive"), "new-session", "-d", "-s", "stray"]
+        subprocess.run([*stray, "sleep", "1000"], env=local.env, check=True)
+        told = found(local("doctor", "--format", "json").ok())
+        assert "stray" in told["sessions"]["detail"]
+        assert "dead does not answer" in told["hosts"]["detail"]
 
 
 def test_wrong_input(local: Cli) -> None:

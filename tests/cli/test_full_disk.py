@@ -68,3 +68,28 @@ def test_a_program_that_ends_on_a_full_disk_ended_as_it_did(small: Cli) -> None:
         "exit code 0",
     )
     assert (small.agent("bad")["state"], small.agent("bad")["exit_code"]) == ("FAILED", 3)
+
+
+def test_the_doctor_says_that_the_home_cannot_be_written(small: Cli) -> None:
+    words = ["--host", "bare"] if small.provider == "bare" else []
+    fill(small.home)
+    checks = small("doctor", "--format", "json", *words).json()["checks"]
+    (home,) = [each for each in checks if each["check"] == "home"]
+    assert (home["status"], "No space left" in home["detail"]) == ("problem", True), home
+
+
+def test_a_cache_that_cannot_be_written_leaves_no_file(local: Cli) -> None:
+    local.create("foo")
+    for number in range(2):
+        mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "mngr-test"]
+        (local.work_dir("foo") / "f").write_text(str(number))
+        local.commit("new", cwd=local.work_dir("foo"))
+        cache = local.home / "cache"
+        cache.mkdir(exist_ok=True)
+        subprocess.run([*mount, str(cache)], check=True)
+        try:
+            fill(cache)
+            assert "+1" in local("list").ok().out
+            assert [each.name for each in cache.iterdir()] == ["filler"]
+        finally:
+            subprocess.run(["umount", "-l", str(cache)], check=True)

@@ -98,15 +98,19 @@ def test_leftovers_of_interrupted_writes_and_void_names_go_when_they_are_old(mng
     mngr("rename", "foo", "bar").ok()
     torn = mngr.state_dir("bar") / ".agent.swap.123"
     torn.write_text("x")
+    cached = mngr.home / "cache/hosts/.host.json.12ab.tmp"
+    cached.parent.mkdir(parents=True)
+    cached.write_text("x")
     empty = mngr.home / "agents" / f"agent-{5:032x}"
     empty.mkdir()
     assert mngr("gc").ok().out == ""
     claims = list((mngr.home / "names").glob("foo.*.json"))
     assert claims
-    aged(torn, empty, *(mngr.home / "names").iterdir())
+    aged(torn, cached, empty, *(mngr.home / "names").iterdir())
     said = mngr("gc").ok().out
-    assert [line.split()[0] for line in said.splitlines()] == ["name", "file", "file"]
-    assert not torn.exists() and not empty.exists() and not any(claim.exists() for claim in claims)
+    assert [line.split()[0] for line in said.splitlines()] == ["name", *3 * ["file"]]
+    assert not any(each.exists() for each in (torn, cached, empty))
+    assert not any(claim.exists() for claim in claims)
     mngr("rename", "bar", "foo").ok()
 
 

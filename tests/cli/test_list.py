@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import Cli, until
+from tests.support.fleet import fleet
 from tests.support.screen import Screen
 
 NONE = ("--transfer", "none")
@@ -84,6 +85,30 @@ def test_filters_choose_and_combine(mngr: Cli) -> None:
         mngr("list", "--fields", "name,host.name", "--format", "jsonl", "--running").ok().json()
     )
     assert picked == {"name": "runs", "host.name": host}
+
+
+def test_a_filter_by_host_decides_which_hosts_are_asked(local: Cli) -> None:
+    local.create("foo", *NONE)
+    with fleet(local, "dead!") as hosts:
+        asked = hosts.with_name("dead.asked")
+        quiet = (
+            ["--local"],
+            ["--provider", "local"],
+            ["--remote", "--local", "--provider", "local"],
+        )
+        for words in quiet:
+            done = local("list", "--format", "{name}", *words).ok()
+            assert (done.out, done.err) == ("foo\n", "")
+        local("gc", "--provider", "local").ok()
+        assert local("list", "--provider", "docker").ok().out == "No agents found\n"
+        local("list", "--provider", "nosuch").fails(2, "nosuch")
+        assert not asked.exists()
+        rows = local("list", "--hosts", "--provider", "fleet", "--format", "{name}").ok().out
+        assert rows == "dead\n"
+        for words in ([], ["--remote"], ["--provider", "fleet"]):
+            asked.unlink(missing_ok=True)
+            assert "dead does not answer" in local("list", *words).ok().err
+            assert asked.exists()
 
 
 def test_an_agent_has_the_documented_shape(mngr: Cli) -> None:

@@ -245,6 +245,38 @@ def test_only_what_nobody_else_has_is_at_risk_and_destroy_can_be_undone(mngr: Cl
     assert "refs/mngr/base/" not in mngr.git("for-each-ref", cwd=mirror)
 
 
+def explicit(mngr: Cli) -> None:
+    """Let git use a bare repository, or a git directory, only if it is named as such."""
+    mngr.env |= {
+        "GIT_CONFIG_COUNT": "4",
+        "GIT_CONFIG_KEY_3": "safe.bareRepository",
+        "GIT_CONFIG_VALUE_3": "explicit",
+    }
+
+
+def test_a_purge_removes_the_refs_where_git_refuses_unnamed_bare_repositories(mngr: Cli) -> None:
+    explicit(mngr)
+    mngr.create("foo", *MIRROR)
+    (mngr.work_dir("foo") / "f").write_text("1")
+    mngr.commit("theirs", cwd=mngr.work_dir("foo"))
+    mngr.create("bar", "--from", "foo", *MIRROR)
+    assert mngr.git("for-each-ref", "refs/mngr/fetched") != ""
+    mngr("destroy", "foo", "--force").ok()
+    mngr("restore", "--purge", "foo", "--force").ok()
+    assert mngr.git("for-each-ref", "refs/mngr/fetched") == ""
+
+
+def test_commits_are_counted_in_a_bare_source_that_has_to_be_named(mngr: Cli) -> None:
+    explicit(mngr)
+    source = mngr.base / "source.git"
+    mngr.git("clone", "-q", "--bare", str(mngr.repo), str(source))
+    mngr.create("foo", "--from", str(source))
+    mngr.commit("newer")
+    mngr.git("push", "-q", str(source), "main")
+    (row,) = mngr("list", "--fields", "behind", "--format", "json").ok().json()["agents"]
+    assert row["behind"] == 1
+
+
 def test_an_existing_branch_and_a_chosen_one(mngr: Cli) -> None:
     mngr.git("branch", "mngr/foo")
     mngr.git("branch", "topic")

@@ -8,10 +8,12 @@ import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
 from tests.support.cli import Cli, first_line, has_looked, until
+from tests.support.fleet import fleet
 from tests.support.screen import Screen
 
 NONE = ("--transfer", "none")
@@ -105,6 +107,26 @@ def test_observing_says_who_is_there_and_what_becomes_of_them(mngr: Cli) -> None
     observer.send_signal(signal.SIGTERM)
     assert observer.wait(10) in (-signal.SIGTERM, 143)
     assert observer.communicate()[1] == b""
+
+
+@pytest.mark.dear
+def test_observing_sees_hosts_that_are_added_and_removed(local: Cli, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    with fleet(local) as hosts, told.open("wb") as file:
+        observer = local.start("observe", "--format", "jsonl", stdout=file)
+        try:
+            until(lambda: "observing" in told.read_text(), what="its first line")
+            hosts.write_text("late\n")
+            local.create("foo@late.fleet", *NONE)
+            until(lambda: "agent_discovered" in told.read_text(), what="the agent on the new host")
+            local("stop", "foo").ok()
+            until(lambda: '"STOPPED"' in told.read_text(), what="its new state")
+            hosts.write_text("")
+            until(lambda: "agent_gone" in told.read_text(), what="the end of its host")
+        finally:
+            observer.kill()
+            observer.communicate()
+            hosts.write_text("late\n")
 
 
 def test_observing_ends_with_its_reader(local: Cli) -> None:

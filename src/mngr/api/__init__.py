@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from mngr.ops.limits.usage import total_usage as total_usage
     from mngr.ops.limits.watcher import Limits as Limits
     from mngr.ops.look.changes import Changes as Changes
-    from mngr.ops.look.doctor import Finding as Finding
+    from mngr.ops.look.doctor_host import Finding as Finding
     from mngr.ops.look.remembered import remembered_names as remembered_names
     from mngr.ops.talk.attach import attach_argv as attach_argv
     from mngr.ops.talk.attach import switch_client as switch_client
@@ -110,7 +110,7 @@ LAZY = {
     "mngr.ops.limits.usage": "Usage total_usage",
     "mngr.ops.limits.watcher": "Limits",
     "mngr.ops.look.changes": "Changes",
-    "mngr.ops.look.doctor": "Finding",
+    "mngr.ops.look.doctor_host": "Finding",
     "mngr.ops.look.remembered": "remembered_names",
     "mngr.ops.talk.attach": "attach_argv switch_client",
     "mngr.ops.talk.conversation": "ROLES",

@@ -8,7 +8,7 @@ from mngr.ops.look.listing import Agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from mngr.agents.base import Turn
     from mngr.model.struct import Json
@@ -20,11 +20,17 @@ if TYPE_CHECKING:
 class Look(Targets):
     """Agents, their states and their output."""
 
-    def list(self, ids: Sequence[str] | None = None) -> Sequence[Agent]:
-        """Return every agent; remarks about hosts that do not answer are in `problems`."""
+    def list(
+        self, ids: Sequence[str] | None = None, *, providers: Collection[str] | None = None
+    ) -> Sequence[Agent]:
+        """Return every agent; remarks about hosts that do not answer are in `problems`.
+
+        With `providers`, only the hosts of these are read.
+        """
         from mngr.ops.look import listing
 
-        return listing.agents(self._world, ids)
+        hosts = None if providers is None else self._world.hosts_of(providers)
+        return listing.agents(self._world, ids, hosts)
 
     @property
     def problems(self) -> Sequence[str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mngr.ops.lifecycle.request import CreateRequest
     from mngr.ops.lifecycle.restore import Returned
     from mngr.ops.lifecycle.trash import Trashed
-    from mngr.ops.look.doctor import Finding
+    from mngr.ops.look.doctor_host import Finding
     from mngr.ops.work.clone import Migrated
     from mngr.ops.work.commits import Pulled, Pushed
     from mngr.ops.work.ends import Ends

@@ -5,26 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from mngr.git.repository import GitError, complaint
-from mngr.git.stranger import Stranger
+from mngr.git.repository import Checkout, GitError, complaint, read_checkout
+from mngr.git.stranger import WHERE, Stranger
 from mngr.git.stranger_scripts import NESTED, NO_REPOSITORY
 from mngr.model.completed import Completed
 from mngr.model.struct import Struct
 
-# The position of a work tree; a prefix means that a parent directory is the repository.
-STANDING = r"""
-standing() {
-  [ "$top" -ef "$work" ] || printf 'inside'
-  printf '\n%s\n%s\n' "$(physical "$common")" "$gitdir/index"
-  theirs rev-parse HEAD --symbolic-full-name HEAD 2>/dev/null
-}
-"""
-
 # git would read a submodule with the submodule's own settings. So it is given the commit of each
 # submodule and told to ignore changes in it.
 FUNCTIONS = (
-    STANDING
-    + NESTED
+    NESTED
+    + f"where() {{ {WHERE} }}"
     + r"""
 keep_links() {
   links || return 0
@@ -42,10 +33,7 @@ keep_links() {
 }
 # cp -p keeps the time: git rereads a file whose entry is as old as the index. A copy with a later
 # time would hide a change made in that very moment.
-copy_index() {
-  index=$door/index
-  cp -p "$gitdir/index" "$index" || [ ! -e "$gitdir/index" ]
-}
+copy_index() { cp -p "$gitdir/index" "$index" || [ ! -e "$gitdir/index" ]; }
 """
 )
 
@@ -55,7 +43,8 @@ AFRESH = rf"""
   theirs ls-files --others --ignored --exclude-standard --directory -z && printf '\0' &&
     {{ [ $# -eq 0 ] || theirs for-each-ref "$@"; }} && printf '\0'
 }} & listing=$!
-at=$(standing)
+at=$(where)
+index=$door/index
 copy_index || exit 1
 """
 
@@ -75,8 +64,8 @@ printf '%s\0%s' "$at" "$tree $linked"
 # that git cannot store are left out.
 DIFFERENCE = r"""
 base=$1 shape=$2; shift 2
-at=$(standing)
-objects=$door/objects failed=
+at=$(where)
+objects=$door/objects index=$door/index failed=
 mkdir -p "$objects/info" && printf '%s\n' "$common/objects" > "$objects/info/alternates" &&
   copy_index || exit 1
 theirs rev-parse -q --verify --end-of-options "$base^{commit}" > "$door/old" || : > "$door/old"
@@ -109,7 +98,7 @@ class TakenTree(Struct):
     tree: str
     linked: bool
     """Whether it contains other repositories, of which git stores only the commit."""
-    standing: str = ""
+    at: Checkout | None = None
     ignored: list[str] = []
     refs: list[str] = []
 
@@ -117,7 +106,7 @@ class TakenTree(Struct):
 class Compared(Struct):
     """The differences between a work tree and a commit."""
 
-    standing: str
+    at: Checkout | None
     old: str
     """The commit; "" if it does not exist."""
     rows: bytes
@@ -127,9 +116,11 @@ class Compared(Struct):
     """Why something was left out."""
 
 
-def standing(work: Stranger) -> str:
-    """Return prefix, common directory, index, commit and branch, one per line."""
-    return os.fsdecode(work.visit(STANDING + "standing").stdout)
+def fill(work: Stranger) -> None:
+    """Copy the agent's index to the index of `work`."""
+    done = work.visit(FUNCTIONS + "copy_index")
+    if done.code:
+        raise GitError(f"the index of {work.path} could not be copied: {done.complaint}")
 
 
 def take(work: Stranger) -> TakenTree:
@@ -151,13 +142,13 @@ def _taken(work: Stranger, script: str, *words: str) -> TakenTree:
     if done.code == NO_REPOSITORY:
         return TakenTree(tree="", linked=False)
     _check(work, done)
-    *more, standing, last = os.fsdecode(done.stdout).split("\0")
+    *more, at, last = os.fsdecode(done.stdout).split("\0")
     tree, *linked = last.split()
     end = more.index("") if more else 0
     return TakenTree(
         tree=tree,
         linked=bool(linked),
-        standing=standing,
+        at=read_checkout(os.fsencode(at)),
         ignored=more[:end],
         refs=more[end + 1 :],
     )
@@ -167,13 +158,13 @@ def compare(work: Stranger, base: str, shape: str, paths: Sequence[str]) -> Comp
     """Compare a commit with the current files, without writing to the repository."""
     done = work.visit(FUNCTIONS + DIFFERENCE, base, shape, *paths)
     if done.code == NO_REPOSITORY:
-        return Compared(standing="", old="", rows=b"", text=b"", complaint="")
+        return Compared(at=None, old="", rows=b"", text=b"", complaint="")
     _check(work, done)
-    standing, old, failed, size, rest = done.stdout.split(b"\0", 4)
+    at, old, failed, size, rest = done.stdout.split(b"\0", 4)
     said = done.stderr.decode("utf-8", "replace").splitlines()
     causes = [line.removeprefix("error: ") for line in said if line.startswith("error: ")]
     return Compared(
-        standing=os.fsdecode(standing), old=old.decode(), rows=rest[: int(size)],
+        at=read_checkout(at), old=old.decode(), rows=rest[: int(size)],
         text=rest[int(size) :], complaint="; ".join(causes[:1]) if failed else "",
     )  # fmt: skip
 

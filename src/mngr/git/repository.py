@@ -112,19 +112,26 @@ class Checkout(Struct):
 def checkout(repo: Repo) -> Checkout | None:
     """Return the checkout, None outside a work tree; one call, because every create makes it."""
     done = repo.where()
-    lines = os.fsdecode(done.stdout).splitlines()
-    if len(lines) < 2:
+    found = read_checkout(done.stdout)
+    if found is None:
         _raise_if_refused(repo, done)
+        return None
+    return found.replace(modules=done.code == 0)
+
+
+def read_checkout(answer: bytes) -> Checkout | None:
+    """Return the checkout that `where` printed; None if it printed none."""
+    lines = os.fsdecode(answer).rstrip("\n").split("\n")
+    if len(lines) < 2:
         return None
     top, common = lines[:2]
     head = branch = ""
     for extra in lines[2:]:
         if extra.startswith("refs/heads/"):
             branch = extra.removeprefix("refs/heads/")
-        elif len(extra) in (40, 64):
+        elif len(extra) in (40, 64) and "/" not in extra:
             head = extra
-    modules = done.code == 0
-    return Checkout(top=top, common_dir=common, head=head, branch=branch, modules=modules)
+    return Checkout(top=top, common_dir=common, head=head, branch=branch)
 
 
 def _raise_if_refused(repo: Repo, done: Completed) -> None:

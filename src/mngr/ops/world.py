@@ -10,7 +10,7 @@ from mngr.model.struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from mngr.agents.base import AgentType
     from mngr.hosts.base import Host, HostRef, Provider
@@ -45,15 +45,32 @@ class World:
     def hosts(self) -> list[Host]:
         """Return every host of every provider; record a problem for a provider that fails."""
         if self._hosts is None:
-            found: list[Host] = []
-            for name in filter(self._used, self.registry.names("provider")):
-                try:
-                    found += self.provider(name).hosts()
-                except Exception as error:  # a plugin's provider can raise anything
-                    self.note(name, error)
-                    found += self._remembered(name, error)
-            self._hosts = found  # assigned at once: other threads never see a partial list
+            # Assigned at once: other threads never see a partial list.
+            self._hosts = self._listed(self.registry.names("provider"))
         return self._hosts
+
+    def hosts_of(self, providers: Collection[str]) -> list[Host]:
+        """Return the hosts of some providers; the other providers are not asked."""
+        if self._hosts is None:
+            return self._listed(providers)
+        return [host for host in self._hosts if host.ref.provider in providers]
+
+    def hosts_now(self) -> list[Host]:
+        """Ask the providers again, and return every host; known ones are the same objects."""
+        known = {host.ref.id: host for host in self.hosts()}
+        found = self._listed(self.registry.names("provider"))
+        self._hosts = [known.get(host.ref.id, host) for host in found]
+        return self._hosts
+
+    def _listed(self, providers: Iterable[str]) -> list[Host]:
+        found: list[Host] = []
+        for name in filter(self._used, providers):
+            try:
+                found += self.provider(name).hosts()
+            except Exception as error:  # a plugin's provider can raise anything
+                self.note(name, error)
+                found += self._remembered(name, error)
+        return found
 
     def _used(self, provider: str) -> bool:
         """Return whether a provider can have hosts; loading the others would slow every command."""

@@ -160,13 +160,11 @@ def _encoded(folders: Folders) -> Iterator[str]:
 def _write(home: str, index: str, folders: Folders) -> None:
     if not os.path.isdir(home):
         return  # looking around does not make a home
+    from mngr import files  # most commands write nothing
+
     kept = dict(list(folders.items())[-REMEMBERED:])
-    temporary = f"{index}.{os.urandom(4).hex()}.tmp"
     try:
         os.makedirs(os.path.dirname(index), mode=0o700, exist_ok=True)
-        with open(temporary, "x", encoding="utf-8") as file:
-            file.write("\n".join((HEAD, *_encoded(kept), END)))
-        os.rename(temporary, index)
+        files.replace(index, "\n".join((HEAD, *_encoded(kept), END)).encode())
     except OSError:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+        pass  # the folders are read again next time

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 
+from mngr import files
 from mngr.errors import MngrError, UsageError
 from mngr.locks import Lock
 from mngr.model.struct import Json
@@ -21,7 +21,10 @@ def change(home: str, path: str, parts: tuple[str, ...], value: Json, private: b
         before = read_text(path) or ""
         after = edited(before, parts, value, path)
         if after != before:
-            _replace(path, after, 0o600 if private else 0o666)
+            try:
+                files.replace(path, after.encode(), 0o600 if private else 0o666, durable=True)
+            except OSError as error:
+                raise MngrError(f"cannot write {path}: {error.strerror}") from None
 
 
 def edited(text: str, parts: tuple[str, ...], value: Json, path: str) -> str:
@@ -108,22 +111,3 @@ def _holds(text: str, wanted: dict[str, Json]) -> bool:
 def _exactly(tree: dict[str, Json]) -> str:
     """Return a text to compare trees by; 1, 1.0 and true differ, empty tables are ignored."""
     return json.dumps(dict(leaves(tree)), sort_keys=True)
-
-
-def _replace(path: str, text: str, mode: int) -> None:
-    """Replace the file atomically; an existing file keeps its permissions."""
-    temporary = f"{path}.{os.urandom(4).hex()}.tmp"
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "wb") as file:
-            if os.path.exists(path):
-                os.fchmod(file.fileno(), stat.S_IMODE(os.stat(path).st_mode))
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(temporary, path)
-    except OSError as error:
-        raise MngrError(f"cannot write {path}: {error.strerror}") from None
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli.app import targets
-from mngr.cli.commands.list_rows import FIELDS, add_filters, chosen, listed, requested
+from mngr.cli.commands.list_rows import FIELDS, add_filters, chosen, listed, providers, requested
 from mngr.errors import UsageError
 from mngr.model.durations import written
 from mngr.model.quoting import join
@@ -108,7 +108,7 @@ def _show(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     by_name = args.stdin or args.target
     args.failures = []
-    found = targets.agents(args, api) if by_name else api.list()
+    found = targets.agents(args, api) if by_name else api.list(providers=providers(args))
     table = chosen(args, _table(args, api, found))
     columns = COLUMNS
     if args.format == "human" and args.fields is None and not args.ids and not args.quiet:

@@ -116,6 +116,15 @@ def chosen(args: Namespace, table: Sequence[Row], fields: Fields = FIELDS) -> li
     return found[: args.limit]
 
 
+def providers(args: Namespace) -> list[str] | None:
+    """Return the providers whose hosts are listed; None for all."""
+    check_providers(args, args.provider)
+    if not args.provider and args.local == args.remote:
+        return None
+    known = args.provider or args.registry.names("provider")
+    return [name for name in known if args.local == args.remote or (name == "local") is args.local]
+
+
 def requested(args: Namespace) -> list[str]:
     """Return the expensive columns that an option or template names."""
     said = {name for each in (*args.include, *args.exclude) for name in mentioned(each)}
@@ -131,6 +140,10 @@ def _tests(args: Namespace, fields: Fields) -> Iterator[Test]:
         yield compile_filter(expression, fields, "--include")
     for expression in args.exclude:
         yield _negated(compile_filter(expression, fields, "--exclude"))
+    asked = providers(args)
+    if asked is not None:
+        where = "host.provider_name" if fields is FIELDS else "provider_name"
+        yield lambda row: select(row, where) in asked
     for wanted in args.host_label:
         yield _labelled(wanted, "host.tags" if fields is FIELDS else "tags")
     if fields is FIELDS:
@@ -147,11 +160,6 @@ def _agent_tests(args: Namespace) -> Iterator[Test]:
         yield lambda row: row["state"] in states or (args.archived and bool(row["archived"]))
     if not _wants_archived(args):
         yield lambda row: not row["archived"]
-    if args.local != args.remote:
-        yield lambda row: (select(row, "host.provider_name") == "local") is args.local
-    if args.provider:
-        check_providers(args, args.provider)
-        yield lambda row: select(row, "host.provider_name") in args.provider
     if args.type:
         yield lambda row: row["type"] in args.type
     if args.project:

@@ -10,15 +10,16 @@ import os
 
 from mngr.errors import MngrError
 from mngr.git.exchange import gitlinks
-from mngr.git.repository import GitError, Repo
+from mngr.git.repository import Checkout, GitError, Repo
 from mngr.git.stranger import Stranger
 from mngr.hosts.base import Host
 from mngr.model.struct import Struct
 from mngr.ops.keep import snapshot, trees
 from mngr.ops.keep.snapshot import Snapshot
-from mngr.ops.keep.trees import PrivateIndex, Standing, standing
+from mngr.ops.keep.trees import PrivateIndex, standing
 from mngr.ops.look.listing import Agent
 from mngr.ops.steps import step
+from mngr.ops.work import transport
 
 
 class Restored(Struct):
@@ -32,11 +33,11 @@ class Restored(Struct):
 def restore(agent: Agent, wanted: Snapshot) -> Restored:
     """Restore the files of a snapshot; save files that would be lost in a new snapshot first."""
     at = standing(agent.host, agent.record)
-    with PrivateIndex(agent.host, agent.record, at) as index:
-        tree = trees.whole_tree(at, index)
+    with PrivateIndex(agent.host, agent.record) as index:
+        tree = trees.whole_tree(index)
         in_the_way = _in_the_way(agent.host, index, tree, wanted.tree)
         if in_the_way:
-            tree = trees.whole_tree(at, index, in_the_way)
+            tree = trees.whole_tree(index, in_the_way)
         if tree == wanted.tree:
             return Restored(saved=None, files=0)
         saved = _kept_before(agent, at, tree, wanted)
@@ -71,11 +72,12 @@ def _in_the_way(host: Host, index: Repo, old: str, new: str) -> bytes:
     return done.stdout
 
 
-def _kept_before(agent: Agent, at: Standing, tree: str, target: Snapshot) -> Snapshot | None:
+def _kept_before(agent: Agent, at: Checkout, tree: str, target: Snapshot) -> Snapshot | None:
     """Snapshot the current files; return None if HEAD or another snapshot has the same files."""
-    if at.head and tree == at.repo.line("rev-parse", f"{at.head}^{{tree}}"):
+    repo = transport.theirs(agent.host, agent.record)
+    if at.head and tree == repo.line("rev-parse", f"{at.head}^{{tree}}"):
         return None
-    known = snapshot.listed(agent, at.repo)
+    known = snapshot.listed(agent, repo)
     if any(each.tree == tree for each in known):
         return None
     return snapshot.keep(

@@ -13,11 +13,10 @@ from collections.abc import Sequence
 
 from mngr.errors import NotFound, Stale, Taken, UsageError, nearest
 from mngr.git import repository as git
-from mngr.git.repository import Repo
+from mngr.git.repository import Checkout, Repo
 from mngr.model.address import AGENT_ID
 from mngr.model.struct import Json, Struct
 from mngr.ops.keep import trees
-from mngr.ops.keep.trees import Standing
 from mngr.ops.look.listing import Agent, agents, one
 from mngr.ops.steps import step
 from mngr.ops.work import transport
@@ -90,7 +89,8 @@ def create(agent: Agent, name: str = "") -> Saved:
     """Save all files that are not ignored as a new snapshot."""
     check_name(name)
     at, taken = trees.take(agent.host, agent.record, *_listing(agent))
-    made = keep(agent, at, taken.tree, _parse(agent, at.repo, taken.refs), name)
+    known = _parse(agent, transport.theirs(agent.host, agent.record), taken.refs)
+    made = keep(agent, at, taken.tree, known, name)
     return Saved(snapshot=made, ignored=tuple(taken.ignored))
 
 
@@ -101,34 +101,35 @@ def present_tree(agent: Agent) -> str:
 
 def keep(
     agent: Agent,
-    at: Standing,
+    at: Checkout,
     tree: str,
     known: list[Snapshot],
     name: str = "",
     note: str = "",
 ) -> Snapshot:
     """Save a tree under the next free number; if another command takes the number, use the next."""
+    repo = transport.theirs(agent.host, agent.record)
     for _ in range(ATTEMPTS):
         if name and any(each.name == name for each in known):
             raise Taken(f"{agent.name} has a snapshot {name!r} already", "choose another name")
         number = max((each.number for each in known), default=0) + 1
-        commit = git.commit_tree(at.repo, tree, at.head, _message(agent, at, number, name, note))
+        commit = git.commit_tree(repo, tree, at.head, _message(agent, at, number, name, note))
         step("snapshot_committed")
         ref = f"{REFS}{agent.id}/{number}"
-        if at.repo.attempt("update-ref", ref, commit, "0" * len(commit)).code == 0:
+        if repo.attempt("update-ref", ref, commit, "0" * len(commit)).code == 0:
             step("snapshot_kept")
             return Snapshot(
-                repo=at.repo, agent_id=agent.id, agent_name=agent.name, number=number, name=name,
+                repo=repo, agent_id=agent.id, agent_name=agent.name, number=number, name=name,
                 note=note, commit=commit, tree=tree, parent=at.head, branch=at.branch,
                 time=float(int(time.time())),
             )  # fmt: skip
-        if git.commit_of(at.repo, ref) is None:  # still free: writing it failed
-            at.repo.git("update-ref", ref, commit, "0" * len(commit))
-        known = listed(agent, at.repo)
+        if git.commit_of(repo, ref) is None:  # still free: writing it failed
+            repo.git("update-ref", ref, commit, "0" * len(commit))
+        known = listed(agent, repo)
     raise Stale(f"the snapshots of {agent.name} were changed by other commands", "try again")
 
 
-def _message(agent: Agent, at: Standing, number: int, name: str, note: str) -> str:
+def _message(agent: Agent, at: Checkout, number: int, name: str, note: str) -> str:
     lines = [f"Snapshot {number} of {agent.name}", "", f"Mngr-Agent: {agent.name}"]
     lines += [f"Mngr-Snapshot: {name}"] if name else []
     lines += [f"Mngr-Note: {note}"] if note else []

@@ -14,47 +14,26 @@ from mngr.git import own_index
 from mngr.git import repository as git
 from mngr.git.exchange import gitlinks
 from mngr.git.own_index import TakenTree
-from mngr.git.repository import GitError
+from mngr.git.repository import Checkout, GitError
 from mngr.git.stranger import Stranger
 from mngr.hosts.base import Host
 from mngr.model.records import AgentRecord, agent_dir
-from mngr.model.struct import Struct
 from mngr.ops.work import transport
 
 LONG = 3600.0
 FORCED = "--literal-pathspecs add -f --pathspec-from-file=- --pathspec-file-nul".split()
 
 
-class Standing(Struct):
-    """The position of a work directory in its repository."""
-
-    repo: Stranger
-    common_dir: str
-    index: str
-    head: str
-    """The commit; "" if there is none yet."""
-    branch: str
-
-
-def standing(host: Host, record: AgentRecord) -> Standing:
+def standing(host: Host, record: AgentRecord) -> Checkout:
     """Return the position of a work directory; raise unless it is the top of a git work tree."""
-    return read_standing(host, record, own_index.standing(transport.theirs(host, record)))
+    return at_top(host, record, git.checkout(transport.theirs(host, record)))
 
 
-def read_standing(host: Host, record: AgentRecord, answer: str) -> Standing:
-    lines = answer.split("\n")
-    # A prefix means that a parent directory is a repository, which does not contain this one.
-    if len(lines) < 3 or lines[0]:
+def at_top(host: Host, record: AgentRecord, at: Checkout | None) -> Checkout:
+    # If the top is a parent directory, its repository does not contain this directory.
+    if at is None or at.top != record.work_dir:
         raise _no_repository(host, record)
-    commits = [line for line in lines[3:] if len(line) in (40, 64) and "/" not in line]
-    branches = [line for line in lines[3:] if line.startswith("refs/heads/")]
-    return Standing(
-        repo=transport.theirs(host, record),
-        common_dir=lines[1],
-        index=lines[2],
-        head=commits[0] if commits else "",
-        branch=branches[0].removeprefix("refs/heads/") if branches else "",
-    )
+    return at
 
 
 def _no_repository(host: Host, record: AgentRecord) -> MngrError:
@@ -67,16 +46,16 @@ def _no_repository(host: Host, record: AgentRecord) -> MngrError:
 
 
 class PrivateIndex:
-    """`with PrivateIndex(host, record, standing) as repo:` lets git use a copy of the index."""
+    """`with PrivateIndex(host, record) as repo:` lets git use a copy of the index."""
 
-    def __init__(self, host: Host, record: AgentRecord, at: Standing) -> None:
-        self._host, self._at, self._repo = host, at, _indexed(host, record)
+    def __init__(self, host: Host, record: AgentRecord) -> None:
+        # `gc` removes leftovers of interrupted writes from this folder.
+        path = os.path.join(agent_dir(host.home, record.id), f".index.{os.urandom(6).hex()}")
+        self._host = host
+        self._repo = transport.theirs(host, record).replace(index=path, timeout=LONG)
 
     def __enter__(self) -> Stranger:
-        copy = ["cp", "-p", self._at.index, self._repo.index]  # why -p: see git_index
-        done = self._host.run(copy, timeout=60)
-        if done.code and self._host.run(["test", "-e", self._at.index], timeout=60).code == 0:
-            raise MngrError(f"the index could not be copied: {done.complaint}")
+        own_index.fill(self._repo)
         return self._repo
 
     def __exit__(self, *_: object) -> None:
@@ -92,28 +71,21 @@ class PrivateIndex:
             pass  # the host does not answer; `gc` removes it later
 
 
-def _indexed(host: Host, record: AgentRecord) -> Stranger:
-    # `gc` removes leftovers of interrupted writes from this folder.
-    folder = agent_dir(host.home, record.id)
-    path = os.path.join(folder, f".index.{os.urandom(6).hex()}")
-    return transport.theirs(host, record).replace(index=path, timeout=LONG)
-
-
-def take(host: Host, record: AgentRecord, *for_each_ref: str) -> tuple[Standing, TakenTree]:
+def take(host: Host, record: AgentRecord, *for_each_ref: str) -> tuple[Checkout, TakenTree]:
     """Return `standing` and `whole_tree`, with what is left out, in one round trip."""
     work = transport.theirs(host, record).replace(timeout=LONG)
     taken = _understood(lambda: own_index.take_afresh(work, *for_each_ref))
-    at = read_standing(host, record, taken.standing)
-    _refuse_inner(at, taken)
+    at = at_top(host, record, taken.at)
+    _refuse_inner(work, taken)
     return at, taken.replace(ignored=_outermost(taken.ignored))
 
 
-def whole_tree(at: Standing, index: Stranger, extra: bytes = b"") -> str:
+def whole_tree(index: Stranger, extra: bytes = b"") -> str:
     """Return a tree of all files not ignored, and `extra`; raise if git cannot store one."""
     if extra:
         index.git(*FORCED, input=extra)
     taken = _understood(lambda: own_index.take(index))
-    _refuse_inner(at, taken)
+    _refuse_inner(index, taken)
     return taken.tree
 
 
@@ -124,9 +96,9 @@ def _understood(take: Callable[[], TakenTree]) -> TakenTree:
         raise _refusal(error) from None
 
 
-def _refuse_inner(at: Standing, taken: TakenTree) -> None:
-    for path in gitlinks(at.repo, taken.tree) if taken.linked else ():
-        _refuse_unsaved(at.repo, path)
+def _refuse_inner(work: Stranger, taken: TakenTree) -> None:
+    for path in gitlinks(work, taken.tree) if taken.linked else ():
+        _refuse_unsaved(work.replace(index=""), path)
 
 
 def _refusal(error: GitError) -> MngrError:

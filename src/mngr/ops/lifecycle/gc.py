@@ -22,10 +22,11 @@ __all__ = ["Leftover", "plan"]
 
 def plan(world: World, provider: str = "") -> list[Leftover]:
     """Return what can be removed; skip hosts that did not answer."""
-    everything = agents(world)
+    hosts = world.hosts_of([provider]) if provider else world.hosts()
+    everything = agents(world, hosts=hosts)
     found: list[Leftover] = []
-    for host in world.hosts():
-        if provider not in ("", host.ref.provider) or host.ref.id in world.silent:
+    for host in hosts:
+        if host.ref.id in world.silent:
             continue
         mine = [agent for agent in everything if agent.host is host]
         try:
@@ -135,7 +136,8 @@ def _remove_claim(host: Host, file: str) -> None:
 
 TEMPORARY = r"""
 cd "$1" 2>/dev/null || exit 0
-find . -maxdepth 1 \( -name '.put.??????' -o -name '.tmux.json.*' \) -mmin +60
+find . -maxdepth 1 \( -name '.put.??????' -o -name '.tmux.json.*' -o -name '.*.tmp' \) -mmin +60
+find cache -maxdepth 2 -name '.*.tmp' -mmin +60 2>/dev/null
 find agents names trash -maxdepth 2 -name '.?*' ! -name '.purge-agent-*' -mmin +60 2>/dev/null
 find agents -mindepth 1 -maxdepth 1 -type d -empty -mmin +60 2>/dev/null
 find trash -mindepth 1 -maxdepth 1 -type d -empty -mmin +60 2>/dev/null

@@ -215,9 +215,9 @@ def _forget(world: World, host: Host, note: TrashNote) -> None:
             _delete_refs(repo, note.id)
         _remember_branch(host, repo, note)
     if note.origin:
-        from mngr.ops.work import transport
+        from mngr.hosts import spawn
 
-        _delete_refs(transport.here(note.origin), note.id)
+        _delete_refs(Bare(run=spawn.run, path=note.origin), note.id)
 
 
 def _delete_refs(repo: Repo, agent_id: str) -> None:

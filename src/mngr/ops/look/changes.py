@@ -136,14 +136,13 @@ def _known(home: str) -> dict[Span, Changes]:
 
 
 def _keep(home: str, known: dict[Span, Changes]) -> None:
+    from mngr import files  # most commands write nothing
+
     path = _path(home)
     newest = list(known.items())[-KEPT:]
     rows = [[*span, each.commits, each.added, each.removed] for span, each in newest]
-    temporary = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(rows, file)
-        os.rename(temporary, path)
+        files.replace(path, json.dumps(rows).encode())
     except OSError:
         pass  # the next `list` asks git again

@@ -58,7 +58,7 @@ def _work(agents: Sequence[Agent], names: Collection[str]) -> Sequence[dict[str,
 
 
 def _batches(agents: Sequence[Agent]) -> list[list[Agent]]:
-    """Group agents by host and source, as git_look requires."""
+    """Group agents by host and source, as progress.look requires."""
     groups: dict[tuple[str, str, str], list[Agent]] = {}
     for agent in agents:
         record = agent.evidence.record
@@ -77,7 +77,9 @@ def _rows(batch: Sequence[Agent], names: Sequence[str]) -> dict[str, dict[str, J
         for each in batch
     ]
     near = host.capabilities.shares_files
-    upstream = "" if near or "behind" not in names else _upstream(record)
+    # A worktree has the commits of its source; a clone may lack the newest ones.
+    apart = not near or record.transfer == "git-mirror"
+    upstream = _upstream(record) if apart and "behind" in names else ""
     try:
         source = record.source if near else ""
         found = progress.look(host.run, host.home, source, names, asked, upstream)
@@ -94,7 +96,7 @@ def _rows(batch: Sequence[Agent], names: Sequence[str]) -> dict[str, dict[str, J
 def _upstream(record: AgentRecord) -> str:
     """Return the current commit of the repository on this machine."""
     try:
-        return transport.here(record.source).ask("rev-parse", "-q", "--verify", "HEAD") or ""
+        return transport.source(record.source).ask("rev-parse", "-q", "--verify", "HEAD") or ""
     except MngrError:
         return ""  # the repository does not exist, or is on another machine
 
@@ -104,7 +106,7 @@ def _behind(agent: Agent, looked: Looked, upstream: str) -> Looked:
     if looked.behind is not None:
         return looked
     record = agent.record
-    told = transport.here(record.source).ask(
+    told = transport.source(record.source).ask(
         "rev-list", "--count", f"{record.base_commit}..{upstream}"
     )
     return looked.replace(behind=int(told)) if told else looked

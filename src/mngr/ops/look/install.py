@@ -1,4 +1,4 @@
-"""Install programs with the package manager of this machine, or return the command for it."""
+"""Install programs with the package manager of this machine."""
 
 from __future__ import annotations
 
@@ -29,24 +29,12 @@ LONG = 900.0
 """Seconds that an installation may take."""
 
 
-def here() -> str:
-    """Return the package manager of this machine, or ""."""
-    from shutil import which
+def installing(tool: str, package: str) -> Callable[[], None] | None:
+    """Return a function that installs a package with this package manager.
 
-    return next((tool for tool in INSTALL if which(tool)), "")
-
-
-def line(package: str) -> str:
-    """Return the command that installs a package; "" if the package manager is unknown."""
-    tool = here()
-    if not tool:
-        return ""
-    return f"{'' if os.geteuid() == 0 or tool == 'brew' else 'sudo '}{INSTALL[tool]} {package}"
-
-
-def installing(package: str) -> Callable[[], None] | None:
-    """Return a function that installs a package; None if it requires a password or is unknown."""
-    words = _permitted(here())
+    None if it requires a password, or if there is no known package manager.
+    """
+    words = _permitted(tool)
     return None if words is None else lambda: _install([*words, package])
 
 

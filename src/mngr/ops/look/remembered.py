@@ -6,6 +6,7 @@ import json
 import os
 import time
 
+from mngr import files
 from mngr.errors import BadRecord, MngrError, Unreachable
 from mngr.hosts.base import Capabilities, HostReading, HostRef
 from mngr.model.events import iso
@@ -214,14 +215,9 @@ def _load(path: str) -> Memory | None:
 
 def _write(path: str, memory: Memory) -> None:
     """Write the file by rename; a failure is ignored, because this is only a cache."""
-    temporary = f"{path}.{os.urandom(6).hex()}"
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(json.dumps(memory.to_json()))  # json.dump takes ten times as long
-        os.rename(temporary, path)
+        # json.dump takes ten times as long.
+        files.replace(path, json.dumps(memory.to_json()).encode())
     except OSError:
-        try:
-            os.unlink(temporary)
-        except OSError:
-            pass
+        pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from queue import Empty, SimpleQueue
 
 from mngr.errors import MngrError, TimedOut
 from mngr.hosts.base import Host
@@ -23,6 +24,9 @@ DEFAULT_STATES = (*ENDED, State.WAITING)
 
 SILENCE = 5.0
 """Seconds until a host that did not answer is asked again."""
+
+DISCOVERY = 2.0
+"""Seconds until the providers are asked again for their hosts; they read files for that."""
 
 SETTLED, DESTROYED = 1.0, 10.0
 """Seconds after which an agent that has ended stays so: a restart, or a destroy, takes less."""
@@ -101,48 +105,63 @@ class Looks:
     """Reads some hosts repeatedly: this machine after each `tick`, others when they report news."""
 
     def __init__(self, hosts: Sequence[Host], ids: Sequence[str] | None, tick: float) -> None:
-        self._due = list({host.ref.id: host for host in hosts}.values())
-        self._here = [host for host in self._due if transport.is_here(host)]
-        self._away = [host for host in self._due if host not in self._here]
         self._ids, self._tick = ids, tick
+        self._hosts: dict[str, Host] = {}
+        self._due: dict[str, Host] = {}
         self._seen: dict[str, list[Agent]] = {}
-        self._reported: list[Host] = []
-        self._news = threading.Event()
-        self._watched = False
+        self._watched: set[str] = set()
+        self._news: SimpleQueue[str] = SimpleQueue()
+        self.cover(hosts)
+
+    def cover(self, hosts: Sequence[Host]) -> None:
+        """Read these hosts from now on, and no others."""
+        covered = {host.ref.id: host for host in hosts}
+        self._due = {id: host for id, host in self._due.items() if id in covered}
+        self._due |= {id: host for id, host in covered.items() if id not in self._hosts}
+        self._seen = {id: agents for id, agents in self._seen.items() if id in covered}
+        self._hosts = covered
 
     def look(self, world: World) -> list[Agent]:
         """Return all agents, after reading the hosts that may have a change."""
-        found = agents(world, self._ids, self._due) if self._due else []
-        for host in self._due:
-            self._seen[host.ref.id] = [each for each in found if each.host.ref.id == host.ref.id]
+        found = agents(world, self._ids, list(self._due.values())) if self._due else []
+        for id in self._due:
+            self._seen[id] = [each for each in found if each.host.ref.id == id]
         return [agent for each in self._seen.values() for agent in each]
 
     def rest(self, deadline: float | None = None) -> None:
         """Wait until there may be a change."""
-        if not self._watched:
-            self._watched = True
-            for host in self._away:
-                # A daemon thread ends with the command, and its remote call ends soon after.
-                threading.Thread(target=self._watch, args=(host,), daemon=True).start()
-        patience = self._tick if self._here else SILENCE
+        here = {id: host for id, host in self._hosts.items() if transport.is_here(host)}
+        for id in self._hosts.keys() - here.keys() - self._watched:
+            self._watched.add(id)
+            # A daemon thread ends with the command, and its remote call ends soon after.
+            threading.Thread(target=self._watch, args=(self._hosts[id],), daemon=True).start()
+        patience = self._tick if here else SILENCE
         if deadline is not None:
             patience = min(patience, max(0.0, deadline - time.monotonic()))
-        self._news.wait(patience)
-        self._news.clear()
-        reported, self._reported = self._reported, []
-        self._due = [*self._here, *reported]
+        reported = self._reports(patience)
+        self._due = here | {id: self._hosts[id] for id in reported if id in self._hosts}
+
+    def _reports(self, patience: float) -> list[str]:
+        """Return the hosts that reported since the last call; wait for the first one."""
+        found: list[str] = []
+        try:
+            found.append(self._news.get(timeout=patience))
+            while True:
+                found.append(self._news.get_nowait())
+        except Empty:
+            return found
 
     def _watch(self, host: Host) -> None:
         mark = ""
-        while True:
+        while self._hosts.get(host.ref.id) is host:
             try:
                 words = (host.home, host.socket, mark, *(self._ids or ()))
                 done = host.run(["sh", "-c", CHANGED, "mngr", *words], timeout=30)
                 mark = done.stdout.decode("utf-8", "replace").strip()
             except MngrError:
                 time.sleep(SILENCE)
-            self._reported = [*self._reported, host]
-            self._news.set()
+            self._news.put(host.ref.id)
+        self._watched.discard(host.ref.id)
 
 
 def observe(
@@ -152,7 +171,11 @@ def observe(
     known: dict[str, Agent] | None = None
     keeper = Keeper(world)
     looks = Looks(world.hosts(), None, interval)
+    asked = time.monotonic()
     while True:
+        if time.monotonic() - asked > DISCOVERY:
+            looks.cover(world.hosts_now())
+            asked = time.monotonic()
         current = {agent.id: agent for agent in looks.look(world)}
         keeper.look(current.values())
         if known is None:

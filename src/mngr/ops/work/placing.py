@@ -74,11 +74,21 @@ walk() (
     else say D "$there"; fi
   done
 )
+[ "$parent" = . ] || parent=./$parent # it may begin with a dash
+# Only a directory that can be written can be moved. A new one gets its mode back at the end.
+(cd "$top/files" && find . -type d ! -perm -200 -print0) > "$top/shut" || exit 1
+if [ -s "$top/shut" ]; then
+  xargs -0 sh -c '
+    for each; do [ -e "$0/$each" ] || printf "%s\0" "$each"; done
+  ' "$parent" < "$top/shut" > "$top/new"
+  (cd "$top/files" && xargs -0 chmod u+w < "$top/shut") || exit 1
+fi
 walk look "$top/files" "$parent" || exit 1
 if [ -e "$top/B" ] || { [ -z "$force" ] && [ -e "$top/D" ]; }; then dry=dry; fi
 if [ -z "$dry" ]; then
   [ ! -e "$top/same" ] || xargs -0 rm -f < "$top/same" || exit 1
   mkdir -p "$parent" && walk place "$top/files" "$parent" || exit 1
+  [ ! -s "$top/new" ] || (cd "$parent" && xargs -0 chmod u-w < "$top/new") || exit 1
 fi
 say E
 """

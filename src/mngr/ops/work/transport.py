@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from mngr.errors import TimedOut, Unreachable
@@ -50,6 +51,12 @@ def require_answer(host: Host) -> None:
 def here(path: str) -> Repo:
     """Return a repository on this machine."""
     return Repo(run=spawn.run, path=path)
+
+
+def source(path: str) -> Repo:
+    """Return the source of an agent on this machine; it may be a bare repository."""
+    bare = os.path.isdir(os.path.join(path, "refs")) and not os.path.exists(f"{path}/.git")
+    return Bare(run=spawn.run, path=path) if bare else here(path)
 
 
 def theirs(host: Host, record: AgentRecord) -> Stranger:
