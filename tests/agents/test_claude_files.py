@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -122,6 +123,18 @@ def test_the_meter_reads_the_same_with_posix_tools(
         for model, used in log.usage(files).items()
     }
     assert read == expected and not done.stderr
+
+
+def test_a_named_pipe_does_not_block_the_meter(files: dict[str, bytes], tmp_path: Path) -> None:
+    for path, data in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(data)
+    os.mkfifo(tmp_path / PROJECT / "x.jsonl")
+    os.mkfifo(tmp_path / log.PARENT)
+    done = subprocess.run(
+        ["sh", "-c", ClaudeAgent().meter()], cwd=tmp_path, capture_output=True, timeout=20
+    )
+    assert done.stdout == b"claude-opus-5-5 8361 85 16668 70\n" and not done.stderr
 
 
 def test_the_meter_says_nothing_where_nothing_was_said(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import tomllib
 from pathlib import Path
@@ -116,6 +117,19 @@ def test_the_meter_agrees_with_usage(tmp_path: Path) -> None:
         (tmp_path / path).write_bytes(data)
     assert meter(tmp_path) == CODEX.usage(files)
     assert meter(tmp_path / "codex") == {}
+
+
+def test_the_meter_writes_large_sums_in_full(tmp_path: Path) -> None:
+    usage = {"input_tokens": 6_000_000_003, "cached_input_tokens": 3_000_000_002}
+    lines: list[Json] = [
+        {"type": "turn_context", "payload": {"model": "scripted"}},
+        {"type": "token_usage_record", "payload": {"response_id": "r", "usage": usage}},
+    ]
+    (tmp_path / PATH).parent.mkdir(parents=True)
+    text = "\n".join(json.dumps(line, separators=(",", ":")) for line in lines)
+    (tmp_path / PATH).write_text(text + "\n")
+    os.mkfifo(tmp_path / PATH.replace("01a1", "01a2"))
+    assert meter(tmp_path) == {"scripted": Tokens(input=3_000_000_001, cache_read=3_000_000_002)}
 
 
 # states

@@ -75,6 +75,17 @@ def test_the_meter_agrees_with_usage(tmp_path: Path) -> None:
     assert sums == [1267, 11, 2495, 0]
 
 
+def test_the_meter_writes_large_sums_in_full(tmp_path: Path) -> None:
+    value = {"id": "m", "model": "scripted", "input": 3_000_000_001, "output": 3_000_000_002}
+    (tmp_path / "opencode").mkdir()
+    line = json.dumps({"kind": "spent", "value": value}, separators=(",", ":"))
+    (tmp_path / talk.FILE).write_text(line + "\n")
+    done = subprocess.run(
+        ["sh", "-c", OPENCODE.meter()], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.stdout == "scripted 3000000001 3000000002 0 0\n"
+
+
 def test_what_another_agent_was_told_to_do_costs_but_is_not_told() -> None:
     child = RECORDED.replace(b'"session":"ses_', b'"child":true,"session":"ses_x')
     child = child.replace(b'"msg_', b'"msg_x')

@@ -175,8 +175,9 @@ def _larger(one: Tokens, other: Tokens) -> Tokens:
 # name, after any input of a tool.
 METER = (
     r"""
-{ grep -h '"type":"assistant"' claude/parent.jsonl; echo
-  find claude/projects -name '*.jsonl' -exec grep -h '"type":"assistant"' {} +
+{ find claude/parent.jsonl -type f -exec grep -h '"type":"assistant"' {} +
+  echo
+  find claude/projects -type f -name '*.jsonl' -exec grep -h '"type":"assistant"' {} +
 } 2>/dev/null | awk '"""
     + AWK
     + r"""

@@ -291,7 +291,10 @@ done 2>/dev/null | awk '"""
     seen[id] = 1; listed = 1; take(); add(); next
   }
   /"total_token_usage":\{/ { take(); ci = i; co = o; cr = read; cw = write; counted = 1 }
-  END { for (m in any) print m, input[m], output[m], reads[m], writes[m] }'
+  END {
+    for (m in any)
+      printf "%s %.0f %.0f %.0f %.0f\n", m, input[m], output[m], reads[m], writes[m]
+  }'
 """
 )
 

@@ -174,7 +174,10 @@ METER = (
   { id = word($0, "id"); model[id] = word($0, "model")
     i[id] = count($0, "input"); o[id] = count($0, "output")
     r[id] = count($0, "cache_read"); w[id] = count($0, "cache_write") }
-  END { for (id in model) print model[id], i[id], o[id], r[id], w[id] }'
+  END {
+    for (id in model)
+      printf "%s %.0f %.0f %.0f %.0f\n", model[id], i[id], o[id], r[id], w[id]
+  }'
 """
 )
 

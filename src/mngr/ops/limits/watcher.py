@@ -144,11 +144,14 @@ excess() {
 }
 
 printf '%s\n' "$launch $$" > ".watcher.$$" && mv -f ".watcher.$$" watcher
-IFS= read -r started < started
-started=${started#*\"time\":} started=${started%%[!0-9]*}
-now=$(date +%s) ticks=0 again=1
+now=$(date +%s) ticks=0 again=1 line=
+[ ! -f started ] || IFS= read -r line < started
+line=${line#*\"time\":} started=${line%%[!0-9]*}
+started=${started:-$now}
 while sleep 1; do
   kill -0 "$launcher" 2> /dev/null || exit 0
+  # The agent can replace these files, and a named pipe would block this shell.
+  [ -f watcher ] && [ -f limits ] && [ -f prices ] || exit 0
   read -r current < watcher && [ "$current" = "$launch $$" ] || exit 0
   read_limits
   [ -n "$timeout$max_tokens$max_cost" ] || exit 0
@@ -162,7 +165,7 @@ while sleep 1; do
   # Some shells compare only whole seconds, so check again after a change.
   if changed; then look=1 again=1; else look=$again again=0; fi
   [ "$look" = 1 ] || continue
-  : > metered
+  : > ".metered.$$" && mv -f ".metered.$$" metered
   cause=$(excess)
   [ -z "$cause" ] || end_with "$cause"
 done
