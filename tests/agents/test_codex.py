@@ -120,7 +120,7 @@ def test_the_meter_agrees_with_usage(tmp_path: Path) -> None:
 
 
 def test_the_meter_writes_large_sums_in_full(tmp_path: Path) -> None:
-    usage = {"input_tokens": 6_000_000_003, "cached_input_tokens": 3_000_000_002}
+    usage: Json = {"input_tokens": 6_000_000_003, "cached_input_tokens": 3_000_000_002}
     lines: list[Json] = [
         {"type": "turn_context", "payload": {"model": "scripted"}},
         {"type": "token_usage_record", "payload": {"response_id": "r", "usage": usage}},
