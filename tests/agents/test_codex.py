@@ -435,12 +435,26 @@ def test_the_users_settings_are_taken_over_but_their_hooks_are_not(home: Path) -
 PRIVATE = """
 model = "gpt-x"
 model_max_output_tokens = 5
+approval_policy = "never"
+notify = ["ring", "s3cret"]
+a_setting_of_a_later_version = "s3cret"
+[features]
+apps = false
+later = "s3cret"
+[projects."/s3cret"]
+trust_level = "trusted"
+[hooks.state."/home/den/.codex/hooks.json:stop:0:0"]
+trusted_hash = "sha256:1"
 [model_providers.acme]
 base_url = "https://acme.example/v1"
 env_key = "ACME_KEY"
+wire_api = "responses"
 experimental_bearer_token = "s3cret"
 http_headers = { X-Org = "s3cret" }
-env_http_headers = { X-Team = "TEAM" }
+[model_providers.fox]
+base_url = "https://fox:s3cret@fox.example/"
+[model_providers.hen]
+base_url = "https://hen.example/?k=s3cret"
 [mcp_servers.box]
 command = "box"
 args = ["--level", "3"]
@@ -470,29 +484,28 @@ def test_secrets_in_the_settings_stay_here_unless_asked_for(
         launch = CODEX.prepare(whole)
         assert launch.env["ACME_KEY"] == "s3cret" and launch.remarks == ()
         made = settings(whole, "config.toml")
-        assert {key: made[key] for key in theirs} == theirs
+        own = ("hooks", "features", "projects")
+        assert {key: made[key] for key in theirs if key not in own} == {
+            key: value for key, value in theirs.items() if key not in own
+        }
     launch = CODEX.prepare(away)
     assert "s3cret" not in repr(launch)
     told, key = launch.remarks
-    for name in ("acme.experimental_bearer_token", "acme.http_headers", "mcp_servers.box.env"):
-        assert name in told
-    assert told.startswith("config.toml: ") and "2 more" in told and "--pass-login" in told
+    assert told == (
+        "config.toml: not copied to another machine: notify, a_setting_of_a_later_version, "
+        "features.later, model_providers.acme.experimental_bearer_token, "
+        "model_providers.acme.http_headers and 4 more; use --pass-login to copy all settings"
+    )
     assert "--pass-env ACME_KEY" in key
     made = settings(away, "config.toml")
     assert made["model"] == "gpt-x" and made["model_max_output_tokens"] == 5
+    assert made["approval_policy"] == "never" and made["features"]["apps"] is False
     assert made["model_providers"]["acme"] == {
         "base_url": "https://acme.example/v1",
         "env_key": "ACME_KEY",
-        "env_http_headers": {"X-Team": "TEAM"},
+        "wire_api": "responses",
     }
-    assert made["mcp_servers"] == {
-        "box": {
-            "command": "box",
-            "args": ["--level", "3"],
-            "bearer_token_env_var": "BOX_TOKEN",
-        },
-        "fox": {"more": [{"name": "more"}]},
-    }
+    assert "mcp_servers" not in made and made["model_providers"]["fox"] == {}
     assert made["shell_environment_policy"] == {"inherit": "core"}
 
 

@@ -312,7 +312,11 @@ def test_secrets_in_the_settings_stay_here_unless_asked_for(
       // mine: "s3cret"
       "model": "a/b", /* "s3cret" */
       "provider": {"acme": {"options": {"apiKey": "s3cret", "baseURL": "https://a.example//v1"}},
-                   "fox": {"options": {"apiKey": "{env:FOX_KEY}"}}},
+                   "fox": {"options": {"apiKey": "{env:FOX_KEY}", "later": "s3cret"},
+                           "models": {"m": {"name": "M", "limit": {"context": 9}}}}},
+      "permission": {"edit": "deny", "bash": {"git *": "allow"}},
+      "agent": {"plan": {"model": "a/c", "prompt": "s3cret", "tools": {"bash": false}}},
+      "plugin": ["s3cret"],
       "mcp": {"box": {"environment": {"ANY": "s3cret"}, "command": ["box", "a, ]", "//b"],}},
       "keybinds": {"leader": "ctrl+x"},
     }"""
@@ -325,13 +329,21 @@ def test_secrets_in_the_settings_stay_here_unless_asked_for(
         "model": "a/b",
         "provider": {
             "acme": {"options": {"baseURL": "https://a.example//v1"}},
-            "fox": {"options": {"apiKey": "{env:FOX_KEY}"}},
+            "fox": {
+                "options": {"apiKey": "{env:FOX_KEY}"},
+                "models": {"m": {"name": "M", "limit": {"context": 9}}},
+            },
         },
-        "mcp": {"box": {"command": ["box", "a, ]", "//b"]}},
+        "permission": {"edit": "deny", "bash": {"git *": "allow"}},
+        "agent": {"plan": {"model": "a/c", "tools": {"bash": False}}},
         "keybinds": {"leader": "ctrl+x"},
     }
     (told,) = launch.remarks
-    assert "provider.acme.options.apiKey, mcp.box.environment" in told and "--pass-login" in told
+    assert told == (
+        "opencode.json: not copied to another machine: provider.acme.options.apiKey, "
+        "provider.fox.options.later, agent.plan.prompt, plugin, mcp; "
+        "use --pass-login to copy all settings"
+    )
     # What cannot be read cannot be known to hold no secret.
     file.write_text('{"model": ')
     launch = OPENCODE.prepare(context().replace(local=False))
