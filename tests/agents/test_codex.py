@@ -81,11 +81,6 @@ def test_usage_counts_each_response_once_with_the_cache_apart() -> None:
     )
 
 
-def test_usage_of_a_version_that_only_counts_up_is_its_last_count() -> None:
-    lines = [x for x in RECORDED.splitlines() if b'"token_usage_record"' not in x]
-    assert CODEX.usage({PATH: b"\n".join(lines)}) == CODEX.usage(FILES)
-
-
 def test_conversations_of_a_nested_codex_cost_but_are_not_told() -> None:
     other = THREAD.replace("01a1", "0000")
     nested = {PATH.replace(THREAD, other): RECORDED.replace(b"please", b"nested")}
@@ -106,11 +101,9 @@ def meter(folder: Path) -> dict[str, Tokens]:
 
 
 def test_the_meter_agrees_with_usage(tmp_path: Path) -> None:
-    old = b"\n".join(x for x in RECORDED.splitlines() if b'"token_usage_record"' not in x)
     files = {
         PATH: RECORDED + RECORDED,
         PATH.replace("01a1", "01a2"): RECORDED.replace(b"scripted", b"other") + b'{"torn',
-        PATH.replace("01a1", "01a3"): old,
     }
     for path, data in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 
 from mngr.agents import hooks, private
 from mngr.agents.jsonl import read
@@ -222,39 +221,8 @@ def _table(holder: Mapping[str, Toml], key: str) -> dict[str, Toml]:
     return dict(value) if isinstance(value, dict) else {}
 
 
-PLAIN = re.compile(r"[A-Za-z0-9_-]+")
-
-
 def toml(table: Mapping[str, Toml]) -> bytes:
     """Return a table as TOML."""
-    return "".join(_lines(table, "")).encode("utf-8", "surrogateescape")
+    import tomlkit
 
-
-def _lines(table: Mapping[str, Toml], path: str) -> list[str]:
-    inner = {key: value for key, value in table.items() if isinstance(value, dict)}
-    lines = [f"{_key(key)} = {_value(table[key])}\n" for key in table if key not in inner]
-    if path and (lines or not inner):
-        lines.insert(0, f"\n[{path}]\n")
-    for key, value in inner.items():
-        lines += _lines(value, f"{path}.{_key(key)}" if path else _key(key))
-    return lines
-
-
-def _key(key: str) -> str:
-    return key if PLAIN.fullmatch(key) else _string(key)
-
-
-def _string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _value(value: Toml) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _string(value)
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(key)} = {_value(value[key])}" for key in value) + "}"
-    return str(value)  # numbers and times are written alike
+    return tomlkit.dumps(table).encode("utf-8", "surrogateescape")

@@ -182,8 +182,6 @@ def _user(payload: dict[str, Json]) -> Turn | None:
     item = table(payload.get("item"))
     if payload.get("type") == "item_completed" and item.get("type") == "UserMessage":
         return Turn(type="user_message", text=_parts(item), id=text(item.get("id")))
-    if payload.get("type") == "user_message":  # until version 0.150 or so
-        return Turn(type="user_message", text=text(payload.get("message")))
     return None
 
 
@@ -230,9 +228,8 @@ def usage(files: Mapping[str, bytes]) -> dict[str, Tokens]:
 
 
 def _spent(data: bytes) -> list[tuple[str, Tokens]]:
-    """Return model and tokens of each response; older versions write only a running total."""
+    """Return model and tokens of each response."""
     spent: list[tuple[str, Tokens]] = []
-    counted: list[tuple[str, Tokens]] = []
     seen: set[str] = set()
     model = "unknown"
     for entry in objects(data):
@@ -244,10 +241,7 @@ def _spent(data: bytes) -> list[tuple[str, Tokens]]:
             if not response or response not in seen:
                 spent.append((model, tokens(payload.get("usage"))))
                 seen.add(response)
-        elif payload.get("type") == "token_count":
-            sum = table(payload.get("info")).get("total_token_usage")
-            counted = [(model, tokens(sum))] if sum else counted
-    return spent or counted
+    return spent
 
 
 def tokens(value: Json) -> Tokens:
@@ -267,30 +261,23 @@ def tokens(value: Json) -> Tokens:
 METER = (
     r"""
 for each in codex/sessions/*/*/*/rollout-*.jsonl; do
-  [ -f "$each" ] && grep -E '"type":"(turn_context|token_usage_record|token_count)"' "$each"
+  [ -f "$each" ] && grep -E '"type":"(turn_context|token_usage_record)"' "$each"
   echo
 done 2>/dev/null | awk '"""
     + AWK
     + r"""
-  function take() {
-    read = count($0, "cached_input_tokens"); write = count($0, "cache_write_input_tokens")
-    fresh = count($0, "input_tokens") - read - write
-    i = fresh > 0 ? fresh : 0; o = count($0, "output_tokens")
-  }
-  function add() { input[m] += i; output[m] += o; reads[m] += read; writes[m] += write; any[m] = 1 }
-  function file_ends() {
-    if (!listed && counted) { i = ci; o = co; read = cr; write = cw; add() }
-    m = "unknown"; listed = counted = 0; split("", seen)
-  }
-  BEGIN { file_ends() }
-  $0 == "" { file_ends(); next }
+  function file_begins() { m = "unknown"; split("", seen) }
+  BEGIN { file_begins() }
+  $0 == "" { file_begins(); next }
   /"type":"turn_context"/ { if (word($0, "model") != "") m = word($0, "model"); next }
   /"type":"token_usage_record"/ {
     id = match($0, "\"response_id\":\"[^\"]*\"") ? substr($0, RSTART, RLENGTH) : NR
     if (id in seen) next
-    seen[id] = 1; listed = 1; take(); add(); next
+    read = count($0, "cached_input_tokens"); write = count($0, "cache_write_input_tokens")
+    fresh = count($0, "input_tokens") - read - write
+    seen[id] = any[m] = 1; reads[m] += read; writes[m] += write
+    input[m] += fresh > 0 ? fresh : 0; output[m] += count($0, "output_tokens")
   }
-  /"total_token_usage":\{/ { take(); ci = i; co = o; cr = read; cw = write; counted = 1 }
   END {
     for (m in any)
       printf "%s %.0f %.0f %.0f %.0f\n", m, input[m], output[m], reads[m], writes[m]

@@ -235,7 +235,7 @@ def _settings(whole: bool) -> tuple[dict[str, tuple[bytes, int]], tuple[str, ...
             kept, left_out = private.chosen(parsed(content), abroad())
         except ValueError:
             return {}, ("opencode.json: not copied, because it cannot be parsed",)
-        content = json.dumps(kept).encode() if left_out else content
+        content = json.dumps(kept).encode()  # without comments, which can hold secrets too
     files = {"opencode/opencode.jsonc": (content, 0o600)} if content else {}
     return files, private.remark("opencode.json", left_out)
 
