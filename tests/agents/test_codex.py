@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from mngr.errors import UsageError
 from mngr.model.records import AgentRecord
 from mngr.model.state import Evidence
 from mngr.model.struct import Json
-from tests.support import fox
+from tests.support import fox, metering
 from tests.support.cli import Cli, lives, until
 
 RECORDED = (Path(__file__).parent / "recorded" / "codex.jsonl").read_bytes()
@@ -75,8 +74,8 @@ def test_the_transcript_holds_what_was_said_and_not_what_codex_adds() -> None:
 def test_usage_counts_each_response_once_with_the_cache_apart() -> None:
     doubled = {PATH: RECORDED + RECORDED}
     assert (
-        CODEX.usage(doubled)
-        == CODEX.usage(FILES)
+        metering.used(CODEX, doubled)
+        == metering.used(CODEX, FILES)
         == {"scripted": Tokens(input=16070, output=139, cache_read=31965)}
     )
 
@@ -86,30 +85,7 @@ def test_conversations_of_a_nested_codex_cost_but_are_not_told() -> None:
     nested = {PATH.replace(THREAD, other): RECORDED.replace(b"please", b"nested")}
     turns = CODEX.transcript({**FILES, **nested})
     assert turns == CODEX.transcript(FILES)
-    assert CODEX.usage({**FILES, **nested})["scripted"].output == 2 * 139
-
-
-def meter(folder: Path) -> dict[str, Tokens]:
-    done = subprocess.run(["sh", "-c", CODEX.meter()], cwd=folder, capture_output=True, text=True)
-    assert not done.stderr
-    found: dict[str, Tokens] = {}
-    for line in done.stdout.splitlines():
-        model, *words = line.split(" ")
-        i, o, r, w = map(int, words)
-        found[model] = Tokens(input=i, output=o, cache_read=r, cache_write=w)
-    return found
-
-
-def test_the_meter_agrees_with_usage(tmp_path: Path) -> None:
-    files = {
-        PATH: RECORDED + RECORDED,
-        PATH.replace("01a1", "01a2"): RECORDED.replace(b"scripted", b"other") + b'{"torn',
-    }
-    for path, data in files.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes(data)
-    assert meter(tmp_path) == CODEX.usage(files)
-    assert meter(tmp_path / "codex") == {}
+    assert metering.used(CODEX, {**FILES, **nested})["scripted"].output == 2 * 139
 
 
 def test_the_meter_writes_large_sums_in_full(tmp_path: Path) -> None:
@@ -118,11 +94,11 @@ def test_the_meter_writes_large_sums_in_full(tmp_path: Path) -> None:
         {"type": "turn_context", "payload": {"model": "scripted"}},
         {"type": "token_usage_record", "payload": {"response_id": "r", "usage": usage}},
     ]
-    (tmp_path / PATH).parent.mkdir(parents=True)
     text = "\n".join(json.dumps(line, separators=(",", ":")) for line in lines)
-    (tmp_path / PATH).write_text(text + "\n")
-    os.mkfifo(tmp_path / PATH.replace("01a1", "01a2"))
-    assert meter(tmp_path) == {"scripted": Tokens(input=3_000_000_001, cache_read=3_000_000_002)}
+    metering.write(tmp_path / "fox", {PATH: text.encode() + b"\n"})
+    os.mkfifo(tmp_path / "fox" / PATH.replace("01a1", "01a2"))
+    rows = metering.run(CODEX, tmp_path, "fox")
+    assert rows == [["fox", "scripted", "3000000001", "0", "3000000002", "0"]]
 
 
 # states
@@ -300,7 +276,6 @@ def test_nothing_an_agent_writes_breaks_a_reading(
         CODEX.signals(evidence(data, shown, said))
         CODEX.ready(evidence(data, shown, said))
     CODEX.transcript(files)
-    assert all(tokens.total >= 0 for tokens in CODEX.usage(files).values())
     resumed = CODEX.resume(context().replace(evidence=evidence(data, title, said)))
     assert resumed.argv[0] == "codex"
 
@@ -385,7 +360,7 @@ def test_a_clone_goes_on_under_an_id_of_its_own_and_owes_nothing(home: Path) -> 
     files = {path: content for path, (content, _) in launch.files.items()}
     assert files[codex_rollout.THREADS] == f"{thread}\n".encode()
     assert not any(THREAD.encode() in content for content in files.values())
-    assert CODEX.usage(files) == {}
+    assert metering.used(CODEX, files) == {}
     texts = [turn.text for turn in CODEX.transcript(files)]
     assert texts == [turn.text for turn in CODEX.transcript(FILES)]
     begun = json.loads(files["signals/SessionStart.json"])

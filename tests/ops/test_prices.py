@@ -61,7 +61,7 @@ class Metered(AgentType):
     conversation = ("used",)
 
     def meter(self) -> str:
-        return "cat used"
+        return 'sed "s/^/$1 /" "$1/used"'
 
 
 def watching(

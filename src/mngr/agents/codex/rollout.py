@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 
 from mngr.agents import base
-from mngr.agents.base import Tokens, ToolCall, Turn, by_model
-from mngr.agents.jsonl import AWK, number, objects, one_line, table, text
+from mngr.agents.base import ToolCall, Turn
+from mngr.agents.jsonl import meter, number, objects, one_line, table, text
 from mngr.model.struct import Json, Struct
 
 SESSIONS = "codex/sessions/*/*/*/rollout-*.jsonl"
@@ -218,71 +218,26 @@ def _decoded(value: Json) -> Json:
     return decoded
 
 
-# tokens
-
-
-def usage(files: Mapping[str, bytes]) -> dict[str, Tokens]:
-    """Return the usage of every conversation in the agent's home, by whichever program."""
-    own = (data for path, data in files.items() if NAME.fullmatch(path))
-    return by_model(each for data in own for each in _spent(data))
-
-
-def _spent(data: bytes) -> list[tuple[str, Tokens]]:
-    """Return model and tokens of each response."""
-    spent: list[tuple[str, Tokens]] = []
-    seen: set[str] = set()
-    model = "unknown"
-    for entry in objects(data):
-        payload = table(entry.get("payload"))
-        if entry.get("type") == "turn_context":
-            model = text(payload.get("model")) or model
-        elif entry.get("type") == "token_usage_record":
-            response = text(payload.get("response_id"))
-            if not response or response not in seen:
-                spent.append((model, tokens(payload.get("usage"))))
-                seen.add(response)
-    return spent
-
-
-def tokens(value: Json) -> Tokens:
-    """Return the tokens; Codex includes those of the cache in its input tokens."""
-    usage = table(value)
-    read = number(usage.get("cached_input_tokens"))
-    write = number(usage.get("cache_write_input_tokens"))
-    return Tokens(
-        input=max(0, number(usage.get("input_tokens")) - read - write),
-        output=number(usage.get("output_tokens")),
-        cache_read=read,
-        cache_write=write,
-    )
-
-
-# The same for a host that has only POSIX tools.
-METER = (
+# Every conversation in the agent's home counts, by whichever program, and each response once. Codex
+# includes the tokens of the cache in its input tokens.
+METER = meter(
+    "codex/sessions",
+    "rollout-*.jsonl",
+    '"type":"(turn_context|token_usage_record)"',
     r"""
-for each in codex/sessions/*/*/*/rollout-*.jsonl; do
-  [ -f "$each" ] && grep -E '"type":"(turn_context|token_usage_record)"' "$each"
-  echo
-done 2>/dev/null | awk '"""
-    + AWK
-    + r"""
-  function file_begins() { m = "unknown"; split("", seen) }
-  BEGIN { file_begins() }
-  $0 == "" { file_begins(); next }
-  /"type":"turn_context"/ { if (word($0, "model") != "") m = word($0, "model"); next }
-  /"type":"token_usage_record"/ {
+  {
+    path = substr($0, 1, index($0, ".jsonl:"))
+    if (path != last) { last = path; model = "unknown"; split("", seen) }
+  }
+  /"type":"turn_context"/ { if (word($0, "model") != "") model = word($0, "model"); next }
+  {
     id = match($0, "\"response_id\":\"[^\"]*\"") ? substr($0, RSTART, RLENGTH) : NR
     if (id in seen) next
+    seen[id] = 1
     read = count($0, "cached_input_tokens"); write = count($0, "cache_write_input_tokens")
     fresh = count($0, "input_tokens") - read - write
-    seen[id] = any[m] = 1; reads[m] += read; writes[m] += write
-    input[m] += fresh > 0 ? fresh : 0; output[m] += count($0, "output_tokens")
-  }
-  END {
-    for (m in any)
-      printf "%s %.0f %.0f %.0f %.0f\n", m, input[m], output[m], reads[m], writes[m]
-  }'
-"""
+    add(owner " " model, fresh > 0 ? fresh : 0, count($0, "output_tokens"), read, write)
+  }""",
 )
 
 

@@ -102,7 +102,7 @@ changed() {
 }
 # A model without a price counts as the most expensive of its vendor, so that the limit holds.
 excess() {
-  meter | awk -v max_tokens="$max_tokens" -v max_cost="$max_cost" '
+  { cd .. && meter @name@ < /dev/null; } | awk -v max_tokens="$max_tokens" -v max_cost="$max_cost" '
     FILENAME == "prices" {
       prefix[++count] = $1
       for (kind = 2; kind <= 5; kind++) {
@@ -124,15 +124,15 @@ excess() {
             (!best || length(prefix[each]) > length(prefix[best]))) best = each
       return best
     }
-    NF >= 5 {
-      name = $1
+    NF >= 6 {
+      name = $2
       which = fitting(name)
       if (!which) { sub(/^.*\//, "", name); sub(/^.*anthropic\./, "", name); which = fitting(name) }
       sold = vendor(name)
       if (!((sold, 2) in dearest)) sold = ""
       for (kind = 2; kind <= 5; kind++) {
-        tokens += $kind
-        cost += $kind * (which ? price[which, kind] : dearest[sold, kind]) / 1000000
+        tokens += $(kind + 1)
+        cost += $(kind + 1) * (which ? price[which, kind] : dearest[sold, kind]) / 1000000
       }
     }
     END {
@@ -205,6 +205,7 @@ def script(folder: str, record: AgentRecord, kind: AgentType, grace: int) -> str
         "@patterns@": quote(tmux_scripts.patterns([record.id])),
         "@grace@": str(grace),
         "@files@": " ".join(kind.conversation) or "/nowhere",
+        "@name@": quote(os.path.basename(folder)),
         "@meter@": kind.meter(),
     }
     text = SCRIPT
