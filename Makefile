@@ -34,7 +34,7 @@ bench: setup-dev ## run the benchmarks
 	@$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
 docs: setup-dev ## write the man pages and the table of agent types, and record the README's recording
-	@$(BIN)/python -m mngr.cli.app.manual --write man
+	@$(BIN)/python scripts/man.py man
 	@$(BIN)/python scripts/agent_types.py docs/agents.md
 	@$(BIN)/python scripts/record_day.py docs/day.svg
 

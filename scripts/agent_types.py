@@ -24,7 +24,7 @@ ROWS: tuple[tuple[str, Callable[[AgentType], bool]], ...] = (
     ("`start` resumes the conversation", lambda kind: bool(kind.conversation)),
     ("`clone` continues with a copy of the conversation", lambda kind: kind.forks),
     ("`transcript`", overrides("transcript")),
-    ("`usage`: tokens and cost", overrides("usage")),
+    ("`usage`: tokens and cost", lambda kind: bool(kind.meter())),
     ("`--max-cost`, `--max-tokens`", lambda kind: bool(kind.meter())),
     ("`answer --allow`, `answer --deny`", overrides("answer")),
 )

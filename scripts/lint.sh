@@ -16,10 +16,15 @@ check() {
     fi
 }
 
+man_pages() (
+    folder=$(mktemp -d) && trap 'rm -rf "$folder"' EXIT
+    $bin/python scripts/man.py "$folder" && diff -r man "$folder"
+)
+
 check 'lint' $bin/ruff check --quiet .
 check 'format' $bin/ruff format --quiet --check .
 check 'types' $bin/mypy
 check 'imports' $bin/lint-imports
-check 'man pages' $bin/python -m mngr.cli.app.manual --check man
+check 'man pages' man_pages
 
 [ -z "$failed" ] || { echo "failed: ${failed#, }" >&2; exit 1; }

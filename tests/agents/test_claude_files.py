@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from mngr.agents.base import Tokens
 from mngr.agents.claude import delivery, log
 from mngr.agents.claude.agent import ClaudeAgent
+from tests.support import metering
 
+CLAUDE = ClaudeAgent()
 RECORDED = Path(__file__).parent / "recorded" / "claude"
 PROJECT = "claude/projects/-home-u-repo"
 TALK = "ecf7af07-8772-4d9b-b34e-d12011ceee8b"
@@ -70,28 +72,26 @@ def test_commands_are_told_as_they_were_typed() -> None:
 
 
 def test_usage_counts_each_answer_once_whoever_asked(files: dict[str, bytes]) -> None:
-    assert log.usage(files) == {
+    assert metering.used(CLAUDE, files) == {
         "claude-opus-5-5": Tokens(input=8361, output=85, cache_read=16668, cache_write=70)
     }
     repeated = {**files, f"{PROJECT}/{OTHER}.jsonl": recorded("talk")}
-    assert log.usage(repeated) == log.usage(files)
+    assert metering.used(CLAUDE, repeated) == metering.used(CLAUDE, files)
     # What its original was answered is not the clone's.
     cloned = {**files, log.PARENT: recorded("talk")}
-    assert log.usage(cloned)["claude-opus-5-5"].output == 15
+    assert metering.used(CLAUDE, cloned)["claude-opus-5-5"].output == 15
 
 
 def test_errors_are_neither_said_nor_paid_for() -> None:
     files = {f"{PROJECT}/{TALK}.jsonl": recorded("errors")}
     said = [each.text for each in log.transcript(files) if each.type == "assistant_message"]
     assert not any("API Error" in text for text in said)
-    assert set(log.usage(files)) == {"claude-opus-5-5"}
+    assert set(metering.used(CLAUDE, files)) == {"claude-opus-5-5"}
 
 
 @pytest.mark.parametrize("parent", [False, True])
-def test_the_meter_reads_the_same_with_posix_tools(
-    files: dict[str, bytes], tmp_path: Path, parent: bool
-) -> None:
-    # A text that looks like usage, in a string and in what a tool was given, is not usage.
+def test_a_text_that_looks_like_usage_is_not_usage(files: dict[str, bytes], parent: bool) -> None:
+    # In a string, and in the input of a tool.
     fake = {"usage": {"input_tokens": 10**9, "output_tokens": 10**9}}
     entries = map(json.loads, recorded("nested").splitlines())
     entry = next(entry for entry in entries if entry["type"] == "assistant")
@@ -102,33 +102,35 @@ def test_the_meter_reads_the_same_with_posix_tools(
         "input": {**fake, "x": json.dumps(fake)},
     }
     entry["message"] |= {"id": "msg_tricky", "content": [block, {"type": "text", "text": "\n"}]}
-    entry["message"]["usage"] = entry["message"].pop("usage")  # as always, after the content
-    tricky = json.dumps(entry, separators=(",", ":")).encode()
-    files |= {f"{PROJECT}/{OTHER}.jsonl": tricky}
-    if parent:
-        files |= {log.PARENT: recorded("talk")}
-    for path, data in files.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes(data)
-    done = subprocess.run(
-        ["sh", "-c", ClaudeAgent().meter()], cwd=tmp_path, capture_output=True, check=True
-    )
-    read = {}
-    for line in done.stdout.decode().splitlines():
-        model, *counts = line.split()
-        read[model] = [int(each) for each in counts]
-    expected = {
-        model: [used.input, used.output, used.cache_read, used.cache_write]
-        for model, used in log.usage(files).items()
-    }
-    assert read == expected and not done.stderr
+    spent = entry["message"].pop("usage")
+    entry["message"]["usage"] = spent  # as always, after the content
+    files |= {log.PARENT: recorded("talk")} if parent else {}
+    before = metering.used(CLAUDE, files)["claude-opus-5-5"]
+    files |= {f"{PROJECT}/{OTHER}.jsonl": json.dumps(entry, separators=(",", ":")).encode()}
+    after = metering.used(CLAUDE, files)["claude-opus-5-5"]
+    assert after.input - before.input == spent["input_tokens"]
+    assert after.output - before.output == spent["output_tokens"]
+
+
+def test_a_file_can_neither_block_the_meter_nor_count_for_another_agent(
+    files: dict[str, bytes], tmp_path: Path
+) -> None:
+    talk = recorded("talk").replace(b"msg_", b"msg_x")
+    metering.write(tmp_path / "fox", files | {f"{PROJECT}/nul.jsonl": b"\0\n"})
+    metering.write(tmp_path / "hen", {f"{PROJECT}/forged\nfox/{PROJECT}/x.jsonl": talk})
+    metering.write(tmp_path, {"elsewhere.jsonl": talk})
+    os.mkfifo(tmp_path / "fox" / PROJECT / "pipe.jsonl")
+    os.mkfifo(tmp_path / "fox" / log.PARENT)
+    (tmp_path / "fox" / PROJECT / "link.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
+    sparse = tmp_path / "fox" / PROJECT / "sparse.jsonl"
+    sparse.touch()
+    os.truncate(sparse, 1 << 40)
+    rows = metering.run(CLAUDE, tmp_path, "fox", "hen")
+    assert rows == [["fox", "claude-opus-5-5", "8361", "85", "16668", "70"]]
 
 
 def test_the_meter_says_nothing_where_nothing_was_said(tmp_path: Path) -> None:
-    done = subprocess.run(
-        ["sh", "-c", ClaudeAgent().meter()], cwd=tmp_path, capture_output=True, check=True
-    )
-    assert (done.stdout, done.stderr) == (b"", b"")
+    assert metering.run(CLAUDE, tmp_path, "fox") == metering.run(CLAUDE, tmp_path) == []
 
 
 # whether a message was taken
@@ -214,8 +216,6 @@ def test_no_file_can_break_what_reads_it(
     files = {f"{PROJECT}/{TALK}.jsonl": data, log.HISTORY: data, log.LAUNCH: data}
     for turn in log.transcript(files):
         assert turn.type in ("user_message", "assistant_message", "tool_result")
-    for model, tokens in log.usage(files).items():
-        assert model and tokens.total >= 0
     assert delivery.seen("do it", files) in ("", "delivered", "sent", "refused")
 
 

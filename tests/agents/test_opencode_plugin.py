@@ -10,8 +10,10 @@ from typing import TypeAlias
 
 from mngr.agents.base import Tokens
 from mngr.agents.opencode import talk
+from mngr.agents.opencode.agent import OpenCodeAgent
 from mngr.agents.opencode.plugin import plugin
 from mngr.model.struct import Json
+from tests.support import metering
 
 DRIVER = """
 import { readFileSync } from "node:fs"
@@ -91,7 +93,7 @@ def test_a_turn_is_written_down(tmp_path: Path) -> None:
         ("tool_result", "a"),
     ]
     expected = Tokens(input=10, output=5, cache_read=4, cache_write=5)
-    assert talk.usage(files) == {"m_x": expected}
+    assert metering.used(OpenCodeAgent(), files) == {"m_x": expected}
     assert data.count(b'"kind":"spent"') == 1
     assert talk.last_moment(data, 0.0).word == "idle"
     assert talk.last_session(data) == "ses_1"

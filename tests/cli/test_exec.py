@@ -146,3 +146,10 @@ def test_a_command_can_have_the_terminal(mngr: Cli) -> None:
         screen.shows("/dev/")
         screen.type("hello")
         screen.shows("in foo: hello")
+
+
+def test_a_dry_run_for_several_agents_is_one_document(local: Cli) -> None:
+    local.create("foo", "--transfer", "none")
+    local.create("bar", "--transfer", "none")
+    told = local("exec", "foo", "bar", "true", "--dry-run", "--format", "json").ok().json()
+    assert [each["name"] for each in told["agents"]] == ["foo", "bar"] and told["errors"] == []

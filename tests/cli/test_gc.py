@@ -130,6 +130,13 @@ def test_destroy_can_collect_at_once(local: Cli) -> None:
     done = local("destroy", "foo", "--gc", env=AT_ONCE).ok()
     assert done.out.splitlines()[1].startswith("trash foo")
     local("restore", "foo").fails(4, "foo")
+    local.create("foo", *NONE, "--", "true")
+    told = local("destroy", "foo", "--gc", "--format", "json", env=AT_ONCE).ok().json()
+    assert [each["name"] for each in told["agents"]] == ["foo"]
+    assert [each["kind"] for each in told["leftovers"]] == ["trash"]
+    local.create("foo", *NONE, "--", "true")
+    lines = local("destroy", "foo", "--gc", "--format", "jsonl", env=AT_ONCE).ok().out.splitlines()
+    assert [json.loads(line).get("kind") for line in lines] == [None, "trash"]
 
 
 def test_a_thing_that_resists_does_not_spare_the_others(local: Cli, tmp_path: Path) -> None:
@@ -148,6 +155,7 @@ def test_a_thing_that_resists_does_not_spare_the_others(local: Cli, tmp_path: Pa
     assert done.code == 3
     assert "stuck" in done.err and "trash foo" in done.err
     assert done.out.startswith("trash bar") and done.out.count("\n") == 1
+    assert local("gc", env=AT_ONCE | path).code == 1, "nothing was removed"
     # Half removed, it cannot be restored; the next gc finishes it.
     assert local("restore").ok().out == "The trash is empty\n"
     again = local("gc").ok()

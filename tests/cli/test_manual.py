@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.cli.app.main import make_parser
-from mngr.cli.app.manual import check, command_page, main, overview_page, write
+from mngr.cli.app.manual import command_page, overview_page
 from mngr.cli.app.parser import Parser
 from mngr.cli.app.rendering import Page, Paragraph, Section, as_roff, as_text, fill, text_width
 from mngr.plugins.registry import load_registry, own_registry
+from scripts.man import write
 from tests.support import kite
+from tests.support.cli import ROOT
 
 
 def kite_page() -> Page:
@@ -155,37 +157,16 @@ def test_no_line_of_text_becomes_a_request(text: str) -> None:
     assert after.count("\n") == 1
 
 
-def test_stale_missing_and_superfluous_pages_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "man"
-    assert write(str(folder)) == 0
-    capsys.readouterr()
-    assert check(str(folder)) == 0
-    (folder / "mngr.1").write_text("old")
-    (folder / "mngr-help.1").unlink()
-    (folder / "mngr-gone.1").write_text("gone")
-    assert check(str(folder)) == 1
-    assert capsys.readouterr().out.splitlines() == [
-        f"{folder}/mngr-gone.1 is superfluous",
-        f"{folder}/mngr-help.1 is missing",
-        f"{folder}/mngr.1 is stale",
-    ]
-    assert write(str(folder)) == 0
-    assert check(str(folder)) == 0
-
-
-def test_pages_do_not_depend_on_where_they_are_written(
+def test_pages_of_removed_commands_go_and_the_environment_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(str(tmp_path / "one"))
     monkeypatch.setenv("COLUMNS", "44")
     monkeypatch.setenv("MNGR__PLUGINS__MODULES", '["support.kite"]')
     monkeypatch.setenv("MNGR__COMMANDS__HELP__QUIET", "true")
     monkeypatch.setenv("LANG", "de_DE.UTF-8")
-    assert main(["--check", str(tmp_path / "one")]) == 0
-
-
-def test_the_manual_program_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
-    assert "--write|--check" in capsys.readouterr().err
+    for name in ("mngr.1", "mngr-gone.1"):
+        (tmp_path / name).write_text("old")
+    write(tmp_path)
+    shipped = {page.name: page.read_text() for page in (ROOT / "man").iterdir()}
+    written = {page.name: page.read_text() for page in tmp_path.iterdir()}
+    assert written == shipped, "run `make docs`"

@@ -119,6 +119,7 @@ def test_events_in_a_pipe_are_json_and_an_empty_world_is_observed(local: Cli) ->
         watcher.terminate()
         watcher.communicate(timeout=30)
     events = [json.loads(line) for line in local("event", "foo").ok().out.splitlines()]
+    assert local("event", "foo", "--format", "json").ok().json()["events"] == events
     assert events[0]["type"] == "agent_created"
     with Screen(local) as screen:
         screen.mngr("event", "foo")

@@ -33,6 +33,7 @@ def test_a_conversation_reads_the_same_in_every_format(mngr: Cli) -> None:
     assert len({each["event_id"] for each in found}) == 5
     assert found[-1]["tools"] == [{"id": "t1", "name": "Look", "input": {"at": "to leave"}}]
     assert (found[-1]["model"], found[-1]["source"]) == ("claude-sonnet-4-5", "scribe")
+    assert mngr("transcript", "foo", "--format", "json").ok().json()["transcript"] == found
     assert records(mngr, "--role", "user") == [found[0], found[2]]
     assert records(mngr, "--role", "user", "--role", "tool", "--tail", "1") == [found[3]]
     assert records(mngr, "--head", "2") == found[:2]

@@ -583,7 +583,7 @@ def test_gc_removes_mirrors_and_pins_that_nothing_uses(mngr: Cli) -> None:
 def test_what_another_gc_removed_meanwhile_is_no_failure(
     local: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from mngr.cli.commands.gc import collect
+    from mngr.cli.commands.gc import collected
 
     local.create("foo", *NONE, "--", "true")
     local("destroy", "foo").ok()
@@ -591,5 +591,22 @@ def test_what_another_gc_removed_meanwhile_is_no_failure(
     assert leftovers
     local("gc", env=AT_ONCE).ok()
     args = argparse.Namespace(dry_run=False, format="json", fields=None, quiet=False)
-    assert collect(args, leftovers) == 0
+    assert collected(args, leftovers) == []
     assert "foo" not in capsys.readouterr().out
+
+
+def test_a_purge_of_which_nothing_succeeded_is_a_failure_and_not_a_partial_one(
+    local: Cli, tmp_path: Path
+) -> None:
+    for name in ("foo", "bar"):
+        local.create(name, "--transfer", "none", "--", "true")
+    local("destroy", "foo", "bar").ok()
+    stub = tmp_path / "bin" / "rm"
+    stub.parent.mkdir()
+    stub.write_text('#!/bin/sh\necho "rm: stuck" >&2; exit 1\n')
+    stub.chmod(0o755)
+    path = {"PATH": f"{stub.parent}:{local.env['PATH']}"}
+    purge = ("restore", "--purge", "--older-than", "0s", "--force", "--format", "json")
+    stuck = local(*purge, env=path)
+    assert stuck.code == 1 and stuck.json()["trash"] == []
+    assert len(stuck.json()["errors"]) == 2

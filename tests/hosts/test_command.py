@@ -132,3 +132,28 @@ def test_a_host_keeps_the_tags_it_was_made_with(folders: Cli, tmp_path: Path) ->
     make = ("host", "create", "other", "--provider", "folders", "--host-label")
     folders(*make, "team").fails(2, "expected KEY=VALUE")
     folders(*make, "mngr-host=x").fails(2, "mngr uses tags of this name itself")
+
+
+def test_several_hosts_are_one_document_and_the_code_says_whether_any_is_done(
+    folders: Cli, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        folders("host", "create", name, "--provider", "folders").ok()
+    both = ("one", "two", "--format", "json")
+    planned = folders("host", "destroy", *both, "--dry-run").ok().json()
+    assert [each["name"] for each in planned["hosts"]] == ["one", "two"]
+    planned = folders("host", "forget", *both, "--dry-run", "--force").ok().json()
+    assert [each["name"] for each in planned["hosts"]] == ["one", "two"]
+    refused = folders("host", "stop", *both)
+    assert refused.code == 2 and refused.json()["hosts"] == []
+    assert [each["message"] for each in refused.json()["errors"]] == [
+        line.removeprefix(f"mngr: {name}: ")
+        for name, line in zip(both, refused.err.splitlines(), strict=False)
+    ]
+    snapshot = folders.env["MNGR__PROVIDERS__FOLDERS__SNAPSHOT"]
+    half = {"MNGR__PROVIDERS__FOLDERS__SNAPSHOT": f"[ {{handle}} = one ] && {snapshot}"}
+    saved = folders("host", "snapshot", *both, env=half)
+    assert saved.code == 3
+    assert [each["name"] for each in saved.json()["hosts"]] == ["one"]
+    assert len(saved.json()["errors"]) == 1
+    assert len(folders("host", "destroy", *both).ok().json()["hosts"]) == 2

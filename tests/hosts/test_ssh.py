@@ -28,7 +28,13 @@ def test_an_unknown_key_is_refused_with_the_line_to_type(boxes: Boxes) -> None:
     print_ = next(word for word in hint.split() if word.startswith("SHA256:"))
     boxes("host", "trust", "box1", "--fingerprint", "SHA256:x").fails(1, "not SHA256:x")
     assert not known.exists()
-    boxes("host", "trust", "box1", "--fingerprint", print_).ok()
+    trust = ("host", "trust", "box1", "--fingerprint")
+    boxes(*trust, "SHA256:x", "--dry-run").fails(1, "not SHA256:x")
+    for options in ((*trust, print_), ("host", "trust", "box1")):
+        dry = boxes(*options, "--dry-run").ok().out
+        assert dry == f"Host box1 shows the key {print_} (ED25519). It would be trusted.\n"
+    assert not known.exists()
+    boxes(*trust, print_).ok()
     boxes.cli.create("foo@box1")
     assert boxes.states() == {"foo": "RUNNING"}
 
@@ -331,6 +337,10 @@ def test_many_calls_at_once_share_a_cold_connection(boxes: Boxes) -> None:
 def test_a_machine_is_forgotten_and_its_agents_are_not(boxes: Boxes) -> None:
     boxes.cli.create("foo@box1")
     boxes.one.refuse()
+    assert boxes.states() == {"foo": "UNREACHABLE"}
+    planned = boxes("host", "forget", "box1", "--dry-run", "--format", "json").ok().json()
+    assert [each["name"] for each in planned["hosts"]] == ["box1"]
+    boxes("host", "forget", "box1", "nosuch").fails(4, "nosuch")
     assert boxes.states() == {"foo": "UNREACHABLE"}
     boxes("host", "forget", "box1").ok()
     assert boxes.states() == {}

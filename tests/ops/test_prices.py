@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from mngr.model.records import AgentRecord, Worker
 from mngr.ops.limits.prices import TABLE, Prices, plain
 from mngr.ops.limits.watcher import Limits, script
 from mngr.settings.layers import Config
+from tests.support.cli import until
 
 SHIPPED = Prices(Config("/nowhere", "", ()))
 
@@ -54,26 +57,34 @@ def test_a_model_without_a_price_counts_as_the_dearest_of_its_vendor(
     assert SHIPPED.guarded({model: Tokens(input=1_000_000)}) == input
 
 
+class Metered(AgentType):
+    conversation = ("used",)
+
+    def meter(self) -> str:
+        return 'sed "s/^/$1 /" "$1/used"'
+
+
+def watching(
+    folder: Path, meter: str, max_cost: float | None = None, max_tokens: int | None = None
+) -> str:
+    """Return the watcher's script, and write the files that it reads."""
+    record = AgentRecord(
+        id="agent-of-test-prices", name="x", type="x", argv=(), work_dir="", transfer="none",
+        made_work_dir=False, create_time=0.0, launch="l", launch_time=0.0,
+        worker=Worker(machine="", pid=1, start=""), max_cost=max_cost, max_tokens=max_tokens,
+    )  # fmt: skip
+    (folder / "used").write_text(meter)
+    (folder / "prices").write_text(SHIPPED.lines())
+    (folder / "limits").write_text(Limits.of(record).lines())
+    (folder / "started").write_text('{"launch":"l","pid":1,"time":1}\n')
+    return script(str(folder), record, Metered(), 1)
+
+
 def excess(
     folder: Path, meter: str, max_cost: float | None = None, max_tokens: int | None = None
 ) -> str:
     """What the watcher itself would say of this usage."""
-    record = AgentRecord(
-        id="agent-x", name="x", type="x", argv=(), work_dir="", transfer="none",
-        made_work_dir=False, create_time=0.0, launch="l", launch_time=0.0,
-        worker=Worker(machine="", pid=1, start=""), max_cost=max_cost, max_tokens=max_tokens,
-    )  # fmt: skip
-
-    class Metered(AgentType):
-        conversation = ("used",)
-
-        def meter(self) -> str:
-            return "cat used"
-
-    (folder / "used").write_text(meter)
-    (folder / "prices").write_text(SHIPPED.lines())
-    (folder / "limits").write_text(Limits.of(record).lines())
-    text = script(str(folder), record, Metered(), 1)
+    text = watching(folder, meter, max_cost, max_tokens)
     asked = text[: text.index("\nprintf '%s\\n' \"$launch $$\"")] + "\nread_limits\nexcess\n"
     done = subprocess.run(["sh", "-c", asked, "sh", "1"], capture_output=True, text=True)
     assert done.stderr == "", done.stderr
@@ -115,3 +126,38 @@ def test_the_watcher_counts_as_we_do(
 def test_what_a_meter_prints_by_mistake_counts_nothing(tmp_path: Path) -> None:
     for torn in ("", "\n", "gpt-5", "gpt-5 100", "gpt-5 1 2 3\n", "gpt-5 x y z w\n"):
         assert excess(tmp_path, torn, max_tokens=1, max_cost=0.000001) == ""
+
+
+@pytest.fixture
+def launcher() -> Iterator[int]:
+    with subprocess.Popen(["sleep", "1000"]) as process:
+        yield process.pid
+        process.kill()
+
+
+@pytest.mark.parametrize("name", ["started", "metered"])
+def test_a_named_pipe_in_place_of_a_file_does_not_delay_the_limit(
+    name: str, launcher: int, tmp_path: Path
+) -> None:
+    text = watching(tmp_path, "gpt-5 100 0 0 0\n", max_tokens=1)
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    argv = ["sh", "-c", text, "sh", str(launcher)]
+    assert subprocess.run(argv, capture_output=True, timeout=30).stderr == b""
+    said = (tmp_path / "over.l").read_text()
+    assert said == '"over its limit of 1 tokens (100 used)"\n'
+
+
+@pytest.mark.parametrize("name", ["prices", "limits", "watcher"])
+def test_a_watcher_whose_files_were_replaced_leaves_the_limit_to_other_processes(
+    name: str, launcher: int, tmp_path: Path
+) -> None:
+    text = watching(tmp_path, "", max_tokens=1)
+    with subprocess.Popen(["sh", "-c", text, "sh", str(launcher)]) as process:
+        until((tmp_path / "watcher").exists, timeout=30)
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "pipe").rename(tmp_path / name)
+        try:
+            assert process.wait(timeout=30) == 0
+        finally:
+            process.kill()

@@ -24,7 +24,6 @@ from mngr.agents.base import (
     Launch,
     LaunchContext,
     Receipt,
-    Tokens,
     ToolCall,
     Turn,
 )
@@ -153,17 +152,10 @@ class Scribe(AgentType):
             for entry in _entries(files.get(TALK, b""))
         ]
 
-    def usage(self, files: Mapping[str, bytes]) -> dict[str, Tokens]:
-        used: dict[str, Tokens] = {}
-        for line in files.get(SPENT, b"").decode().splitlines():
-            model, *numbers = line.split()
-            kinds = ("input", "output", "cache_read", "cache_write")
-            more = Tokens(**dict(zip(kinds, map(int, numbers), strict=True)))
-            used[model] = used.get(model, Tokens()) + more
-        return used
-
     def meter(self) -> str:
-        return f"[ ! -f {SPENT} ] || cat {SPENT}"
+        return f"""for each; do
+  [ ! -f "$each/{SPENT}" ] || sed "s/^/$each /" "$each/{SPENT}"
+done"""
 
     def answer(self, evidence: Evidence, allow: bool) -> tuple[str, ...]:
         odd = self.signals(evidence).detail == "the unanswerable"

@@ -205,7 +205,7 @@ class AgentType:
     install = ""
     """The command that installs it."""
     conversation: tuple[str, ...] = ()
-    """Shell patterns of the files that `transcript` and `usage` read, in the state directory."""
+    """Shell patterns of the files that `transcript` reads, in the state directory."""
     forks = False
     """Whether a clone continues with a copy of the conversation."""
     headless = ""
@@ -241,19 +241,16 @@ class AgentType:
         """Return the conversation, oldest first; `files` is by path in the state directory."""
         return []
 
-    def usage(self, files: Mapping[str, bytes]) -> dict[str, Tokens]:
-        """Return the tokens by model, each answer counted once."""
-        return {}
-
     def answer(self, evidence: Evidence, allow: bool) -> tuple[str, ...]:
         """Return the keys, as tmux names them, that answer the permission request."""
         return ()
 
     def meter(self) -> str:
-        """Return shell lines that print `MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE` per model.
+        """Return shell lines that print the tokens used, each answer counted once.
 
-        They run in the state directory on the host, with POSIX tools only. Without them, limits on
-        tokens and cost cannot be enforced.
+        A line is `AGENT MODEL INPUT OUTPUT CACHE_READ CACHE_WRITE`. The shell has POSIX tools only
+        and runs on the host, in the parent of the state directories; `"$@"` are the names of some
+        of these. Without a meter, a type has no usage, and no limits on tokens and cost.
         """
         return ""
 
@@ -281,7 +278,6 @@ class Reader(Protocol):
     METER: str
 
     def transcript(self, files: Mapping[str, bytes], /) -> list[Turn]: ...
-    def usage(self, files: Mapping[str, bytes], /) -> dict[str, Tokens]: ...
 
 
 class ConversingAgent(AgentType):
@@ -291,9 +287,6 @@ class ConversingAgent(AgentType):
 
     def transcript(self, files: Mapping[str, bytes]) -> list[Turn]:
         return self.reader.transcript(files)
-
-    def usage(self, files: Mapping[str, bytes]) -> dict[str, Tokens]:
-        return self.reader.usage(files)
 
     def meter(self) -> str:
         return self.reader.METER

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 
+from mngr.model.quoting import quote
 from mngr.model.struct import Json
 
 LIMIT = 4 << 20
 
-# Functions for awk, for hosts that have only POSIX tools: the value of a key in a line of JSON.
-# Inside a JSON string a quote is never bare, so `"name":` is always a key.
+# The largest file that a meter reads, in blocks of 512 bytes, because a file can be sparse.
+BLOCKS = (512 << 20) // 512
+
+# For awk, because a host may have only POSIX tools. Inside a JSON string a quote is never bare, so
+# `"name":` is always a key. `owner` is the agent, `add` counts tokens for an agent and a model.
 AWK = r"""
   function word(line, name) {
     if (!match(line, "\"" name "\":\"[^\" ]+\"")) return ""
@@ -24,7 +29,41 @@ AWK = r"""
   function count(line, name) {
     if (!match(line, "\"" name "\":[0-9]+")) return 0
     return substr(line, RSTART + length(name) + 3, RLENGTH - length(name) - 3) + 0
+  }
+  function add(key, i, o, r, w) {
+    any[key] = 1; sum[key, 1] += i; sum[key, 2] += o; sum[key, 3] += r; sum[key, 4] += w
+  }
+  { owner = substr($0, 1, index($0, "/") - 1) }
+PROGRAM
+  END {
+    for (key in any)
+      printf "%s %.0f %.0f %.0f %.0f\n", key, sum[key, 1], sum[key, 2], sum[key, 3], sum[key, 4]
   }"""
+
+# Before each line, grep writes the path of the file, which begins with the agent. A path with a
+# newline is left out, because its second line could begin with another agent.
+METER = r"""places=
+for place in PLACES; do
+  for each; do places="$places $each/$place"; done
+done
+find $places -type f -name NAME -size -BLOCKS ! -path '*
+*' -exec grep -aE LINES /dev/null {} + 2>/dev/null | awk AWK
+"""
+
+
+def meter(places: str, name: str, lines: str, program: str) -> str:
+    """Return the shell lines for `AgentType.meter`.
+
+    `program` gets the lines that match `lines` of all files with this name in the `places`.
+    """
+    parts = {
+        "PLACES": places,
+        "NAME": quote(name),
+        "BLOCKS": str(BLOCKS),
+        "LINES": quote(lines),
+        "AWK": quote(AWK.replace("PROGRAM", program)),
+    }
+    return re.sub("|".join(parts), lambda found: parts[found[0]], METER)
 
 
 def read(path: str) -> bytes:

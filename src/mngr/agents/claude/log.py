@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from mngr.agents.base import KINDS, Tokens, ToolCall, Turn, by_model
-from mngr.agents.jsonl import AWK, number, objects, rows, table, text
+from mngr.agents.base import ToolCall, Turn
+from mngr.agents.jsonl import meter, objects, rows, table, text
 from mngr.model.struct import Json
 
 PROJECTS = "claude/projects/"
@@ -137,71 +137,30 @@ def _answer(message: dict[str, Json], time: str) -> Turn:
     )
 
 
-def usage(files: Mapping[str, bytes]) -> dict[str, Tokens]:
-    """Return the usage of all programs that used the agent's folder; each answer counts once."""
-    parent = {id for id, _, _ in _spent(files.get(PARENT, b""))}
-    answers: dict[str, tuple[str, Tokens]] = {}
-    for path, data in files.items():
-        if path.startswith(PROJECTS):
-            for id, model, tokens in _spent(data):
-                if id not in parent:
-                    answers[id] = (model, _larger(answers.get(id, ("", Tokens()))[1], tokens))
-    return by_model(answers.values())
-
-
-def _spent(data: bytes) -> Iterator[tuple[str, str, Tokens]]:
-    for entry in objects(data, b'"type":"assistant"'):
-        message = table(entry.get("message"))
-        told, id, model = table(message.get("usage")), text(message.get("id")), message.get("model")
-        if entry.get("type") == "assistant" and id and model not in ("<synthetic>", None, ""):
-            yield id, text(model), _tokens(told)
-
-
-def _tokens(told: dict[str, Json]) -> Tokens:
-    return Tokens(
-        input=number(told.get("input_tokens")),
-        output=number(told.get("output_tokens")),
-        cache_read=number(told.get("cache_read_input_tokens")),
-        cache_write=number(told.get("cache_creation_input_tokens")),
-    )
-
-
-def _larger(one: Tokens, other: Tokens) -> Tokens:
-    """Return the larger counts: the entries of an answer are written while it streams."""
-    return Tokens(**{kind: max(getattr(one, kind), getattr(other, kind)) for kind in KINDS})
-
-
-# The same sum for a host that has only POSIX tools. In a line, the usage is the last key of its
+# Every program that used the agent's folder counts, and each answer once: its entries are written
+# while it streams, so the largest counts are right. In a line, the usage is the last key of its
 # name, after any input of a tool.
-METER = (
+METER = meter(
+    f"{PARENT} {PROJECTS.rstrip('/')}",
+    "*.jsonl",
+    '"type":"assistant"',
     r"""
-{ grep -h '"type":"assistant"' claude/parent.jsonl; echo
-  find claude/projects -name '*.jsonl' -exec grep -h '"type":"assistant"' {} +
-} 2>/dev/null | awk '"""
-    + AWK
-    + r"""
   function after(words, mark,  at) {
     while (at = index(words, mark)) words = substr(words, at + length(mark))
     return words
   }
-  function most(table, id, value) { if (value > table[id] + 0) table[id] = value }
-  $0 == "" { own = 1; next }
+  function most(kind, value) { if (value > tokens[id, kind] + 0) tokens[id, kind] = value }
   {
     message = substr($0, index($0, "\"message\":{")); told = after($0, "\"usage\":{")
-    head = substr(message, 1, 400); id = word(head, "id"); model = word(head, "model")
-    if (!own) { parent[id] = 1; next }
-    if (id == "" || model == "" || model == "<synthetic>" || id in parent || told == $0) next
-    of[id] = model
-    most(input, id, count(told, "input_tokens")); most(output, id, count(told, "output_tokens"))
-    most(reads, id, count(told, "cache_read_input_tokens"))
-    most(writes, id, count(told, "cache_creation_input_tokens"))
+    head = substr(message, 1, 400); id = owner " " word(head, "id"); model = word(head, "model")
+    if (index($0, owner "/claude/parent.jsonl:") == 1) { parent[id] = 1; next }
+    if (id == owner " " || model == "" || model == "<synthetic>" || id in parent || told == $0) next
+    of[id] = owner " " model
+    most(1, count(told, "input_tokens")); most(2, count(told, "output_tokens"))
+    most(3, count(told, "cache_read_input_tokens"))
+    most(4, count(told, "cache_creation_input_tokens"))
   }
   END {
-    for (id in of) {
-      m = of[id]; any[m] = 1
-      i[m] += input[id]; o[m] += output[id]; r[m] += reads[id]; w[m] += writes[id]
-    }
-    for (m in any) printf "%s %.0f %.0f %.0f %.0f\n", m, i[m], o[m], r[m], w[m]
-  }'
-"""
+    for (id in of) add(of[id], tokens[id, 1], tokens[id, 2], tokens[id, 3], tokens[id, 4])
+  }""",
 )

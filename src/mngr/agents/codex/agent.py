@@ -166,10 +166,7 @@ def _begin(context: LaunchContext, prompt: str, thread: str = "") -> Launch:
 
 
 def _own(context: LaunchContext) -> tuple[Mapping[str, object], dict[str, str], tuple[str, ...]]:
-    """Return the user's settings, the keys of their providers, and remarks on what is left out.
-
-    Secrets are only copied to another machine if the user asks for it.
-    """
+    """Return the user's settings, the keys of their providers, and remarks on what is left out."""
     from mngr.agents import private
     from mngr.agents.codex import home
 
@@ -177,7 +174,8 @@ def _own(context: LaunchContext) -> tuple[Mapping[str, object], dict[str, str], 
     keys = home.provider_keys(settings)
     if context.local or context.copies_login:
         return settings, keys, ()
-    kept, left_out = private.without_secrets(settings)
+    kept, left_out = private.chosen(settings, home.ABROAD)
+    left_out = [name for name in left_out if not name.startswith(home.UNSAID)]
     told = (
         f"{name} was not passed on; use --pass-env {name}, or --pass-login"
         for name in keys

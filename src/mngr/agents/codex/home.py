@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 
-from mngr.agents import hooks
+from mngr.agents import hooks, private
 from mngr.agents.jsonl import read
 from mngr.model.quoting import quote
 
@@ -47,6 +46,28 @@ esac
 """
 
 KEYS = ("OPENAI_API_KEY", "CODEX_API_KEY")
+
+ABROAD: private.Allowed = {
+    **private.leaves(
+        "model model_provider model_reasoning_effort model_reasoning_summary model_verbosity "
+        "model_context_window model_max_output_tokens model_auto_compact_token_limit "
+        "model_supports_reasoning_summaries review_model plan_mode_reasoning_effort personality "
+        "service_tier approval_policy sandbox_mode web_search disable_response_storage "
+        "hide_agent_reasoning show_raw_agent_reasoning tool_output_token_limit"
+    ),
+    "features": {"*": private.switch},
+    "sandbox_workspace_write": private.leaves(
+        "network_access exclude_tmpdir_env_var exclude_slash_tmp"
+    ),
+    "shell_environment_policy": private.leaves(
+        "inherit ignore_default_excludes exclude include_only"
+    ),
+    "model_providers": {"*": private.leaves("name base_url wire_api env_key requires_openai_auth")},
+    "hooks": {"state": {"*": private.leaves("trusted_hash")}},
+}
+"""Settings that are copied to another machine: none that names a program or may hold a secret."""
+UNSAID = ("hooks.", "projects")
+"""Settings that no agent gets, and directories of this machine: no remark is made about these."""
 
 
 def users_home() -> str:
@@ -200,39 +221,8 @@ def _table(holder: Mapping[str, Toml], key: str) -> dict[str, Toml]:
     return dict(value) if isinstance(value, dict) else {}
 
 
-PLAIN = re.compile(r"[A-Za-z0-9_-]+")
-
-
 def toml(table: Mapping[str, Toml]) -> bytes:
     """Return a table as TOML."""
-    return "".join(_lines(table, "")).encode("utf-8", "surrogateescape")
+    import tomlkit
 
-
-def _lines(table: Mapping[str, Toml], path: str) -> list[str]:
-    inner = {key: value for key, value in table.items() if isinstance(value, dict)}
-    lines = [f"{_key(key)} = {_value(table[key])}\n" for key in table if key not in inner]
-    if path and (lines or not inner):
-        lines.insert(0, f"\n[{path}]\n")
-    for key, value in inner.items():
-        lines += _lines(value, f"{path}.{_key(key)}" if path else _key(key))
-    return lines
-
-
-def _key(key: str) -> str:
-    return key if PLAIN.fullmatch(key) else _string(key)
-
-
-def _string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _value(value: Toml) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _string(value)
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(key)} = {_value(value[key])}" for key in value) + "}"
-    return str(value)  # numbers and times are written alike
+    return tomlkit.dumps(table).encode("utf-8", "surrogateescape")

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 
 from mngr.agents import base
-from mngr.agents.base import Tokens, ToolCall, Turn, by_model
-from mngr.agents.jsonl import AWK, number, objects, one_line, table, text
+from mngr.agents.base import ToolCall, Turn
+from mngr.agents.jsonl import meter, number, objects, one_line, table, text
 from mngr.model.struct import Json, Struct
 
 SESSIONS = "codex/sessions/*/*/*/rollout-*.jsonl"
@@ -182,8 +182,6 @@ def _user(payload: dict[str, Json]) -> Turn | None:
     item = table(payload.get("item"))
     if payload.get("type") == "item_completed" and item.get("type") == "UserMessage":
         return Turn(type="user_message", text=_parts(item), id=text(item.get("id")))
-    if payload.get("type") == "user_message":  # until version 0.150 or so
-        return Turn(type="user_message", text=text(payload.get("message")))
     return None
 
 
@@ -220,79 +218,26 @@ def _decoded(value: Json) -> Json:
     return decoded
 
 
-# tokens
-
-
-def usage(files: Mapping[str, bytes]) -> dict[str, Tokens]:
-    """Return the usage of every conversation in the agent's home, by whichever program."""
-    own = (data for path, data in files.items() if NAME.fullmatch(path))
-    return by_model(each for data in own for each in _spent(data))
-
-
-def _spent(data: bytes) -> list[tuple[str, Tokens]]:
-    """Return model and tokens of each response; older versions write only a running total."""
-    spent: list[tuple[str, Tokens]] = []
-    counted: list[tuple[str, Tokens]] = []
-    seen: set[str] = set()
-    model = "unknown"
-    for entry in objects(data):
-        payload = table(entry.get("payload"))
-        if entry.get("type") == "turn_context":
-            model = text(payload.get("model")) or model
-        elif entry.get("type") == "token_usage_record":
-            response = text(payload.get("response_id"))
-            if not response or response not in seen:
-                spent.append((model, tokens(payload.get("usage"))))
-                seen.add(response)
-        elif payload.get("type") == "token_count":
-            sum = table(payload.get("info")).get("total_token_usage")
-            counted = [(model, tokens(sum))] if sum else counted
-    return spent or counted
-
-
-def tokens(value: Json) -> Tokens:
-    """Return the tokens; Codex includes those of the cache in its input tokens."""
-    usage = table(value)
-    read = number(usage.get("cached_input_tokens"))
-    write = number(usage.get("cache_write_input_tokens"))
-    return Tokens(
-        input=max(0, number(usage.get("input_tokens")) - read - write),
-        output=number(usage.get("output_tokens")),
-        cache_read=read,
-        cache_write=write,
-    )
-
-
-# The same for a host that has only POSIX tools.
-METER = (
+# Every conversation in the agent's home counts, by whichever program, and each response once. Codex
+# includes the tokens of the cache in its input tokens.
+METER = meter(
+    "codex/sessions",
+    "rollout-*.jsonl",
+    '"type":"(turn_context|token_usage_record)"',
     r"""
-for each in codex/sessions/*/*/*/rollout-*.jsonl; do
-  [ -f "$each" ] && grep -E '"type":"(turn_context|token_usage_record|token_count)"' "$each"
-  echo
-done 2>/dev/null | awk '"""
-    + AWK
-    + r"""
-  function take() {
-    read = count($0, "cached_input_tokens"); write = count($0, "cache_write_input_tokens")
-    fresh = count($0, "input_tokens") - read - write
-    i = fresh > 0 ? fresh : 0; o = count($0, "output_tokens")
+  {
+    path = substr($0, 1, index($0, ".jsonl:"))
+    if (path != last) { last = path; model = "unknown"; split("", seen) }
   }
-  function add() { input[m] += i; output[m] += o; reads[m] += read; writes[m] += write; any[m] = 1 }
-  function file_ends() {
-    if (!listed && counted) { i = ci; o = co; read = cr; write = cw; add() }
-    m = "unknown"; listed = counted = 0; split("", seen)
-  }
-  BEGIN { file_ends() }
-  $0 == "" { file_ends(); next }
-  /"type":"turn_context"/ { if (word($0, "model") != "") m = word($0, "model"); next }
-  /"type":"token_usage_record"/ {
+  /"type":"turn_context"/ { if (word($0, "model") != "") model = word($0, "model"); next }
+  {
     id = match($0, "\"response_id\":\"[^\"]*\"") ? substr($0, RSTART, RLENGTH) : NR
     if (id in seen) next
-    seen[id] = 1; listed = 1; take(); add(); next
-  }
-  /"total_token_usage":\{/ { take(); ci = i; co = o; cr = read; cw = write; counted = 1 }
-  END { for (m in any) print m, input[m], output[m], reads[m], writes[m] }'
-"""
+    seen[id] = 1
+    read = count($0, "cached_input_tokens"); write = count($0, "cache_write_input_tokens")
+    fresh = count($0, "input_tokens") - read - write
+    add(owner " " model, fresh > 0 ? fresh : 0, count($0, "output_tokens"), read, write)
+  }""",
 )
 
 

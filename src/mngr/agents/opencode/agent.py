@@ -31,6 +31,10 @@ from mngr.agents.taking import receipt
 from mngr.model.records import AgentRecord
 from mngr.model.state import STARTING, Evidence, Signals
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.agents.private import Allowed
+
 LONG = 60.0
 """Seconds; a longer pause before the next attempt means that the quota is used up."""
 PATIENT = 4
@@ -220,7 +224,7 @@ def _login() -> dict[str, str]:
 
 
 def _settings(whole: bool) -> tuple[dict[str, tuple[bytes, int]], tuple[str, ...]]:
-    """Return the user's settings as a file, and remarks; without secrets unless `whole`."""
+    """Return the user's settings as a file, and remarks; only those in `abroad` unless `whole`."""
     from mngr.agents import private
 
     paths = (user_file(*CONFIG, name) for name in ("opencode.json", "opencode.jsonc"))
@@ -228,12 +232,38 @@ def _settings(whole: bool) -> tuple[dict[str, tuple[bytes, int]], tuple[str, ...
     left_out: list[str] = []
     if content and not whole:
         try:
-            kept, left_out = private.without_secrets(parsed(content))
+            kept, left_out = private.chosen(parsed(content), abroad())
         except ValueError:
             return {}, ("opencode.json: not copied, because it cannot be parsed",)
-        content = json.dumps(kept).encode() if left_out else content
+        content = json.dumps(kept).encode()  # without comments, which can hold secrets too
     files = {"opencode/opencode.jsonc": (content, 0o600)} if content else {}
     return files, private.remark("opencode.json", left_out)
+
+
+def abroad() -> Allowed:
+    """Return the settings that are copied to another machine; a key only as a reference to one."""
+    from mngr.agents.private import leaves, permission, reference, switch
+
+    switches = {"*": switch}
+    model = leaves("id name reasoning tool_call attachment temperature")
+    models: Allowed = {"*": {**model, "limit": leaves("*"), "cost": leaves("*")}}
+    options: Allowed = {
+        **leaves("baseURL timeout"),
+        "apiKey": reference,
+        "headers": {"*": reference},
+    }
+    provider: Allowed = {**leaves("name npm api env whitelist blacklist"), "options": options}
+    agent = leaves("model mode description temperature top_p steps disable")
+    return {
+        **leaves("$schema model small_model default_agent share autoupdate snapshot theme"),
+        **leaves("disabled_providers enabled_providers"),
+        "keybinds": leaves("*"),
+        "compaction": switches,
+        "tools": switches,
+        "permission": permission,
+        "provider": {"*": {**provider, "models": models}},
+        "agent": {"*": {**agent, "tools": switches, "permission": permission}},
+    }
 
 
 def parsed(content: bytes) -> dict[str, object]:

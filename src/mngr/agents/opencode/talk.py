@@ -9,8 +9,8 @@ import json
 import re
 from collections.abc import Mapping
 
-from mngr.agents.base import KINDS, Tokens, ToolCall, Turn, by_model
-from mngr.agents.jsonl import AWK, iso, number, objects, table, text
+from mngr.agents.base import ToolCall, Turn
+from mngr.agents.jsonl import iso, meter, number, objects, table, text
 from mngr.model.struct import Json, Struct
 
 FILE = "opencode/talk.jsonl"
@@ -154,28 +154,19 @@ def heard(files: Mapping[str, bytes], words: str) -> list[bool]:
     ]
 
 
-def usage(files: Mapping[str, bytes]) -> dict[str, Tokens]:
-    """Return the tokens by model; of several reports about an answer, the last one counts."""
-    spent: dict[str, tuple[str, Tokens]] = {}
-    for entry in objects(files.get(FILE, b"")):
-        value = table(entry.get("value"))
-        if entry.get("kind") == "spent":
-            tokens = Tokens(**{kind: number(value.get(kind)) for kind in KINDS})
-            spent[text(value.get("id"))] = (text(value.get("model")) or "unknown", tokens)
-    return by_model(spent.values())
-
-
-# The same for a host that has only POSIX tools.
-METER = (
+# Of several reports about an answer, the last one counts.
+METER = meter(
+    FILE,
+    "*",
+    '^[{]"kind":"spent"',
     r"""
-[ -f opencode/talk.jsonl ] && grep '^{"kind":"spent"' opencode/talk.jsonl 2>/dev/null | awk '"""
-    + AWK
-    + r"""
-  { id = word($0, "id"); model[id] = word($0, "model")
+  {
+    id = owner " " word($0, "id"); model = word($0, "model")
+    of[id] = owner " " (model == "" ? "unknown" : model)
     i[id] = count($0, "input"); o[id] = count($0, "output")
-    r[id] = count($0, "cache_read"); w[id] = count($0, "cache_write") }
-  END { for (id in model) print model[id], i[id], o[id], r[id], w[id] }'
-"""
+    r[id] = count($0, "cache_read"); w[id] = count($0, "cache_write")
+  }
+  END { for (id in of) add(of[id], i[id], o[id], r[id], w[id]) }""",
 )
 
 

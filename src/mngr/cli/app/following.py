@@ -55,8 +55,15 @@ def print_records(
     args: Namespace,
     records: Iterable[dict[str, Json]],
     human: Callable[[dict[str, Json]], str] | None,
+    envelope: str = "",
 ) -> None:
-    """Print each record as a line of JSON, with a template, or as the text that `human` returns."""
+    """Print each record as a line of JSON, with a template, or as the text that `human` returns.
+
+    With `envelope`, all records are one document if the format is JSON.
+    """
+    if envelope and args.format == "json":
+        rows(args, list(records), [], envelope)
+        return
     for record in records:
         if human and args.format == "human":
             sys.stdout.write(human(record))

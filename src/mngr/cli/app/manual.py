@@ -1,7 +1,4 @@
-"""Manual pages, built from the parsers and rendered as text for --help and as roff for man(1).
-
-`python -m mngr.cli.app.manual --write man` writes the pages, `--check man` lists the stale ones.
-"""
+"""Manual pages, built from the parsers; `scripts/man.py` writes those for man(1)."""
 
 from __future__ import annotations
 
@@ -11,8 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from mngr.cli.app.options import HIDDEN, Option
 from mngr.cli.app.parser import Parser
-from mngr.cli.app.rendering import Page, Paragraph, Section, as_roff, as_text, text_width
-from mngr.errors import MngrError
+from mngr.cli.app.rendering import Page, Paragraph, Section, as_text, text_width
 from mngr.plugins.registry import Command, Registry
 
 SUMMARY = "run coding agents, or any command, side by side"
@@ -223,67 +219,3 @@ def pages(registry: Registry) -> Iterator[Page]:
     yield overview_page(registry)
     for name in registry.names("command"):
         yield command_page(make_parser(registry, name))
-
-
-def _wanted() -> dict[str, str]:
-    """Return the roff text by file name."""
-    from mngr.plugins.registry import own_registry
-
-    return {f"{page.name}.1": as_roff(page) for page in pages(own_registry())}
-
-
-def write(folder: str) -> int:
-    """Write every page, and remove those of commands that no longer exist."""
-    os.makedirs(folder, exist_ok=True)
-    wanted = _wanted()
-    for name in _stale(folder, wanted):
-        path = os.path.join(folder, name)
-        if name in wanted:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(wanted[name])
-        else:
-            os.remove(path)
-        print(f"{path} {'written' if name in wanted else 'removed'}")
-    return 0
-
-
-def check(folder: str) -> int:
-    """Print each page that is missing, stale or superfluous."""
-    wanted = _wanted()
-    stale = _stale(folder, wanted)
-    for name in stale:
-        path = os.path.join(folder, name)
-        fault = "superfluous" if name not in wanted else "stale"
-        print(f"{path} is {fault if os.path.exists(path) else 'missing'}")
-    return 1 if stale else 0
-
-
-def _stale(folder: str, wanted: dict[str, str]) -> list[str]:
-    found = os.listdir(folder) if os.path.isdir(folder) else []
-    present = [name for name in found if name.startswith("mngr") and name.endswith(".1")]
-    names = sorted({*wanted, *present})
-    return [name for name in names if wanted.get(name) != _read(os.path.join(folder, name))]
-
-
-def _read(path: str) -> str | None:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-
-
-def main(argv: list[str]) -> int:
-    actions = {"--write": write, "--check": check}
-    if len(argv) != 2 or argv[0] not in actions:
-        print("usage: python -m mngr.cli.app.manual --write|--check FOLDER", file=sys.stderr)
-        return 2
-    try:
-        return actions[argv[0]](argv[1])
-    except MngrError as error:
-        print(f"mngr: {error}", file=sys.stderr)
-        return error.exit_code
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

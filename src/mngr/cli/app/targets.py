@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import sys
 
-from mngr.cli.app.output import print_result, rows, say, warn
+from mngr.cli.app.output import one as print_one
+from mngr.cli.app.output import print_result, say, warn
 from mngr.cli.app.spread import spread
 from mngr.errors import MngrError, NotFound, PartialFailure, UsageError, suggestion
 from mngr.model.address import AGENT_ID, parse_address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeVar
 
     from mngr.api import Agent, Mngr
@@ -178,8 +179,12 @@ def each(
     agents: Sequence[Agent],
     action: Callable[[Agent], T],
     describe: Callable[[Agent, T], tuple[Row, str]],
+    finish: Callable[[], dict[str, Json]] = dict,
 ) -> int:
-    """Act on all agents at once, print each result in order, and return the exit code."""
+    """Act on all agents at once, print each result in order, and return the exit code.
+
+    `finish` runs after that and returns what the JSON document has besides the agents.
+    """
     outlive_terminal()
     failures: list[MngrError] = list(getattr(args, "failures", ()))
     missing, done = len(failures), []
@@ -195,9 +200,21 @@ def each(
         row, note = describe(agent, result)
         done.append(row)
         _report(args, row, note)
+    return concluded(args, done, failures, "agents", finish())
+
+
+def concluded(
+    args: Namespace,
+    done: Sequence[Row],
+    failures: Sequence[MngrError],
+    envelope: str,
+    more: Mapping[str, Json] | None = None,
+) -> int:
+    """Print the results of all targets as one document, if JSON, and return the exit code."""
     if args.format == "json":
         errors: list[Json] = [{"message": str(error)} for error in failures]
-        rows(args, done, [], "agents", errors)
+        listed: list[Json] = [dict(row) for row in done]
+        print_one(args, {envelope: listed, "errors": errors, **(more or {})}, "")
     return (PartialFailure.exit_code if done else _worst(failures)) if failures else 0
 
 

@@ -6,7 +6,8 @@ from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import can_ask, confirm, declined, say, warn
 from mngr.cli.app.spread import spread
-from mngr.errors import MngrError, Refused
+from mngr.cli.commands import gc
+from mngr.errors import MngrError, PartialFailure, Refused
 from mngr.model.state import ALIVE
 
 TYPE_CHECKING = False
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from mngr.api import Agent, Risk
     from mngr.cli.app.output import Row
     from mngr.cli.app.parser import Namespace, Parser
+    from mngr.model.struct import Json
 
 DESCRIPTION = """\
 Stop agents and move their work directories and records to the trash. `mngr restore` brings them \
@@ -72,8 +74,16 @@ def run(args: Namespace) -> int:
             warn(f"{agent.name}: {remark}")
         return row, f"Destroyed {agent.name} (undo: mngr restore {agent.name})."
 
-    code = targets.each(args, agreed, destroy, describe)
-    return _collect(args, api) or code if args.gc else code
+    receipt: list[dict[str, Json]] = []
+
+    def collect() -> dict[str, Json]:
+        receipt.extend(gc.collected(args, api.leftovers()))
+        if args.format != "json":
+            gc.show(args, receipt)
+        return {"leftovers": [*receipt]}
+
+    code = targets.each(args, agreed, destroy, describe, collect if args.gc else dict)
+    return PartialFailure.exit_code if gc.failed(receipt) else code
 
 
 def _agreed(args: Namespace, api: Mngr, chosen: Sequence[Agent]) -> list[Agent]:
@@ -114,9 +124,3 @@ def _may_go(args: Namespace, agent: Agent, risk: Risk | None) -> bool:
     if can_ask(args):
         return confirm(args, "Destroy it?", reason=f"{agent.name} is {agent.state}")
     return not declined(args)
-
-
-def _collect(args: Namespace, api: Mngr) -> int:
-    from mngr.cli.commands.gc import collect
-
-    return collect(args, api.leftovers())

@@ -52,7 +52,9 @@ def run(args: Namespace) -> int:
     api, agent = targets.one(args)
     everything = list(api.events(agent))
     human = _line if sys.stdout.isatty() else None
-    print_records(args, ends(args, list(filter(wanted, everything))), human)
+    print_records(
+        args, ends(args, list(filter(wanted, everything))), human, "" if args.follow else "events"
+    )
     if args.follow:
         shown = {str(event["event_id"]) for event in everything}
         coming = (e for e in api.events(agent, follow=True) if str(e["event_id"]) not in shown)

@@ -74,10 +74,7 @@ def run(args: Namespace) -> int:
     for error in args.failures:
         warn(str(error))
     if args.dry_run:
-        for agent in agents:
-            human = f"{agent.name}: would run {join(argv)} in {agent.record.work_dir}"
-            print_result(args, {"id": agent.id, "name": agent.name}, human)
-        return exit_code(len(args.failures), len(args.failures) + len(agents))
+        return _plan(args, agents, argv)
     if args.start:
         agents = [agent if agent.state in ALIVE else api.start(agent) for agent in agents]
     alone = len(agents) == 1 and not args.failures
@@ -86,6 +83,16 @@ def run(args: Namespace) -> int:
     if alone and args.format == "human":
         return _run_alone(args, api, agents[0], argv)
     return _run_all(args, api, agents, argv)
+
+
+def _plan(args: Namespace, agents: Sequence[Agent], argv: Sequence[str]) -> int:
+    """Print what would be run where."""
+    table: list[dict[str, Json]] = [{"id": agent.id, "name": agent.name} for agent in agents]
+    if args.format != "json":
+        for agent, row in zip(agents, table, strict=True):
+            human = f"{agent.name}: would run {join(argv)} in {agent.record.work_dir}"
+            print_result(args, row, human)
+    return targets.concluded(args, table, args.failures, "agents")
 
 
 def _refuse_loose_words(args: Namespace) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import cell, many, rows, say, warn
-from mngr.errors import MngrError, NotFound, PartialFailure
+from mngr.cli.app.spread import exit_code
+from mngr.errors import MngrError, NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mngr.api import Leftover
+    from mngr.cli.app.output import Row
     from mngr.cli.app.parser import Namespace, Parser
     from mngr.model.struct import Json
 
@@ -44,13 +46,14 @@ def run(args: Namespace) -> int:
     api = Mngr(args.config, args.registry)
     leftovers = api.leftovers(args.provider)
     targets.footnotes(api)
-    return collect(args, leftovers)
+    receipt = collected(args, leftovers)
+    show(args, receipt)
+    return exit_code(failed(receipt), len(receipt))
 
 
-def collect(args: Namespace, leftovers: Sequence[Leftover]) -> int:
-    """Remove each leftover and print a line for it; continue after a failure."""
+def collected(args: Namespace, leftovers: Sequence[Leftover]) -> list[dict[str, Json]]:
+    """Remove each leftover and return a row for it; continue after a failure."""
     receipt: list[dict[str, Json]] = []
-    failed = 0
     for each in leftovers:
         try:
             error = None if args.dry_run else _removed(each)
@@ -58,11 +61,14 @@ def collect(args: Namespace, leftovers: Sequence[Leftover]) -> int:
             continue
         if error is not None:
             warn(f"{each.kind} {each.what}: {error}")
-            failed += 1
         row: dict[str, Json] = {"kind": each.kind, "what": each.what, "why": each.why}
         receipt.append({**row, "removed": not args.dry_run and error is None, "error": error})
-    _print(args, receipt)
-    return PartialFailure.exit_code if failed else 0
+    return receipt
+
+
+def failed(receipt: Sequence[Mapping[str, Json]]) -> int:
+    """Return how many leftovers could not be removed."""
+    return sum(row["error"] is not None for row in receipt)
 
 
 def _removed(leftover: Leftover) -> str | None:
@@ -75,7 +81,7 @@ def _removed(leftover: Leftover) -> str | None:
     return None
 
 
-def _print(args: Namespace, receipt: list[dict[str, Json]]) -> None:
+def show(args: Namespace, receipt: Sequence[Row]) -> None:
     if args.format != "human":
         fields = ["kind", "what", "why", "removed", "error"]
         rows(args, receipt, [], "leftovers", fields=fields)
@@ -83,6 +89,6 @@ def _print(args: Namespace, receipt: list[dict[str, Json]]) -> None:
     for row in receipt:
         if row["error"] is None:
             print(f"{cell(row['kind'])} {cell(row['what'])}: {cell(row['why'])}")
-    count = sum(row["error"] is None for row in receipt)
+    count = len(receipt) - failed(receipt)
     done = f"{'Would remove' if args.dry_run else 'Removed'} {many(count, 'leftover')}."
     say(args, done if receipt else "Nothing to remove.")

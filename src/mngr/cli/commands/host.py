@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli.app.output import confirm, one, rows, say, warn
+from mngr.cli.app.targets import concluded
 from mngr.cli.commands import host_trust, list_hosts
 from mngr.cli.commands.create_options import add_host_options, host_tags
-from mngr.errors import MngrError, PartialFailure, Refused, UsageError
+from mngr.errors import MngrError, Refused, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.api import Host
-    from mngr.cli.app.output import Column
+    from mngr.cli.app.output import Column, Row
     from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
@@ -108,18 +109,22 @@ def _each(args: Namespace, api: Mngr) -> int:
     """Act on every named host and print the sentence about it."""
     if not args.names:
         raise UsageError(f"no host to {args.verb} given", "see `mngr host list`")
-    failed = 0
+    done: list[Row] = []
+    failures: list[MngrError] = []
     for host in [api.host(name) for name in args.names]:
         try:
             would = f"Would {args.verb} host {host.ref.name}."
             told = would if args.dry_run else _ACTS[args.verb](args, api, host)
-            one(args, {"name": host.ref.name, "id": host.ref.id, "result": told}, told)
         except MngrError as error:
             if len(args.names) == 1:
                 raise
             warn(f"{host.ref.name}: {error}")
-            failed += 1
-    return PartialFailure.exit_code if failed else 0
+            failures.append(error)
+            continue
+        done.append({"name": host.ref.name, "id": host.ref.id, "result": told})
+        if args.format != "json":
+            one(args, done[-1], told)
+    return concluded(args, done, failures, "hosts")
 
 
 def _start(args: Namespace, api: Mngr, host: Host) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from mngr.cli.app.output import asker, one, say
+from mngr.cli.app.output import asker, one
+from mngr.cli.app.targets import concluded
 from mngr.errors import Refused, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.api import Mngr
+    from mngr.api import Host, Mngr
+    from mngr.cli.app.output import Row
     from mngr.cli.app.parser import Namespace, Parser
 
 
@@ -29,8 +31,11 @@ def run(args: Namespace, api: Mngr) -> int:
     if host.distrusts(line) and not args.replace:
         raise Refused(f"{shown} Another key is trusted", "use --replace to trust this key instead")
     _agree(args, host.ref.name, shown)
-    host.trusts(line)
     row = {"id": host.ref.id, "name": host.ref.name, "key": line.strip()}
+    if args.dry_run:
+        one(args, row, f"{shown} It would be trusted.")
+        return 0
+    host.trusts(line)
     one(args, row, f"Trusted the key of host {host.ref.name}.")
     return 0
 
@@ -39,18 +44,26 @@ def forget(args: Namespace, api: Mngr) -> int:
     """Remove hosts from the list. Their agents keep running and return when the host is used."""
     if not args.names:
         raise UsageError("no host to forget given", "see `mngr host list`")
-    for name in args.names:
-        host = api.host(name)
-        provider = host.ref.provider
-        if provider == "local" or (provider != "ssh" and not args.force):
-            hint = f"use `mngr host destroy {name}`, or --force if {provider} is gone for good"
-            raise Refused(f"{name} is a host of {provider} and cannot be forgotten", hint)
-        if args.dry_run:
-            say(args, f"Would forget host {name}.")
-            continue
-        api.forget_host(host)
-        one(args, {"id": host.ref.id, "name": name}, f"Forgot host {name}; its agents are kept.")
-    return 0
+    hosts = [_forgettable(args, api.host(name)) for name in args.names]
+    done: list[Row] = []
+    for host in hosts:
+        if not args.dry_run:
+            api.forget_host(host)
+        name = host.ref.name
+        done.append({"id": host.ref.id, "name": name})
+        forgot = f"Forgot host {name}; its agents are kept."
+        if args.format != "json":
+            one(args, done[-1], f"Would forget host {name}." if args.dry_run else forgot)
+    return concluded(args, done, (), "hosts")
+
+
+def _forgettable(args: Namespace, host: Host) -> Host:
+    """Return the host; raise Refused if it is not one that mngr only uses."""
+    name, provider = host.ref.name, host.ref.provider
+    if provider == "local" or (provider != "ssh" and not args.force):
+        hint = f"use `mngr host destroy {name}`, or --force if {provider} is gone for good"
+        raise Refused(f"{name} is a host of {provider} and cannot be forgotten", hint)
+    return host
 
 
 def _agree(args: Namespace, name: str, shown: str) -> None:
@@ -58,7 +71,7 @@ def _agree(args: Namespace, name: str, shown: str) -> None:
     if args.fingerprint:
         if args.fingerprint not in shown.replace(",", "").split():
             raise Refused(f"{shown} That is not {args.fingerprint}")
-    elif not args.force:
+    elif not args.force and not args.dry_run:
         ask = asker(args)
         if ask is None:
             hint = f"compare it, then type: mngr host trust {name} --fingerprint {_first(shown)}"

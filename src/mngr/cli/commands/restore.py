@@ -6,8 +6,8 @@ import time
 
 from mngr.api import Mngr
 from mngr.cli.app.output import confirm, print_result, rows, say, warn
-from mngr.cli.app.targets import add_target, footnotes
-from mngr.errors import MngrError, NotFound, PartialFailure, Refused, Taken, UsageError
+from mngr.cli.app.targets import add_target, concluded, footnotes
+from mngr.errors import MngrError, NotFound, Refused, Taken, UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.events import iso
 
@@ -140,21 +140,20 @@ def _purge(args: Namespace, api: Mngr) -> int:
 
 
 def _purged(args: Namespace, api: Mngr, found: Sequence[Trashed]) -> int:
-    failed = 0
+    done: list[Row] = []
+    failures: list[MngrError] = []
+    word = "Would remove" if args.dry_run else "Removed"
     for each in found:
         try:
             if not args.dry_run:
                 api.purge(each)
-            done = "Would remove" if args.dry_run else "Removed"
-            if args.format == "human":
-                print_result(
-                    args, _row(each), f"{done} {each.note.name} ({each.note.id}) for good."
-                )
         except (MngrError, OSError) as error:
             warn(f"{each.note.name}: {error}")
-            failed += 1
-    if args.format != "human":
-        rows(args, [_row(each) for each in found], [], "trash")
-    elif not found:
+            failures.append(MngrError(str(error)))
+            continue
+        done.append(_row(each))
+        if args.format != "json":
+            print_result(args, done[-1], f"{word} {each.note.name} ({each.note.id}) for good.")
+    if not found:
         say(args, "Nothing to remove.")
-    return PartialFailure.exit_code if failed else 0
+    return concluded(args, done, failures, "trash")

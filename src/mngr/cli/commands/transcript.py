@@ -16,7 +16,7 @@ Record = dict[str, Json]
 
 DESCRIPTION = """\
 Print the conversation between the user, the agent and its tools, oldest first, in the same form \
-for every agent type. In JSON formats each entry is one object per line: event_id, timestamp, \
+for every agent type. In JSON formats each entry is an object: event_id, timestamp, \
 source (the agent's type), type (`user_message`, `assistant_message` or `tool_result`), text, and \
 if present, model and tools (id, name, input)."""
 
@@ -54,7 +54,7 @@ def run(args: Namespace) -> int:
     everything = [record for record in api.conversation(agent) if wanted(record)]
     past = ends(args, everything)
     if not args.follow:
-        print_records(args, past, show)
+        print_records(args, past, show, "transcript")
         return 0
     left_out = {str(record["event_id"]) for record in everything[: len(everything) - len(past)]}
     coming = (

@@ -17,11 +17,10 @@ from mngr.model.records import agent_dir
 from mngr.model.state import State
 from mngr.ops.change import change
 from mngr.ops.lifecycle.running import note_event
-from mngr.ops.limits import watcher
+from mngr.ops.limits import usage, watcher
 from mngr.ops.limits.prices import Prices
 from mngr.ops.limits.watcher import Limits
 from mngr.ops.look.listing import Agent, refreshed
-from mngr.ops.talk import conversation
 from mngr.ops.world import World
 
 LOOK = 2.0
@@ -110,7 +109,7 @@ class Keeper:
     def _exceeded(self, agents: list[Agent]) -> dict[str, str]:
         metered = [agent for agent in agents if Limits.of(agent.record).metered]
         try:
-            used = conversation.tokens(self._world, metered)
+            used = usage.tokens(self._world, metered)
         except MngrError:
             used = {}  # its host does not answer, so it cannot be stopped either
         prices = Prices(self._world.config)

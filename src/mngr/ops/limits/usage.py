@@ -6,11 +6,27 @@ from collections.abc import Iterable, Sequence
 
 from mngr.agents.base import KINDS, Tokens, by_model
 from mngr.errors import MngrError
+from mngr.model.records import agents_dir
 from mngr.model.struct import Json, Struct
 from mngr.ops.limits.prices import Prices
 from mngr.ops.look.listing import Agent
-from mngr.ops.talk import conversation
 from mngr.ops.world import World
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.hosts.base import Host
+
+CHUNK = 500
+"""Agents whose names fit into one command line."""
+DIGITS = 17
+"""Agents write what is counted; no real sum has so many digits."""
+
+# Standard input: lines with the number of a meter and the names of agents.
+ASK = r"""
+LC_ALL=C; export LC_ALL
+cd "$1" 2>/dev/null || exit 0
+while read -r which agents; do "meter_$which" $agents < /dev/null; done | head -c 16777216
+"""
 
 
 class Usage(Struct):
@@ -40,9 +56,56 @@ class Usage(Struct):
 def of(world: World, agents: Sequence[Agent]) -> dict[str, Usage]:
     """Return usage by agent id, one round trip per host, for types that report it."""
     prices = Prices(world.config)
-    telling = [agent for agent in agents if conversation.kept(world, agent)]
-    used = conversation.tokens(world, telling)
+    used = tokens(world, agents)
     return {id: _usage(prices, models) for id, models in used.items()}
+
+
+def tokens(world: World, agents: Sequence[Agent]) -> dict[str, dict[str, Tokens]]:
+    """Return the tokens by agent id and model, for types that report them."""
+    found: dict[str, dict[str, Tokens]] = {}
+    for host in {agent.host.ref.id: agent.host for agent in agents}.values():
+        groups: dict[str, list[str]] = {}
+        for agent in agents:
+            if agent.host.ref == host.ref and agent.evidence.record is not None:
+                groups.setdefault(_meter(world, agent.record.type), []).append(agent.id)
+        groups.pop("", None)
+        if groups:
+            found |= _metered(host, groups)
+    return found
+
+
+def _meter(world: World, type: str) -> str:
+    try:
+        return world.known_type(type).meter()
+    except Exception as error:  # a plugin's type can raise anything
+        world.note(type, error)
+        return ""
+
+
+def _metered(host: Host, groups: dict[str, list[str]]) -> dict[str, dict[str, Tokens]]:
+    """Run each meter once for all its agents, and return what they print."""
+    found: dict[str, dict[str, Tokens]] = {id: {} for ids in groups.values() for id in ids}
+    meters = "".join(f"meter_{n}() {{\n:\n{text}\n}}\n" for n, text in enumerate(groups))
+    lines = "".join(
+        f"{n} {' '.join(ids[at : at + CHUNK])}\n"
+        for n, ids in enumerate(groups.values())
+        for at in range(0, len(ids), CHUNK)
+    )
+    script = ["sh", "-c", meters + ASK, "mngr", agents_dir(host.home)]
+    done = host.run(script, input=lines.encode(), timeout=60)
+    if done.code:
+        raise MngrError(f"the usage on {host.ref.name} cannot be read: {done.complaint}")
+    for line in done.stdout.decode("utf-8", "replace").split("\n"):
+        words = line.split(" ")
+        if words[0] in found and len(words) == 2 + len(KINDS) and all(map(_counts, words[2:])):
+            counts = Tokens(**dict(zip(KINDS, map(int, words[2:]), strict=True)))
+            models = found[words[0]]
+            models[words[1]] = models.get(words[1], Tokens()) + counts
+    return found
+
+
+def _counts(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) < DIGITS
 
 
 def _usage(prices: Prices, models: dict[str, Tokens]) -> Usage:

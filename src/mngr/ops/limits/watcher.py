@@ -102,7 +102,7 @@ changed() {
 }
 # A model without a price counts as the most expensive of its vendor, so that the limit holds.
 excess() {
-  meter | awk -v max_tokens="$max_tokens" -v max_cost="$max_cost" '
+  { cd .. && meter @name@ < /dev/null; } | awk -v max_tokens="$max_tokens" -v max_cost="$max_cost" '
     FILENAME == "prices" {
       prefix[++count] = $1
       for (kind = 2; kind <= 5; kind++) {
@@ -124,15 +124,15 @@ excess() {
             (!best || length(prefix[each]) > length(prefix[best]))) best = each
       return best
     }
-    NF >= 5 {
-      name = $1
+    NF >= 6 {
+      name = $2
       which = fitting(name)
       if (!which) { sub(/^.*\//, "", name); sub(/^.*anthropic\./, "", name); which = fitting(name) }
       sold = vendor(name)
       if (!((sold, 2) in dearest)) sold = ""
       for (kind = 2; kind <= 5; kind++) {
-        tokens += $kind
-        cost += $kind * (which ? price[which, kind] : dearest[sold, kind]) / 1000000
+        tokens += $(kind + 1)
+        cost += $(kind + 1) * (which ? price[which, kind] : dearest[sold, kind]) / 1000000
       }
     }
     END {
@@ -144,11 +144,14 @@ excess() {
 }
 
 printf '%s\n' "$launch $$" > ".watcher.$$" && mv -f ".watcher.$$" watcher
-IFS= read -r started < started
-started=${started#*\"time\":} started=${started%%[!0-9]*}
-now=$(date +%s) ticks=0 again=1
+now=$(date +%s) ticks=0 again=1 line=
+[ ! -f started ] || IFS= read -r line < started
+line=${line#*\"time\":} started=${line%%[!0-9]*}
+started=${started:-$now}
 while sleep 1; do
   kill -0 "$launcher" 2> /dev/null || exit 0
+  # The agent can replace these files, and a named pipe would block this shell.
+  [ -f watcher ] && [ -f limits ] && [ -f prices ] || exit 0
   read -r current < watcher && [ "$current" = "$launch $$" ] || exit 0
   read_limits
   [ -n "$timeout$max_tokens$max_cost" ] || exit 0
@@ -162,7 +165,7 @@ while sleep 1; do
   # Some shells compare only whole seconds, so check again after a change.
   if changed; then look=1 again=1; else look=$again again=0; fi
   [ "$look" = 1 ] || continue
-  : > metered
+  : > ".metered.$$" && mv -f ".metered.$$" metered
   cause=$(excess)
   [ -z "$cause" ] || end_with "$cause"
 done
@@ -202,6 +205,7 @@ def script(folder: str, record: AgentRecord, kind: AgentType, grace: int) -> str
         "@patterns@": quote(tmux_scripts.patterns([record.id])),
         "@grace@": str(grace),
         "@files@": " ".join(kind.conversation) or "/nowhere",
+        "@name@": quote(os.path.basename(folder)),
         "@meter@": kind.meter(),
     }
     text = SCRIPT

@@ -12,9 +12,9 @@ from mngr.ops.look.listing import refreshed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from mngr.agents.base import Tokens, Turn
+    from mngr.agents.base import Turn
     from mngr.hosts.base import Host
     from mngr.model.struct import Json
     from mngr.ops.look.listing import Agent
@@ -96,20 +96,6 @@ def kept(world: World, agent: Agent) -> bool:
 
 def transcript(world: World, agent: Agent) -> list[Turn]:
     return world.known_type(agent.record.type).transcript(files(world, [agent])[agent.id])
-
-
-def tokens(world: World, agents: Sequence[Agent]) -> dict[str, dict[str, Tokens]]:
-    """Return the tokens by agent id and model."""
-    told: Mapping[str, Mapping[str, bytes]] = files(world, agents)
-    return {agent.id: _used(world, agent, told[agent.id]) for agent in agents}
-
-
-def _used(world: World, agent: Agent, told: Mapping[str, bytes]) -> dict[str, Tokens]:
-    try:
-        return world.known_type(agent.record.type).usage(told)
-    except Exception as error:  # a plugin's type can raise anything
-        world.note(agent.record.type, error)
-        return {}
 
 
 # records
