@@ -27,7 +27,7 @@ def test_every_step_in_the_source_is_killed_here() -> None:
     from tests.hosts.test_leases import HOST_STEPS
 
     source = "".join(path.read_text() for path in (ROOT / "src/mngr").rglob("*.py"))
-    named = set(re.findall(r'\b(?:step\(|recorded=)"(\w+)"', source))
+    named = set(re.findall(r'\b(?:step(?:_of_script)?\(|recorded=)"(\w+)"', source))
     known = {
         *CREATE,
         *DESTROY,

@@ -6,7 +6,6 @@ import json
 import os
 import time
 from pathlib import Path
-from shutil import which
 
 import pytest
 
@@ -124,27 +123,16 @@ def test_bytes_and_codes_arrive_as_they_are(boxes: Boxes) -> None:
     assert len(data) == int(sent[1]) == int(sent[3])
 
 
-# What counts as a visit: ssh is started for each.
-COUNTING = """#!/bin/sh
-echo visit >> {log}
-exec {ssh} "$@"
-"""
-
-
 def test_a_command_takes_one_visit_and_never_runs_elsewhere(boxes: Boxes, tmp_path: Path) -> None:
     """The host compares what is remembered here with what another laptop has made of it."""
-    log = tmp_path / "visits"
-    program = tmp_path / "bin" / "ssh"
-    program.parent.mkdir()
-    program.write_text(COUNTING.format(log=log, ssh=which("ssh")))
-    program.chmod(0o755)
-    boxes.cli.env["PATH"] = f"{program.parent}:{boxes.cli.env['PATH']}"
+    boxes.one.count_visits()
+    boxes.two.count_visits()
 
     def where(word: str) -> tuple[str, int]:
-        log.write_text("")
+        before = boxes.one.visits + boxes.two.visits
         told = boxes("exec", word, 'pwd; echo "$MNGR_AGENT_NAME" >&2; exit 7')
         assert told.code == 7 and told.err in ("foo\n", "bar\n"), told
-        return told.out.strip(), len(log.read_text().splitlines())
+        return told.out.strip(), boxes.one.visits + boxes.two.visits - before
 
     boxes.cli.create("here")
     boxes.cli.create("foo@box1")

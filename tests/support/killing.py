@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from shlex import quote
 
 from mngr.ops import steps
 from mngr.plugins.registry import Registry
@@ -17,6 +18,7 @@ from tests.support.cli import KILL_AT, PAUSE_AT, until
 
 def register(registry: Registry) -> None:
     steps.reached = _reached
+    steps.within = _within
 
 
 def _reached(name: str) -> None:
@@ -26,3 +28,14 @@ def _reached(name: str) -> None:
     if name == step:
         Path(f"{gate}.there").touch()
         until(Path(gate).exists, 120, f"the test opens {gate}")
+
+
+def _within(name: str) -> str:
+    """The same for a step of a script, on this machine."""
+    if name == os.environ.get(KILL_AT):
+        return f"kill -KILL {os.getpid()} $$\n"
+    step, _, gate = os.environ.get(PAUSE_AT, "").partition(":")
+    if name != step:
+        return ""
+    path = quote(gate)
+    return f": > {path}.there; until [ -e {path} ]; do sleep 0.05; done\n"

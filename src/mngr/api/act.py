@@ -32,7 +32,7 @@ class Act(Hosts):
         return create.create(self._world, request)
 
     def derive(self, type: str = "", provider: str = "") -> Derived:
-        """Return the type with that name; without a name, the one that `create` would choose."""
+        """Return the type with that name; without a name, an installed one, or else `mechanic`."""
         from mngr.ops import types
 
         world = self._world
@@ -40,7 +40,7 @@ class Act(Hosts):
             return types.derive(world.config, world.registry, type)
         # A host that is not created yet cannot be asked which programs it has.
         there = "" if provider and self.makes_hosts(provider) else provider
-        return types.default(world, world.host(provider=there))[0]
+        return types.default(world, world.host(provider=there), last_resort=True)[0]
 
     def preflight(self, type: str, env: Mapping[str, str]) -> None:
         """Raise if agents of this type could not work on this machine."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from mngr.hosts.base import HostReading
     from mngr.hosts.ledger import HostNote
-    from mngr.hosts.spawn import Sink
+    from mngr.hosts.spawn import Running, Sink
 
 SEALED = r"""
 printf '\n%s\n' "$0"; printf '\n%s\n' "$0" >&2
@@ -127,7 +127,7 @@ class RemoteHost(ShellHost):
         nonce = os.urandom(8).hex()
         kept = {1: bytearray(), 2: bytearray()}
         seal = Seal(nonce, sink or (lambda stream, data: kept[stream].extend(data)))
-        there = self.argv(["sh", "-c", SEALED, nonce, *argv])
+        sealed = ["sh", "-c", SEALED, nonce, *argv]
 
         def complete() -> bool:
             # A command may take long, but must begin soon.
@@ -139,7 +139,14 @@ class RemoteHost(ShellHost):
             return seal.complete()
 
         try:
-            done = spawn.run(there, input=input, timeout=timeout, sink=seal, until=complete)
+            done = spawn.run(
+                self.argv(sealed),
+                input=input,
+                timeout=timeout,
+                sink=seal,
+                until=complete,
+                instead=lambda fds: self.session(sealed, fds, timeout),
+            )
         except (TimedOut, KeyboardInterrupt) as error:
             if seal.begun:
                 self._end(nonce)
@@ -151,6 +158,10 @@ class RemoteHost(ShellHost):
             raise self._lost(bytes(kept[2]) + seal.rest(), done.code)
         code = next(iter(seal.codes.values()))
         return Completed(code=code, stdout=bytes(kept[1]), stderr=bytes(kept[2]))
+
+    def session(self, argv: Sequence[str], fds: Sequence[int], timeout: float) -> Running | None:
+        """Run a command over a connection that is open, if there is one, and not by `argv`."""
+        return None
 
     def attend(self) -> None:
         """Raise unless the host answers.

@@ -17,10 +17,23 @@ from mngr.model.completed import Completed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeAlias, TypeVar
+    from typing import Protocol, TypeAlias, TypeVar
 
     Sink: TypeAlias = Callable[[int, bytes], None]
     T = TypeVar("T")
+
+    class Running(Protocol):
+        """A program that was started."""
+
+        def status(self) -> int | None:
+            """Return the exit code, as a shell would, if it has ended."""
+
+        def end(self) -> None:
+            """End it and what it started."""
+
+        def leave(self, patience: float) -> int:
+            """Let it end by itself for so many seconds, then end it; return its exit code."""
+
 
 HELD_PIPE = 0.3
 """How long to go on reading after the program ended, while a grandchild holds its pipes."""
@@ -70,23 +83,25 @@ def run(
     env: Mapping[str, str] | None = None,
     sink: Sink | None = None,
     until: Callable[[], bool] | None = None,
+    instead: Callable[[Sequence[int]], Running | None] | None = None,
 ) -> Completed:
     """Run to the end, or end all processes at the deadline and raise TimedOut.
 
     With a sink, output is passed on as it arrives, by file descriptor, and not kept. As soon as
     `until` is true, return without waiting for the rest: a client may stay alive while a remote
-    process holds its pipes.
+    process holds its pipes. If `instead` can run the command with these pipes, no process starts.
     """
     opened: list[int] = []
     try:
         stdin = _pipe(opened) if input is not None else (os.open(os.devnull, os.O_RDONLY), -1)
         opened.append(stdin[0])
         stdout, stderr = _pipe(opened), _pipe(opened)
-        pid = _spawn(argv, env, (stdin[0], stdout[1], stderr[1]))
-        for fd in (stdin[0], stdout[1], stderr[1]):
+        ends = (stdin[0], stdout[1], stderr[1])
+        running = (instead and instead(ends)) or _Child(_spawn(argv, env, ends))
+        for fd in ends:
             _close(fd, opened)
         pipes = _Pipes((stdin[1], stdout[0], stderr[0]), input, opened, sink)
-        return _converse(argv, pid, pipes, timeout, until)
+        return _converse(argv, running, pipes, timeout, until)
     finally:
         for fd in set(opened):
             os.close(fd)
@@ -186,7 +201,11 @@ class _Pipes:
 
 
 def _converse(
-    argv: Sequence[str], pid: int, pipes: _Pipes, timeout: float, until: Callable[[], bool] | None
+    argv: Sequence[str],
+    running: Running,
+    pipes: _Pipes,
+    timeout: float,
+    until: Callable[[], bool] | None,
 ) -> Completed:
     deadline = time.monotonic() + timeout
     status, ended_at = None, 0.0
@@ -199,7 +218,7 @@ def _converse(
             # Even if we are late ourselves, what the program wrote is still in its pipes.
             last = status is not None and now - ended_at > HELD_PIPE
             if until is not None and until():
-                status = _let_go(pid, now + HELD_PIPE) if status is None else status
+                status = running.leave(HELD_PIPE) if status is None else status
                 break
             # Usually both pipes reach their end first; the short sleeps detect a program that ended
             # while a process it started still holds them.
@@ -207,24 +226,37 @@ def _converse(
             if last:
                 break
             if status is None and pipes.waiting:
-                status = _reaped(pid)
+                status = running.status()
                 ended_at = time.monotonic()
         if status is None:
-            status = _wait(pid, deadline, argv, timeout)
+            status = _wait(running, deadline, argv, timeout)
     finally:
         if status is None:  # the deadline, Ctrl-C or a bug: end everything
-            end_group(pid)
+            running.end()
     stdout, stderr = (bytes(pipes.received[fd]) for fd in (pipes.stdout, pipes.stderr))
-    return Completed(code=_shell_code(status), stdout=stdout, stderr=stderr)
+    return Completed(code=status, stdout=stdout, stderr=stderr)
 
 
-def _let_go(pid: int, until: float) -> int:
-    """Wait for the process to end by itself, then end it; return its status."""
-    while (status := _reaped(pid)) is None and time.monotonic() < until:
-        time.sleep(0.001)
-    if status is None:
-        end_group(pid)
-    return status or 0
+class _Child:
+    """A process started here, the leader of its own group."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+
+    def status(self) -> int | None:
+        status = _reaped(self._pid)
+        return None if status is None else _shell_code(status)
+
+    def end(self) -> None:
+        end_group(self._pid)
+
+    def leave(self, patience: float) -> int:
+        until = time.monotonic() + patience
+        while (code := self.status()) is None and time.monotonic() < until:
+            time.sleep(0.001)
+        if code is None:
+            self.end()
+        return code or 0
 
 
 def _reaped(pid: int) -> int | None:
@@ -232,10 +264,10 @@ def _reaped(pid: int) -> int | None:
     return status if done else None
 
 
-def _wait(pid: int, deadline: float, argv: Sequence[str], timeout: float) -> int:
-    """Wait for a process that closed its pipes and has nearly always ended too."""
+def _wait(running: Running, deadline: float, argv: Sequence[str], timeout: float) -> int:
+    """Wait for a program that closed its pipes and has nearly always ended too."""
     nap = 0.00005
-    while (status := _reaped(pid)) is None:
+    while (status := running.status()) is None:
         if time.monotonic() >= deadline:
             raise TimedOut(f"{argv[0]} did not finish within {timeout:g} s")
         time.sleep(nap)

@@ -6,7 +6,7 @@ import os
 import time
 
 from mngr.errors import MngrError, NotFound, Refused, Unreachable
-from mngr.hosts import ledger, spawn
+from mngr.hosts import ledger, sessions, spawn
 from mngr.hosts.base import Capabilities, HostRef
 from mngr.hosts.ledger import HostNote
 from mngr.hosts.remote import RemoteHost
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mngr.hosts.base import Host
-    from mngr.hosts.spawn import Sink
+    from mngr.hosts.spawn import Running, Sink
     from mngr.model.completed import Completed
     from mngr.settings.layers import Config
 
@@ -100,10 +100,24 @@ class SshHost(RemoteHost):
         known = " ".join(f'"{each.replace("%", "%%")}"' for each in files)
         place = [
             *("-o", f"UserKnownHostsFile={known}"),
-            *("-o", f"ControlPath={control_folder(self._controller)}/%C"),
+            *("-o", f"ControlPath={self._control_path()}"),
             "-tt" if tty else "-T",
         ]
         return ["ssh", *self._config, *OPTIONS, *place, "--", self.ref.name, join(argv)]
+
+    def _control_path(self) -> str:
+        """Return the socket of the shared connection.
+
+        Another name or another configuration is another connection; an included file is not
+        considered, so a change in it counts once the connection has been idle for five minutes.
+        """
+        files = [*self._config[1:]] or ["/etc/ssh/ssh_config", os.path.expanduser("~/.ssh/config")]
+        stamp = [self.ref.name, *(f"{each} {_changed(each)}" for each in files)]
+        mark = sha256("\n".join(stamp).encode()).hexdigest()[:16]
+        return f"{control_folder(self._controller)}/{mark}"
+
+    def session(self, argv: Sequence[str], fds: Sequence[int], timeout: float) -> Running | None:
+        return sessions.opened(self._control_path(), join(argv), fds, timeout)
 
     def run(
         self,
@@ -232,6 +246,13 @@ def fingerprints(name: str, line: str) -> str:
     if not keys:
         raise MngrError(f"the key of host {name} cannot be read: {done.complaint}")
     return f"Host {name} shows the key {keys}."
+
+
+def _changed(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _lines(path: str) -> list[str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PREFERRED = ("claude", "codex", "opencode")
 LAST_RESORT = "mechanic"
-"""The type to use if no coding agent is installed; it requires no account and no model."""
+"""For runs, if no coding agent is installed: it requires no model, but a test to repair."""
 
 
 class Derived(Struct):
@@ -166,18 +166,14 @@ def with_program(world: World) -> list[tuple[str, AgentType]]:
     return found
 
 
-def default(world: World, host: Host) -> tuple[Derived, str]:
+def default(world: World, host: Host, *, last_resort: bool = False) -> tuple[Derived, str]:
     """Return the type to use if none was given, and a remark about that choice."""
-    kinds = with_program(world)
+    kinds = [each for each in with_program(world) if last_resort or each[0] != LAST_RESORT]
     there = installed(host, [kind.program for _, kind in kinds])
-    for name, kind in kinds:
-        if kind.program in there:
-            told = f"no agent type given: using {name}"
-            if name == LAST_RESORT:
-                told = (
-                    f"{_missing(kinds, host)}: using {name}, which requires no model{_how(kinds)}"
-                )
-            return derive(world.config, world.registry, name), told
+    name = next((name for name, kind in kinds if kind.program in there), "")
+    if name:
+        told = f"no agent type given: using {name}"
+        return derive(world.config, world.registry, name), told
     raise UsageError(
         f"nothing to run: {_missing(kinds, host)}",
         f"give a command after `--`{_how(kinds)}",

@@ -132,11 +132,22 @@ class Machine:
     def host_key(self) -> str:
         return self.inside("cat", "/etc/ssh/ssh_host_ed25519_key.pub").rpartition(" ")[0]
 
+    def count_visits(self) -> None:
+        """Let sshd note each session from now on, until the host is reset."""
+        rc = f"{self.home}/.ssh/rc"
+        self.inside("sh", "-c", f"echo 'echo >> {self.home}/visits' > {rc}", user=self.user)
+        self.inside("touch", f"{self.home}/visits", user=self.user)
+
+    @property
+    def visits(self) -> int:
+        return int(self.inside("wc", "-l", f"{self.home}/visits").split()[0])
+
     def reset(self) -> None:
         """As it was at first, for the next test: no process, no file of its user's."""
         self.heal()
         # As that user, and in the host's own namespace of processes: nobody else can be meant.
-        script = f"kill -KILL -1; rm -rf {self.home}/.mngr /tmp/mngr-*"
+        own = f"{self.home}/.mngr {self.home}/visits {self.home}/.ssh/rc"
+        script = f"kill -KILL -1; rm -rf {own} /tmp/mngr-*"
         self.inside("sh", "-c", script, user=self.user)
 
     @property

@@ -31,8 +31,7 @@ same subdirectory.
 
 Everything after `--` is run as is, without a shell; with a TYPE, it is passed to the type's \
 program as arguments. With neither a TYPE nor a command, mngr starts the first coding agent that \
-is installed, or `mechanic`, which requires no model. The setting commands.create.type changes the \
-default type, also for commands after `--`.
+is installed: claude, codex or opencode. The setting commands.create.type names another one.
 
 If the program is not installed, `create` fails and creates nothing. The command returns once the \
 program is running or has ended, and attaches to the agent if you are at a terminal."""

@@ -118,7 +118,8 @@ def _record(
             edit = _with_removal(agent, drop_branch)
             read[agent.id] = changed(host, agent.id, edit, agent.evidence)
         except (MngrError, OSError) as error:
-            from mngr.ops.lifecycle.burial import gone, told
+            from mngr.ops.lifecycle.burial import told
+            from mngr.ops.lifecycle.moving import gone
 
             failed[agent.id] = gone(agent.name) if isinstance(error, NotFound) else told(error)
     return read, failed
