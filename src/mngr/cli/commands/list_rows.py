@@ -7,11 +7,11 @@ from mngr.cli.app.output import rows, warn
 from mngr.cli.app.targets import check_providers
 from mngr.cli.app.templates import parse_template
 from mngr.errors import UsageError
-from mngr.query import Fields, compile_filter, mentioned, parse_fields, parse_sort, select
+from mngr.query import Fields, compile_filter, mentioned, select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from mngr.cli.app.output import Column, Row
     from mngr.cli.app.parser import Namespace, Parser
@@ -109,11 +109,8 @@ def add_filters(parser: Parser) -> None:
 def chosen(args: Namespace, table: Sequence[Row], fields: Fields = FIELDS) -> list[Row]:
     """Return the rows filtered, sorted and limited. The options are checked even without rows."""
     tests = list(_tests(args, fields))
-    order = parse_sort(args.sort, fields) if args.sort is not None else None
-    found = [row for row in table if all(test(row) for test in tests)]
-    if order is not None:
-        found.sort(key=order)
-    return found[: args.limit]
+    sort = parse_sort(args.sort, fields) if args.sort is not None else list
+    return sort(row for row in table if all(test(row) for test in tests))[: args.limit]
 
 
 def providers(args: Namespace) -> list[str] | None:
@@ -185,6 +182,58 @@ def _labelled(wanted: str, where: str) -> Test:
         return key in labels and (not equals or labels[key] == value)
 
     return test
+
+
+def parse_fields(text: str, fields: Fields) -> list[str]:
+    """Return the known names in a list such as `name,state,host.name,labels.team`."""
+    names = _split(text, "--fields")
+    for name in names:
+        fields.find(name, "in --fields")
+    return names
+
+
+def _split(text: str, where: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise UsageError(f"{where} has an empty field name: {text[:60]!r}")
+    return names
+
+
+def parse_sort(text: str, fields: Fields) -> Callable[[Iterable[Row]], list[Row]]:
+    """Return a function that sorts rows by an order such as `-create_time,name` or `name:desc`.
+
+    Nulls come last in either direction; values of different types are grouped by type.
+    """
+    columns = [_direction(item, fields) for item in _split(text, "--sort")]
+
+    def sort(rows: Iterable[Row]) -> list[Row]:
+        found = list(rows)
+        for name, down in reversed(columns):
+            found.sort(key=lambda row: _rank(select(row, name), down), reverse=down)
+        return found
+
+    return sort
+
+
+def _direction(item: str, fields: Fields) -> tuple[str, bool]:
+    name, colon, word = item.rpartition(":")
+    if not colon or word not in ("asc", "desc"):
+        name, word = item.removeprefix("-"), "desc" if item.startswith("-") else "asc"
+    elif name.startswith("-"):
+        raise UsageError(f"{item!r} in --sort gives the direction twice", f"use {item[1:]}")
+    fields.find(name, "in --sort")
+    return name, word == "desc"
+
+
+def _rank(value: Json, down: bool) -> tuple[object, ...]:
+    """Return a sort key, for an order that is reversed if it is `down`."""
+    if value is None or value != value:  # not-a-number has no place among numbers
+        return (not down,)
+    if isinstance(value, (bool, int, float, str)):
+        return (down, 0 if isinstance(value, bool) else 2 if isinstance(value, str) else 1, value)
+    import json
+
+    return (down, 3, json.dumps(value, sort_keys=True))
 
 
 def listed(
