@@ -119,7 +119,7 @@ def ssh(request: pytest.FixtureRequest, base: Path) -> Iterator[Site]:
 
     made = Site(
         cli, box.name, "ssh", inside, box.cut, box.refuse, box.heal, "/usr/local/bin", box.refuse,
-        smaller, late_client(cli, "ssh"),
+        smaller, box.answer_after,
     )  # fmt: skip
     yield made
     ended(cli)
@@ -138,7 +138,7 @@ def shrunk(site: Site, mounting: Callable[[str], str]) -> Site:
 
 CLIENTS = {"boxes": "docker", "slurm": "srun", "nodes": "srun", "kubernetes": "kubectl"}
 LATE = """#!/bin/sh
-case "{program} $* " in ssh*|srun*|"docker exec"*|kubectl*" exec "*) sleep {seconds} ;; esac
+case "{program} $* " in srun*|"docker exec"*|kubectl*" exec "*) sleep {seconds} ;; esac
 exec {path} "$@"
 """
 

@@ -132,10 +132,15 @@ class Machine:
     def host_key(self) -> str:
         return self.inside("cat", "/etc/ssh/ssh_host_ed25519_key.pub").rpartition(" ")[0]
 
+    def _at_each_visit(self, line: str) -> None:
+        """Let sshd run this before each command from now on, until the host is reset."""
+        self.inside("sh", "-c", f"echo '{line}' > {self.home}/.ssh/rc", user=self.user)
+
+    def answer_after(self, seconds: int) -> None:
+        self._at_each_visit(f"sleep {seconds}")
+
     def count_visits(self) -> None:
-        """Let sshd note each session from now on, until the host is reset."""
-        rc = f"{self.home}/.ssh/rc"
-        self.inside("sh", "-c", f"echo 'echo >> {self.home}/visits' > {rc}", user=self.user)
+        self._at_each_visit(f"echo >> {self.home}/visits")
         self.inside("touch", f"{self.home}/visits", user=self.user)
 
     @property
