@@ -5,7 +5,7 @@
 
 JOBS ?= 4
 PYTEST_ARGS ?=
-SOAK_ARGS ?= -n 0 --durations=5
+SOAK_ARGS ?= -n $(JOBS) --durations=5
 BENCH_ARGS ?=
 SEED ?= 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from mngr import files
 from mngr.errors import MngrError, NotFound, Refused, Unreachable
 from mngr.hosts import ledger, sessions, spawn
 from mngr.hosts.base import Capabilities, HostRef
@@ -96,8 +97,8 @@ class SshHost(RemoteHost):
         return os.path.join(self._controller, "known_hosts")
 
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
-        files = (self.known_hosts, os.path.expanduser("~/.ssh/known_hosts"))
-        known = " ".join(f'"{each.replace("%", "%%")}"' for each in files)
+        keys = (self.known_hosts, os.path.expanduser("~/.ssh/known_hosts"))
+        known = " ".join(f'"{each.replace("%", "%%")}"' for each in keys)
         place = [
             *("-o", f"UserKnownHostsFile={known}"),
             *("-o", f"ControlPath={self._control_path()}"),
@@ -111,8 +112,8 @@ class SshHost(RemoteHost):
         Another name or another configuration is another connection; an included file is not
         considered, so a change in it counts once the connection has been idle for five minutes.
         """
-        files = [*self._config[1:]] or ["/etc/ssh/ssh_config", os.path.expanduser("~/.ssh/config")]
-        stamp = [self.ref.name, *(f"{each} {_changed(each)}" for each in files)]
+        read = [*self._config[1:]] or ["/etc/ssh/ssh_config", os.path.expanduser("~/.ssh/config")]
+        stamp = [self.ref.name, *(f"{each} {_changed(each)}" for each in read)]
         mark = sha256("\n".join(stamp).encode()).hexdigest()[:16]
         return f"{control_folder(self._controller)}/{mark}"
 
@@ -181,10 +182,7 @@ class SshHost(RemoteHost):
         os.makedirs(self._controller, mode=0o700, exist_ok=True)
         with Lock(self._controller, "known_hosts", ""):
             kept = [each for each in _lines(self.known_hosts) if each.split(" ", 1)[0] != name]
-            fresh = f"{self.known_hosts}.{os.getpid()}"
-            with open(fresh, "w", encoding="utf-8") as file:
-                file.write("".join([*kept, line]))
-            os.rename(fresh, self.known_hosts)
+            files.replace(self.known_hosts, "".join([*kept, line]).encode())
 
     def _lost(self, stderr: bytes, code: int) -> Unreachable:
         name, told = self.ref.name, stderr.decode("utf-8", "replace")

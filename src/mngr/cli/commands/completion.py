@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from mngr import files
 from mngr.cli.app.parser import Namespace, Parser
 
 SETTINGS_OPTIONAL = True
@@ -62,10 +63,7 @@ def set_up(shell: str, home: str) -> None:
     """Write the script to where the shell looks for it."""
     path = os.path.join(home, PLACES[shell][0])
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    fresh = f"{path}.{os.getpid()}"
-    with open(fresh, "w", encoding="utf-8") as file:
-        file.write(script(shell))
-    os.replace(fresh, path)
+    files.replace(path, script(shell).encode(), 0o644)
 
 
 def _content(path: str) -> str:

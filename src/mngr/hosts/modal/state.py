@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 
+from mngr import files
 from mngr.errors import BadRecord
 from mngr.model.records import decode
 from mngr.model.struct import Json, Struct
@@ -48,12 +49,7 @@ def read(home: str, host_id: str) -> ModalState:
 def write(home: str, host_id: str, state: ModalState) -> ModalState:
     place = path(home, host_id)
     os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-    fresh = f"{place}.{os.getpid()}.{os.urandom(4).hex()}"
-    with open(fresh, "x", encoding="utf-8") as file:
-        json.dump(state.to_json(), file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.rename(fresh, place)
+    files.replace(place, json.dumps(state.to_json()).encode(), durable=True)
     return state
 
 
