@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
+from mngr.api.modules import (
+    answering,
+    capture,
+    changes,
+    columns,
+    conversation,
+    event_log,
+    listing,
+    logins,
+    output,
+    remembered,
+    usage,
+    waiting,
+)
 from mngr.api.targets import Targets
 from mngr.model.state import State
 from mngr.ops.look.listing import Agent
@@ -27,8 +41,6 @@ class Look(Targets):
 
         With `providers`, only the hosts of these are read.
         """
-        from mngr.ops.look import listing
-
         hosts = None if providers is None else self._world.hosts_of(providers)
         return listing.agents(self._world, ids, hosts)
 
@@ -37,32 +49,22 @@ class Look(Targets):
         return [f"{each.who}: {each.problem}" for each in self._world.problems]
 
     def resolve(self, targets: Iterable[str]) -> Sequence[Agent]:
-        from mngr.ops.look import listing
-
         return listing.resolve(self._world, tuple(targets))
 
     def last_seen(self, target: str) -> Agent | None:
         """Return a remote agent as last read, if a command there can check that it is unchanged."""
-        from mngr.ops.look import remembered
-
         return remembered.meant(self._world, target)
 
     def columns(self, agents: Sequence[Agent], names: Sequence[str]) -> Sequence[dict[str, Json]]:
         """Return the named columns that cost more than a reading, such as `dirty`, per agent."""
-        from mngr.ops.look import columns
-
         return columns.columns(self._world, agents, names)
 
     def changes(self, agents: Sequence[Agent]) -> Sequence[Changes | None]:
         """Return the number of commits and lines that each agent has changed."""
-        from mngr.ops.look import changes
-
         return changes.changes(self.home, agents)
 
     def login_remarks(self, agent: Agent) -> Iterator[str]:
         """Yield remarks about a login that the agent shares with others."""
-        from mngr.ops.look import logins
-
         return logins.remarks(self._world, agent)
 
     def metered(self, type: str) -> bool:
@@ -72,47 +74,33 @@ class Look(Targets):
     def capture(
         self, target: str | Agent, *, window: str = "", full: bool = False, ansi: bool = False
     ) -> str:
-        from mngr.ops.look import capture
-
         return capture.capture(self.get(target), window=window, full=full, ansi=ansi)
 
     def printed(self, target: str | Agent) -> bytes:
         """Return what its program wrote to its terminal, as far as the log goes back."""
-        from mngr.ops.look import output
-
         return output.past(self.get(target))
 
     def follow_printed(self, target: str | Agent) -> Iterator[bytes]:
         """Yield what `printed` returns, then new output, until the agent has ended."""
-        from mngr.ops.look import output
-
         return output.follow(self._world, self.get(target))
 
     def events(self, target: str | Agent, *, follow: bool = False) -> Iterator[dict[str, Json]]:
-        from mngr.ops.look import event_log
-
         agent = self.get(target)
         return event_log.follow(agent) if follow else iter(event_log.past(agent))
 
     def transcript(self, target: str | Agent) -> Sequence[Turn]:
         """Return the conversation, oldest first; empty if its program stores none."""
-        from mngr.ops.talk import conversation
-
         return conversation.transcript(self._world, self._agent(target))
 
     def conversation(
         self, target: str | Agent, *, follow: bool = False
     ) -> Iterable[dict[str, Json]]:
         """Return the conversation as records with ids; with `follow`, until the agent has ended."""
-        from mngr.ops.talk import conversation
-
         look = conversation.follow if follow else conversation.past
         return look(self._world, self._agent(target))
 
     def usage(self, agents: Iterable[Agent]) -> dict[str, Usage]:
         """Return the usage by id, for agents that report it."""
-        from mngr.ops.limits import usage
-
         return usage.of_reachable(self._world, tuple(agents))
 
     def limits(self, target: str | Agent) -> Limits:
@@ -122,19 +110,13 @@ class Look(Targets):
 
     def pending(self) -> Sequence[tuple[Agent, str]]:
         """Return every agent with an open permission request, and its question."""
-        from mngr.ops.talk import answering
-
         return [(each, answering.question(each) or "") for each in answering.pending(self.list())]
 
     def question(self, target: str | Agent) -> str:
         """Return the open permission request; raise Refused if there is none."""
-        from mngr.ops.talk import answering
-
         return answering.require_question(self.get(target))
 
     def observe(self, *, discovery_only: bool = False) -> Iterator[dict[str, Json]]:
-        from mngr.ops.look import waiting
-
         return waiting.observe(self._world, discovery_only=discovery_only)
 
     def wait(
@@ -149,8 +131,6 @@ class Look(Targets):
 
         An agent that has ended in another state is returned too.
         """
-        from mngr.ops.look import waiting
-
         agents = [self._agent(target) for target in targets]
         chosen = states or waiting.DEFAULT_STATES
         return waiting.wait(self._world, agents, chosen, any_one=any_one, timeout=timeout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mngr.api.modules import listing
 from mngr.ops.look.listing import Agent
 
 TYPE_CHECKING = False
@@ -26,28 +27,20 @@ class Targets:
 
     def get(self, target: str | Agent) -> Agent:
         """Return the agent in its current state."""
-        from mngr.ops.look import listing
-
         if isinstance(target, Agent):
             return listing.refreshed(self._world, target)
         return listing.resolve(self._world, [target])[0]
 
     def candidates(self, words: Sequence[str], *, look: bool = True) -> Sequence[Agent]:
         """Return all agents that these words may mean; without `look`, states may be missing."""
-        from mngr.ops.look import listing
-
         return listing.candidates(self._world, words, look=look)
 
     def by_word(self, pool: Sequence[Agent]) -> dict[str, list[Agent]]:
         """Index agents by name and by id."""
-        from mngr.ops.look import listing
-
         return listing.by_word(pool)
 
     def one(self, pool: Sequence[Agent], word: str) -> Agent:
         """Return the agent of the pool that the word means; raise if there is none or several."""
-        from mngr.ops.look import listing
-
         return listing.one(pool, word)
 
     def _agent(self, target: str | Agent) -> Agent:

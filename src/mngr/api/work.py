@@ -4,6 +4,23 @@ from __future__ import annotations
 
 import os
 
+from mngr.api.modules import (
+    clone,
+    commits,
+    compare,
+    create,
+    destroy,
+    doctor,
+    doctor_host,
+    ends,
+    files,
+    gc,
+    merge,
+    restore,
+    rewind,
+    snapshot,
+    trash,
+)
 from mngr.api.targets import Targets
 from mngr.ops.look.listing import Agent
 
@@ -36,32 +53,22 @@ class Work(Targets):
 
     def snapshot(self, target: str | Agent, name: str = "") -> Saved:
         """Save the current files of the work directory; the agent does not notice."""
-        from mngr.ops.keep import snapshot
-
         return snapshot.create(self._agent(target), name)
 
     def preview_snapshot(self, agent: Agent) -> str:
         """Return the tree that a snapshot would have."""
-        from mngr.ops.keep import snapshot
-
         return snapshot.present_tree(agent)
 
     def snapshots(self, target: str | Agent) -> Sequence[Snapshot]:
         """Return the snapshots of an agent, oldest first."""
-        from mngr.ops.keep import snapshot
-
         return snapshot.of(self._agent(target))
 
     def find_snapshot(self, target: str | Agent, which: str) -> Snapshot:
         """Return the snapshot with this number, name or commit."""
-        from mngr.ops.keep import snapshot
-
         return snapshot.find(self._agent(target), which)
 
     def restore_snapshot(self, target: str | Agent, which: str | Snapshot) -> Restored:
         """Restore the files; files that would be lost are saved in another snapshot first."""
-        from mngr.ops.keep import rewind
-
         agent = self._agent(target)
         wanted = self.find_snapshot(agent, which) if isinstance(which, str) else which
         return rewind.restore(agent, wanted)
@@ -84,33 +91,23 @@ class Work(Targets):
         stat: bool = False,
     ) -> Difference:
         """Return the difference between the agent's base, or its HEAD, and its current files."""
-        from mngr.ops.keep import compare
-
         agent = self._agent(target)
         return compare.difference(agent, uncommitted=uncommitted, paths=paths, stat=stat)
 
     def commits(self, target: str | Agent, paths: Sequence[str] = ()) -> list[dict[str, Json]]:
         """Return the agent's commits since its base, newest first."""
-        from mngr.ops.keep import compare
-
         return compare.commits(self._agent(target), paths)
 
     def merge_place(self, folder: str) -> Place:
         """Return the local repository around a directory, to merge into."""
-        from mngr.ops.keep import merge
-
         return merge.place(self._world, folder)
 
     def merge_tip(self, agent: Agent, here: Place) -> str:
         """Return the agent's last commit, fetched into the place."""
-        from mngr.ops.keep import merge
-
         return merge.tip_of(self._world, agent, here)
 
     def left_behind(self, agent: Agent) -> Sequence[str]:
         """Return the agent's uncommitted changes, which a merge does not include."""
-        from mngr.ops.keep import merge
-
         return merge.left_behind(agent)
 
     def merge(
@@ -124,8 +121,6 @@ class Work(Targets):
         dry_run: bool = False,
     ) -> Merged:
         """Merge the agent's commits up to `tip`; undo the merge if the check fails."""
-        from mngr.ops.keep import merge
-
         if dry_run:
             return merge.unchanged(here, agent, tip, merge.missing(here, tip))
         return merge.merge(here, agent, tip, squash=squash, check=check)
@@ -140,8 +135,6 @@ class Work(Targets):
         cwd: str = "",
     ) -> Pulled:
         """Fetch the agent's branch into its source repository; HEAD does not move."""
-        from mngr.ops.work import commits
-
         return commits.pull(
             self._world, self._ends(target, cwd), branch=branch, force=force, dry_run=dry_run
         )
@@ -150,25 +143,17 @@ class Work(Targets):
         self, target: str | Agent, *, rev: str = "HEAD", dry_run: bool = False, cwd: str = ""
     ) -> Pushed:
         """Fast-forward the branch that the agent has checked out, and its files."""
-        from mngr.ops.work import commits
-
         return commits.push(self._world, self._ends(target, cwd), rev=rev, dry_run=dry_run)
 
     def bring(self, target: str | Agent, commit: str, ref: str, *, cwd: str = "") -> None:
         """Fetch exactly that commit of an agent into its source repository, under `ref`."""
-        from mngr.ops.work import ends
-
         ends.bring(self._world, self._ends(target, cwd), commit, ref)
 
     def deliver(self, target: str | Agent, commit: str, *, cwd: str = "") -> None:
         """Send a commit to an agent; nothing in its work directory changes."""
-        from mngr.ops.work import commits
-
         commits.deliver(self._world, self._ends(target, cwd), commit)
 
     def _ends(self, target: str | Agent, cwd: str) -> Ends:
-        from mngr.ops.work import ends
-
         agent = self._agent(target)
         return ends.ends(agent, ends.user_repository(self._world, agent, cwd or os.getcwd()))
 
@@ -182,8 +167,6 @@ class Work(Targets):
         dry_run: bool = False,
     ) -> Copied:
         """Copy a file or directory of the work directory to exactly `local`."""
-        from mngr.ops.work import files
-
         agent = self._agent(target)
         return files.pull(self.home, agent, path, local, force=force, dry_run=dry_run)
 
@@ -197,54 +180,38 @@ class Work(Targets):
         dry_run: bool = False,
     ) -> Copied:
         """Copy a file or directory of this machine to exactly `path` in the work directory."""
-        from mngr.ops.work import files
-
         return files.push(self._agent(target), local, path, force=force, dry_run=dry_run)
 
     def is_directory(self, agent: Agent, path: str) -> bool:
         """Return whether a path of the work directory is a directory."""
-        from mngr.ops.work import files
-
         return files.is_directory(agent, path)
 
     def clone_request(
         self, target: str | Agent, address: str, changes: Mapping[str, object]
     ) -> CreateRequest:
         """Return the request for an agent with the same work; `changes` are fields of it."""
-        from mngr.ops.work import clone
-
         return clone.request(self._world, self._agent(target), address, changes)
 
     def clone(self, target: str | Agent, address: str = "", **changes: object) -> Created:
         """Create an agent with the same work; `changes` are fields of a CreateRequest."""
-        from mngr.ops.lifecycle import create
-
         return create.create(self._world, self.clone_request(self.get(target), address, changes))
 
     def migrate(self, target: str | Agent, host: Host, *, pass_login: bool = False) -> Migrated:
         """Clone the agent to a host, compare the work, and destroy the original."""
-        from mngr.ops.work import clone
-
         return clone.migrate(self._world, self.get(target), host, pass_login=pass_login)
 
     def arrived(self, name: str, host: Host) -> Agent | None:
         """Return the agent that a migration has already moved to the host."""
-        from mngr.ops.work import clone
-
         return clone.arrived(self._world, name, host)
 
     # remove, and undo
 
     def risk(self, target: str | Agent, *, drop_branch: bool = False) -> Risk:
         """Return the work that would be lost if the trash were emptied too."""
-        from mngr.ops.lifecycle import destroy
-
         return destroy.risk(self._agent(target), drop_branch=drop_branch)
 
     def destroy(self, target: str | Agent, *, drop_branch: bool = False) -> Destroyed:
         """Move the agent to the trash without asking; check `risk` first."""
-        from mngr.ops.lifecycle import destroy
-
         return destroy.destroy(self._world, self.get(target), drop_branch=drop_branch)
 
     def destroy_many(
@@ -252,7 +219,6 @@ class Work(Targets):
     ) -> Callable[[Agent], Destroyed]:
         """Destroy all at once; return a function that returns the result of each or raises."""
         from mngr.errors import MngrError
-        from mngr.ops.lifecycle import destroy
 
         outcomes = destroy.destroy_many(self._world, agents, drop_branch=drop_branch)
 
@@ -265,30 +231,20 @@ class Work(Targets):
         return outcome
 
     def trashed(self) -> Sequence[Trashed]:
-        from mngr.ops.lifecycle import trash
-
         return trash.trashed(self._world)
 
     def find_trashed(self, name: str) -> Trashed:
-        from mngr.ops.lifecycle import trash
-
         return trash.find_trashed(self._world, name)
 
     def restore(self, name: str | Trashed, new_name: str = "") -> Returned:
-        from mngr.ops.lifecycle import restore
-
         trashed = self.find_trashed(name) if isinstance(name, str) else name
         return restore.restore(self._world, trashed, new_name)
 
     def purge(self, trashed: Trashed) -> None:
-        from mngr.ops.lifecycle import trash
-
         trash.purge(self._world, trashed)
 
     def leftovers(self, provider: str = "") -> Sequence[Leftover]:
         """Return what `gc` would remove; call `.remove()` on each to remove it."""
-        from mngr.ops.lifecycle import gc
-
         found = gc.plan(self._world, provider)
         if provider in ("", "local"):
             more = self._world.registry.collected(self._world.config)
@@ -297,6 +253,4 @@ class Work(Targets):
 
     def doctor(self, host: str = "") -> Sequence[Finding]:
         """Check this machine, or the named host."""
-        from mngr.ops.look import doctor, doctor_host
-
         return doctor_host.of(self._world, host) if host else doctor.examine(self._world)
