@@ -60,9 +60,11 @@ def test_a_reading_that_got_lost_is_repeated_and_a_command_is_not(
     client.write_text(SWALLOWING.format(mark=mark, ssh=which("ssh")))
     client.chmod(0o755)
     monkeypatch.setitem(boxes.cli.env, "PATH", f"{tmp_path}:{boxes.cli.env['PATH']}")
+    hang_up(boxes.cli)  # else ssh would not be started at all
     mark.touch()
     assert boxes.states() == {"foo": "RUNNING"}
     assert not mark.exists()
+    hang_up(boxes.cli)
     mark.touch()
     boxes("exec", "foo", "echo once >> said").fails(5, "box1 did not answer")
     assert boxes("exec", "foo", "echo twice >> said; cat said").ok().out == "twice\n"
