@@ -42,7 +42,8 @@ class Demo:
             (self.folder / name).write_bytes(data)
         options = ["-q", "-p", "mngr_tmr_probe", "-p", "no:cacheprovider"]
         argv = [sys.executable, "-m", "pytest", *options, *tests]
-        env = {**os.environ, "PYTHONPATH": str(self.folder)}
+        ours = {key: value for key, value in os.environ.items() if "XDIST" not in key}
+        env = {**ours, "PYTHONPATH": str(self.folder)}
         orders = chamber.orders("nonce", (), {"MNGR_E2E_NOOP": "1"} if noop else {})
         done = subprocess.run(argv, cwd=self.jot, env=env, input=orders, capture_output=True)
         return {node: run.outcome for node, run in parse(done.stdout, "nonce").runs.items()}

@@ -74,7 +74,8 @@ def _agents(world: World) -> Iterator[Finding]:
             remedy=f"repair or move away {folder}",
         )  # fmt: skip
     if not bad:
-        yield Finding(check="records", status="ok", detail=f"{len(everything)} agents")
+        many = "1 agent" if len(everything) == 1 else f"{len(everything)} agents"
+        yield Finding(check="records", status="ok", detail=many)
     for problem in world.problems:
         yield Finding(check="hosts", status="warning", detail=f"{problem.who}: {problem.problem}")
 
