@@ -7,13 +7,19 @@ import json
 import re
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from mngr.api import Mngr, State
+from mngr.errors import TimedOut
+from mngr.plugins.registry import load_registry
+from mngr.settings.layers import Config
 from tests.support.cli import Cli, first_line, has_looked, until
 from tests.support.fleet import fleet
+from tests.support.places import ended
 from tests.support.screen import Screen
 
 NONE = ("--transfer", "none")
@@ -198,3 +204,21 @@ def test_waiting_notices_the_end_at_once(local: Cli) -> None:
     assert out == b"foo FAILED exit code 7\n"
     # 0.1 s on a quiet machine; the bound only has to tell polling from sleeping.
     assert ended - json.loads((local.state_dir("foo") / "exit").read_text())["time"] < 2
+
+
+def test_nothing_goes_on_asking_a_host_after_a_wait(tmp_path: Path) -> None:
+    """A program that uses the API may wait a thousand times."""
+    cli = Cli(tmp_path, provider="bare")
+    config = Config.load(str(cli.controller_home), str(cli.repo), cli.env, [])
+    m = Mngr(config, load_registry(config))
+    cli.create("foo", "--", "cat")
+    before = threading.active_count()
+    with pytest.raises(TimedOut):
+        m.wait(m.list(), [State.DONE], timeout=0.5)
+    seen = m.observe()
+    assert next(seen)["type"] == "observing" and next(seen)["type"] == "agent_discovered"
+    cli("rename", "foo", "bar").ok()
+    assert next(seen)["type"] == "agent_state_changed" and threading.active_count() > before
+    del seen
+    until(lambda: threading.active_count() == before, what="the end of the threads")
+    ended(cli)

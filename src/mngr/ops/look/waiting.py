@@ -45,10 +45,24 @@ def wait(
     Agents that have ended in another state are returned too, since only a new start could change
     it. For an agent on a host that does not answer, the wait continues.
     """
+    looks = Looks([agent.host for agent in targets], [agent.id for agent in targets], TICK)
+    try:
+        return _waited(world, targets, states, looks, any_one, timeout)
+    finally:
+        looks.cover([])
+
+
+def _waited(
+    world: World,
+    targets: Sequence[Agent],
+    states: Sequence[State],
+    looks: Looks,
+    any_one: bool,
+    timeout: float | None,
+) -> list[Agent]:
     deadline = None if timeout is None else time.monotonic() + timeout
     wanted = [agent.id for agent in targets]
     keeper = Keeper(world)
-    looks = Looks([agent.host for agent in targets], wanted, TICK)
     since: dict[str, float] = {}
     while True:
         now = {agent.id: agent for agent in looks.look(world)}
@@ -114,7 +128,7 @@ class Looks:
         self.cover(hosts)
 
     def cover(self, hosts: Sequence[Host]) -> None:
-        """Read these hosts from now on, and no others."""
+        """Read these hosts from now on, and no others; without hosts, the threads end."""
         covered = {host.ref.id: host for host in hosts}
         self._due = {id: host for id, host in self._due.items() if id in covered}
         self._due |= {id: host for id, host in covered.items() if id not in self._hosts}
@@ -168,9 +182,16 @@ def observe(
     world: World, *, interval: float = 0.25, discovery_only: bool = False
 ) -> Iterator[dict[str, Json]]:
     """Yield the number of agents, then endlessly one event per agent found, changed or gone."""
+    looks = Looks(world.hosts(), None, interval)
+    try:
+        yield from _observed(world, looks, discovery_only)
+    finally:
+        looks.cover([])
+
+
+def _observed(world: World, looks: Looks, discovery_only: bool) -> Iterator[dict[str, Json]]:
     known: dict[str, Agent] | None = None
     keeper = Keeper(world)
-    looks = Looks(world.hosts(), None, interval)
     asked = time.monotonic()
     while True:
         if time.monotonic() - asked > DISCOVERY:
