@@ -39,6 +39,14 @@ def test_{0}_again(e2e: E2eSession) -> None:
 """
 
 
+RECORDED = """
+
+def test_what_alpha_says(e2e: E2eSession) -> None:
+    result = e2e.run("kit alpha", comment="as it is now")
+    expect(result.stdout).to_equal("alpha is broken\\n")
+"""
+
+
 def mend(name: str) -> dict[str, str]:
     return {f"kit/{name}.sh": kit.mended(name)}
 
@@ -303,6 +311,26 @@ def test_a_test_that_passed_at_the_second_try_is_in_the_evidence(moody: Lab) -> 
     again = moody.integrate("shaky", [task], known=run)
     assert moody.gates == [], "each gate was remembered"
     assert told in moody.cli.git("show", "-s", "--format=%B", again.picks[0].commit)
+
+
+def test_a_test_that_expects_a_defect_gives_way_to_the_repair(
+    lab: Lab, tasks: dict[str, Task]
+) -> None:
+    """An agent has added a test of what the program prints today, which a repair changes."""
+    recorded = {**mend("gamma"), "tests/test_recorded.py": kit.HEAD + RECORDED}
+    gamma = lab.attempt(GAMMA.node_id, recorded, name="recorded")
+    assert gamma.verdict and gamma.verdict.tests_added and not gamma.verdict.together
+    run = lab.integrate("recorded", [gamma, *chosen(tasks, "alpha", "page", "breaks")])
+    assert [(pick.kind, set(pick.tasks)) for pick in run.picks] == [
+        ("other", {"page"}),
+        ("implementation", {"alpha"}),
+        ("implementation", {"recorded"}),
+    ]
+    assert {(each.task, each.part): each.reason for each in run.evictions} == {
+        ("recorded", "other"): f"contradicts the fix of {ALPHA.node_id} and 1 more",
+        ("breaks", "implementation"): f"breaks {FINE}::test_fine",
+    }
+    assert_gated(lab, run)
 
 
 STALE = kit.Spec("stale", "fine", "fine works")

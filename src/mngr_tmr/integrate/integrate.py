@@ -2,8 +2,9 @@
 
 First one commit with all changes of tests and documents that need no fix, then the repairs by
 rank, then each changed expectation in its own commit, for a person to decide. Changes held for
-review are kept as refs, or come last if the user asked for them. Integration starts from the base
-each time, and only the verdicts decide, so a repetition gives the same trees and messages. The
+review are kept as refs, or come last if the user asked for them. A test that was changed to expect
+what a repair corrects gives way to the repair, and integration starts again. It starts from the
+base each time, and only the verdicts decide, so a repetition gives the same trees and messages. The
 journal has the result of each gate.
 """
 
@@ -19,7 +20,7 @@ from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch.roles import Note
 from mngr_tmr.integrate import messages, ranking
 from mngr_tmr.integrate.gate import Gate
-from mngr_tmr.integrate.ranking import Repair
+from mngr_tmr.integrate.ranking import Part, Repair
 from mngr_tmr.journal.model import Eviction, Pick, Run, Task, Verdict
 from mngr_tmr.run.words import few
 from mngr_tmr.verify import patches
@@ -29,25 +30,14 @@ Resolve = Callable[[str, str, str, Sequence[str]], str]
 """(tip, base, part, paths) -> a tree with the conflict resolved, or """ ""
 
 
-@dataclass(frozen=True)
-class Part:
-    """A change of tests or documents, and the tasks whose agents made it."""
-
-    tasks: tuple[Task, ...]
-    verdict: Verdict
-    base: str
-
-    @property
-    def commit(self) -> str:
-        return self.verdict.other
-
-
 @dataclass
 class Branch:
     """The branch so far, and the tests that it claims."""
 
     tip: str
     claimed: set[str] = field(default_factory=set)
+    others: list[Part] = field(default_factory=list)
+    """The changes of tests and documents in its first commit."""
 
 
 class Integration:
@@ -58,12 +48,21 @@ class Integration:
         self._folder, self._note, self._resolve = folder, note, resolve
         self._evicted: set[tuple[str, str]] = set()
         """(task, part)"""
+        self._contradicted: dict[str, str] = {}
+        """Commits of test changes that contradict a repair, each with the reason."""
         self._gate = Gate(run, repo, bench, note)
         self._answers: dict[tuple[str, str], str] = {}
 
     def integrate(self) -> None:
         """Build the branch from the accepted changes, a commit per step."""
         cancelled = self._run.cancelled
+        while not self._built(cancelled=cancelled):
+            pass  # without the test changes that were found to contradict a repair
+
+    def _built(self, *, cancelled: bool) -> bool:
+        """Build the branch; return whether it is complete, and False to start again."""
+        contradicted = len(self._contradicted)
+        self._evicted.clear()
         self._note("integration_started", {})
         branch = Branch(self._run.tip or self._run.base, ranking.claimed(self._run))
         self._add_others(branch)
@@ -76,6 +75,9 @@ class Integration:
             if self._run.cancelled and not cancelled:
                 break  # cancelled just now; the commits so far passed their gates
             step()
+            if len(self._contradicted) > contradicted:
+                return False
+        return True
 
     def _steps(
         self, branch: Branch, found: Sequence[tuple[Task, Verdict]]
@@ -114,7 +116,12 @@ class Integration:
     # tests and documents
 
     def _add_others(self, branch: Branch) -> None:
-        parts = self._standing_alone()
+        parts = []
+        for part in self._standing_alone():
+            if reason := self._contradicted.get(part.commit):
+                self._evict_part(part, reason)
+            else:
+                parts.append(part)
         kept, tree = self._settled(branch, [], parts, ask=False)
         # Only now is it known which changes conflict with those that were not applied.
         missed = [
@@ -129,7 +136,8 @@ class Integration:
                 self._evict_part(part, "conflicts with other changes")
         if not kept:
             return
-        branch.claimed |= {test for part in kept for test in _claims(part)}
+        branch.others = kept
+        branch.claimed |= {test for part in kept for test in part.claims}
         groups = [part.tasks for part in kept]
         tasks = [task.id for group in groups for task in group]
         message = messages.others(groups, self._gate.shaky(tree))
@@ -154,7 +162,7 @@ class Integration:
         fresh = [part for part in applied if part not in kept]
         if not fresh:
             return kept, tree
-        claimed = branch.claimed | {test for part in applied for test in _claims(part)}
+        claimed = branch.claimed | {test for part in applied for test in part.claims}
         failing = self._gate.failing(tree, claimed)
         if not failing:
             return applied, tree
@@ -193,6 +201,8 @@ class Integration:
         if not tree:
             return
         failing = self._gate.failing(tree, claimed)
+        if failing and self._contradiction(branch, repair, tree, claimed, failing):
+            return
         if failing:
             self._evict_repair(repair, f"breaks {few(failing, 2)}")
             return
@@ -203,6 +213,29 @@ class Integration:
         branch.claimed = claimed
         message = messages.repair(self._run, repair, self._gate.shaky(tree))
         self._pick(branch, "implementation", repair.tasks, tree, message, repair.score)
+
+    def _contradiction(
+        self, branch: Branch, repair: Repair, tree: str, claimed: set[str], failing: Sequence[str]
+    ) -> bool:
+        """Return whether the repair breaks only tests as this run changed them; note the changes.
+
+        A repair is proven by the tests of the project. An agent that extends a test at the same
+        time may have written down the defect as the expected result.
+        """
+        against = [part for part in branch.others if part.asserts & {*failing}]
+        if not {*failing} <= {test for part in against for test in part.asserts}:
+            return False
+        for part in against:
+            tree = self._picked(tree, part.commit, part.base, repair.task, ask=False)
+            if not tree:
+                return False
+        added = {test for part in against for test in part.verdict.tests_added}
+        if self._gate.failing(tree, claimed - added):
+            return False
+        mended = few(repair.turned_green, 1)
+        for part in against:
+            self._contradicted[part.commit] = f"contradicts the fix of {mended}"
+        return True
 
     def _is_held(self, task_id: str) -> bool:
         return self._run.tasks[task_id].held is not None
@@ -307,12 +340,3 @@ class Integration:
                 self._repo.git("update-ref", ref, commit)
                 eviction = Eviction(task_id, part, reason, ref, needless)
                 self._note("evicted", {"eviction": to_json(eviction)})
-
-
-def _claims(part: Part) -> set[str]:
-    """Return the tests that a part claims: its own too, unless that requires a fix."""
-    verdict = part.verdict
-    if verdict.expectation:
-        return set()  # its test passes only with the last commit
-    own = {task.node_id for task in part.tasks if task.verdict and not task.verdict.implementation}
-    return {*own, *verdict.tests_changed, *verdict.tests_added}

@@ -1,4 +1,4 @@
-"""The order of repairs: by the tests they turn green, the agents that found them, and their size.
+"""Accepted changes, and the order of repairs: by tests turned green, agents that agree, and size.
 
 Pure, and the same for the same verdicts, so that a resumed run builds the same branch.
 """
@@ -27,6 +27,32 @@ class Repair:
     @property
     def score(self) -> float:
         return 10.0 * len(self.turned_green) + 5.0 * len(self.tasks) - self.lines - 2.0 * self.files
+
+
+@dataclass(frozen=True)
+class Part:
+    """A change of tests or documents, and the tasks whose agents made it."""
+
+    tasks: tuple[Task, ...]
+    verdict: Verdict
+    base: str
+
+    @property
+    def commit(self) -> str:
+        return self.verdict.other
+
+    @property
+    def asserts(self) -> set[str]:
+        """The tests that it adds or changes."""
+        return {*self.verdict.tests_changed, *self.verdict.tests_added}
+
+    @property
+    def claims(self) -> set[str]:
+        """The tests that pass with it: its own too, unless that requires a fix."""
+        if self.verdict.expectation:
+            return set()  # its test passes only with the last commit
+        alone = [each for each in self.tasks if each.verdict and not each.verdict.implementation]
+        return {*(each.node_id for each in alone), *self.asserts}
 
 
 def accepted(run: Run) -> list[tuple[Task, Verdict]]:
