@@ -90,6 +90,7 @@ def _headless(node: ast.stmt) -> ast.AST:
         ("x = a + b", "x = a - b"),
         ("x = a[1:]", "x = a[0:]"),
         ("x = a[:n]", "x = a[:n + 1]"),
+        ("x = a[n]", "x = a[n - 1]"),
         ("x = min(a)", "x = max(a)"),
         ("x = any(a)", "x = all(a)"),
         ("x = sorted(a)", "x = sorted(a, reverse=True)"),
@@ -140,6 +141,7 @@ def test_what_is_usually_meant_is_among_the_candidates(wrong: str, right: str) -
             "def a(x): pass\ndef b(x, y, z=1): pass\ndef f(x): b(x, x, x)",
         ),
         ('can only concatenate str (not "int") to str', "x = f(a) + b", "x = f(a) % b"),
+        ("list index out of range", "x = f(a[int(n)], b)", "x = f(a[int(n) - 1], b)"),
     ],
 )
 def test_what_the_error_says_comes_first(said: str, wrong: str, right: str) -> None:

@@ -18,6 +18,7 @@ KINDS: tuple[Operator, ...] = (
     ops_logic.constants,
     ops_logic.arithmetic,
     ops_flow.slices,
+    ops_flow.indexes,
     ops_flow.jumps,
     ops_flow.branches,
     ops_flow.returns,

@@ -1,11 +1,11 @@
-"""Operators on control flow: returns, branches, loops, slices."""
+"""Operators on control flow: returns, branches, loops, slices, indexes."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 
-from mngr_mechanic.program.scope import Scope
+from mngr_mechanic.program.scope import BUILT_IN, Scope
 from mngr_mechanic.program.source import Edit
 
 STEPS = ("+ 1", "- 1")
@@ -28,6 +28,17 @@ def slices(scope: Scope, node: ast.AST) -> Iterator[Edit]:
         if colon >= 0:
             for new in ("1:", ":-1"):
                 yield from scope.edit(node, (colon, colon + 1), new, "slice", 0.2)
+
+
+def indexes(scope: Scope, node: ast.AST) -> Iterator[Edit]:
+    """Shift an index by one: people count from 1, lists from 0."""
+    index = node.slice if isinstance(node, ast.Subscript) else None
+    if not isinstance(index, (ast.Name, ast.Call)) or getattr(index, "id", "") in BUILT_IN:
+        return
+    outside = "index out of range" in scope.hints.message
+    text = scope.source.segment(index)
+    options = [f"{text} {step}" for step in reversed(STEPS)]
+    yield from scope.replace_each(index, options, "off by one", 0.6 if outside else 0.15)
 
 
 JUMPS: "dict[type[ast.AST], tuple[tuple[str, float], ...]]" = {
