@@ -165,7 +165,7 @@ class Mechanic:
         passed = "".join(f"\n- {each}" for each in found.rejected[:10])
         rejected = f"\nThese made the test pass but are wrong:{passed}" if passed else ""
         needs = "more time" if found.out_of_time else "a manual fix"
-        return _blocked(f"{self.task.test} fails: {tried}.{rejected}", needs, no_fix=True)
+        return _blocked(f"{tried}{rejected}", needs, no_fix=True)
 
     def _more_labs(self) -> list[Lab]:
         jobs = self.task.jobs or project.idle_cores()
