@@ -194,10 +194,20 @@ def full_disk(site: Site) -> None:
 WRONG_CLOCK = """#!/bin/sh
 exec /bin/date -d '{off} hours' "$@"
 """
+# The server of tmux is asked the time as well.
+WRONG_TMUX = """#!/bin/sh
+for word in "$@"; do
+  shift
+  [ "$word" != %s ] || word=$(/bin/date -d '{off} hours' +%s)
+  set -- "$@" "$word"
+done
+exec /usr/bin/tmux "$@"
+"""
 
 
 def wrong_clock(site: Site, off: str) -> None:
     site.program("date", WRONG_CLOCK.format(off=off))
+    site.program("tmux", WRONG_TMUX.format(off=off))
     try:
         site.cli.create(site.at("foo"), "--", "sh", "-c", ECHO)
         agent = site.cli.agent("foo")
@@ -215,6 +225,7 @@ def wrong_clock(site: Site, off: str) -> None:
         assert [each["status"] for each in found if each["check"] == "clock"] == ["warning"]
     finally:
         site.program("date", "")
+        site.program("tmux", "")
 
 
 @only("ssh")

@@ -11,6 +11,7 @@ import pytest
 
 from mngr.errors import MissingProgram, TimedOut
 from mngr.hosts.base import CHANGING, Host
+from mngr.hosts.evidence import CANDIDATES
 from mngr.hosts.local import LocalHost
 from mngr.model.records import AgentRecord, Worker, encode, record_stem
 from mngr.ops.versioned import current
@@ -167,6 +168,20 @@ def test_nothing_in_an_agents_folder_can_break_a_reading(host: Host) -> None:
     (evidence,) = host.read().agents
     assert evidence.record == a_record()
     assert evidence.started is None and evidence.exit is None
+
+
+def test_of_many_files_in_an_agents_folder_only_some_are_read(host: Host) -> None:
+    stem = record_stem(host.home, AGENT_ID)
+    other = record_stem(host.home, "agent-" + "b" * 32)
+    for each in (stem, other):
+        host.swap(each, 0, encode(a_record(id=each.split("/")[-2])))
+    host.put(
+        {f"{host.home}/agents/{AGENT_ID}/signals/S{n}.json": (b"{}", 0o600) for n in range(99)}
+    )
+    host.put({f"{stem}.{rev}.json": (b"{}", 0o600) for rev in range(2, 99)})
+    agents = {each.id: each for each in host.read().agents}
+    assert len(agents[AGENT_ID].signals) == CANDIDATES and agents[AGENT_ID].rev == 98
+    assert [each.problem for each in agents.values() if each.id != AGENT_ID] == [""]
 
 
 @pytest.mark.parametrize(

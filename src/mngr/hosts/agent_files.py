@@ -16,10 +16,12 @@ plain() { [ -f "$1" ] && [ ! -h "$1" ]; }
 note() {
   if [ ! -e "$1" ] && [ ! -h "$1" ] || plain "$1"; then printf '%s\n' "$2" >> "$1"; fi 2>/dev/null
 }
-# The highest revision of $1.<rev>.json (see records.revision), and of those that are regular files.
+# The highest revision of $1.<rev>.json (see records.revision), and of those that are regular files;
+# how many files have such names.
 find_newest() {
-  best=0 solid=0
+  best=0 solid=0 count=0
   for file in "$1".*.json; do
+    count=$((count + 1))
     rev=${file#"$1".}; rev=${rev%.json}
     case $rev in *[!0-9]*|''|0*|??????????*) continue ;; esac
     [ "$rev" -le "$best" ] || best=$rev

@@ -35,18 +35,21 @@ READ = (
     + tmux_scripts.FUNCTIONS
     + agent_files.FUNCTIONS
     + r"""
-date +%s
+listed= many= newline='
+'
 if command -v tmux >/dev/null; then
   [ -S "$socket" ] || restore_socket
-  panes() { tmux -u -S "$socket" list-panes -a -F "$1" 2>/dev/null; }
+  panes() { tmux -u -S "$socket" list-panes -a -F "$1" \; display-message -p %s 2>/dev/null; }
   if [ -S "$socket" ]; then
-    listed=$(panes "$1"; echo .)
-    case $listed in *"UNCOLLECTED"*) COLLECT; listed=$(panes "$1"; echo .) ;; esac
-    printf %s "${listed%.}"
+    listed=$(panes "$1")
+    case $listed in *"UNCOLLECTED"*) COLLECT; listed=$(panes "$1") ;; esac
   fi
 else
   echo "error tmux is not installed"
 fi
+printf '%s\n' "$listed"
+# Where tmux has no server to ask, and where it does not know the time.
+case ${listed##*"$newline"} in '' | *[!0-9]*) date +%s ;; esac
 shift
 cd "$home/agents" 2>/dev/null || { echo --; exit 0; }
 [ $# -gt 0 ] || set -- agent-*
@@ -56,6 +59,8 @@ for each in "$@"; do
   [ -d "$each" ] && [ ! -h "$each" ] || continue
   find_newest "$each/agent"
   [ "$best" -gt 0 ] || continue
+  [ -h "$each/signals" ] || for file in "$each"/signals/*; do count=$((count + 1)); done
+  [ "$count" -le CANDIDATES ] || many=1
   set -- "$@" "./$each"
   if [ "$best" = "$solid" ]; then odd=; else odd=" odd"; fi
   echo "agent $each $best$odd"
@@ -75,12 +80,15 @@ for each in "$@"; do
     mkdir -p "$tails/$each" && tail -c TAIL "$target" > "$tails/$each/$link"
   done
 done
-find "$@" -type d \( -path './*/*/*' -o -path './*/*' ! -name signals \) -prune -o \
-  -type f -size -2050 ! -name '*
+files() {
+  find "$@" -type d \( -path './*/*/*' -o -path './*/*' ! -name signals \) -prune -o \
+    -type f -size -2050 ! -name '*
 *' \( -name 'agent.[1-9]*.json' -o -name started -o -name exit -o -name outcome.json \
-    -o -path './*/signals/*.json' \) -print 2>/dev/null |
-  LC_ALL=C awk -F/ '++seen[$2, NF == 4, substr($3, 1, 6)] <= CANDIDATES' |
-  { set --; [ -z "$tails" ] || set -- -C "$tails" .; tar -cf - -T - "$@" 2>/dev/null || :; }
+      -o -path './*/signals/*.json' \) -print 2>/dev/null
+}
+few() { LC_ALL=C awk -F/ '++seen[$2, NF == 4, substr($3, 1, 6)] <= CANDIDATES'; }
+pack() { set --; [ -z "$tails" ] || set -- -C "$tails" .; tar -cf - -T - "$@" 2>/dev/null || :; }
+if [ -n "$many" ]; then files "$@" | few | pack; else files "$@" | pack; fi
 [ -z "$tails" ] || rm -rf "$tails"
 """.replace("TAIL", str(TAIL))
     .replace("CANDIDATES", str(CANDIDATES))
@@ -196,9 +204,10 @@ class ShellHost:
         if not mark:
             raise Unreachable(f"host {self.ref.name} gave an incomplete answer")
         # Not splitlines: a title may contain characters that Python treats as line ends.
-        now, *lines = text.decode("utf-8", "replace").split("\n")
+        lines = text.decode("utf-8", "replace").split("\n")
         panes = tmux.parse_panes("\n".join(lines))
         told = [line for line in lines if "\t" not in line]  # a pane's line has tabs
+        now = next((float(line) for line in told if line.isdigit()), 0.0)
         error = next((x.removeprefix("error ") for x in told if x.startswith("error ")), "")
         folders = _unpack(archive)
         agents, torn = [], {}
@@ -207,7 +216,7 @@ class ShellHost:
             agents.append(evidence)
             if caught < int(rev) and not odd:
                 torn[agent_id] = int(rev)
-        reading = HostReading(host=self.ref, now=float(now), agents=tuple(agents), error=error)
+        reading = HostReading(host=self.ref, now=now, agents=tuple(agents), error=error)
         return reading, torn
 
     def put(self, files: Files) -> None:
