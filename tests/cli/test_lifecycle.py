@@ -11,6 +11,7 @@ import pytest
 
 from mngr.hosts.tmux_scripts import mark
 from tests.support.cli import Cli, lives, until
+from tests.support.folders import on_folders
 
 NONE = ("--transfer", "none")
 
@@ -84,6 +85,22 @@ def test_wrong_targets_are_refused(local: Cli) -> None:
     local("stop", "--session", "work").fails(4, "work")
     local("stop", "foo", "--sesion", "x").fails(2, "--sesion", "--session")
     local("start", "--connect", "-", input="").fails(2, "--connect", "one agent")
+
+
+def test_a_host_that_cannot_be_stopped_is_refused_before_its_agents_are_stopped(
+    local: Cli, tmp_path: Path
+) -> None:
+    local.create("foo")
+    for more in ((), ("--dry-run",)):
+        local("stop", "foo", "--stop-host", *more).fails(2, "host localhost cannot be stopped")
+    assert local.state("foo") == "RUNNING"
+    with on_folders(tmp_path / "jammed") as jammed:
+        for key, script in (("START", "true"), ("STOP", "echo jammed >&2; exit 1")):
+            jammed.env[f"MNGR__PROVIDERS__FOLDERS__{key}"] = script
+        jammed.create("foo@.folders")
+        some = jammed("stop", "foo", "--stop-host").fails(3, "foo:", "jammed")
+        assert some.out == "Stopped foo.\n"
+        assert jammed.state("foo") == "STOPPED"
 
 
 def test_stopping_what_has_finished_records_nothing(mngr: Cli) -> None:

@@ -56,6 +56,17 @@ def test_a_clone_stands_on_its_branch_and_knows_only_the_mirror(mngr: Cli) -> No
     assert [path.name for path in objects] == ["alternates"], "all objects are borrowed"
 
 
+def test_commits_that_a_bare_source_has_are_not_at_risk(mngr: Cli) -> None:
+    bare = mngr.base / "bare.git"
+    mngr.git("clone", "-q", "--bare", str(mngr.repo), str(bare))
+    mngr.create("foo", *MIRROR, "--from", str(bare))
+    made = mngr.commit("only here", cwd=mngr.work_dir("foo"))
+    mngr("destroy", "foo").fails(1, "only here", "--force")
+    mngr("pull", "foo").ok()
+    assert mngr.git("rev-parse", "mngr/foo", cwd=bare) == made
+    mngr("destroy", "foo").ok()
+
+
 def test_a_clone_may_be_on_the_branch_that_is_checked_out_here(mngr: Cli) -> None:
     mngr.create("foo", *MIRROR, "--branch", "main")
     work = mngr.work_dir("foo")

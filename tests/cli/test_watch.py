@@ -189,7 +189,7 @@ def test_an_agent_that_vanishes_ends_the_waiting(local: Cli) -> None:
     out, err = both.communicate(timeout=15)
     assert (both.returncode, out, b"foo no longer exists" in err) == (
         3,
-        b"bar STOPPED stopped\n",
+        b"bar STOPPED\n",
         True,
     )
 

@@ -38,7 +38,7 @@ def test_start_runs_it_again(e2e: E2eSession) -> None:
     ).to_succeed()
     second = e2e.run("mngr wait server RUNNING --timeout 1m")
     expect(second).to_succeed()
-    expect(second.stdout).to_equal("server RUNNING process is alive\n")
+    expect(second.stdout).to_equal("server RUNNING\n")
 
 
 def test_restart_makes_a_new_process(e2e: E2eSession) -> None:

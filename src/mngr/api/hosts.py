@@ -72,6 +72,10 @@ class Hosts(Targets):
     def create_host(self, provider: str, request: HostRequest) -> Host:
         return hosts.create(self._world, provider, request)
 
+    def check_restarts(self, host: Host) -> None:
+        """Raise UsageError unless the host can be stopped and started."""
+        hosts.restartable(self._world, host)
+
     def stop_host(self, name: str) -> None:
         hosts.stop(self._world, hosts.find(self._world, name))
 

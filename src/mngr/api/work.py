@@ -135,9 +135,10 @@ class Work(Targets):
         cwd: str = "",
     ) -> Pulled:
         """Fetch the agent's branch into its source repository; HEAD does not move."""
-        return commits.pull(
-            self._world, self._ends(target, cwd), branch=branch, force=force, dry_run=dry_run
-        )
+        agent = self._agent(target)
+        name = branch or commits.branch_of(agent)
+        between = self._ends(agent, cwd, name)
+        return commits.pull(self._world, between, name, force=force, dry_run=dry_run)
 
     def push(
         self, target: str | Agent, *, rev: str = "HEAD", dry_run: bool = False, cwd: str = ""
@@ -153,9 +154,9 @@ class Work(Targets):
         """Send a commit to an agent; nothing in its work directory changes."""
         commits.deliver(self._world, self._ends(target, cwd), commit)
 
-    def _ends(self, target: str | Agent, cwd: str) -> Ends:
-        agent = self._agent(target)
-        return ends.ends(agent, ends.user_repository(self._world, agent, cwd or os.getcwd()))
+    def _ends(self, target: str | Agent, cwd: str, branch: str = "") -> Ends:
+        agent, here = self._agent(target), cwd or os.getcwd()
+        return ends.ends(agent, lambda: ends.user_repository(self._world, agent, here), branch)
 
     def pull_files(
         self,

@@ -107,7 +107,10 @@ class Way(Struct):
         return self.url.startswith("ext::")
 
     def option(self, service: str) -> list[str]:
-        return [f'--{service}=sh -c "$MNGR_SERVICE"'] if self.command and not self.over_ext else []
+        """Return the option that replaces the service; `:` takes the path that git appends."""
+        if not self.command or self.over_ext:
+            return []
+        return [f'--{service}=eval "exec $MNGR_SERVICE"; :']
 
     def serving(self, run: Runner, service: str) -> Runner:
         """Return a Runner with the command in a variable: git shows addresses, which stay short."""

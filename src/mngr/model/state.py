@@ -175,6 +175,14 @@ class Judgement(Struct):
     since: float
     exit_code: int | None = None
 
+    @property
+    def detail(self) -> str:
+        """The reason, or nothing if it adds nothing to the state."""
+        return "" if self.reason in DULL else self.reason
+
+    def __str__(self) -> str:
+        return f"{self.state} ({self.detail})" if self.detail else str(self.state)
+
 
 def judge(
     evidence: Evidence, *, now: float, worker_alive: bool, signals: Signals, unreachable: str = ""

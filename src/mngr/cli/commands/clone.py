@@ -15,7 +15,6 @@ from mngr.cli.commands.create import (
     templates,
     whereabouts,
 )
-from mngr.cli.commands.stop import standing
 from mngr.errors import MngrError, UsageError
 from mngr.model.struct import Json
 
@@ -70,7 +69,7 @@ def run(args: Namespace) -> int:
         raise MngrError(failure)
     made = created.agent
     row = {**made.to_json(), "clone_of": agent.id}
-    print_result(args, row, f"Cloned {agent.name} as {made.name}; it is {standing(made)}.")
+    print_result(args, row, f"Cloned {agent.name} as {made.name}; it is {made.verdict}.")
     return whereabouts(args, made, connect=args.connect or bool(args.connect_command))
 
 

@@ -77,7 +77,7 @@ def _wants_again(args: Namespace, api: Mngr, agent: Agent) -> bool:
         sys.stdout.write(clean(api.capture(agent)))
     except NotFound:
         pass  # it never had a screen
-    ended = f"{agent.name} is {agent.state} ({agent.verdict.reason})"
+    ended = f"{agent.name} is {agent.verdict}"
     hint = f"run it again with `mngr connect {agent.name} --start`"
     if args.connect_command:
         raise Refused(ended, hint)
@@ -107,7 +107,7 @@ def _picked(api: Mngr, pool: list[Agent]) -> Agent:
     """Ask for a number, a name or its start until the answer names one agent."""
     width = max(len(agent.name) for agent in pool)
     for number, agent in enumerate(pool, start=1):
-        note = f"{number:3}  {agent.name:{width}}  {agent.state} ({agent.verdict.reason})"
+        note = f"{number:3}  {agent.name:{width}}  {agent.verdict}"
         sys.stderr.write(clean(note) + "\n")
     while True:
         sys.stderr.write("Which one? ")
@@ -139,7 +139,7 @@ def _started(args: Namespace, api: Mngr, agent: Agent) -> Agent:
     if started.state not in ALIVE:
         say(args, f"{started.name} was started and is already {started.state}.")
         raise MngrError(
-            f"{started.name} is {started.state} ({started.verdict.reason})",
+            f"{started.name} is {started.verdict}",
             f"see its screen with `mngr capture {started.name}`",
         )
     say(args, f"Started {started.name}.{login_notes(api, started, agent)}")

@@ -8,7 +8,6 @@ from mngr.api import Mngr
 from mngr.cli.app import terminal
 from mngr.cli.app.output import asker, clean, one, print_result, say, warn
 from mngr.cli.commands import create_options
-from mngr.cli.commands.stop import standing
 from mngr.errors import MissingProgram, MngrError, UsageError, suggestion
 from mngr.model.quoting import join
 from mngr.model.state import ALIVE
@@ -227,7 +226,7 @@ def _create(args: Namespace, api: Mngr, request: CreateRequest) -> int:
         raise MngrError(failure, hint_for(agent))
     if args.format == "human":
         done = "Reused" if created.reused else "Created"
-        print_result(args, row, f"{done} {agent.name}; it is {standing(agent)}.")
+        print_result(args, row, f"{done} {agent.name}; it is {agent.verdict}.")
     return whereabouts(args, agent, connect=wants_connection(args))
 
 

@@ -8,7 +8,6 @@ from mngr.cli.commands.list_rows import FIELDS, add_filters, chosen, listed, pro
 from mngr.errors import UsageError
 from mngr.model.durations import written
 from mngr.model.quoting import join
-from mngr.model.state import DULL
 from mngr.query import select
 
 TYPE_CHECKING = False
@@ -142,7 +141,7 @@ def _for_people(
             "age": written(agent.now - agent.verdict.since, 1),
             "agent": program(agent),
             "changes": str(changed[at] or "") if changed else "",
-            "reason": "" if agent.verdict.reason in DULL else agent.verdict.reason,
+            "reason": agent.verdict.detail,
         }
         for at, agent in enumerate(shown)
     ]

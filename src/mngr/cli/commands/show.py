@@ -133,7 +133,7 @@ def _page(agent: Agent, row: Row) -> Iterator[str]:
 
 
 def _facts(agent: Agent, row: Row) -> Iterator[tuple[str, str]]:
-    yield "reason", clean(" ".join(agent.verdict.reason.split()))
+    yield "reason", clean(" ".join(agent.verdict.detail.split()))
     record = agent.evidence.record
     if record is None:
         yield "id", agent.id

@@ -90,7 +90,7 @@ def started(agent: Agent, verb: str = "Started") -> str:
     """Return the result for the user; a fast program may have ended already."""
     if agent.state in ALIVE:
         return f"{verb} {agent.name}."
-    return f"{verb} {agent.name}; it is {agent.state} ({agent.verdict.reason})."
+    return f"{verb} {agent.name}; it is {agent.verdict}."
 
 
 def login_notes(api: Mngr, agent: Agent, before: Agent) -> str:
@@ -103,7 +103,7 @@ def login_notes(api: Mngr, agent: Agent, before: Agent) -> str:
 def _connect(args: Namespace, api: Mngr, agent: Agent) -> int:
     agent = api.get(agent)
     if agent.state not in ALIVE:
-        warn(f"{agent.name} has ended already: {agent.state} ({agent.verdict.reason})")
+        warn(f"{agent.name} has ended already: {agent.verdict}")
         return 1
     from mngr.cli.app import terminal
 

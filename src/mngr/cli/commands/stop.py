@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mngr.api import Agent, Mngr
+from mngr.api import Agent, Host, Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import Row, print_result, warn
 from mngr.cli.app.parser import Namespace, Parser
-from mngr.errors import MngrError, NotFound, UsageError
-from mngr.model.state import ALIVE, DULL, State
+from mngr.errors import MngrError, NotFound, PartialFailure, UsageError
+from mngr.model.state import ALIVE, State
 
 DESCRIPTION = """\
 Save the screen, ask every process of the agents to end, and kill those that are still running \
@@ -79,6 +79,7 @@ def run(args: Namespace) -> int:
         archive = (lambda agent: agent) if args.dry_run else api.archive
         return targets.each(args, targets.agents(args, api), archive, describe)
     chosen = _chosen(args, api)
+    machines = _hosts(api, chosen) if args.stop_host else []
     targets.outlive_terminal()
     unrecorded = {} if args.dry_run else api.stop_many(chosen, force=args.force)
     after = chosen if args.dry_run else api.list([agent.id for agent in chosen])
@@ -92,23 +93,30 @@ def run(args: Namespace) -> int:
         return api.archive(now) if args.archive and not args.dry_run else now
 
     code = targets.each(args, chosen, stop, describe)
-    return max(code, _hosts_too(args, api, chosen)) if args.stop_host else code
+    alive = [host for host in machines if not _host_too(args, api, host)]
+    return code or PartialFailure.exit_code if alive else code
 
 
-def _hosts_too(args: Namespace, api: Mngr, chosen: list[Agent]) -> int:
-    """Stop the hosts of the agents, each once."""
-    failed = 0
-    for host in {agent.host.ref.id: agent.host for agent in chosen}.values():
-        try:
-            if not args.dry_run:
-                api.stop_host(host.ref.id)
-            if args.format == "human":
-                done = "Would stop" if args.dry_run else "Stopped"
-                print_result(args, {"id": host.ref.id}, f"{done} host {host.ref.name}.")
-        except MngrError as error:
-            warn(f"{host.ref.name}: {error}")
-            failed = error.exit_code
-    return failed
+def _hosts(api: Mngr, chosen: list[Agent]) -> list[Host]:
+    """Return the hosts of the agents, each once; raise if one cannot be stopped."""
+    found = {agent.host.ref.id: agent.host for agent in chosen}
+    for host in found.values():
+        api.check_restarts(host)
+    return list(found.values())
+
+
+def _host_too(args: Namespace, api: Mngr, host: Host) -> bool:
+    """Stop the host of agents that have been stopped; return whether that succeeded."""
+    try:
+        if not args.dry_run:
+            api.stop_host(host.ref.id)
+    except MngrError as error:
+        warn(f"{host.ref.name}: {error}")
+        return False
+    if args.format == "human":
+        done = "Would stop" if args.dry_run else "Stopped"
+        print_result(args, {"id": host.ref.id}, f"{done} host {host.ref.name}.")
+    return True
 
 
 def _chosen(args: Namespace, api: Mngr) -> list[Agent]:
@@ -128,16 +136,10 @@ def note(args: Namespace, before: Agent, after: Agent) -> str:
         return f"Would archive {before.name}." if args.dry_run else f"Archived {after.name}."
     if before.state not in ALIVE:
         record = after.evidence.record
-        kept = "archived" if record and record.archived else standing(after)
+        kept = "archived" if record and record.archived else after.verdict
         return f"{after.name} is already {kept}."
     if args.dry_run:
         return f"Would stop {before.name} ({before.state})."
     if after.state is not State.STOPPED:
-        return f"{after.name} ended by itself: {standing(after)}."
+        return f"{after.name} ended by itself: {after.verdict}."
     return f"Stopped {after.name}."
-
-
-def standing(agent: Agent) -> str:
-    """Return a text such as `FAILED (exit code 3)`, without a reason that repeats the state."""
-    reason = agent.verdict.reason
-    return agent.state if reason in DULL else f"{agent.state} ({reason})"

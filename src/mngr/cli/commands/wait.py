@@ -68,7 +68,7 @@ def _failed(reached: Sequence[Agent]) -> bool:
     """Print the agents that failed; a state that was asked for is not a failure."""
     bad = [agent for agent in reached if agent.state in (State.FAILED, State.LOST)]
     if bad:
-        named = ", ".join(f"{a.name} is {a.state} ({cell(a.verdict.reason)})" for a in bad)
+        named = ", ".join(f"{a.name} is {cell(str(a.verdict))}" for a in bad)
         warn(named if len(reached) == 1 else f"{len(bad)} of {len(reached)} failed: {named}")
     return bool(bad)
 
@@ -77,7 +77,7 @@ def _ended_elsewhere(found: Sequence[Agent], states: Sequence[State]) -> bool:
     """Print the agents that ended in other states than the given ones."""
     others = [agent for agent in found if agent.state not in states]
     if others:
-        named = ", ".join(f"{a.name} is {a.state} ({cell(a.verdict.reason)})" for a in others)
+        named = ", ".join(f"{a.name} is {cell(str(a.verdict))}" for a in others)
         warn(f"{named}; not {' or '.join(states)}")
     return bool(others)
 
@@ -116,4 +116,5 @@ def _report(args: Namespace, reached: Sequence[Agent]) -> None:
         rows(args, [agent.to_json() for agent in reached], [], "agents")
         return
     for agent in reached:
-        print(" ".join([agent.name, agent.state, cell(agent.verdict.reason)]))
+        detail = cell(agent.verdict.detail)
+        print(" ".join([agent.name, agent.state, *([detail] if detail else [])]))

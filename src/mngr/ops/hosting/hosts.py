@@ -202,7 +202,7 @@ def agents_of(world: World, host: Host) -> Sequence[Agent]:
 
 def stop(world: World, host: Host) -> None:
     """Stop the agents of a host, then the host; record which were alive, for `start`."""
-    maker = _restartable(world, host)
+    maker = restartable(world, host)
     alive = [agent for agent in agents_of(world, host) if agent.state in ALIVE]
     running.stop_many(world, alive)
     agents_of(world, host)  # so that their current state is remembered
@@ -216,7 +216,7 @@ def stop(world: World, host: Host) -> None:
 
 def start(world: World, host: Host) -> list[Agent]:
     """Start a host, and the agents that were alive when it was stopped."""
-    maker = _restartable(world, host)
+    maker = restartable(world, host)
     note = _made(maker, host)
     maker.start(note.handle)
     step("host_started")
@@ -248,7 +248,11 @@ def _made(maker: Engine, host: Host) -> HostNote:
     return note
 
 
-def _restartable(world: World, host: Host) -> Engine:
+def restartable(world: World, host: Host) -> Engine:
+    """Return the host's engine; raise if it cannot stop and start hosts."""
     if not capabilities(world, host.ref.provider).restarts:
-        raise UsageError(f"hosts of {host.ref.provider} cannot be stopped and started")
+        raise UsageError(
+            f"host {host.ref.name} cannot be stopped and started",
+            f"the provider {host.ref.provider} does not support it",
+        )
     return engine(world, host.ref.provider)

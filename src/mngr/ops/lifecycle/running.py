@@ -44,14 +44,13 @@ def stop(world: World, agent: Agent) -> Agent:
 
 def check_stopped(agent: Agent, unrecorded: Mapping[str, str]) -> None:
     """Raise unless the agent has ended and its record says so."""
-    told = f"{agent.state} ({agent.verdict.reason})"
     if agent.state in ALIVE:
-        raise MngrError(f"{agent.name} is still {told}", "see `mngr doctor`")
+        raise MngrError(f"{agent.name} is still {agent.verdict}", "see `mngr doctor`")
     if agent.id in unrecorded:
         raise MngrError(
             f"{agent.name}: its processes have ended, but the stop could not be recorded: "
             f"{unrecorded[agent.id]}",
-            f"it is listed as {told}",
+            f"it is listed as {agent.verdict}",
         )
 
 

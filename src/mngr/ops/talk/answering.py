@@ -33,8 +33,7 @@ def pending(agents: Sequence[Agent]) -> list[Agent]:
 def require_question(agent: Agent) -> str:
     asked = question(agent)
     if asked is None:
-        reason = f"{agent.state} ({agent.verdict.reason})"
-        raise Refused(f"{agent.name} has no permission request: it is {reason}")
+        raise Refused(f"{agent.name} has no permission request: it is {agent.verdict}")
     return asked
 
 

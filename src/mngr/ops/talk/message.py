@@ -90,7 +90,7 @@ def _ready(world: World, agent: Agent) -> Agent:
         agent = refreshed(world, agent)
         if agent.state not in (State.RUNNING, State.WAITING):
             raise Refused(
-                f"{agent.name} is {agent.state} ({agent.verdict.reason}): nothing was sent",
+                f"{agent.name} is {agent.verdict}: nothing was sent",
                 f"start it with `mngr start {agent.name}`",
             )
         if agent.verdict.reason.startswith("permission"):
@@ -243,7 +243,7 @@ def _answer(world: World, before: Agent, told: int, text: str, deadline: float |
                 if text.startswith("/") and time.monotonic() - quiet_since > QUIET:
                     return ""
         time.sleep(transport.pause(before.host, TICK))
-    raise TimedOut(f"{agent.name} has not replied: it is {agent.state} ({agent.verdict.reason})")
+    raise TimedOut(f"{agent.name} has not replied: it is {agent.verdict}")
 
 
 def _same_pause(one: Agent, other: Agent) -> bool:
@@ -256,7 +256,7 @@ def _same_pause(one: Agent, other: Agent) -> bool:
 
 def _refuse_ended(agent: Agent) -> None:
     if agent.state not in (State.RUNNING, State.CREATING):
-        raise MngrError(f"{agent.name} is {agent.state} ({agent.verdict.reason}): no reply")
+        raise MngrError(f"{agent.name} is {agent.verdict}: no reply")
 
 
 def _refuse_stuck(before: Agent, agent: Agent) -> None:

@@ -12,8 +12,10 @@ from mngr.errors import MngrError, Refused, UsageError
 from mngr.git import exchange
 from mngr.git import repository as git
 from mngr.git.repository import Repo
+from mngr.hosts import spawn
 from mngr.locks import Lock
 from mngr.model.struct import Struct
+from mngr.ops.look.listing import Agent
 from mngr.ops.steps import step
 from mngr.ops.work import mirror, transport
 from mngr.ops.work.ends import FETCHED, Ends, fetch_ref
@@ -39,24 +41,38 @@ class Pulled(Struct):
     """The commit of the agent's HEAD, if its branch does not have it."""
 
 
+def branch_of(agent: Agent) -> str:
+    """Return the name under which an agent's commits are pulled."""
+    return agent.record.branch or f"mngr/{agent.name}"
+
+
 def pull(
-    world: World, between: Ends, *, branch: str = "", force: bool = False, dry_run: bool = False
+    world: World, between: Ends, name: str, *, force: bool = False, dry_run: bool = False
 ) -> Pulled:
-    """Fetch the agent's branch into the repository, under its own name or another."""
-    agent, home = between.agent, between.home
-    name = branch or agent.record.branch or f"mngr/{agent.name}"
-    if branch and not git.valid_branch(home, name):
+    """Fetch the agent's branch into the branch `name`, whose commit is known."""
+    if name != branch_of(between.agent) and not git.valid_branch(between.home, name):
         raise UsageError(f"{name!r} is not a valid branch name")
     ref, tip = _offered(between)
     pulled = Pulled(branch=name, tip=tip, repository=between.folder)
-    old = git.commit_of(home, f"refs/heads/{name}") or ""
-    if old == tip:
-        done = pulled.replace(there=True)
-    elif dry_run:
-        done = _foreseen(between, pulled, old, force)
-    else:
-        done = _fetched(world, between, pulled, ref, old, force)
-    return _annotated(between, done)
+    old = between.known
+    counted: list[int | None] = []
+
+    def update() -> Pulled:
+        if old == tip:
+            return pulled.replace(there=True)
+        if dry_run:
+            return _foreseen(between, pulled, old, force)
+        return _fetched(world, between, pulled, ref, old, force)
+
+    def count() -> None:
+        try:
+            counted.append(git.count_changes(between.work))
+        except MngrError:  # it must not end the transfer, so it is reported after it
+            pass
+
+    done = _annotated(between, spawn.beside(update, count))
+    changed = counted[0] if counted else git.count_changes(between.work)
+    return done.replace(uncommitted=changed or 0)
 
 
 def _offered(between: Ends) -> tuple[str, str]:
@@ -164,14 +180,13 @@ def _foreseen(between: Ends, pulled: Pulled, old: str, force: bool) -> Pulled:
 
 
 def _annotated(between: Ends, pulled: Pulled) -> Pulled:
-    """Return the result with the work that was not pulled."""
+    """Return the result with the commit of HEAD, if it was not pulled."""
     standing, elsewhere = between.standing, ""
     if standing.head != pulled.tip and not exchange.is_ancestor(
         between.work, standing.head, pulled.tip
     ):
         elsewhere = standing.branch or standing.head[:12]
-    changed = git.count_changes(between.work) or 0
-    return pulled.replace(uncommitted=changed, elsewhere=elsewhere)
+    return pulled.replace(elsewhere=elsewhere)
 
 
 # push

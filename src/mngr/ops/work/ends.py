@@ -16,6 +16,10 @@ from mngr.ops.look.listing import Agent
 from mngr.ops.work import mirror, transport
 from mngr.ops.world import World
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 FETCHED = "refs/mngr/fetched/"
 
 
@@ -35,6 +39,8 @@ class Ends(Struct):
     home: Repo
     folder: str
     """The common directory of `home`."""
+    known: str = ""
+    """The commit in `home` of the branch that was asked for."""
 
     @property
     def shared(self) -> bool:
@@ -46,16 +52,31 @@ class Ends(Struct):
         return transport.to_agent(self.agent.host, self.work)
 
 
-def ends(agent: Agent, home: Home) -> Ends:
-    """Return both ends; raise if the work directory has no commits."""
+def ends(agent: Agent, home: Callable[[], Home], branch: str = "") -> Ends:
+    """Return both ends, with `home` found beside the other; raise if the agent has no commits."""
     work = transport.theirs(agent.host, agent.record)
-    standing = git.checkout(work)
+    found: list[tuple[Home, str | None]] = []
+
+    def look() -> None:
+        here = home()
+        known = git.commit_of(here.repo, f"refs/heads/{branch}") if branch else None
+        found.append((here, known))
+
+    standing = spawn.beside(lambda: git.checkout(work), look)
     if standing is None or not standing.head:
         why = "has no commits" if standing else "is not a git repository, or gone"
         raise UsageError(
             f"the work directory of {agent.name} {why}", "name a PATH in it to copy files"
         )
-    return Ends(agent=agent, work=work, standing=standing, home=home.repo, folder=home.folder)
+    [(here, known)] = found
+    return Ends(
+        agent=agent,
+        work=work,
+        standing=standing,
+        home=here.repo,
+        folder=here.folder,
+        known=known or "",
+    )
 
 
 def home_repository(world: World, agent: Agent) -> Home:
@@ -116,7 +137,7 @@ def bring(world: World, between: Ends, commit: str, ref: str) -> None:
 def fetch_tip(world: World, agent: Agent, repo: Repo) -> str:
     """Fetch and return the agent's HEAD; its objects are kept in this repository."""
     folder = repo.line("rev-parse", "--path-format=absolute", "--git-common-dir")
-    between = ends(agent, Home(repo=repo, folder=folder))
+    between = ends(agent, lambda: Home(repo=repo, folder=folder))
     if between.shared:
         return between.standing.head
     ref = FETCHED + agent.id

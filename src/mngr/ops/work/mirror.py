@@ -200,8 +200,8 @@ def at_risk(work: Stranger, source: str, base: str) -> tuple[list[str], list[str
 
 def _unkept(work: Repo, base: str, source: str) -> list[str]:
     commits = exchange.own_commits(work, base)
-    home = transport.here(source)
-    if commits and os.path.isdir(source) and git.checkout(home) is not None:
+    home = transport.source(source)
+    if commits and os.path.isdir(source) and home.ask("rev-parse", "--git-dir") is not None:
         kept = exchange.kept_commits(home, commits)
         commits = {full: text for full, text in commits.items() if full not in kept}
     return list(commits.values())
