@@ -19,7 +19,7 @@ trap 'rm -f "$log"' EXIT
 case $stage in
     run) needed='tmux git' wanted='' ;;
     # Without the wanted ones some tests are skipped, which only CI calls a failure.
-    dev) needed='tmux git make bash ps' wanted='asciinema rsync zsh fish bats npm chromium' ;;
+    dev) needed='tmux git make bash ps' wanted='asciinema rsync zsh fish tcsh bats npm chromium' ;;
     *) echo "mngr: unknown stage '$stage'; use run, dev or soak" >&2; exit 2 ;;
 esac
 # Sandboxes are bubblewrap's, which only Linux has.

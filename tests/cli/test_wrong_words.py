@@ -9,7 +9,15 @@ from tests.support.cli import Cli
 WRONG: list[tuple[str, str]] = [
     ("host create", "requires one name and --provider"),
     ("host start", "no host to start given"),
-    ("host trust", "no host given"),
+    ("host trust", "host trust requires one host"),
+    ("host trust one two", "host trust requires one host"),
+    ("host list box", "takes no host name"),
+    ("host audit box", "takes no host name"),
+    ("host stop localhost", "host localhost cannot be stopped or started"),
+    ("host snapshot localhost", "host localhost cannot be saved as an image"),
+    ("host create a.b --provider docker", "'a.b' is not a host name"),
+    ("host create box --provider nosuch", "known providers: local, ssh"),
+    ("stop @localhost", "to list its agents: `mngr list --include"),
     ("host forget", "no host to forget given"),
     ("list --running=yes", "--running takes no value"),
     ("logs foo --follow --format json", "leave out --format"),
@@ -79,3 +87,11 @@ def test_a_list_of_names_is_not_watched_if_one_is_unknown(local: Cli) -> None:
     local.create("foo")
     done = local("list", "foo", "bar", "--watch", "1h")
     assert (done.code, done.err.count("no agent 'bar'")) == (3, 1), done.err
+
+
+def test_this_machine_is_neither_destroyed_nor_forgotten(local: Cli) -> None:
+    for verb in ("destroy", "forget"):
+        refused = local("host", verb, "localhost", "--force").fails(1, "this machine")
+        assert "mngr host" not in refused.err
+    assert local("host", "audit").ok().out == "No hosts that mngr created\n"
+    assert local("host", "list", "-q").ok().out == f"host-{0:032x}\n"

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from mngr.model.quoting import quote
 from tests.support.cli import until
+from tests.support.lab.machines import Machine
 from tests.support.places import Boxes, ended, hang_up, reaching
 from tests.support.screen import Screen
 
@@ -68,6 +73,65 @@ def test_logs_paths_and_input_reach_another_machine(boxes: Boxes) -> None:
     given = boxes.cli("exec", "-i", "foo", "pwd; cat", input="over there\n").ok()
     assert given.out == f"{done.out}over there\n"
     assert "box1 (ssh)" in boxes("show", "foo").ok().out
+
+
+GREETING = "echo Welcome; echo 12345; printf 'a\\tb\\n'; echo Ciao >&2"
+
+
+@pytest.fixture
+def talkative(boxes: Boxes) -> Iterator[Boxes]:
+    """The first machine's login shell greets whoever comes."""
+    rc = f"{boxes.one.home}/.bashrc"
+    boxes.one.inside("sh", "-c", f"cp {rc} {rc}.kept; printf %s {quote(GREETING)} >> {rc}")
+    yield boxes
+    boxes.one.inside("mv", f"{rc}.kept", rc)
+
+
+def test_a_greeting_is_neither_commits_nor_files(talkative: Boxes) -> None:
+    cli = talkative.cli
+    cli.create("foo@box1")
+    talkative("exec", "foo", "echo more > more.txt; git add .; git commit -qm more").ok()
+    assert "1 commit" in talkative("pull", "foo").ok().out
+    cli.write("new.txt", "new\n")
+    talkative("push", "foo", "new.txt", "sent.txt").ok()
+    talkative("pull", "foo", "sent.txt", "back.txt").ok()
+    assert (cli.repo / "back.txt").read_text() == "new\n"
+    cli.git("merge", "-q", "mngr/foo")
+    cli.commit("mine")
+    assert "1 commit" in talkative("push", "foo").ok().out
+    cli.create("copy@box1", "--from", "foo", "--transfer", "copy")
+    assert "sent.txt" in talkative("exec", "copy", "ls").ok().out
+
+
+@contextmanager
+def login_shell(machine: Machine, path: str) -> Iterator[None]:
+    machine.inside("usermod", "-s", path, machine.user)
+    try:
+        yield
+    finally:
+        machine.inside("usermod", "-s", "/bin/bash", machine.user)
+
+
+def test_agents_live_where_the_login_shell_is_csh(boxes: Boxes) -> None:
+    shell = shutil.which("tcsh")
+    if not shell:
+        pytest.skip("tcsh is not installed")
+    boxes.one.copy(shell, "/usr/local/bin/tcsh")
+    with login_shell(boxes.one, "/usr/local/bin/tcsh"):
+        boxes.cli.create("foo@box1")
+        told = boxes(
+            "exec", "foo", "printf '%s\n' 'a\\\\b!'; echo x > x; git add x; git commit -qm x"
+        )
+        assert told.ok().out == "a\\\\b!\n"
+        assert "1 commit" in boxes("pull", "foo").ok().out
+        hang_up(boxes.cli)
+        assert boxes.states() == {"foo": "RUNNING"}
+
+
+def test_a_login_shell_that_refuses_is_quoted(boxes: Boxes) -> None:
+    with login_shell(boxes.one, "/usr/sbin/nologin"):
+        refused = boxes("create", "foo@box1", "--no-connect", "--", "sleep", "100")
+        refused.fails(5, "host box1", "account is currently not available")
 
 
 def test_a_silent_host_delays_nobody_for_long(boxes: Boxes) -> None:

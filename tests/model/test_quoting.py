@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mngr.model.quoting import join, quote
+from mngr.model.quoting import join, portable, quote
 from mngr.ops.lifecycle.launch import env_file
 from tests.support.properties import examples
 
@@ -22,6 +24,19 @@ PRINT = ["printf", "%s\\0"]
 def test_any_words_reach_a_program_through_sh_byte_for_byte(words: list[str]) -> None:
     script = os.fsencode(f"exec env {join([*PRINT, *words])}")
     done = subprocess.run(["sh", "-c", script], capture_output=True, check=True)
+    assert done.stdout == b"".join(os.fsencode(word) + b"\0" for word in words)
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "zsh", "fish", "tcsh"])
+@examples(10)
+@given(words=st.lists(raw, min_size=1, max_size=5))
+@example(words=["a\n\n", "!x", "\\\\n", "%s %%", "it's", "$HOME `x`", '"', "\u00e4", "\udcff"])
+def test_any_words_pass_through_any_login_shell(shell: str, words: list[str]) -> None:
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    line = portable(["env", *PRINT, *words])
+    assert line.isascii() and line.isprintable() and "!" not in line
+    done = subprocess.run([shell, "-c", line], capture_output=True, check=True)
     assert done.stdout == b"".join(os.fsencode(word) + b"\0" for word in words)
 
 

@@ -108,6 +108,8 @@ class Host(Protocol):
     """The basic variables of every agent on it, such as HOME and PATH."""
     patience: float
     """Seconds a reading may take."""
+    greets: bool
+    """Whether its shell was seen to print text before the output of a command."""
 
     @property
     def home(self) -> str:

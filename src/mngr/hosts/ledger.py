@@ -32,6 +32,8 @@ class HostNote(Struct):
     tags: dict[str, str] = {}
     home: str = ""
     user: int = 0
+    shell: str = ""
+    """The name of the user's login shell, which runs the commands that ssh sends."""
     agents: tuple[str, ...] = ()
     """Agents that ran when the host was stopped; starting the host starts them."""
 

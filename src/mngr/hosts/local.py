@@ -59,6 +59,7 @@ class LocalHost:
 
     capabilities = Capabilities(shares_files=True, same_kernel=True)
     patience = 20.0
+    greets = False
 
     def __init__(self, home: str) -> None:
         self.home = home

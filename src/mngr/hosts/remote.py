@@ -54,6 +54,8 @@ class Seal:
         self._begin, self._end = f"\n{nonce}\n".encode(), f"\n{nonce} ".encode()
         self._sink = sink
         self.begun: set[int] = set()
+        self.greeting = b""
+        """What stdout had before the command began."""
         self._held = {1: b"", 2: b""}
         self.codes: dict[int, int] = {}
         self.heard = time.monotonic()
@@ -64,7 +66,9 @@ class Seal:
             return  # a process the command left behind is still writing
         data = self._held[stream] + chunk
         if stream not in self.begun:
-            _, mark, rest = data.partition(self._begin)
+            before, mark, rest = data.partition(self._begin)
+            if stream == 1:
+                self.greeting = before[-LIMIT:]
             if not mark:
                 # Output of the transport, or a greeting of the shell.
                 self._held[stream] = data[-LIMIT:]
@@ -155,7 +159,11 @@ class RemoteHost(ShellHost):
                 raise Unreachable(late) from None
             raise
         if seal.broken:
-            raise self._lost(bytes(kept[2]) + seal.rest(), done.code)
+            told = bytes(kept[2]) + seal.rest()
+            # A refusal of the login shell; ssh itself fails with 255, after any greeting.
+            refusal = seal.greeting if done.code not in (0, 255) and 1 not in seal.begun else b""
+            raise self._lost(told if told.strip() else refusal, done.code)
+        self.greets = self.greets or bool(seal.greeting)
         code = next(iter(seal.codes.values()))
         return Completed(code=code, stdout=bytes(kept[1]), stderr=bytes(kept[2]))
 

@@ -148,6 +148,7 @@ class ShellHost:
     capabilities = Capabilities()
     environment: dict[str, str] = {}
     patience = 15.0
+    greets = False
 
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
         raise AssertionError("every ShellHost defines argv")

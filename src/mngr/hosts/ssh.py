@@ -12,7 +12,7 @@ from mngr.hosts.base import Capabilities, HostRef
 from mngr.hosts.ledger import HostNote
 from mngr.hosts.remote import RemoteHost
 from mngr.locks import Lock
-from mngr.model.quoting import join
+from mngr.model.quoting import join, portable
 
 try:  # hashlib loads OpenSSL, which takes as long as a third of Python
     from _sha2 import sha256  # type: ignore[import-not-found]
@@ -43,7 +43,8 @@ OPTIONS = (
 
 TRIES = 8
 
-HELLO = 'printf "%s\\n%s\\n" "${MNGR_HOST_DIR:-$HOME/.mngr}" "$(id -u)"'
+HELLO = 'printf "%s\\n%s\\n%s\\n" "${MNGR_HOST_DIR:-$HOME/.mngr}" "$(id -u)" "${SHELL##*/}"'
+POSIX = frozenset("sh ash bash dash ksh mksh zsh".split())
 
 
 class UnknownKey(Unreachable):
@@ -104,7 +105,12 @@ class SshHost(RemoteHost):
             *("-o", f"ControlPath={self._control_path()}"),
             "-tt" if tty else "-T",
         ]
-        return ["ssh", *self._config, *OPTIONS, *place, "--", self.ref.name, join(argv)]
+        return ["ssh", *self._config, *OPTIONS, *place, "--", self.ref.name, self._line(argv)]
+
+    def _line(self, argv: Sequence[str]) -> str:
+        """Return the line for the login shell, which is not known before the first contact."""
+        known = self._note is not None and self._note.shell in POSIX
+        return join(argv) if known else portable(argv)
 
     def _control_path(self) -> str:
         """Return the socket of the shared connection.
@@ -118,7 +124,7 @@ class SshHost(RemoteHost):
         return f"{control_folder(self._controller)}/{mark}"
 
     def session(self, argv: Sequence[str], fds: Sequence[int], timeout: float) -> Running | None:
-        return sessions.opened(self._control_path(), join(argv), fds, timeout)
+        return sessions.opened(self._control_path(), self._line(argv), fds, timeout)
 
     def run(
         self,
@@ -215,11 +221,13 @@ class SshHost(RemoteHost):
         lines = (
             self.run(["sh", "-c", HELLO], timeout=self.patience + 10).stdout.decode().splitlines()
         )
-        if len(lines) != 2 or not lines[1].isdigit():
+        if len(lines) != 3 or not lines[1].isdigit():
             raise Unreachable(f"host {self.ref.name} gave an incomplete answer")
+        home, user, shell = lines
         note = HostNote(
-            name=self.ref.name, provider="ssh", time=time.time(), home=lines[0], user=int(lines[1])
-        )
+            name=self.ref.name, provider="ssh", time=time.time(), home=home, user=int(user),
+            shell=shell,
+        )  # fmt: skip
         ledger.write(self._controller, note)
         return note
 

@@ -80,6 +80,8 @@ homes; `forget`: hosts that mngr created)"
 
 
 def run(args: Namespace) -> int:
+    if args.names and not SCREENS[args.verb][0]:
+        raise UsageError(f"`mngr host {args.verb}` takes no host name", "leave it out")
     return _VERBS[args.verb](args, Mngr(args.config, args.registry))
 
 
@@ -163,7 +165,7 @@ def _ask(args: Namespace, api: Mngr, host: Host) -> None:
 def _audit(args: Namespace, api: Mngr) -> int:
     found = api.audit_hosts(args.provider)
     table = [each.to_json() for each in found]
-    rows(args, table, COLUMNS, "hosts", empty="No hosts found")
+    rows(args, table, COLUMNS, "hosts", empty="No hosts that mngr created")
     for problem in api.problems:
         warn(problem)
     odd = [each for each in found if each.problem and (each.ours or args.force)]

@@ -24,7 +24,7 @@ def run(args: Namespace, api: Mngr) -> int:
     from mngr.api import fingerprints
 
     if len(args.names) != 1:
-        raise UsageError("no host given", "write `mngr host trust HOST`")
+        raise UsageError("host trust requires one host", "write `mngr host trust HOST`")
     host = api.ssh_host(args.names[0])
     line = host.offered()
     shown = fingerprints(host.ref.name, line)
@@ -60,7 +60,9 @@ def forget(args: Namespace, api: Mngr) -> int:
 def _forgettable(args: Namespace, host: Host) -> Host:
     """Return the host; raise Refused if it is not one that mngr only uses."""
     name, provider = host.ref.name, host.ref.provider
-    if provider == "local" or (provider != "ssh" and not args.force):
+    if provider == "local":
+        raise Refused(f"host {name} is this machine and cannot be forgotten")
+    if provider != "ssh" and not args.force:
         hint = f"use `mngr host destroy {name}`, or --force if {provider} is gone for good"
         raise Refused(f"{name} is a host of {provider} and cannot be forgotten", hint)
     return host

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from mngr.api import Mngr
-from mngr.cli.app.output import rows, warn
+from mngr.cli.app.output import print_result, rows, warn
 from mngr.cli.commands.list_rows import HOST, chosen, listed
 from mngr.model.durations import written
 from mngr.query import Fields
@@ -37,7 +37,11 @@ def show(args: Namespace) -> int:
 def show_all(args: Namespace, api: Mngr) -> int:
     """Print all hosts, for `mngr host list`, which takes no filters."""
     table = _hosts(api)
-    rows(args, table, _columns(table), "hosts", empty="No hosts found")
+    if args.quiet and args.format == "human":
+        for row in table:
+            print_result(args, row, "")
+    else:
+        rows(args, table, _columns(table), "hosts", empty="No hosts found")
     for problem in dict.fromkeys(api.problems):
         warn(problem)
     return 0

@@ -124,8 +124,11 @@ def destroy(world: World, host: Host, *, force: bool = False, keep: bool = True)
     image first if its engine supports that.
     """
     if not capabilities(world, host.ref.provider).new_hosts:
-        hint = f"to remove it from the list: `mngr host forget {host.ref.name}`"
-        raise Refused(f"host {host.ref.name} was not created by mngr and cannot be destroyed", hint)
+        name = host.ref.name
+        if host.ref.provider == "local":
+            raise Refused(f"host {name} is this machine and cannot be destroyed")
+        hint = f"to remove it from the list: `mngr host forget {name}`"
+        raise Refused(f"host {name} was not created by mngr and cannot be destroyed", hint)
     maker = engine(world, host.ref.provider)
     mine = agents_of(world, host)
     if mine and not force:
@@ -163,7 +166,10 @@ def cost(world: World, host: Host) -> float | None:
 def snapshot(world: World, host: Host, name: str = "") -> str:
     """Save the file system of a host as an image with that name."""
     if not capabilities(world, host.ref.provider).snapshots:
-        raise UsageError(f"hosts of {host.ref.provider} cannot be saved as images")
+        raise UsageError(
+            f"host {host.ref.name} cannot be saved as an image: it is a host of {host.ref.provider}",
+            "to save the work of an agent: `mngr snapshot create AGENT`",
+        )
     maker = engine(world, host.ref.provider)
     label = name or f"mngr-snapshot:{host.ref.name}-{os.urandom(4).hex()}"
     return maker.snapshot(_made(maker, host).handle, label)
@@ -252,7 +258,8 @@ def restartable(world: World, host: Host) -> Engine:
     """Return the host's engine; raise if it cannot stop and start hosts."""
     if not capabilities(world, host.ref.provider).restarts:
         raise UsageError(
-            f"host {host.ref.name} cannot be stopped and started",
-            f"the provider {host.ref.provider} does not support it",
+            f"host {host.ref.name} cannot be stopped or started: it is a host of "
+            f"{host.ref.provider}",
+            "stop and start its agents with `mngr stop` and `mngr start`",
         )
     return engine(world, host.ref.provider)

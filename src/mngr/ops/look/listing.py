@@ -270,7 +270,8 @@ def one(pool: Iterable[Agent], target: str) -> Agent:
     else:
         address = parse_address(target)
         if not address.name:
-            raise UsageError(f"{target!r} is not an agent")
+            listed = f"`mngr list --include 'host.name == \"{address.host}\"'`"
+            raise UsageError(f"{target!r} is not an agent", f"to list its agents: {listed}")
         matches = [agent for agent in everything if _meant(agent, address)]
     if len(matches) == 1:
         return matches[0]

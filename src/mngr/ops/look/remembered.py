@@ -47,6 +47,7 @@ class AbsentHost:
     environment: dict[str, str] = {}
     home = socket = "/nonexistent"
     patience = 0.0
+    greets = False
 
     def __init__(self, ref: HostRef, error: str) -> None:
         self.ref = ref

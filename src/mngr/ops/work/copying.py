@@ -39,8 +39,8 @@ def copy_tree(
         done = spawn.run(host.argv(words), timeout=transport.DEADLINE, sink=sink)
     else:
         pack = [*PACK, origin.folder]
-        unpack = host.argv([*UNPACK, work_dir, watched])
-        done = transport.pipe(owner.argv(pack) if owner else pack, unpack, host, sink)
+        unpack = transport.piped(host, [*UNPACK, work_dir, watched])
+        done = transport.pipe(transport.piped(owner, pack) if owner else pack, unpack, host, sink)
     if done.code:
         complaint = done.replace(stderr=done.stderr + bytes(errors)).complaint
         raise MngrError(f"{origin.folder} could not be copied: {complaint}")

@@ -160,7 +160,7 @@ def push(
     words = [host.home, new_name, record.work_dir, parent or "."]
     words += ["force" if force else "", "dry" if dry_run else ""]
     script = ["sh", "-c", placing.UNPACK_AND_PLACE, "mngr", *words]
-    done = transport.pipe(pack, host.argv(script), host)
+    done = transport.pipe(pack, transport.piped(host, script), host)
     step("files_sent")
     where = os.path.normpath(os.path.join(record.work_dir, path))
     found = _placed(done, where, force)

@@ -94,15 +94,34 @@ def to_mirror(host: Host, path: str) -> Way:
     if is_here(host):
         return Way(url=path)
     quiet = ["-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null"]
-    words = host.argv(["git", *quiet, SERVICE, path])
+    words = piped(host, ["git", *quiet, SERVICE, path])
     return Way(url="ext::" + " ".join(map(ext_word, words)), run=_attentive(host))
 
 
 def to_agent(host: Host, work: Stranger) -> Way:
     """Return how git on this machine reaches an agent's repository, through its door."""
-    command = join(host.argv(work.argv(SERVE, SERVICE)))
+    command = join(piped(host, work.argv(SERVE, SERVICE)))
     url = work.path if is_here(host) else BY_VARIABLE
     return Way(url=url, command=command, run=_attentive(host))
+
+
+# Both are one line, so that they can be part of an address.
+MARK = 'printf "\\n%s\\n" "$0"; exec "$@"'
+AFTER_MARK = (
+    'exec 4>&1; exit "$({ { "$@" 3>&- 4>&-; echo $? >&3; } | '
+    '{ while IFS= read -r line; do [ "$line" != "$0" ] || exec cat >&4 3>&-; done; } 3>&-; } 3>&1)"'
+)
+
+
+def piped(host: Host, argv: Sequence[str]) -> list[str]:
+    """Return the local command that runs `argv` there and whose output is only that of `argv`.
+
+    Git and tar cannot read what a login shell prints before it.
+    """
+    if not host.greets:
+        return host.argv(argv)
+    mark = os.urandom(8).hex()
+    return ["sh", "-c", AFTER_MARK, mark, *host.argv(["sh", "-c", MARK, mark, *argv])]
 
 
 def ext_word(word: str) -> str:
