@@ -149,6 +149,13 @@ def test_blocked_members_of_one_cluster_are_one_entry_of_a_pull_request() -> Non
     assert f"## Blocked\n\n{entry}\n" in body and body.count("t.py::b") == 0
 
 
+def test_a_reason_of_several_lines_is_its_first_line_in_a_pull_request() -> None:
+    ended = Ended(Outcome.BLOCKED, "t.py cannot be collected:\nE   SyntaxError", needs="a test")
+    each = Try(1, "agent", "f" * 40, 0.0, ended=ended)
+    told = messages.why_blocked(Task("z", "t.py::z", "fix", tries=[each]))
+    assert told == "t.py cannot be collected; requires a test"
+
+
 def test_a_pull_request_calls_nobody() -> None:
     run = told("x")
     nasty = "Closes #1 @everyone ![](http://x) `<img src=x>`\n# Title"

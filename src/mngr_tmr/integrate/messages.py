@@ -279,5 +279,5 @@ def why_blocked(task: Task) -> str:
     ended = task.latest.ended if task.latest else None
     if ended is None:
         return task.skipped
-    reason = ended.reason.strip().partition("\n")[0].rstrip(".")  # the report has all of it
+    reason = ended.reason.strip().partition("\n")[0].rstrip(".:")  # the report has all of it
     return cleaned(f"{reason}; requires {ended.needs}" if ended.needs else reason, 500)
