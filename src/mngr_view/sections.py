@@ -48,8 +48,8 @@ def clusters(view: View) -> Part:
             join((view.test_link(each), el("div", _signature(view, each), class_="meta")))
             for each in alone
         ]
-        causes = "its own cause" if len(alone) == 1 else "different causes"
-        title = f"{counted(len(alone), 'failure')} with {causes}"
+        message = "a message of its own" if len(alone) == 1 else "different messages"
+        title = f"{counted(len(alone), 'failure')} with {message}"
         content.append(folded(title, listed(items), open=not shared and len(alone) <= 2 * SHORT))
     return sum(len(tests) for tests in groups.values()), content
 
@@ -199,7 +199,11 @@ def changes(view: View) -> Part:
 def _change(view: View, pick: Pick) -> Html:
     tasks = view.run.tasks_of(pick)
     rows = [
-        (view.test_link(task.node_id), task.latest.agent_name if task.latest else "", _said(task))
+        (
+            view.test_link(task.node_id),
+            task.latest.agent_name if task.latest else "",
+            el("div", _said(task), class_="text"),
+        )
         for task in tasks
     ]
     return card(
@@ -212,7 +216,7 @@ def _change(view: View, pick: Pick) -> Html:
 
 def _said(task: Task) -> str:
     ended = task.latest.ended if task.latest else None
-    return shortened(ended.summary, 300) if ended else ""
+    return cut(ended.summary, 600) if ended else ""
 
 
 # what requires help

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mngr_tmr.integrate import ranking
+from mngr_tmr.integrate import messages, ranking
 from mngr_tmr.journal.model import Run, Task
 from mngr_tmr.run import costs, forecast, publishing
 from mngr_tmr.run.words import counted, reason_of
@@ -26,6 +26,7 @@ def index(view: View) -> str:
         f"{run.name}: {view.stage}",
         el("h1", run.name or "A run", " ", badge_of(view)),
         _about(view),
+        _gist(view),
         _tiles(view),
         _spending(run),
         *(el("p", text, class_=f"notice {mood}") for mood, text in _notices(view)),
@@ -57,6 +58,18 @@ def _about(view: View) -> Html:
     if run.result_branch and run.picks:
         what.append(el("span", "branch ", el("code", run.result_branch)))
     return el("p", join(what, " · "), class_="meta")
+
+
+def _gist(view: View) -> Child:
+    """Return the result in a sentence, and the commands that show and merge the branch."""
+    run = view.run
+    if not run.picks:
+        return None
+    branch = run.result_branch
+    shown = ("To review it: ", el("code", f"git log -p {run.base[:12]}..{branch}"))
+    merged = ("To merge it: ", el("code", f"git merge {branch}"))
+    commands = el("p", *shown, el("br"), *merged) if branch else None
+    return join((el("p", el("b", messages.gist(run))), commands))
 
 
 def _tiles(view: View) -> Html:

@@ -10,6 +10,7 @@ from pathlib import Path
 from mngr_e2e.artifacts import slug
 from mngr_tmr.cli import progress
 from mngr_tmr.journal.model import Eviction, Pick, Proof, Run, Task
+from mngr_tmr.run import publishing
 from mngr_tmr.run.signatures import normalise
 from mngr_tmr.run.words import reason_of, result_of
 from mngr_view.markup import Html, el, link, shortened, table
@@ -41,7 +42,7 @@ class View:
             return self.run.status
         if not self.at_work:
             return "interrupted"
-        return f"paused: {self.run.paused}" if self.run.paused else progress.stage(self.run)
+        return publishing.paused_in_words(self.run) or progress.stage(self.run)
 
     @cached_property
     def by_node(self) -> dict[str, Task]:

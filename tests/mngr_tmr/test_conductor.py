@@ -352,6 +352,18 @@ def test_nobody_is_launched_for_a_test_that_passes_with_what_was_accepted(tmp_pa
     stage.close()
 
 
+def test_a_flaky_test_gets_an_agent_even_if_it_passes_once_with_a_fix(tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "run", Options(max_agents=1, max_tokens=1000))
+    stage.trials.green = lambda node_id: True
+    for outcome in ("failed", "passed"):
+        stage.note("baseline", results={"t.py::c": to_json(TestRun(outcome))})
+    stage.tasks("a", "b", "c", "d")
+    run = stage.conduct()
+    assert stage.fleet.launched == ["tmr-r-a-1", "tmr-r-b-1", "tmr-r-c-1"]
+    assert [run.tasks[each].skipped for each in "cd"] == ["", "passes with the fix of a"]
+    stage.close()
+
+
 def test_those_that_still_fail_with_a_fix_are_grouped_by_how_they_fail_now(stage: Stage) -> None:
     stage.tasks("a")
     stage.tasks("b", "c", "d", "e", canary="a")

@@ -77,7 +77,8 @@ def test_a_run_that_is_declined_leaves_nothing(robots: Robots) -> None:
 
 def test_a_run_whose_tests_cannot_be_found_leaves_nothing(robots: Robots) -> None:
     robots.paths = ("tests/nowhere",)
-    robots.cli(*robots.words, "--yes", timeout=PATIENCE).fails(1, "no tests were collected")
+    told = "file or directory not found: tests/nowhere; put paths of tests after `mngr tmr run`"
+    robots.cli(*robots.words, "--yes", timeout=PATIENCE).fails(1, "no tests were collected", told)
     assert nothing_is_left(robots)
 
 

@@ -17,7 +17,7 @@ from mngr_tmr.dispatch import orders
 from mngr_tmr.dispatch.orders import obey
 from mngr_tmr.journal.fold import fold
 from mngr_tmr.journal.journal import Journal, read
-from mngr_tmr.journal.model import Ended, Outcome
+from mngr_tmr.journal.model import Ended, Outcome, Pick
 from mngr_tmr.run import runs
 from mngr_tmr.run.options import Options
 from tests.support.cli import Cli, lives, until
@@ -50,7 +50,7 @@ def test_a_run_is_paused_retuned_and_cancelled_from_other_processes(robots: Robo
     assert dry == {"run": "six", "action": "pause", "sent": False}
     assert "Paused run six; no new agents will start." in cli("tmr", "pause", "six").ok().out
     until(lambda: robots.run.paused == "paused by hand", PATIENCE, "the pause")
-    assert cli("tmr", "list", "--format", "{status}").ok().out == "paused: paused by hand\n"
+    assert cli("tmr", "list", "--format", "{status}").ok().out == "paused by hand\n"
 
     tuned = cli("tmr", "retune", "--max-agents", "4", "--format", "json").ok().json()
     assert tuned["options"] == {"max_agents": 4} and tuned["sent"] is True
@@ -236,6 +236,13 @@ def test_runs_are_listed_and_shown_in_every_format(past: Cli) -> None:
         lines = screen.tmux("capture-pane", "-p").partition("ENDING")[2].splitlines()
         assert [line.split()[0] for line in lines[1:3]] == ["blocked", "unfinished"], "not wrapped"
     assert past("tmr", "watch", "--format", "json").ok().json()["run"] == "past"
+
+
+def test_a_branch_that_is_not_published_yet_has_no_name(past: Cli) -> None:
+    pick = Pick("implementation", ("a",), "c" * 40, "t" * 40, "Fix it")
+    with Journal(runs.root(str(past.home)) / "past", lambda: 1_700_000_000.0) as journal:
+        journal.append("picked", {"pick": to_json(pick)})
+    assert past("tmr", "show").ok().out.endswith("\nBranch: 1 commit so far\n")
 
 
 @pytest.mark.parametrize("verb", ["pause", "cancel", "retune", "show", "watch", "resume", "report"])

@@ -333,6 +333,19 @@ def test_a_test_that_expects_a_defect_gives_way_to_the_repair(
     assert_gated(lab, run)
 
 
+def test_a_changed_test_that_expects_a_defect_is_as_it_was_before(
+    lab: Lab, tasks: dict[str, Task]
+) -> None:
+    body = RECORDED.partition(":\n")[2].replace("result", "said")
+    changed = lab.attempt(f"{FINE}::test_fine", {FINE: FINE_SOURCE + body}, name="extended")
+    assert changed.verdict and changed.verdict.tests_changed, changed.verdict
+    run = lab.integrate("extended", [changed, *chosen(tasks, "alpha", "page")])
+    assert [set(pick.tasks) for pick in run.picks] == [{"page"}, {"alpha"}]
+    assert [(each.task, each.part) for each in run.evictions] == [("extended", "other")]
+    assert lab.cli.git("show", f"{run.picks[-1].commit}:{FINE}") == FINE_SOURCE.strip()
+    assert_gated(lab, run)
+
+
 STALE = kit.Spec("stale", "fine", "fine works")
 
 
@@ -446,6 +459,12 @@ def test_a_held_change_is_included_only_where_its_test_still_fails(
 
     assert integrated("with", held, tasks["gamma"])[-1] == ("held",)
     assert integrated("without", held, tasks["alpha"]) == [("alpha",)]
+
+    # it may be wrong, so no test gives way to it
+    recorded = {"tests/test_recorded.py": kit.HEAD + RECORDED}
+    test = lab.attempt(f"{FINE}::test_fine", recorded, name="noticed")
+    assert test.verdict and test.verdict.tests_added
+    assert integrated("against", held, test) == [("noticed",)]
 
 
 def test_no_work_is_no_commit(lab: Lab, tasks: dict[str, Task]) -> None:

@@ -9,7 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr_tmr.integrate import messages, ranking
-from mngr_tmr.journal.model import Ended, Eviction, Outcome, Pick, Ruling, Run, Task, Try, Verdict
+from mngr_tmr.journal.model import (
+    Baseline,
+    Ended,
+    Eviction,
+    Outcome,
+    Pick,
+    Ruling,
+    Run,
+    Task,
+    TestRun,
+    Try,
+    Verdict,
+)
 
 # texts
 
@@ -147,6 +159,27 @@ def test_blocked_members_of_one_cluster_are_one_entry_of_a_pull_request() -> Non
     body = messages.pull_request(run)[1]
     entry = "- `t.py::z` and 190 more of its cluster: `no network; requires a network`"
     assert f"## Blocked\n\n{entry}\n" in body and body.count("t.py::b") == 0
+
+
+def test_a_reason_of_several_lines_is_its_first_line_in_a_pull_request() -> None:
+    ended = Ended(Outcome.BLOCKED, "t.py cannot be collected:\nE   SyntaxError", needs="a test")
+    each = Try(1, "agent", "f" * 40, 0.0, ended=ended)
+    told = messages.why_blocked(Task("z", "t.py::z", "fix", tries=[each]))
+    assert told == "t.py cannot be collected; requires a test"
+
+
+def test_a_pull_request_begins_with_the_result_in_a_sentence() -> None:
+    run = told("x")
+    for name in "xyz":
+        run.tasks[name] = Task(name, f"t.py::{name}", "fix")
+    run.tasks["x"].passes_with = "c" * 40
+    run.baseline = {f"t.py::{n}": Baseline((TestRun("failed"),)) for n in "axy"}
+    run.baseline["t.py::z"] = Baseline((TestRun("failed"), TestRun("passed")))
+    assert messages.gist(run) == "", "no branch"
+    run.picks = [Pick("implementation", ("a",), "c" * 40, "t" * 40, "Fix it")]
+    assert messages.gist(run) == "On the branch: 2 of 3 failing tests pass."
+    body = messages.pull_request(run)[1]
+    assert body.startswith(f"{messages.gist(run)}\n0 tests collected, 4 selected, 0 agents.\n\n")
 
 
 def test_a_pull_request_calls_nobody() -> None:

@@ -16,10 +16,11 @@ from mngr_tmr.dispatch.throttle import over_budget
 from mngr_tmr.integrate.ranking import ending_of
 from mngr_tmr.journal.fold import fold
 from mngr_tmr.journal.model import Baseline, Ended, Outcome, Run, Test, TestRun, Try
-from mngr_tmr.run import prompting, selecting
+from mngr_tmr.run import forecast, prompting, publishing, selecting
 from mngr_tmr.run.costs import Spending
 from mngr_tmr.run.options import Options
 from mngr_tmr.run.settings import ProjectSettings, parse, pytest_command
+from mngr_tmr.run.words import span
 from tests.mngr_tmr.test_conductor import Stage
 from tests.support.cli import Cli
 
@@ -132,6 +133,24 @@ def test_a_run_is_over_its_time_limit_when_its_minutes_have_passed() -> None:
     run = Run(started=1000.0, options=Options(max_time=120.0))
     assert over_budget(run, 1119.0) == ""
     assert over_budget(run, 1120.0) == "the time limit of the run (2 min) is reached"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(1, "1 s"), (90, "90 s"), (1800, "30 min"), (5400, "90 min"), (7200, "2 h"), (0.5, "0.5 s")],
+)
+def test_a_limit_is_told_in_the_unit_it_was_given(seconds: float, told: str) -> None:
+    assert span(seconds) == told
+    run = Run(options=Options(max_time=seconds))
+    assert over_budget(run, 1e9) == f"the time limit of the run ({told}) is reached"
+
+
+def test_files_that_could_not_be_collected_are_named_before_and_after() -> None:
+    errors = tuple(f"t{n}.py: E   No\nmodule" for n in range(7))
+    run = Run(name="r", collect_errors=errors, status="nothing to do")
+    for text in (forecast.told(run), forecast.dry_run(run), publishing.closing_words(run, "")):
+        assert "Could not be collected: t0.py: E No module\n" in text
+        assert "and 2 more" in text
 
 
 def test_staggered_agents_start_one_after_the_other(tmp_path: Path) -> None:

@@ -79,6 +79,8 @@ def test_the_first_page_counts_every_outcome_and_what_was_spent(report: Path) ->
     ):
         assert count in said
     assert "12 tests collected · 11 selected" in said
+    assert "On the branch: 3 of 4 failing tests pass, 1 test improved. To review it:" in said
+    assert "To merge it: git merge tmr/night" in said
     assert "180,000 tokens · cost not known" in said
     assert "Forecast: 11 agents, 220,000 to 550,000 tokens, cost not known" in said
 
@@ -88,7 +90,7 @@ def test_failures_come_first_and_those_that_look_alike_together(report: Path) ->
     alike = said.index("3 tests fail the same way: call: KeyError: 'day'")
     assert alike < said.index("Implementation fixes, best first (1) 1.")
     assert "fixed 1 skipped 2" in said
-    assert "1 failure with its own cause" in said
+    assert "1 failure with a message of its own" in said
 
 
 def test_a_repair_stands_there_with_its_reason_evidence_and_difference(report: Path) -> None:

@@ -19,6 +19,7 @@ from mngr_tmr.integrate import branches
 from mngr_tmr.journal.journal import is_at_work
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run import runs
+from mngr_tmr.run.words import counted
 
 Moves = dict[str, str]
 """Old ref -> new ref."""
@@ -51,7 +52,7 @@ def _remove(args: Namespace, name: str) -> int:
     done = "Would remove" if args.dry_run else "Removed"
     back = "" if args.dry_run else f" To restore it: mngr tmr rm --undo {name}"
     row["removed"] = not args.dry_run
-    one(args, row, f"{done} run {name} and {len(moves)} refs.{back}")
+    one(args, row, f"{done} run {name} and {counted(len(moves), 'ref')}.{back}")
     return 0
 
 
@@ -72,7 +73,7 @@ def _undo(args: Namespace, name: str) -> int:
         kept[-1].rename(folder)
     done = "Would restore" if args.dry_run else "Restored"
     row: dict[str, Json] = {"run": name, "refs": len(moves), "restored": not args.dry_run}
-    one(args, row, f"{done} run {name} and {len(moves)} refs.")
+    one(args, row, f"{done} run {name} and {counted(len(moves), 'ref')}.")
     return 0
 
 

@@ -11,7 +11,7 @@ from mngr.errors import UsageError
 from mngr.model.events import iso
 from mngr.model.struct import Json
 from mngr_tmr.cli.progress import Progress
-from mngr_tmr.integrate import ranking
+from mngr_tmr.integrate import messages, ranking
 from mngr_tmr.journal.journal import is_at_work
 from mngr_tmr.journal.model import Run, Task
 from mngr_tmr.run import forecast, publishing, runs
@@ -49,7 +49,7 @@ def _row(args: Namespace, run: Run) -> dict[str, Json]:
 
 def _status(args: Namespace, run: Run) -> str:
     if is_at_work(runs.root(args.config.home) / run.name):
-        return f"paused: {run.paused}" if run.paused else "at work"
+        return publishing.paused_in_words(run) or "at work"
     return run.status or "interrupted"
 
 
@@ -72,8 +72,11 @@ def _print_run(args: Namespace, run: Run) -> None:
     one(args, {}, verdict(run, _status(args, run)))
     rows(args, _folded(run), ["ending", "test", "reason"], empty="No tests were selected")
     told = [*publishing.held_in_words(run), *forecast.in_words(run)]
+    told += filter(None, [messages.gist(run)])
     if run.picks:
-        told.append(f"Branch: {run.result_branch} ({counted(len(run.picks), 'commit')})")
+        commits = counted(len(run.picks), "commit")
+        branch = f"{run.result_branch} ({commits})" if run.result_branch else f"{commits} so far"
+        told.append(f"Branch: {branch}")
     if told:
         one(args, {}, "\n".join(told))
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from mngr_tmr.dispatch.effects import Write
 from mngr_tmr.dispatch.roles import Clock
 from mngr_tmr.journal.model import ANSWERS, Ended, Outcome, Run
-from mngr_tmr.run.words import counted, few
+from mngr_tmr.run.words import counted, few, span
 
 QUIET = 60.0
 """Seconds without a launch, a check or an ending."""
@@ -70,7 +70,7 @@ class Stall:
 def _waits_for(run: Run, active: Sequence[str], waiting: Sequence[str]) -> str:
     if active:
         names = [run.tasks[each].tries[-1].agent_name for each in active]
-        limit = f"time limit {run.options.agent_timeout / 60:g} min each"
+        limit = f"time limit {span(run.options.agent_timeout)} each"
         return f"waiting for {counted(len(names), 'agent')} ({few(names, FEW)}); {limit}"
     if run.paused and run.paused_until:
         clock = time.strftime("%H:%M:%S %Z", time.localtime(run.paused_until))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mngr_tmr.dispatch.roles import Clock, Note
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run.costs import for_hosts
+from mngr_tmr.run.words import span
 
 RAMP = 30.0
 """Seconds without an overload before a slot is added."""
@@ -58,7 +59,7 @@ def over_budget(run: Run, now: float) -> str:
     if limits.max_cost is not None and spent.counted + host_cost(run, now) >= limits.max_cost:
         return f"the cost budget of the run (${limits.max_cost:.2f}) is used up"
     if limits.max_time is not None and now - run.started >= limits.max_time:
-        return f"the time limit of the run ({limits.max_time / 60:g} min) is reached"
+        return f"the time limit of the run ({span(limits.max_time)}) is reached"
     return ""
 
 

@@ -22,7 +22,9 @@ def is_fix(verdict: Verdict | None) -> bool:
 
 
 def is_broken(run: Run, task_id: str) -> bool:
-    return run.tasks[task_id].want == "fix"
+    """Return whether a test fails; a flaky one may pass with any fix, which proves nothing."""
+    task = run.tasks[task_id]
+    return task.want == "fix" and run.before(task.node_id).standing != "flaky"
 
 
 def fixes(run: Run) -> list[Fix]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from mngr_outcome.outcome import cleaned
 from mngr_tmr.integrate import ranking
 from mngr_tmr.integrate.ranking import Repair
-from mngr_tmr.journal.model import Run, Task
+from mngr_tmr.journal.model import Outcome, Run, Task
 from mngr_tmr.run.words import counted, result_of
 
 WIDTH = 72
@@ -178,12 +178,31 @@ def _by(tasks: Sequence[Task]) -> str:
     return f"Agent: {names}" if len(tasks) == 1 else f"Agents: {names}"
 
 
+def gist(run: Run) -> str:
+    """Return the result in one sentence for a reviewer; "" without a branch."""
+    if not run.picks:
+        return ""
+    ends = ranking.counts(run)
+    failing = [each for each in run.tasks.values() if run.before(each.node_id).standing == "failed"]
+    passing = sum(ranking.ending_of(each) in ("fixed", "passes", "skipped") for each in failing)
+    verb = "passes" if passing == 1 else "pass"
+    changed, improved = ends.get(str(Outcome.EXPECTATION)), ends.get("improved")
+    told = [
+        f"{passing} of {counted(len(failing), 'failing test')} {verb}" if failing else "",
+        f"{changed} more only with a changed expectation" if changed else "",
+        f"{counted(improved, 'test')} improved" if improved else "",
+    ]
+    return f"On the branch: {', '.join(filter(None, told))}." if any(told) else ""
+
+
 def pull_request(run: Run) -> tuple[str, str]:
     """Return title and body of the pull request."""
     counts = ranking.counts(run)
     title = f"{run.name}: " + ", ".join(f"{number} {word}" for word, number in counts.items())
+    given = f"{len(run.tasks):,} selected, {counted(run.tries, 'agent')}"
     lines = [
-        f"{len(run.tests)} tests collected, {len(run.tasks)} given to agents.",
+        *filter(None, [gist(run)]),
+        f"{counted(len(run.tests), 'test')} collected, {given}.",
         "",
         *(f"- {number} {word}" for word, number in counts.items()),
         "",
@@ -279,5 +298,5 @@ def why_blocked(task: Task) -> str:
     ended = task.latest.ended if task.latest else None
     if ended is None:
         return task.skipped
-    reason = ended.reason.strip().partition("\n")[0].rstrip(".")  # the report has all of it
+    reason = ended.reason.strip().partition("\n")[0].rstrip(".:")  # the report has all of it
     return cleaned(f"{reason}; requires {ended.needs}" if ended.needs else reason, 500)

@@ -12,7 +12,7 @@ from mngr_tmr.dispatch.roles import Note
 from mngr_tmr.journal.model import Run, TestRun
 from mngr_tmr.run import coverage
 from mngr_tmr.verify.bench import Bench
-from mngr_tmr.verify.checks import Check
+from mngr_tmr.verify.checks import Check, Checked
 
 
 class Baselining:
@@ -29,8 +29,7 @@ class Baselining:
             return
         checked = self._bench.check(Check("collect", self._run.base, collect_only=True))
         if not checked.tests:
-            told = checked.errors[0] if checked.errors else checked.told.strip()[-300:]
-            raise MngrError(f"no tests were collected: {told or 'pytest found none'}")
+            raise _nothing_collected(checked)
         if checked.bare:
             told = f"baseline, verification and gates run without a sandbox: {checked.bare}"
             self._note("alert", {"text": told})
@@ -74,3 +73,14 @@ class Baselining:
         for checked in self._bench.check_all("no-op", self._run.base, passing, noop=True):
             weak += [node for node, run in checked.runs.items() if run.outcome == "passed"]
         self._note("weighed", {"weak": weak})
+
+
+def _nothing_collected(checked: Checked) -> MngrError:
+    if checked.errors:
+        told, hint = checked.errors[0], "run `pytest --collect-only` to see the whole error"
+    else:  # without pytest's summary, which says the same
+        lines = [line.strip() for line in checked.told.splitlines()]
+        complaints = [line for line in lines if line and not line.startswith("no tests ")]
+        told = "; ".join(complaints)[-300:] or "pytest found none"
+        hint = "put paths of tests after `mngr tmr run`, arguments for pytest after `--`"
+    return MngrError(f"no tests were collected: {told}", hint)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from mngr.cli.app.output import clean
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
 from mngr_tmr.journal.model import Ended, Run, Task
 from mngr_tmr.run import costs, runs
 from mngr_tmr.run.costs import Forecast
-from mngr_tmr.run.words import counted
+from mngr_tmr.run.words import counted, span
 
 FEWEST, MOST = 20_000, 50_000
 """Tokens per agent, if there are no earlier agents of its type."""
@@ -57,17 +58,27 @@ def told(run: Run) -> str:
     fixes = sum(1 for task in run.tasks.values() if task.want == "fix")
     options = run.options
     kinds = f"{fixes} to fix, {agents - fixes} to improve"
-    minutes = f"{options.agent_timeout / 60:g} min"
+    limit = span(options.agent_timeout)
     lines = [
         f"{counted(len(run.tests), 'test')} collected, {agents} selected: {kinds}.",
+        *uncollected(run),
         *_clusters(run),
         _expected(run.forecast or Forecast(agents)),
         *_hosts(run),
-        f"At most {counted(options.max_agents, 'agent')} at work, each for up to {minutes}.",
+        f"At most {counted(options.max_agents, 'agent')} at work, each for up to {limit}.",
         f"Agent type: {options.agent_type}, on {options.provider or 'this machine'}.",
         "Each agent gets a clone of the repository, a prompt, and the variables of its type.",
     ]
     return "\n".join(lines)
+
+
+def uncollected(run: Run) -> list[str]:
+    """Return one line per file whose tests could not be collected; no agent gets them."""
+    most = 5
+    errors = (" ".join(clean(each).split()) for each in run.collect_errors[:most])
+    lines = [f"Could not be collected: {each}" for each in errors]
+    more = len(run.collect_errors) - most
+    return [*lines, f"and {more} more, see the report"] if more > 0 else lines
 
 
 def _clusters(run: Run) -> list[str]:
@@ -132,7 +143,8 @@ def dry_run(run: Run) -> str:
     """Return the agents that would start, the tests that would wait, the forecast, the branch."""
     first, waiting = _parted(run)
     if not first:
-        return f"Would start no agent: of {counted(len(run.tests), 'test')}, none is selected."
+        none = f"Would start no agent: of {counted(len(run.tests), 'test')}, none is selected."
+        return "\n".join([none, *uncollected(run)])
     lines = [f"Would start {counted(len(first), 'agent')} of type {run.options.agent_type}:"]
     lines += [f"  {task.want}  {task.node_id}" for task in first[:SHOWN]]
     lines += [f"  and {len(first) - SHOWN} more"] if len(first) > SHOWN else []

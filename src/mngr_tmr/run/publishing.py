@@ -62,6 +62,11 @@ def in_words(run: Run) -> str:
     return WORDS.get(run.status, run.status)
 
 
+def paused_in_words(run: Run) -> str:
+    """Return `paused by hand`, or `paused: ` and the reason; "" if the run is not paused."""
+    return f"paused: {run.paused}" if run.paused and run.paused_until else run.paused
+
+
 def summary(run: Run, folder: Path) -> dict[str, Json]:
     return {
         "run": run.name,
@@ -83,10 +88,11 @@ def summary(run: Run, folder: Path) -> dict[str, Json]:
 
 
 def closing_words(run: Run, report: str) -> str:
-    lines = [f"The run {run.name} {in_words(run)}."]
+    lines = [f"The run {run.name} {in_words(run)}.", *filter(None, [messages.gist(run)])]
     lines += [f"  {number} {word}" for word, number in ranking.counts(run).items()]
     for pick in run.picks:
         lines.append(f"  {pick.commit[:12]} {pick.subject}")
+    lines += [f"  {each}" for each in forecast.uncollected(run)]
     for tasks in alike(run.tasks.values()):
         ending, names = ranking.ending_of(tasks[0]), few([task.node_id for task in tasks], 1)
         if ending == "passes":

@@ -12,6 +12,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def span(seconds: float) -> str:
+    """Return a limit as people write it: `1 s`, `90 s`, `30 min`, `3 h`."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds and seconds % size == 0:
+            return f"{seconds / size:g} {unit}"
+    return f"{seconds:g} s"
+
+
 def few(names: Sequence[str], most: int) -> str:
     """Return the first names, and the number of all others."""
     more = f" and {len(names) - most} more" if len(names) > most else ""

@@ -255,9 +255,12 @@ class Bench:
 
     def _refuse_broken(self, check: Check, code: int, log: bytes) -> None:
         told = log.decode("utf-8", "replace").strip()
-        if code in (chamber.CHECKOUT_FAILED, chamber.SETUP_FAILED):
-            what = "set-up" if code == chamber.SETUP_FAILED else "checkout"
-            raise MngrError(f"the {what} of {check.commit[:12]} failed: {told[-300:]}")
+        if code == chamber.CHECKOUT_FAILED:
+            raise MngrError(f"the checkout of {check.commit[:12]} failed: {told[-300:]}")
+        if code == chamber.SETUP_FAILED:
+            what = f"`{self._project.setup}` failed in a checkout of {check.commit[:12]}"
+            hint = "correct `setup` under [tool.mngr_tmr]"
+            raise MngrError(f"{what}: {told[-300:] or 'it printed nothing'}", hint)
         if code == chamber.LEAKED:
             why = told.splitlines()[-1].removeprefix("mngr: ") if told else "bwrap did not start"
             raise MngrError(
