@@ -18,6 +18,7 @@ from mngr.api.modules import (
     merge,
     restore,
     rewind,
+    risk,
     snapshot,
     trash,
 )
@@ -208,7 +209,8 @@ class Work(Targets):
 
     def risk(self, target: str | Agent, *, drop_branch: bool = False) -> Risk:
         """Return the work that would be lost if the trash were emptied too."""
-        return destroy.risk(self._agent(target), drop_branch=drop_branch)
+        agent = self._agent(target)
+        return risk.at_risk(agent.host, agent.record, drop_branch=drop_branch)
 
     def destroy(self, target: str | Agent, *, drop_branch: bool = False) -> Destroyed:
         """Move the agent to the trash without asking; check `risk` first."""
