@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mngr.errors import Ambiguous, MngrError, NotFound, Unreachable, UsageError, nearest
+from mngr.errors import Ambiguous, MngrError, NotFound, Unreachable, UsageError, suggestion
 from mngr.hosts import processes
 from mngr.model.address import AGENT_ID, parse_address
 from mngr.model.events import iso
@@ -279,8 +279,7 @@ def one(pool: Iterable[Agent], target: str) -> Agent:
             f"{a.name}@{a.host.ref.name}.{a.host.ref.provider} ({a.id})" for a in matches
         )
         raise Ambiguous(f"{target!r} is ambiguous: {listed}", "name its host or use its id")
-    near = nearest(target, [agent.name for agent in everything])
-    hint = f"did you mean {near!r}?" if near else "see `mngr list`"
+    hint = suggestion(target, [agent.name for agent in everything], "see `mngr list`")
     raise NotFound(f"no agent {target!r}", hint)
 
 
