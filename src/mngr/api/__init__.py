@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mngr.agents.base import Receipt as Receipt
     from mngr.git.exchange import git_settings as git_settings
     from mngr.git.exchange import is_ancestor as is_ancestor
+    from mngr.git.own_index import Difference as Difference
     from mngr.git.repository import Repo as Repo
     from mngr.git.repository import checkout as checkout
     from mngr.git.repository import uncommitted as uncommitted
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from mngr.hosts.spawn import environment as environment
     from mngr.hosts.ssh import SshHost as SshHost
     from mngr.hosts.ssh import fingerprints as fingerprints
-    from mngr.ops.keep.compare import Difference as Difference
     from mngr.ops.keep.merge import Conflict as Conflict
     from mngr.ops.keep.merge import Merged as Merged
     from mngr.ops.keep.merge import Place as Place
@@ -90,6 +90,7 @@ if TYPE_CHECKING:
 LAZY = {
     "mngr.agents.base": "AgentType Launch LaunchContext Receipt",
     "mngr.git.exchange": "git_settings is_ancestor",
+    "mngr.git.own_index": "Difference",
     "mngr.git.repository": "Repo checkout uncommitted",
     "mngr.hosts.base": "Host HostRequest Lease",
     "mngr.hosts.bubblewrap": "GATEWAY MODES OFFLINE OPEN SECRETS WALLS Sandbox "
@@ -97,7 +98,6 @@ LAZY = {
     "mngr.hosts.local": "LocalHost",
     "mngr.hosts.spawn": "call environment",
     "mngr.hosts.ssh": "SshHost fingerprints",
-    "mngr.ops.keep.compare": "Difference",
     "mngr.ops.keep.merge": "Conflict Merged Place",
     "mngr.ops.keep.snapshot": "Saved Snapshot check_name",
     "mngr.ops.lifecycle.create": "Created",

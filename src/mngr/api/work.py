@@ -29,9 +29,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mngr.git.own_index import Difference
     from mngr.hosts.base import Host
     from mngr.model.struct import Json
-    from mngr.ops.keep.compare import Difference
     from mngr.ops.keep.merge import Merged, Place
     from mngr.ops.keep.rewind import Restored
     from mngr.ops.keep.snapshot import Saved, Snapshot
