@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from mngr.ops.lifecycle.restore import Returned
     from mngr.ops.lifecycle.trash import Trashed
     from mngr.ops.look.doctor_host import Finding
-    from mngr.ops.work.clone import Migrated
     from mngr.ops.work.commits import Pulled, Pushed
     from mngr.ops.work.ends import Ends
     from mngr.ops.work.files import Copied
@@ -197,7 +196,7 @@ class Work(Targets):
         """Create an agent with the same work; `changes` are fields of a CreateRequest."""
         return create.create(self._world, self.clone_request(self.get(target), address, changes))
 
-    def migrate(self, target: str | Agent, host: Host, *, pass_login: bool = False) -> Migrated:
+    def migrate(self, target: str | Agent, host: Host, *, pass_login: bool = False) -> Created:
         """Clone the agent to a host, compare the work, and destroy the original."""
         return clone.migrate(self._world, self.get(target), host, pass_login=pass_login)
 
