@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from mngr.hosts.base import Host as Host
     from mngr.hosts.base import HostRequest as HostRequest
     from mngr.hosts.base import Lease as Lease
-    from mngr.hosts.bubblewrap import GATEWAY as GATEWAY
-    from mngr.hosts.bubblewrap import MODES as MODES
     from mngr.hosts.bubblewrap import OFFLINE as OFFLINE
     from mngr.hosts.bubblewrap import OPEN as OPEN
     from mngr.hosts.bubblewrap import SECRETS as SECRETS
@@ -64,7 +62,6 @@ if TYPE_CHECKING:
     from mngr.ops.lifecycle.request import CreateRequest as CreateRequest
     from mngr.ops.lifecycle.restore import Returned as Returned
     from mngr.ops.lifecycle.running import parse_labels as parse_labels
-    from mngr.ops.lifecycle.sandboxing import check_mode as check_mode
     from mngr.ops.lifecycle.trash import Trashed as Trashed
     from mngr.ops.limits.usage import Usage as Usage
     from mngr.ops.limits.usage import total_usage as total_usage
@@ -93,8 +90,8 @@ LAZY = {
     "mngr.git.own_index": "Difference",
     "mngr.git.repository": "Repo checkout uncommitted",
     "mngr.hosts.base": "Host HostRequest Lease",
-    "mngr.hosts.bubblewrap": "GATEWAY MODES OFFLINE OPEN SECRETS WALLS Sandbox "
-    "is_within outermost sandbox_script",
+    "mngr.hosts.bubblewrap": "OFFLINE OPEN SECRETS WALLS Sandbox is_within outermost "
+    "sandbox_script",
     "mngr.hosts.local": "LocalHost",
     "mngr.hosts.spawn": "call environment",
     "mngr.hosts.ssh": "SshHost fingerprints",
@@ -105,7 +102,6 @@ LAZY = {
     "mngr.ops.lifecycle.request": "CreateRequest",
     "mngr.ops.lifecycle.restore": "Returned",
     "mngr.ops.lifecycle.running": "parse_labels",
-    "mngr.ops.lifecycle.sandboxing": "check_mode",
     "mngr.ops.lifecycle.trash": "Trashed",
     "mngr.ops.limits.usage": "Usage total_usage",
     "mngr.ops.limits.watcher": "Limits",
