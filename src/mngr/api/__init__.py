@@ -12,8 +12,6 @@ modules (model, query, settings, plugins, errors).
 
 from __future__ import annotations
 
-import os
-
 from mngr.api.act import Act
 from mngr.api.look import Look
 from mngr.api.work import Work
@@ -21,7 +19,7 @@ from mngr.model.state import State
 from mngr.ops.look.listing import Agent
 from mngr.ops.world import World
 from mngr.plugins.registry import Registry, load_registry
-from mngr.settings.layers import Config
+from mngr.settings.layers import Config, load_config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,7 +135,7 @@ class Mngr(Look, Act, Work):
     """One home of mngr. A target is an agent's name, id or address, or an Agent."""
 
     def __init__(self, config: Config | None = None, registry: Registry | None = None) -> None:
-        config = config or default_config()
+        config = config or load_config()
         self._world = World(config, registry or load_registry(config))
 
 
@@ -153,9 +151,3 @@ def read_agent_file(path: str, limit: int) -> bytes:
     from mngr.hosts import agent_files
 
     return agent_files.read(path, limit)
-
-
-def default_config() -> Config:
-    """Return the configuration that the command line would use."""
-    home = os.environ.get("MNGR_HOST_DIR") or os.path.expanduser("~/.mngr")
-    return Config.load(os.path.abspath(home), os.getcwd(), os.environ, [])
