@@ -10,8 +10,9 @@ import os
 import re
 import sys
 
-from mngr.cli.app.templates import check_fields, lookup, parse_template
+from mngr.cli.app.templates import check_fields, parse_template
 from mngr.errors import Refused
+from mngr.query.fields import select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def _print_table(
     if not rows:
         _print(*([empty] if empty else []))
         return
-    cells = [[_readable(lookup(row, field)) for field, _ in named] for row in rows]
+    cells = [[_readable(select(row, field)) for field, _ in named] for row in rows]
     states = {at for at, (field, _) in enumerate(named) if field.endswith("state")}
     head, *body = _aligned([[header for _, header in named], *cells], states)
     _print(bold(head), *body)
@@ -248,7 +249,7 @@ def _print_template(template: str, rows: Sequence[Row], known: Sequence[str]) ->
     pieces = parse_template(template)
     check_fields((field for _, field in pieces if field), rows, known)
     for row in rows:
-        _print("".join(text + (cell(lookup(row, name)) if name else "") for text, name in pieces))
+        _print("".join(text + (cell(select(row, name)) if name else "") for text, name in pieces))
 
 
 def _json(value: Json) -> str:
