@@ -244,22 +244,27 @@ def resolve(
     world: World, targets: Sequence[str], pool: Sequence[Agent] | None = None
 ) -> list[Agent]:
     """Return exactly one agent per target, in the given order, without duplicates."""
-    everything = candidates(world, targets) if pool is None else pool
-    chosen: dict[str, Agent] = {}
-    called = by_word(everything)
-    for target in targets:
-        agent = one(called.get(target, everything), target)
-        chosen[agent.id] = agent
-    return list(chosen.values())
+    found, failures = find(targets, candidates(world, targets) if pool is None else pool)
+    if failures:
+        raise failures[0]
+    return found
 
 
-def by_word(pool: Iterable[Agent]) -> dict[str, list[Agent]]:
-    """Index agents by name and by id; scanning all agents per word would be too slow."""
-    called: dict[str, list[Agent]] = {}
+def find(targets: Sequence[str], pool: Sequence[Agent]) -> tuple[list[Agent], list[MngrError]]:
+    """Return the agents that the targets name, each once, and an error for every other target."""
+    called: dict[str, list[Agent]] = {}  # scanning all agents per target would be too slow
     for agent in pool:
         for word in {agent.id, agent.name}:
             called.setdefault(word, []).append(agent)
-    return called
+    chosen: dict[str, Agent] = {}
+    failures: list[MngrError] = []
+    for target in targets:
+        try:
+            agent = one(called.get(target, pool), target)
+            chosen[agent.id] = agent
+        except MngrError as error:
+            failures.append(error)
+    return list(chosen.values()), failures
 
 
 def one(pool: Iterable[Agent], target: str) -> Agent:
@@ -269,6 +274,9 @@ def one(pool: Iterable[Agent], target: str) -> Agent:
         matches = [agent for agent in everything if agent.id == target]
     else:
         address = parse_address(target)
+        if address.path is not None:
+            hint = "remove the colon and the path"
+            raise UsageError(f"{target!r} names a path, not an agent", hint)
         if not address.name:
             raise UsageError(f"{target!r} is not an agent")
         matches = [agent for agent in everything if _meant(agent, address)]
