@@ -58,7 +58,7 @@ class LocalProvider:
 class LocalHost:
     """The local host; does natively, and fast, what other hosts do through a shell."""
 
-    capabilities = Capabilities(shares_files=True, same_kernel=True)
+    capabilities = Capabilities(shares_files=True)
     patience = 20.0
 
     def __init__(self, home: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mngr.errors import MngrError, NotFound, UsageError, suggestion
-from mngr.hosts.base import HostReading
+from mngr.hosts.base import HostReading, is_here
 from mngr.model.struct import Struct
 
 TYPE_CHECKING = False
@@ -172,7 +172,7 @@ class World:
         try:
             return host.read(ids)
         except Exception as error:
-            if not isinstance(error, MngrError) and host.capabilities.same_kernel:
+            if not isinstance(error, MngrError) and is_here(host):
                 raise  # a bug, not an unreachable host
             self.note(host.ref.name, error)
             return HostReading(host=host.ref, now=0.0, agents=(), error=_told(error))
