@@ -258,11 +258,11 @@ def _trace(error: BaseException | None, words: list[str]) -> None:
 
 def _open_streams() -> None:
     """Replace closed streams, which are None, and escape characters that cannot be encoded."""
-    for name in ("stdout", "stderr"):
+    for name in ("stdin", "stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, open(os.devnull, "w"))
-        elif hasattr(stream, "reconfigure"):
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))
+        elif name != "stdin" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 

@@ -105,8 +105,7 @@ def named(args: Namespace) -> list[str]:
 
 
 def lines_of_stdin() -> list[str]:
-    lines = sys.stdin if sys.stdin is not None else ()
-    return [line.strip() for line in lines if line.strip()]
+    return [line.strip() for line in sys.stdin if line.strip()]
 
 
 def _session(name: str) -> str:
