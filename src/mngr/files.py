@@ -1,4 +1,4 @@
-"""Replace files of this machine as a whole."""
+"""Write files of this machine as a whole: a failure leaves only the old file, or none."""
 
 from __future__ import annotations
 
@@ -6,23 +6,47 @@ import os
 import stat
 
 
-def replace(path: str, content: bytes, mode: int = 0o600, *, durable: bool = False) -> None:
-    """Write a file under a temporary name and rename it; a failure leaves only the old file.
+def replace(
+    path: str, content: bytes, mode: int = 0o600, *, durable: bool = False, keep_mode: bool = True
+) -> None:
+    """Write a file under a temporary name and rename it.
 
-    An existing file keeps its permissions. `gc` knows the temporary names of killed processes.
+    With `keep_mode`, an existing file keeps its permissions.
     """
+    temporary = _beside(path, content, mode, durable, keep_mode)
+    try:
+        os.rename(temporary, path)
+    except OSError:
+        os.unlink(temporary)
+        raise
+
+
+def create(path: str, content: bytes, *, durable: bool = False) -> bool:
+    """Write a file under a temporary name and link it; return False if the name is taken."""
+    temporary = _beside(path, content, 0o600, durable)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    finally:
+        os.unlink(temporary)
+    return True
+
+
+def _beside(path: str, content: bytes, mode: int, durable: bool, keep_mode: bool = False) -> str:
+    """Return a temporary file; `gc` knows the names of those that killed processes left."""
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with open(descriptor, "wb") as file:
-            if os.path.exists(path):
+            if keep_mode and os.path.exists(path):
                 os.fchmod(descriptor, stat.S_IMODE(os.stat(path).st_mode))
             file.write(content)
             if durable:
                 file.flush()
                 os.fsync(descriptor)
-        os.rename(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
+    return temporary

@@ -166,9 +166,6 @@ def test_a_start_fails_closed_too(local: Cli) -> None:
 
 def test_modes_are_said_in_words_that_exist(local: Cli) -> None:
     words = ("create", "safe", "--no-connect")
-    local(*words, "--sandbox=gateway", "--", "true").fails(
-        2, "requires a gateway", "--sandbox=open"
-    )
     local(*words, "--sandbox=ofline", "--", "true").fails(2, "'ofline' is not offline or open")
     bare = {"PATH": f"{without_bwrap(local)}"}
     local(*words, "--sandbox", "--", "true", env=bare).fails(1, "bubblewrap is not installed")

@@ -9,7 +9,9 @@ import pytest
 
 from mngr.hosts.base import Host
 from mngr.hosts.local import LocalHost
+from mngr.model.records import AgentRecord, agent_dir
 from mngr.ops.work.risk import Risk, at_risk, mark_copied
+from tests.support.fox import record
 
 
 @pytest.fixture
@@ -24,12 +26,21 @@ def work(tmp_path: Path, host: Host) -> Path:
     (folder / "sub").mkdir(parents=True)
     for name in ("sub/file", "sub/other", "old"):
         (folder / name).write_text("one")
-    mark_copied(host, str(folder), str(tmp_path / "copied"))
+    mark(host).parent.mkdir(parents=True)
+    mark_copied(host, agent(folder))
     return folder
 
 
+def agent(work: Path) -> AgentRecord:
+    return record("command", 0.0, work_dir=str(work), transfer="rsync")
+
+
+def mark(host: Host) -> Path:
+    return Path(agent_dir(host.home, "agent-1"), "copied")
+
+
 def risk(host: Host, work: Path) -> Risk:
-    return at_risk(host, str(work), "rsync", source="", copied=str(work.parent / "copied"))
+    return at_risk(host, agent(work))
 
 
 def test_looking_and_moving_the_whole_changes_nothing(host: Host, work: Path) -> None:
@@ -60,7 +71,7 @@ def test_any_change_is_work(host: Host, work: Path, script: str, named: str) -> 
 
 
 def test_without_the_mark_all_files_count(host: Host, work: Path) -> None:
-    (work.parent / "copied").unlink()
+    mark(host).unlink()
     assert str(risk(host, work)) == "3 files that exist nowhere else"
 
 
@@ -73,5 +84,5 @@ def test_where_find_knows_no_times_of_change_there_is_no_mark(
     stub.chmod(0o755)
     monkeypatch.setenv("PATH", f"{stub.parent}:/usr/bin:/bin")
     assert str(risk(host, work)) == "3 files that exist nowhere else"
-    mark_copied(host, str(work), str(tmp_path / "copied"))
-    assert not (tmp_path / "copied").exists()
+    mark_copied(host, agent(work))
+    assert not mark(host).exists()

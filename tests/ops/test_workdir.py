@@ -17,7 +17,10 @@ from mngr.errors import MngrError, Refused, Taken, UsageError
 from mngr.git import repository as git
 from mngr.git.repository import Repo
 from mngr.hosts.local import LocalHost
-from mngr.ops.work import risk, workdir
+from mngr.model.events import new_id
+from mngr.ops.lifecycle.request import CreateRequest
+from mngr.ops.work import risk, sources, workdir
+from tests.support.fox import record
 from tests.support.properties import examples
 
 NAMES = ("a", "b b", "c'c", "d\nd", "-e", "é", "dir/f", "dir/g", "$(h)")
@@ -99,15 +102,9 @@ def make(
     include_dirty: bool = False,
 ) -> workdir.Plan:
     host = LocalHost(str(base / "home"))
-    plan = workdir.plan(
-        host,
-        source=str(base / "repo"),
-        transfer=transfer,
-        branch=branch,
-        name=name,
-        work_dir=str(base / "home" / "worktrees" / name),
-        include_dirty=include_dirty,
-    )
+    asked = CreateRequest(transfer=transfer, branch=branch, include_dirty=include_dirty)
+    origin = sources.directory(host, str(base / "repo"))
+    plan = workdir.plan(host, asked, origin, name, new_id("agent"))
     return workdir.make(host, host.home, plan)
 
 
@@ -223,21 +220,18 @@ def test_changes_lists_odd_names_and_both_sides_of_a_rename(base: Path) -> None:
 def test_risk_names_changed_untracked_and_orphaned_work(base: Path) -> None:
     made = make(base)
     work, host = Path(made.work_dir), LocalHost(str(base / "home"))
-    assert not risk.at_risk(host, made.work_dir, "git-worktree", source=made.source)
+    of = {"work_dir": made.work_dir, "source": made.source}
+    agent = record("command", 0.0, branch=made.branch, made_branch=True, **of)
+    assert not risk.at_risk(host, agent)
     (work / "new").write_text("x")
-    assert "new" in str(risk.at_risk(host, made.work_dir, "git-worktree", source=made.source))
+    assert "new" in str(risk.at_risk(host, agent))
     run_git(work, "add", "-A")
     run_git(work, "commit", "-qm", "precious")
-    assert not risk.at_risk(host, made.work_dir, "git-worktree", source=made.source), (
-        "its branch keeps it"
-    )
-    losing = risk.at_risk(
-        host, made.work_dir, "git-worktree", source=made.source, losing_branch="mngr/n"
-    )
-    assert "precious" in str(losing)
+    assert not risk.at_risk(host, agent), "its branch keeps it"
+    assert "precious" in str(risk.at_risk(host, agent, drop_branch=True))
     run_git(work, "checkout", "-q", "--detach")
     run_git(work, "commit", "-q", "--allow-empty", "-m", "detached")
-    assert "detached" in str(risk.at_risk(host, made.work_dir, "git-worktree", source=made.source))
+    assert "detached" in str(risk.at_risk(host, agent))
 
 
 def test_a_missing_git_is_named(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:

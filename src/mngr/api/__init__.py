@@ -12,8 +12,6 @@ modules (model, query, settings, plugins, errors).
 
 from __future__ import annotations
 
-import os
-
 from mngr.api.act import Act
 from mngr.api.look import Look
 from mngr.api.work import Work
@@ -21,7 +19,7 @@ from mngr.model.state import State
 from mngr.ops.look.listing import Agent
 from mngr.ops.world import World
 from mngr.plugins.registry import Registry, load_registry
-from mngr.settings.layers import Config
+from mngr.settings.layers import Config, load_config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,14 +29,13 @@ if TYPE_CHECKING:
     from mngr.agents.base import Receipt as Receipt
     from mngr.git.exchange import git_settings as git_settings
     from mngr.git.exchange import is_ancestor as is_ancestor
+    from mngr.git.own_index import Difference as Difference
     from mngr.git.repository import Repo as Repo
     from mngr.git.repository import checkout as checkout
     from mngr.git.repository import uncommitted as uncommitted
     from mngr.hosts.base import Host as Host
     from mngr.hosts.base import HostRequest as HostRequest
     from mngr.hosts.base import Lease as Lease
-    from mngr.hosts.bubblewrap import GATEWAY as GATEWAY
-    from mngr.hosts.bubblewrap import MODES as MODES
     from mngr.hosts.bubblewrap import OFFLINE as OFFLINE
     from mngr.hosts.bubblewrap import OPEN as OPEN
     from mngr.hosts.bubblewrap import SECRETS as SECRETS
@@ -52,7 +49,6 @@ if TYPE_CHECKING:
     from mngr.hosts.spawn import environment as environment
     from mngr.hosts.ssh import SshHost as SshHost
     from mngr.hosts.ssh import fingerprints as fingerprints
-    from mngr.ops.keep.compare import Difference as Difference
     from mngr.ops.keep.merge import Conflict as Conflict
     from mngr.ops.keep.merge import Merged as Merged
     from mngr.ops.keep.merge import Place as Place
@@ -64,7 +60,6 @@ if TYPE_CHECKING:
     from mngr.ops.lifecycle.request import CreateRequest as CreateRequest
     from mngr.ops.lifecycle.restore import Returned as Returned
     from mngr.ops.lifecycle.running import parse_labels as parse_labels
-    from mngr.ops.lifecycle.sandboxing import check_mode as check_mode
     from mngr.ops.lifecycle.trash import Trashed as Trashed
     from mngr.ops.limits.usage import Usage as Usage
     from mngr.ops.limits.usage import total_usage as total_usage
@@ -90,14 +85,14 @@ if TYPE_CHECKING:
 LAZY = {
     "mngr.agents.base": "AgentType Launch LaunchContext Receipt",
     "mngr.git.exchange": "git_settings is_ancestor",
+    "mngr.git.own_index": "Difference",
     "mngr.git.repository": "Repo checkout uncommitted",
     "mngr.hosts.base": "Host HostRequest Lease",
-    "mngr.hosts.bubblewrap": "GATEWAY MODES OFFLINE OPEN SECRETS WALLS Sandbox "
-    "is_within outermost sandbox_script",
+    "mngr.hosts.bubblewrap": "OFFLINE OPEN SECRETS WALLS Sandbox is_within outermost "
+    "sandbox_script",
     "mngr.hosts.local": "LocalHost",
     "mngr.hosts.spawn": "call environment",
     "mngr.hosts.ssh": "SshHost fingerprints",
-    "mngr.ops.keep.compare": "Difference",
     "mngr.ops.keep.merge": "Conflict Merged Place",
     "mngr.ops.keep.snapshot": "Saved Snapshot check_name",
     "mngr.ops.lifecycle.create": "Created",
@@ -105,7 +100,6 @@ LAZY = {
     "mngr.ops.lifecycle.request": "CreateRequest",
     "mngr.ops.lifecycle.restore": "Returned",
     "mngr.ops.lifecycle.running": "parse_labels",
-    "mngr.ops.lifecycle.sandboxing": "check_mode",
     "mngr.ops.lifecycle.trash": "Trashed",
     "mngr.ops.limits.usage": "Usage total_usage",
     "mngr.ops.limits.watcher": "Limits",
@@ -141,7 +135,7 @@ class Mngr(Look, Act, Work):
     """One home of mngr. A target is an agent's name, id or address, or an Agent."""
 
     def __init__(self, config: Config | None = None, registry: Registry | None = None) -> None:
-        config = config or default_config()
+        config = config or load_config()
         self._world = World(config, registry or load_registry(config))
 
 
@@ -157,9 +151,3 @@ def read_agent_file(path: str, limit: int) -> bytes:
     from mngr.hosts import agent_files
 
     return agent_files.read(path, limit)
-
-
-def default_config() -> Config:
-    """Return the configuration that the command line would use."""
-    home = os.environ.get("MNGR_HOST_DIR") or os.path.expanduser("~/.mngr")
-    return Config.load(os.path.abspath(home), os.getcwd(), os.environ, [])

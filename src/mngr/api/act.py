@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from mngr.agents.base import Receipt
+    from mngr.errors import MngrError
     from mngr.hosts.base import Host
     from mngr.model.completed import Completed
     from mngr.ops.lifecycle.create import Created
@@ -55,7 +56,7 @@ class Act(Hosts):
 
     def create_many(
         self, requests: Sequence[CreateRequest], *, max_parallel: int = 8
-    ) -> Iterator[tuple[int, Created | Exception]]:
+    ) -> Iterator[tuple[int, Created | MngrError]]:
         """Yield index and result of each as it completes; a failure does not stop the others."""
         return batch.create_many(self._world, requests, max_parallel)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         waiting,
     )
     from mngr.ops.talk import answering, conversation, message
-    from mngr.ops.work import clone, commits, ends, execute, files
+    from mngr.ops.work import clone, commits, ends, execute, files, risk
 else:
     FOLDERS = {
         "hosts": "ledger",
@@ -36,7 +36,7 @@ else:
         "ops.look": "capture changes columns doctor doctor_host event_log listing logins output "
         "remembered waiting",
         "ops.talk": "answering conversation message",
-        "ops.work": "clone commits ends execute files",
+        "ops.work": "clone commits ends execute files risk",
     }
 
     class LazyModule:

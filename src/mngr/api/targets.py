@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from mngr.errors import MngrError
     from mngr.ops.world import World
 
 
@@ -31,13 +32,14 @@ class Targets:
             return listing.refreshed(self._world, target)
         return listing.resolve(self._world, [target])[0]
 
-    def candidates(self, words: Sequence[str], *, look: bool = True) -> Sequence[Agent]:
-        """Return all agents that these words may mean; without `look`, states may be missing."""
-        return listing.candidates(self._world, words, look=look)
+    def find(
+        self, targets: Sequence[str], *, look: bool = True
+    ) -> tuple[Sequence[Agent], Sequence[MngrError]]:
+        """Return the agents that the targets name, each once, and an error for every other target.
 
-    def by_word(self, pool: Sequence[Agent]) -> dict[str, list[Agent]]:
-        """Index agents by name and by id."""
-        return listing.by_word(pool)
+        Without `look`, their states may be missing.
+        """
+        return listing.find(targets, listing.candidates(self._world, targets, look=look))
 
     def one(self, pool: Sequence[Agent], word: str) -> Agent:
         """Return the agent of the pool that the word means; raise if there is none or several."""

@@ -18,6 +18,7 @@ from mngr.api.modules import (
     merge,
     restore,
     rewind,
+    risk,
     snapshot,
     trash,
 )
@@ -28,9 +29,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mngr.git.own_index import Difference
     from mngr.hosts.base import Host
     from mngr.model.struct import Json
-    from mngr.ops.keep.compare import Difference
     from mngr.ops.keep.merge import Merged, Place
     from mngr.ops.keep.rewind import Restored
     from mngr.ops.keep.snapshot import Saved, Snapshot
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from mngr.ops.lifecycle.restore import Returned
     from mngr.ops.lifecycle.trash import Trashed
     from mngr.ops.look.doctor_host import Finding
-    from mngr.ops.work.clone import Migrated
     from mngr.ops.work.commits import Pulled, Pushed
     from mngr.ops.work.ends import Ends
     from mngr.ops.work.files import Copied
@@ -197,7 +197,7 @@ class Work(Targets):
         """Create an agent with the same work; `changes` are fields of a CreateRequest."""
         return create.create(self._world, self.clone_request(self.get(target), address, changes))
 
-    def migrate(self, target: str | Agent, host: Host, *, pass_login: bool = False) -> Migrated:
+    def migrate(self, target: str | Agent, host: Host, *, pass_login: bool = False) -> Created:
         """Clone the agent to a host, compare the work, and destroy the original."""
         return clone.migrate(self._world, self.get(target), host, pass_login=pass_login)
 
@@ -209,7 +209,8 @@ class Work(Targets):
 
     def risk(self, target: str | Agent, *, drop_branch: bool = False) -> Risk:
         """Return the work that would be lost if the trash were emptied too."""
-        return destroy.risk(self._agent(target), drop_branch=drop_branch)
+        agent = self._agent(target)
+        return risk.at_risk(agent.host, agent.record, drop_branch=drop_branch)
 
     def destroy(self, target: str | Agent, *, drop_branch: bool = False) -> Destroyed:
         """Move the agent to the trash without asking; check `risk` first."""

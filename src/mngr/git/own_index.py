@@ -9,7 +9,7 @@ from mngr.git.repository import Checkout, GitError, complaint, read_checkout
 from mngr.git.stranger import WHERE, Stranger
 from mngr.git.stranger_scripts import NESTED, NO_REPOSITORY
 from mngr.model.completed import Completed
-from mngr.model.struct import Struct
+from mngr.model.struct import Json, Struct
 
 # git would read a submodule with the submodule's own settings. So it is given the commit of each
 # submodule and told to ignore changes in it.
@@ -103,17 +103,31 @@ class TakenTree(Struct):
     refs: list[str] = []
 
 
-class Compared(Struct):
-    """The differences between a work tree and a commit."""
+class Difference(Struct):
+    """How a work tree differs from a commit."""
 
-    at: Checkout | None
-    old: str
+    at: Checkout | None = None
+    old: str = ""
     """The commit; "" if it does not exist."""
-    rows: bytes
+    patch: bytes = b""
+    """The exact output of `git diff`, or line counts if they were requested."""
+    rows: bytes = b""
     """The output of `diff-tree --numstat -z`."""
-    text: bytes
-    complaint: str
+    complaint: str = ""
     """Why something was left out."""
+
+    @property
+    def head(self) -> str:
+        return self.at.head if self.at else ""
+
+    def files(self) -> list[dict[str, Json]]:
+        """Return one row per file; binary files have no line counts."""
+        rows: list[dict[str, Json]] = []
+        for entry in os.fsdecode(self.rows).split("\0")[:-1]:
+            added, deleted, path = entry.split("\t", 2)
+            counts: list[Json] = [int(n) if n.isdigit() else None for n in (added, deleted)]
+            rows.append({"path": path, "added": counts[0], "deleted": counts[1]})
+        return rows
 
 
 def fill(work: Stranger) -> None:
@@ -154,18 +168,18 @@ def _taken(work: Stranger, script: str, *words: str) -> TakenTree:
     )
 
 
-def compare(work: Stranger, base: str, shape: str, paths: Sequence[str]) -> Compared:
+def compare(work: Stranger, base: str, shape: str, paths: Sequence[str]) -> Difference:
     """Compare a commit with the current files, without writing to the repository."""
     done = work.visit(FUNCTIONS + DIFFERENCE, base, shape, *paths)
     if done.code == NO_REPOSITORY:
-        return Compared(at=None, old="", rows=b"", text=b"", complaint="")
+        return Difference()
     _check(work, done)
     at, old, failed, size, rest = done.stdout.split(b"\0", 4)
     said = done.stderr.decode("utf-8", "replace").splitlines()
     causes = [line.removeprefix("error: ") for line in said if line.startswith("error: ")]
-    return Compared(
+    return Difference(
         at=read_checkout(at), old=old.decode(), rows=rest[: int(size)],
-        text=rest[int(size) :], complaint="; ".join(causes[:1]) if failed else "",
+        patch=rest[int(size) :], complaint="; ".join(causes[:1]) if failed else "",
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mngr.git.repository import Repo, Runner
+    from mngr.model.records import AgentRecord
 
 # Worktrees of one repository share its door. A worktree with its own settings gets its own door,
 # and so does every other repository. Each answer ends with a NUL; it has one line with the commits
@@ -62,32 +63,24 @@ class Looked(Struct):
     dirty: int | None = None
 
 
-class Asked(Struct):
-    """One work directory, how it was created, and its first commit."""
-
-    path: str
-    kind: str
-    base: str
-
-
 def look(
     run: Runner,
     home: str,
     source: str,
     names: Sequence[str],
-    work: Sequence[Asked],
+    records: Sequence[AgentRecord],
     upstream: str = "",
 ) -> list[Looked]:
-    """Return an answer for each of several work directories of one source.
+    """Return an answer for the work directory of each record; all have the same source.
 
     If the source is not on that host, `upstream` is its current commit.
     """
-    words = [word for each in work for word in (each.path, each.kind, each.base)]
+    words = [word for r in records for word in (r.work_dir, r.transfer, r.base_commit)]
     given = [home, source, ",".join(names), upstream]
     done = run(["sh", "-c", LOOK, "mngr", *given, *words], timeout=600)
     answers = done.stdout.decode("utf-8", "replace").split("\0")[:-1]
     found = [_looked(each, "dirty" in names) for each in answers]
-    return found + [Looked()] * (len(work) - len(found))
+    return found + [Looked()] * (len(records) - len(found))
 
 
 def _looked(answer: str, dirty: bool) -> Looked:

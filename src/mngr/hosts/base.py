@@ -61,8 +61,6 @@ class Capabilities(Struct):
 
     shares_files: bool = False
     """Paths on this machine mean the same there, so worktrees of local repositories work."""
-    same_kernel: bool = False
-    """Its processes and terminals are on this machine, and can be inspected directly."""
     new_hosts: bool = False
     snapshots: bool = False
     restarts: bool = False
@@ -164,6 +162,11 @@ class Provider(Protocol):
 
     def hosts(self) -> list[Host]:
         """Return every host it knows."""
+
+
+def is_here(host: Host) -> bool:
+    """Return whether commands for that host run on this machine, and so its programs."""
+    return host.argv(["x"]) == ["x"]
 
 
 def newest(names: Sequence[str], stem: str) -> tuple[int, str]:

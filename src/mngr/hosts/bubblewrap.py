@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from mngr.model.quoting import join, quote
 from mngr.model.struct import Struct
 
-OFFLINE, OPEN, GATEWAY = "offline", "open", "gateway"
-MODES = (OFFLINE, OPEN)
+OFFLINE, OPEN = "offline", "open"
 
 SYSTEM = (
     *("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/etc", "/opt", "/sys"),

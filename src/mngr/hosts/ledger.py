@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Iterator
 
+from mngr import files
 from mngr.errors import BadRecord, Taken
 from mngr.model.records import decode
 from mngr.model.struct import Struct
@@ -52,20 +53,9 @@ def write(home: str, note: HostNote, *, new: bool = False) -> None:
 
 def _put(path: str, text: str, new: bool) -> bool:
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    fresh = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
-    try:
-        with open(fresh, "x", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if new:
-            os.link(fresh, path)
-        else:
-            os.rename(fresh, path)
-    except FileExistsError:
-        return False
-    finally:
-        _unlink(fresh)
+    if new:
+        return files.create(path, text.encode(), durable=True)
+    files.replace(path, text.encode(), durable=True)
     return True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from mngr import files
 from mngr.errors import BadRecord, MngrError
 from mngr.hosts import agent_files, spawn, tmux, tmux_scripts
 from mngr.hosts.base import (
@@ -57,7 +58,7 @@ class LocalProvider:
 class LocalHost:
     """The local host; does natively, and fast, what other hosts do through a shell."""
 
-    capabilities = Capabilities(shares_files=True, same_kernel=True)
+    capabilities = Capabilities(shares_files=True)
     patience = 20.0
     greets = False
 
@@ -155,15 +156,10 @@ class LocalHost:
         script = ["sh", "-c", tmux_scripts.RESTORE, "mngr", self.home, self.socket]
         return self.run(script, timeout=20).code == 0
 
-    def put(self, files: Files) -> None:
-        for path, (content, mode) in files.items():
+    def put(self, given: Files) -> None:
+        for path, (content, mode) in given.items():
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            temporary = _write_beside(path, content, mode)
-            try:
-                os.rename(temporary, path)
-            except OSError:
-                os.unlink(temporary)
-                raise
+            files.replace(path, content, mode, keep_mode=False)
 
     def swap(self, stem: str, rev: int, content: bytes) -> bool:
         folder, base = os.path.split(stem)
@@ -171,16 +167,13 @@ class LocalHost:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         mine = f"{base}.{rev + 1}.json"
         try:
-            temporary = _write_beside(stem, content, 0o600)
-            try:
-                os.link(temporary, os.path.join(folder, mine))
-            finally:
-                _remove(temporary)
+            if not files.create(os.path.join(folder, mine), content):
+                return False  # another writer was faster
             # A writer two revisions ahead may have removed the name that was just linked, so the
             # link alone does not prove that this revision is the newest.
             names = [name for name in os.listdir(folder) if name.startswith(f"{base}.")]
-        except (FileExistsError, FileNotFoundError):
-            return False  # another writer was faster, or the agent was destroyed
+        except FileNotFoundError:
+            return False  # the agent was destroyed
         if newest(names, base)[0] > rev + 1:
             _remove(os.path.join(folder, mine))
             return False
@@ -188,19 +181,6 @@ class LocalHost:
             if 0 < revision(name, base) <= rev:
                 _remove(os.path.join(folder, name))
         return True
-
-
-def _write_beside(path: str, content: bytes, mode: int) -> str:
-    folder, base = os.path.split(path)
-    temporary = os.path.join(folder, f".{base}.{os.urandom(6).hex()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
-    except OSError:
-        os.unlink(temporary)
-        raise
-    return temporary
 
 
 def _remove(path: str) -> None:

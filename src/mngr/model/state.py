@@ -188,37 +188,27 @@ def judge(
     evidence: Evidence, *, now: float, worker_alive: bool, signals: Signals, unreachable: str = ""
 ) -> Judgement:
     """Return the state by a table; the first row that matches decides."""
-    record, pane = evidence.record, evidence.pane
+    record = evidence.record
     if record is None:
         return Judgement(
             state=State.LOST, reason=f"unreadable record: {evidence.problem}", since=now
         )
-    if unreachable:
-        last = _judge_answered(evidence, record, pane, now, worker_alive, signals)
-        reason = f"{unreachable} (last known {last.state})"
-        return Judgement(state=State.UNREACHABLE, reason=reason, since=now)
-    return _judge_answered(evidence, record, pane, now, worker_alive, signals)
+    known = _judge_answered(evidence, record, now, worker_alive, signals)
+    if not unreachable:
+        return known
+    reason = f"{unreachable} (last known {known.state})"
+    return Judgement(state=State.UNREACHABLE, reason=reason, since=now)
 
 
 def _judge_answered(
-    evidence: Evidence,
-    record: AgentRecord,
-    pane: Pane | None,
-    now: float,
-    worker_alive: bool,
-    signals: Signals,
+    evidence: Evidence, record: AgentRecord, now: float, worker_alive: bool, signals: Signals
 ) -> Judgement:
+    pane, exit = evidence.pane, evidence.this_exit
     alive = pane is not None and not pane.dead
-    exit = evidence.this_exit
     if record.removal and not alive:
-        return _being_removed(record, exit)
+        return _ended_by_mngr(BEING_DESTROYED, record.removal.time, exit)
     if record.stop and record.stop.launch == record.launch and not alive:
-        return Judgement(
-            state=State.STOPPED,
-            reason="stopped",
-            since=record.stop.time,
-            exit_code=exit.code if exit else None,
-        )
+        return _ended_by_mngr("stopped", record.stop.time, exit)
     if alive:  # even with an `exit`: the launcher is about to end, or the agent wrote it
         return _judge_alive(evidence, record, worker_alive, signals)
     if exit:
@@ -238,14 +228,9 @@ def _judge_answered(
     )
 
 
-def _being_removed(record: AgentRecord, exit: Exit | None) -> Judgement:
-    assert record.removal
-    return Judgement(
-        state=State.STOPPED,
-        reason=BEING_DESTROYED,
-        since=record.removal.time,
-        exit_code=exit.code if exit else None,
-    )
+def _ended_by_mngr(reason: str, since: float, exit: Exit | None) -> Judgement:
+    code = exit.code if exit else None
+    return Judgement(state=State.STOPPED, reason=reason, since=since, exit_code=code)
 
 
 def _judge_exit(exit: Exit) -> Judgement:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mngr.errors import MissingProgram, Refused, UsageError, nearest
+from mngr.errors import MissingProgram, Refused, UsageError, suggestion
 from mngr.model.struct import Struct
 
 TYPE_CHECKING = False
@@ -61,7 +61,9 @@ def _chain(config: Config, registry: Registry, name: str) -> list[str]:
             raise UsageError(f"agent type {name!r} is derived from itself: {' -> '.join(chain)}")
         chain.append(parent)
     if chain[-1] not in registered:
-        raise UsageError(_unknown(chain), _hint(chain[-1], [*registered, *derived]))
+        known = [*registered, *derived]
+        otherwise = f"known types: {', '.join(known)}; a command to run goes after `--`"
+        raise UsageError(_unknown(chain), suggestion(chain[-1], known, otherwise))
     return chain
 
 
@@ -73,13 +75,6 @@ def _settings(config: Config, name: str) -> dict[str, Json]:
 def _unknown(chain: list[str]) -> str:
     origin = f" (parent of {chain[-2]!r})" if len(chain) > 1 else ""
     return f"unknown agent type {chain[-1]!r}{origin}"
-
-
-def _hint(word: str, known: list[str]) -> str:
-    near = nearest(word, known)
-    if near:
-        return f"did you mean {near!r}?"
-    return f"known types: {', '.join(known)}; a command to run goes after `--`"
 
 
 def _words(value: Json) -> tuple[str, ...]:

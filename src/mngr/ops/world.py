@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from mngr.errors import MngrError, NotFound, UsageError, nearest
-from mngr.hosts.base import HostReading
+from mngr.errors import MngrError, NotFound, UsageError, suggestion
+from mngr.hosts.base import HostReading, is_here
 from mngr.model.struct import Struct
 
 TYPE_CHECKING = False
@@ -101,8 +101,7 @@ class World:
         providers = self.registry.names("provider")
         if provider and provider not in providers:
             if not name:
-                near = nearest(provider, providers)
-                hint = f"did you mean {near!r}?" if near else f"there are {', '.join(providers)}"
+                hint = suggestion(provider, providers, f"there are {', '.join(providers)}")
                 raise NotFound(f"unknown provider {provider!r}", hint)
             name, provider = f"{name}.{provider}", ""  # box.example.com names no provider
         matches = [
@@ -140,8 +139,7 @@ class World:
         if name not in self._types:
             known = self.registry.names("agent_type")
             if name not in known:
-                near = nearest(name, known)
-                hint = f"did you mean {near!r}?" if near else f"known types: {', '.join(known)}"
+                hint = suggestion(name, known, f"known types: {', '.join(known)}")
                 raise UsageError(f"unknown agent type {name!r}", hint)
             self._types[name] = self.registry.load("agent_type", name)()  # type: ignore[operator]
         return self._types[name]
@@ -174,7 +172,7 @@ class World:
         try:
             return host.read(ids)
         except Exception as error:
-            if not isinstance(error, MngrError) and host.capabilities.same_kernel:
+            if not isinstance(error, MngrError) and is_here(host):
                 raise  # a bug, not an unreachable host
             self.note(host.ref.name, error)
             return HostReading(host=host.ref, now=0.0, agents=(), error=_told(error))

@@ -133,6 +133,16 @@ class Config:
         return self.table(join_key(("commands", command)))
 
 
+def load_config(settings: Sequence[str] = (), strict: bool = True) -> Config:
+    """Load the settings of this process: home, directory, environment and -S options."""
+    try:
+        cwd = os.getcwd()
+    except FileNotFoundError:  # removed under us; much still works
+        cwd = "/"
+    home = os.environ.get("MNGR_HOST_DIR") or os.path.expanduser("~/.mngr")
+    return Config.load(os.path.abspath(home), cwd, os.environ, settings, strict=strict)
+
+
 def settings_files(home: str, project: str) -> dict[str, str]:
     """Return the path of each scope's file; outside any project only the user's."""
     files = {"user": os.path.join(home, _FILE)}

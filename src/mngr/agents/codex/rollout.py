@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from mngr.agents import base
 from mngr.agents.base import ToolCall, Turn
 from mngr.agents.jsonl import meter, number, objects, one_line, table, text
+from mngr.model.events import epoch
 from mngr.model.struct import Json, Struct
 
 SESSIONS = "codex/sessions/*/*/*/rollout-*.jsonl"
@@ -42,16 +43,6 @@ class TurnState(Struct):
     """When the exhausted limit of the plan will be reset."""
 
 
-def epoch(iso: str) -> float:
-    """Return seconds since 1970; 0.0 for anything but a time."""
-    from datetime import datetime  # takes 2 ms to import
-
-    try:
-        return datetime.fromisoformat(iso).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return 0.0
-
-
 ENDS = {"task_started": "started", "task_complete": "complete", "turn_aborted": "aborted"}
 
 
@@ -72,7 +63,7 @@ def last_moment(tail: bytes, since: str) -> TurnState:
             words, kind = _error(payload.get("error"))
             found = TurnState(
                 kind=ENDS[type],
-                epoch=epoch(when),
+                epoch=epoch(when) or 0.0,
                 error=words,
                 error_kind=kind,
                 reset=reset,
@@ -136,7 +127,7 @@ def outage(log: bytes, moment: TurnState) -> Outage:
     found = Outage()
     for at, turn, error, seconds in RETRY.findall(log.decode("utf-8", "replace")):
         if turn == moment.turn and at > moment.last:
-            when, pause = epoch(at), float(seconds)
+            when, pause = epoch(at) or 0.0, float(seconds)
             began = found.began or when
             found = Outage(error=one_line(error), began=began, until=when + pause, pause=pause)
     return found

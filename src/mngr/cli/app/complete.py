@@ -35,8 +35,8 @@ _FORMATS = ("human", "json", "jsonl")
 
 def complete(words: list[str]) -> int:
     """Print the candidates for `words`. The shell scripts discard stderr and errors."""
-    from mngr.cli.app.main import load_config
     from mngr.plugins.registry import load_registry
+    from mngr.settings.layers import load_config
 
     config = load_config([], strict=False)
     found = candidates(words or [""], load_registry(config), config)

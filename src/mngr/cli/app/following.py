@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mngr.model.struct import Json
 
     T = TypeVar("T")
+    Record = dict[str, Json]
 
 HOME_AND_CLEAR = "\x1b[H\x1b[2J"
 
@@ -87,10 +88,26 @@ def check_ends(args: Namespace) -> None:
         raise UsageError("--head and --follow exclude each other", "use one of them")
 
 
-def ends(args: Namespace, items: list[T]) -> list[T]:
-    """Return the items that --head or --tail selects."""
-    first = items if args.head is None else items[: args.head]
-    return first if args.tail is None else first[max(len(first) - args.tail, 0) :]
+def print_stream(
+    args: Namespace,
+    look: Callable[[bool], Iterable[Record]],
+    wanted: Callable[[Record], bool],
+    human: Callable[[Record], str] | None,
+    envelope: str,
+) -> None:
+    """Print the records that --head or --tail selects; with --follow, then those that come.
+
+    `look` returns the past records or, if it is told to follow, endlessly all.
+    """
+    past = list(filter(wanted, look(False)))
+    shown = past if args.head is None else past[: args.head]
+    shown = shown if args.tail is None else shown[max(len(shown) - args.tail, 0) :]
+    if not args.follow:
+        print_records(args, shown, human, envelope)
+        return
+    left_out = {str(record["event_id"]) for record in past[: len(past) - len(shown)]}
+    coming = (each for each in look(True) if str(each["event_id"]) not in left_out)
+    for_ever(filter(wanted, coming), lambda record: print_records(args, [record], human))
 
 
 def leave_with_reader() -> None:

@@ -54,6 +54,7 @@ def _version() -> int:
 def _run(words: list[str]) -> int:
     from mngr.cli.app.parser import settings_in, split_command
     from mngr.plugins.registry import load_registry
+    from mngr.settings.layers import load_config
 
     before, word, after = split_command(words)
     if "--version" in before:
@@ -114,22 +115,6 @@ def command_named(registry: Registry, word: str) -> str:
 def parsed(registry: Registry, config: Config, name: str, argv: list[str]) -> Namespace:
     """Return the parsed arguments of another command, for a command that does part of its work."""
     return _parse(make_parser(registry, name), registry.load_command(name), config, registry, argv)
-
-
-def load_config(settings: Sequence[str], strict: bool = True) -> Config:
-    """Load the settings of this process: home, directory, environment and -S options."""
-    from mngr.settings.layers import Config
-
-    try:
-        cwd = os.getcwd()
-    except FileNotFoundError:  # removed under us; much still works
-        cwd = "/"
-    return Config.load(home_dir(), cwd, os.environ, settings, strict=strict)
-
-
-def home_dir() -> str:
-    """Return $MNGR_HOST_DIR, or ~/.mngr."""
-    return os.path.abspath(os.environ.get("MNGR_HOST_DIR") or os.path.expanduser("~/.mngr"))
 
 
 def _check_settings(config: Config, module: ModuleType) -> None:
@@ -273,11 +258,11 @@ def _trace(error: BaseException | None, words: list[str]) -> None:
 
 def _open_streams() -> None:
     """Replace closed streams, which are None, and escape characters that cannot be encoded."""
-    for name in ("stdout", "stderr"):
+    for name in ("stdin", "stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, open(os.devnull, "w"))
-        elif hasattr(stream, "reconfigure"):
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))
+        elif name != "stdin" and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 

@@ -10,8 +10,9 @@ import os
 import re
 import sys
 
-from mngr.cli.app.templates import check_fields, lookup, parse_template
+from mngr.cli.app.templates import check_fields, parse_template
 from mngr.errors import Refused
+from mngr.query.fields import select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def warn(text: str) -> None:
 
 def can_ask(args: Namespace) -> bool:
     """Return whether a question can be shown and answered."""
-    return not args.headless and _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+    return not args.headless and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def confirm(
@@ -125,7 +126,7 @@ def declined(args: Namespace) -> bool:
     import select
     import stat
 
-    if args.headless or sys.stdin is None or _is_terminal(sys.stdin):
+    if args.headless or sys.stdin.isatty():
         return False
     if not stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):
         return False
@@ -186,7 +187,7 @@ def many(count: int, noun: str) -> str:
 
 def coloured() -> bool:
     """Return whether to print colours on stdout."""
-    return _is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def bold(text: str) -> str:
@@ -201,7 +202,7 @@ def _print_table(
     if not rows:
         _print(*([empty] if empty else []))
         return
-    cells = [[_readable(lookup(row, field)) for field, _ in named] for row in rows]
+    cells = [[_readable(select(row, field)) for field, _ in named] for row in rows]
     states = {at for at, (field, _) in enumerate(named) if field.endswith("state")}
     head, *body = _aligned([[header for _, header in named], *cells], states)
     _print(bold(head), *body)
@@ -219,7 +220,7 @@ def _header(field: str) -> str:
 
 
 def _aligned(table: list[list[str]], states: set[int]) -> Iterator[str]:
-    if _is_terminal(sys.stdout):
+    if sys.stdout.isatty():
         yield from _on_terminal(table, states if coloured() else set())
         return
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -248,11 +249,11 @@ def _print_template(template: str, rows: Sequence[Row], known: Sequence[str]) ->
     pieces = parse_template(template)
     check_fields((field for _, field in pieces if field), rows, known)
     for row in rows:
-        _print("".join(text + (cell(lookup(row, name)) if name else "") for text, name in pieces))
+        _print("".join(text + (cell(select(row, name)) if name else "") for text, name in pieces))
 
 
 def _json(value: Json) -> str:
-    return json.dumps(value, indent=2 if _is_terminal(sys.stdout) else None)
+    return json.dumps(value, indent=2 if sys.stdout.isatty() else None)
 
 
 def _message(error: Json) -> str:
@@ -270,9 +271,3 @@ def _print(*lines: str) -> None:
 def _note(line: str) -> None:
     sys.stdout.flush()  # so that both streams on one terminal keep their order
     sys.stderr.write(f"{line}\n")
-
-
-def _is_terminal(stream: object) -> bool:
-    """Return whether a stream, which is None if closed, is a terminal."""
-    isatty = getattr(stream, "isatty", None)
-    return bool(isatty and isatty())

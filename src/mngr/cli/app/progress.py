@@ -35,7 +35,7 @@ class Copying:
 
 def waiting(args: Namespace) -> Callable[[str], None] | None:
     """Return a function that prints each new reason why a host does not start, on a terminal."""
-    if args.quiet or sys.stderr is None or not sys.stderr.isatty():
+    if args.quiet or not sys.stderr.isatty():
         return None
     said: list[str] = []
 
@@ -49,5 +49,5 @@ def waiting(args: Namespace) -> Callable[[str], None] | None:
 
 def copying(args: Namespace) -> Copying | None:
     """Return a progress display on a terminal, unless an editor uses the terminal."""
-    terminal = sys.stderr is not None and sys.stderr.isatty()
-    return None if args.quiet or args.edit_message or not terminal else Copying()
+    hidden = args.quiet or args.edit_message or not sys.stderr.isatty()
+    return None if hidden else Copying()

@@ -22,7 +22,7 @@ COLOURS = {
 
 def terminal_width() -> int:
     """Return the columns of the terminal, or 0 if stdout is not a terminal."""
-    if sys.stdout is None or not sys.stdout.isatty():
+    if not sys.stdout.isatty():
         return 0
     try:
         return int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns

@@ -68,23 +68,14 @@ def agents(
 
     A single unknown target is an error at once. Of several, those found are returned and the
     errors for the others are put into `args.failures`, which `each` reports. `look`: see
-    `Mngr.candidates`.
+    `Mngr.find`.
     """
-    wanted = named(args) if words is None else list(words)
-    pool = api.candidates(wanted, look=look)
+    found, failures = api.find(named(args) if words is None else words, look=look)
+    args.failures = [*failures]
     footnotes(api)
-    found: dict[str, Agent] = {}
-    args.failures = []
-    called = api.by_word(pool)
-    for word in wanted:
-        try:
-            agent = _meant(api, called.get(word, pool), word)
-            found[agent.id] = agent
-        except MngrError as error:
-            args.failures.append(error)
     if not found:
         _raise_failures(args)
-    return list(found.values())
+    return [*found]
 
 
 def all_agents(args: Namespace, api: Mngr) -> list[Agent]:
@@ -114,8 +105,7 @@ def named(args: Namespace) -> list[str]:
 
 
 def lines_of_stdin() -> list[str]:
-    lines = sys.stdin if sys.stdin is not None else ()
-    return [line.strip() for line in lines if line.strip()]
+    return [line.strip() for line in sys.stdin if line.strip()]
 
 
 def _session(name: str) -> str:
@@ -123,12 +113,6 @@ def _session(name: str) -> str:
     if not AGENT_ID.fullmatch(name):
         raise NotFound(f"no agent has a tmux session {name!r}", "sessions are named by agent ids")
     return name
-
-
-def _meant(api: Mngr, pool: Sequence[Agent], word: str) -> Agent:
-    if not AGENT_ID.fullmatch(word) and parse_address(word).path is not None:
-        raise UsageError(f"{word!r} names a path, not an agent", "remove the colon and the path")
-    return api.one(pool, word)
 
 
 def with_path(words: Sequence[str]) -> tuple[str, str | None, str | None]:

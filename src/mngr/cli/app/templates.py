@@ -50,18 +50,6 @@ def parse_template(text: str) -> list[tuple[str, str]]:
     return [*pieces, (literal, "")]
 
 
-def lookup(row: Mapping[str, Json], field: str) -> Json:
-    """Return the value at a dotted name, or None."""
-    if field in row:
-        return row[field]
-    value: Json = dict(row)
-    for part in field.split("."):
-        if not isinstance(value, dict):
-            return None
-        value = value.get(part)
-    return value
-
-
 def check_fields(
     asked: Iterable[str], rows: Sequence[Mapping[str, Json]], known: Sequence[str] = ()
 ) -> None:

@@ -25,12 +25,7 @@ MNGR_TMUX_SOCKET and MNGR_CONNECT_ARGV, the command line that attaches"""
 
 def is_terminal() -> bool:
     """Return whether both standard input and output are terminals."""
-    return input_is_terminal() and sys.stdout is not None and sys.stdout.isatty()
-
-
-def input_is_terminal() -> bool:
-    """Return whether standard input, which is None if closed, is a terminal."""
-    return sys.stdin is not None and sys.stdin.isatty()
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def connect(agent: Agent, *, command: str = "", read_only: bool = False) -> int:
@@ -46,12 +41,7 @@ def connect(agent: Agent, *, command: str = "", read_only: bool = False) -> int:
         raise UsageError("connecting requires a terminal", f"see `mngr capture {agent.name}`")
     if not read_only and switch_client(agent.host, agent.record):
         return 0
-    return attach(agent.host, agent.record, read_only)
-
-
-def attach(host: Host, record: AgentRecord, read_only: bool = False) -> NoReturn:
-    """Replace this process by the tmux client."""
-    become(attach_argv(host, record, read_only))
+    return become(attach_argv(agent.host, agent.record, read_only))
 
 
 def become(argv: list[str]) -> NoReturn:

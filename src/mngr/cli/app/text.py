@@ -33,7 +33,7 @@ def read_text(path: str) -> str:
 
 
 def read_stdin() -> str:
-    return "" if sys.stdin is None else _decoded(sys.stdin.buffer.read(LIMIT))
+    return _decoded(sys.stdin.buffer.read(LIMIT))
 
 
 def _decoded(data: bytes) -> str:

@@ -10,8 +10,9 @@ import sys
 from mngr.cli.app.options import overlay
 from mngr.cli.app.output import clean, warn
 from mngr.cli.app.parser import Namespace
+from mngr.cli.app.spread import exit_code
 from mngr.cli.commands import create_options
-from mngr.errors import MngrError, PartialFailure, UsageError, nearest
+from mngr.errors import MngrError, UsageError, nearest
 from mngr.model.struct import Struct
 
 TYPE_CHECKING = False
@@ -52,9 +53,7 @@ def run_batch(args: Namespace, api: Mngr) -> int:
         print(json.dumps(row), flush=True)
         progress.advance()
     progress.clear()
-    if not failed:
-        return 0
-    return 1 if failed == len(lines) else PartialFailure.exit_code
+    return exit_code(failed, len(lines))
 
 
 def _results(args: Namespace, api: Mngr, lines: Sequence[Line]) -> Iterator[dict[str, Json]]:
@@ -67,16 +66,10 @@ def _results(args: Namespace, api: Mngr, lines: Sequence[Line]) -> Iterator[dict
         return
     requests = [line.request for line in good if line.request is not None]
     for index, result in api.create_many(requests, max_parallel=args.max_parallel):
-        if isinstance(result, Exception):
-            yield _row(good[index], error=_described(result))
+        if isinstance(result, MngrError):
+            yield _row(good[index], error=str(result))
         else:
             yield _made(good[index], result)
-
-
-def _described(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    return str(error)
 
 
 def _made(line: Line, created: Created) -> dict[str, Json]:
@@ -118,7 +111,7 @@ def read_lines(path: str) -> list[str]:
     """Read the lines of the batch from a file or standard input."""
     try:
         if path == "-":
-            data = sys.stdin.buffer.read() if sys.stdin is not None else b""
+            data = sys.stdin.buffer.read()
         else:
             with open(os.path.expanduser(path), "rb") as file:
                 data = file.read()
@@ -229,7 +222,7 @@ class BatchProgress:
 
     def __init__(self, total: int, quiet: bool) -> None:
         self.total, self.done = total, 0
-        self.shown = not quiet and sys.stderr is not None and sys.stderr.isatty()
+        self.shown = not quiet and sys.stderr.isatty()
 
     def advance(self) -> None:
         self.done += 1

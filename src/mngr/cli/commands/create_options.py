@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from mngr.api import GATEWAY, MODES, OFFLINE, TRANSFERS, CreateRequest, check_mode
+from mngr.api import OFFLINE, OPEN, TRANSFERS, CreateRequest
 from mngr.cli.app.options import Group
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.create_env import environment, sound
@@ -107,9 +107,9 @@ directory is writable; MODE is offline (default) or open, with network access"
 
 def _sandbox(text: str) -> str:
     """Check the mode; `choices` would give no hint for a name after a bare `--sandbox`."""
-    if text not in (*MODES, GATEWAY):
+    if text not in (OFFLINE, OPEN):
         raise UsageError(f"{text!r} is not offline or open", "write --sandbox=offline NAME")
-    return check_mode(text)
+    return text
 
 
 def _how(parser: Parser) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 
 from mngr.cli.app import targets
-from mngr.cli.app.following import add_ends, check_ends, ends, for_ever, print_records
+from mngr.cli.app.following import add_ends, check_ends, print_stream
 from mngr.cli.app.output import cell, local_time
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.model.struct import Json
@@ -50,15 +50,8 @@ def run(args: Namespace) -> int:
     check_ends(args)
     wanted = _filter(args)
     api, agent = targets.one(args)
-    everything = list(api.events(agent))
     human = _line if sys.stdout.isatty() else None
-    print_records(
-        args, ends(args, list(filter(wanted, everything))), human, "" if args.follow else "events"
-    )
-    if args.follow:
-        shown = {str(event["event_id"]) for event in everything}
-        coming = (e for e in api.events(agent, follow=True) if str(e["event_id"]) not in shown)
-        for_ever(filter(wanted, coming), lambda event: print_records(args, [event], human))
+    print_stream(args, lambda follow: api.events(agent, follow=follow), wanted, human, "events")
     return 0
 
 

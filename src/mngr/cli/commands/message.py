@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from mngr.api import Agent, Mngr, Receipt, Reply
@@ -90,11 +91,11 @@ def _text(args: Namespace, agents: Sequence[Agent]) -> str:
         raise UsageError("standard input cannot contain both the names and the message")
     if text is not None:
         return text
-    if terminal.input_is_terminal():
+    if sys.stdin.isatty():
         _explain_words(args, agents)
     if terminal.is_terminal() and not args.headless:
         return terminal.compose()
-    if _names_from_stdin(args) or terminal.input_is_terminal():
+    if _names_from_stdin(args) or sys.stdin.isatty():
         raise UsageError("no message given", "use -m TEXT or --message-file FILE")
     text = read_stdin()
     if not text:

@@ -9,7 +9,7 @@ from mngr.model.struct import Json
 from mngr.plugins.entry_points import EntryPoint
 from mngr.plugins.registry import BUILTIN, Plugin, load_registry
 from mngr.settings.edit import change
-from mngr.settings.layers import Config, scope_file, settings_files
+from mngr.settings.layers import Config, load_config, scope_file, settings_files
 
 SCOPES = ("user", "project", "local")
 KEY = "plugins.disabled"
@@ -145,8 +145,6 @@ def _report(args: Namespace, names: list[str]) -> int:
             path = scope_file(args.config, args.scope)
             _say(args, name, f"would {args.verb} {name} in {path}", enabled=enable)
         return 0
-    from mngr.cli.app.main import load_config
-
     config = load_config(args.setting)
     registry = load_registry(config)
     now = {plugin.point.name: plugin for plugin in registry.plugins}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from mngr.api import ROLES
 from mngr.cli.app import targets
-from mngr.cli.app.following import add_ends, check_ends, ends, for_ever, print_records
+from mngr.cli.app.following import add_ends, check_ends, print_stream
 from mngr.cli.app.output import bold, cell, clean, local_time
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.model.struct import Json
@@ -51,18 +51,9 @@ def run(args: Namespace) -> int:
         return _told(record, args.verbose)
 
     api, agent = targets.one(args)
-    everything = [record for record in api.conversation(agent) if wanted(record)]
-    past = ends(args, everything)
-    if not args.follow:
-        print_records(args, past, show, "transcript")
-        return 0
-    left_out = {str(record["event_id"]) for record in everything[: len(everything) - len(past)]}
-    coming = (
-        record
-        for record in api.conversation(agent, follow=True)
-        if str(record["event_id"]) not in left_out
+    print_stream(
+        args, lambda follow: api.conversation(agent, follow=follow), wanted, show, "transcript"
     )
-    for_ever(filter(wanted, coming), lambda record: print_records(args, [record], show))
     return 0
 
 

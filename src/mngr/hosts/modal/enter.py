@@ -120,21 +120,13 @@ def size() -> tuple[int, int]:
 def raw() -> object:
     """Switch the terminal to raw mode; return the settings to restore at the end."""
     import termios
+    import tty
 
     try:
         before = termios.tcgetattr(0)
     except termios.error:
         return None
-    after = termios.tcgetattr(0)
-    after[0] &= ~(
-        termios.BRKINT | termios.ICRNL | termios.INPCK | termios.ISTRIP | termios.IXON
-        | termios.IGNBRK | termios.INLCR | termios.IGNCR | termios.PARMRK
-    )  # fmt: skip
-    after[1] &= ~termios.OPOST
-    after[2] = (after[2] & ~(termios.CSIZE | termios.PARENB)) | termios.CS8
-    after[3] &= ~(termios.ECHO | termios.ECHONL | termios.ICANON | termios.IEXTEN | termios.ISIG)
-    after[6][termios.VMIN], after[6][termios.VTIME] = 1, 0
-    termios.tcsetattr(0, termios.TCSADRAIN, after)
+    tty.setraw(0, termios.TCSADRAIN)
     return before
 
 

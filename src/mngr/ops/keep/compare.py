@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from mngr.errors import MngrError
 from mngr.git import own_index
-from mngr.model.struct import Json, Struct
+from mngr.git.own_index import Difference
+from mngr.model.struct import Json
 from mngr.ops.keep import trees
 from mngr.ops.keep.trees import standing
 from mngr.ops.look.listing import Agent
 from mngr.ops.work import transport
-
-
-class Difference(Struct):
-    """How an agent's files differ from a commit, and what the comparison does not include."""
-
-    old: str
-    head: str
-    patch: bytes
-    """The exact output of `git diff`, or line counts if they were requested."""
-    rows: bytes
-    complaint: str = ""
-
-    def files(self) -> list[dict[str, Json]]:
-        """Return one row per file; binary files have no line counts."""
-        rows: list[dict[str, Json]] = []
-        for entry in os.fsdecode(self.rows).split("\0")[:-1]:
-            added, deleted, path = entry.split("\t", 2)
-            counts: list[Json] = [int(n) if n.isdigit() else None for n in (added, deleted)]
-            rows.append({"path": path, "added": counts[0], "deleted": counts[1]})
-        return rows
 
 
 def difference(
@@ -42,12 +22,10 @@ def difference(
     base = "HEAD" if uncommitted else agent.record.base_commit
     shape = "--stat=100" if stat else "--patch -M"
     found = own_index.compare(work, base, shape, paths)
-    at = trees.at_top(agent.host, agent.record, found.at)
+    trees.at_top(agent.host, agent.record, found.at)
     if not found.old:
         raise _no_base(agent)
-    return Difference(
-        old=found.old, head=at.head, patch=found.text, rows=found.rows, complaint=found.complaint
-    )
+    return found
 
 
 def _no_base(agent: Agent) -> MngrError:

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Sequence
 
-from mngr.errors import NotFound, Stale, Taken, UsageError, nearest
+from mngr.errors import NotFound, Stale, Taken, UsageError, suggestion
 from mngr.git import repository as git
 from mngr.git.repository import Checkout, Repo
 from mngr.model.address import AGENT_ID
@@ -191,8 +191,8 @@ def find(agent: Agent, text: str) -> Snapshot:
     for each in known:
         if text in (str(each.number), each.name, each.ref) and text:
             return each
-    near = nearest(text, [each.name for each in known if each.name])
-    hint = f"did you mean {near!r}?" if near else f"see `mngr snapshot list {agent.name}`"
+    names = [each.name for each in known if each.name]
+    hint = suggestion(text, names, f"see `mngr snapshot list {agent.name}`")
     raise NotFound(f"{agent.name} has no snapshot {text[:80]!r}", hint)
 
 

@@ -12,7 +12,7 @@ from mngr.ops.world import World
 
 def create_many(
     world: World, requests: Sequence[CreateRequest], max_parallel: int
-) -> Iterator[tuple[int, Created | Exception]]:
+) -> Iterator[tuple[int, Created | MngrError]]:
     """Yield each result as it completes, with the index of its request."""
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
@@ -22,7 +22,10 @@ def create_many(
         for future in as_completed(futures):
             try:
                 yield futures[future], future.result()
-            except (MngrError, OSError) as error:
+            except MngrError as error:
                 yield futures[future], error
+            except OSError as error:
+                what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+                yield futures[future], MngrError(what)
     finally:  # on Ctrl-C, finish the started requests and start no more
         pool.shutdown(cancel_futures=True)

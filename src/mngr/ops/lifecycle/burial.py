@@ -12,6 +12,7 @@ import os
 import time
 
 from mngr.errors import MngrError, Refused, Stale
+from mngr.git.exchange import Bare
 from mngr.hosts import spawn
 from mngr.model.records import AgentRecord, TrashNote, encode
 from mngr.model.struct import Struct
@@ -119,7 +120,7 @@ def _release(host: Host, each: Condemned) -> None:
 
 def _condemned(host: Host, read: Read, outcomes: dict[str, DestroyResult]) -> list[Condemned]:
     """Collect what must be known before anything moves, for agents that have not changed."""
-    repositories: dict[tuple[str, str], Repository] = {}
+    repositories: dict[str, Repository] = {}
     records = [record for record, _ in read.values()]
     seen = spawn.beside(
         lambda: identity.look(host, list(read.values())),
@@ -137,17 +138,20 @@ def _condemned(host: Host, read: Read, outcomes: dict[str, DestroyResult]) -> li
     return found
 
 
-def _origin(record: AgentRecord) -> tuple[str, str]:
-    """Return the recorded repository; empty strings if git must not be asked."""
+def _origin(record: AgentRecord) -> str:
+    """Return the recorded repository, never one that a work directory names; "" for none."""
     asked = record.transfer == "git-worktree" and record.made_work_dir
-    return (record.repository, record.source) if asked else ("", "")
+    return record.repository if asked else ""
 
 
-def _repositories(host: Host, records: Sequence[AgentRecord]) -> dict[tuple[str, str], Repository]:
-    return {
-        origin: identity.repository(host, [each for each in records if _origin(each) == origin])
-        for origin in {_origin(record) for record in records} - {("", "")}
-    }
+def _repositories(host: Host, records: Sequence[AgentRecord]) -> dict[str, Repository]:
+    branches: dict[str, set[str]] = {}
+    for each in records:
+        made = {each.branch} if each.made_branch else set()
+        branches[_origin(each)] = branches.get(_origin(each), set()) | made
+    branches.pop("", None)
+    repos = {path: Bare(run=host.run, path=path) for path in branches}
+    return {path: identity.described(repos[path], branches[path]) for path in branches}
 
 
 def _note(record: AgentRecord, seen: Seen, repository: Repository) -> TrashNote:

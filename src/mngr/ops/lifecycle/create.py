@@ -12,7 +12,7 @@ import time
 
 from mngr.errors import MissingProgram, MngrError, Taken, UsageError
 from mngr.model import events
-from mngr.model.records import AgentRecord, agent_dir, encode, record_stem, work_dir
+from mngr.model.records import AgentRecord, agent_dir, encode, record_stem
 from mngr.model.state import State
 from mngr.model.struct import Struct
 from mngr.ops import types
@@ -175,7 +175,7 @@ def _launch(
     step("files")
     _provision(host, record, request)
     if record.transfer == "rsync":
-        risk.mark_copied(host, record.work_dir, os.path.join(folder, "copied"))
+        risk.mark_copied(host, record)
     reading = launch.launch(host, record, "agent_created")
     step("launched")
     return reading
@@ -205,18 +205,8 @@ def preview(world: World, request: CreateRequest) -> tuple[str, Host, Plan | Non
 def _plan(world: World, host: Host, name: str, agent_id: str, request: CreateRequest) -> Plan:
     copied = request.transfer in ("rsync", "copy", "none")
     clean = not (request.include_dirty or request.committed_only or copied)
-    return workdir.plan(
-        host,
-        source=request.source,
-        transfer=request.transfer,
-        branch=request.branch,
-        name=name,
-        work_dir=work_dir(host.home, name, agent_id),
-        include_dirty=request.include_dirty,
-        committed_only=request.committed_only,
-        agent_id=agent_id,
-        origin=sources.resolve(world, host, request.source, status=clean),
-    )
+    origin = sources.resolve(world, host, request.source, status=clean)
+    return workdir.plan(host, request, origin, name, agent_id)
 
 
 def _record(

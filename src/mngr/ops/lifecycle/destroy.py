@@ -6,13 +6,12 @@ First the intent is recorded and the processes end, then everything moves to the
 
 from __future__ import annotations
 
-import os
 import time
 
 from mngr.errors import MngrError, NotFound
 from mngr.hosts import spawn
 from mngr.hosts.processes import this_process
-from mngr.model.records import AgentRecord, Removal, StopIntent, agent_dir
+from mngr.model.records import AgentRecord, Removal, StopIntent
 from mngr.model.state import ALIVE
 from mngr.ops.change import changed
 from mngr.ops.lifecycle.ending import end_processes
@@ -25,30 +24,10 @@ if TYPE_CHECKING:
     from mngr.hosts.base import Host
     from mngr.ops.lifecycle.burial import Destroyed, DestroyResult, Read
     from mngr.ops.look.listing import Agent
-    from mngr.ops.work.risk import Risk
     from mngr.ops.world import World
 
 BATCH = 500
 """Agents per visit: their words have to fit on a command line."""
-
-
-def risk(agent: Agent, *, drop_branch: bool = False) -> Risk:
-    """Return the work that would be lost if the trash were emptied too."""
-    from mngr.ops.work.risk import Risk, at_risk
-
-    record = agent.record
-    if not record.made_work_dir:
-        return Risk()
-    losing = record.branch if drop_branch and record.made_branch else ""
-    return at_risk(
-        agent.host,
-        record.work_dir,
-        record.transfer,
-        losing_branch=losing,
-        source=record.source,
-        base=record.base_commit,
-        copied=os.path.join(agent_dir(agent.host.home, record.id), "copied"),
-    )
 
 
 def destroy(world: World, agent: Agent, *, drop_branch: bool = False) -> Destroyed:

@@ -6,7 +6,7 @@ import os
 
 from mngr.errors import MngrError, NotFound, Stale
 from mngr.git.exchange import Bare
-from mngr.hosts import tmux
+from mngr.hosts import agent_files, tmux
 from mngr.locks import Lock
 from mngr.model import events
 from mngr.model.quoting import join, quote
@@ -92,10 +92,7 @@ repair() {
 move_state() {
   judged "$1" "$2" || return 0
   if [ -z "$problem" ]; then
-    log=$state/events.jsonl
-    if [ ! -h "$log" ] && { [ -f "$log" ] || [ ! -e "$log" ]; }; then
-      printf '%s\n' "$6" >> "$log"
-    fi
+    note "$state/events.jsonl" "$6"
     free_place agent; problem=$(mv -- "$state" "$to" 2>&1)
   fi
   told "$1"
@@ -112,7 +109,8 @@ all repair "$@"; cd /
 def _script(host: Host, repo: Bare, look: bool) -> str:
     update = join(["git", *repo.flags, f"--git-dir={repo.path}", *UPDATE])
     sessions = f"[ ! -S {quote(host.socket)} ] || {join(tmux.list_sessions(host.socket))} || :\n"
-    parts = [f"update_refs() {{ {update}; }}", MOVE, step_of_script("work_moved"), MOVE_STATE]
+    functions = f"update_refs() {{ {update}; }}\n{agent_files.FUNCTIONS}"
+    parts = [functions, MOVE, step_of_script("work_moved"), MOVE_STATE]
     parts += [step_of_script("repaired"), 'all move_state "$@"', sessions if look else ""]
     return "\n".join(parts)
 

@@ -7,6 +7,7 @@ import time
 
 from mngr.errors import BadRecord, MngrError, NotFound, Refused, Stale, Unreachable
 from mngr.git.exchange import Bare
+from mngr.hosts import agent_files
 from mngr.hosts.base import Host
 from mngr.locks import Lock
 from mngr.model import events
@@ -121,11 +122,12 @@ MOVE_BACK = r"""
 mkdir -p "${2%/*}" && mv -- "$1" "$2"
 """
 
-TIDY = r"""
-log=$2/events.jsonl
-if [ ! -h "$log" ] && { [ -f "$log" ] || [ ! -e "$log" ]; }; then printf '%s\n' "$3" >> "$log"; fi
+TIDY = (
+    agent_files.FUNCTIONS
+    + """note "$2/events.jsonl" "$3"
 rm -f "$1/trash.json"; rmdir "$1" 2>/dev/null || :
 """
+)
 
 
 def _read(host: Host, agent_id: str, name: str) -> Buried:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from mngr.errors import MissingProgram, MngrError, UsageError
+from mngr.errors import MissingProgram, MngrError
 from mngr.model.quoting import quote
 from mngr.model.records import AgentRecord, agent_dir
 
@@ -39,19 +39,6 @@ WRAP = """[ ! -f "$box" ] || set -- sh "$box" "$@" """
 
 def path(home: str, agent_id: str) -> str:
     return os.path.join(home, "sandboxes", agent_id)
-
-
-def check_mode(mode: str) -> str:
-    from mngr.hosts import bubblewrap
-
-    if mode == bubblewrap.GATEWAY:
-        raise UsageError(
-            "the mode gateway requires a gateway, which this version of mngr does not have",
-            "use --sandbox=offline or --sandbox=open",
-        )
-    if mode and mode not in bubblewrap.MODES:
-        raise UsageError(f"unknown sandbox {mode!r}", f"choose from {', '.join(bubblewrap.MODES)}")
-    return mode
 
 
 def enclose(host: Host, record: AgentRecord, argv: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mngr.errors import BadRecord, MngrError, NotFound, Refused, nearest
+from mngr.errors import BadRecord, MngrError, NotFound, Refused, suggestion
 from mngr.git.exchange import Bare
 from mngr.git.repository import Repo
 from mngr.hosts.base import Host
@@ -139,8 +139,7 @@ def find_trashed(world: World, name: str) -> Trashed:
     for each in pool:
         if name in (each.note.id, each.note.name):
             return each
-    near = nearest(name, [each.note.name for each in pool])
-    hint = f"did you mean {near!r}?" if near else "see `mngr restore --list`"
+    hint = suggestion(name, [each.note.name for each in pool], "see `mngr restore --list`")
     raise NotFound(f"no agent {name!r} in the trash", hint)
 
 

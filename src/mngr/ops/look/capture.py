@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 
-from mngr.errors import MngrError, NotFound, nearest
+from mngr.errors import MngrError, NotFound, suggestion
 from mngr.hosts import tmux
 from mngr.ops.look import event_log
 from mngr.ops.look.listing import Agent
@@ -62,7 +62,6 @@ def _pane_of(agent: Agent, window: str) -> str:
             return pane.pane_id
     if window not in ("", "agent") and panes:
         known = [pane.window for pane in panes]
-        near = nearest(window, known)
-        hint = f"did you mean {near!r}?" if near else f"it has {', '.join(known)}"
+        hint = suggestion(window, known, f"it has {', '.join(known)}")
         raise NotFound(f"{agent.name} has no window {window!r}", hint)
     return ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mngr.errors import MngrError
 from mngr.git import progress
-from mngr.git.progress import Asked
 from mngr.model.state import State
 from mngr.ops.work import transport
 
@@ -72,17 +71,14 @@ def _batches(agents: Sequence[Agent]) -> list[list[Agent]]:
 
 def _rows(batch: Sequence[Agent], names: Sequence[str]) -> dict[str, dict[str, Json]]:
     host, record = batch[0].host, batch[0].record
-    asked = [
-        Asked(path=each.record.work_dir, kind=each.record.transfer, base=each.record.base_commit)
-        for each in batch
-    ]
     near = host.capabilities.shares_files
     # A worktree has the commits of its source; a clone may lack the newest ones.
     apart = not near or record.transfer == "git-mirror"
     upstream = _upstream(record) if apart and "behind" in names else ""
     try:
         source = record.source if near else ""
-        found = progress.look(host.run, host.home, source, names, asked, upstream)
+        records = [each.record for each in batch]
+        found = progress.look(host.run, host.home, source, names, records, upstream)
     except MngrError:
         return {}  # a host that does not answer is reported elsewhere
     if upstream:

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator
 
 from mngr.errors import MngrError, UsageError
 from mngr.hosts import tmux
-from mngr.hosts.base import Host
+from mngr.hosts.base import Host, is_here
 from mngr.model.struct import Json, Struct
 from mngr.ops import types
 from mngr.ops.look.install import INSTALL, installing
-from mngr.ops.work.transport import is_here
 from mngr.ops.world import World
 
 NEEDED = {"git": (2, 30), "tmux": tmux.MINIMUM, "tar": (0, 0), "find": (0, 0), "awk": (0, 0)}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mngr.errors import Ambiguous, MngrError, NotFound, Unreachable, UsageError, nearest
+from mngr.errors import Ambiguous, MngrError, NotFound, Unreachable, UsageError, suggestion
 from mngr.hosts import processes
+from mngr.hosts.base import is_here
 from mngr.model.address import AGENT_ID, parse_address
 from mngr.model.events import iso
 from mngr.model.quoting import join
@@ -115,7 +116,7 @@ def agents(
 def read(world: World, host: Host, reading: HostReading, ids: Sequence[str] | None) -> list[Agent]:
     """Return the agents of a reading, which is kept for when the host does not answer."""
     mine = [_judged(world, host, reading, evidence) for evidence in reading.agents]
-    if host.argv(["x"]) == ["x"]:  # this machine always answers
+    if is_here(host):  # this machine always answers
         return mine
     from mngr.ops.look import remembered
 
@@ -244,22 +245,27 @@ def resolve(
     world: World, targets: Sequence[str], pool: Sequence[Agent] | None = None
 ) -> list[Agent]:
     """Return exactly one agent per target, in the given order, without duplicates."""
-    everything = candidates(world, targets) if pool is None else pool
-    chosen: dict[str, Agent] = {}
-    called = by_word(everything)
-    for target in targets:
-        agent = one(called.get(target, everything), target)
-        chosen[agent.id] = agent
-    return list(chosen.values())
+    found, failures = find(targets, candidates(world, targets) if pool is None else pool)
+    if failures:
+        raise failures[0]
+    return found
 
 
-def by_word(pool: Iterable[Agent]) -> dict[str, list[Agent]]:
-    """Index agents by name and by id; scanning all agents per word would be too slow."""
-    called: dict[str, list[Agent]] = {}
+def find(targets: Sequence[str], pool: Sequence[Agent]) -> tuple[list[Agent], list[MngrError]]:
+    """Return the agents that the targets name, each once, and an error for every other target."""
+    called: dict[str, list[Agent]] = {}  # scanning all agents per target would be too slow
     for agent in pool:
         for word in {agent.id, agent.name}:
             called.setdefault(word, []).append(agent)
-    return called
+    chosen: dict[str, Agent] = {}
+    failures: list[MngrError] = []
+    for target in targets:
+        try:
+            agent = one(called.get(target, pool), target)
+            chosen[agent.id] = agent
+        except MngrError as error:
+            failures.append(error)
+    return list(chosen.values()), failures
 
 
 def one(pool: Iterable[Agent], target: str) -> Agent:
@@ -269,6 +275,9 @@ def one(pool: Iterable[Agent], target: str) -> Agent:
         matches = [agent for agent in everything if agent.id == target]
     else:
         address = parse_address(target)
+        if address.path is not None:
+            hint = "remove the colon and the path"
+            raise UsageError(f"{target!r} names a path, not an agent", hint)
         if not address.name:
             listed = f"`mngr list --include 'host.name == \"{address.host}\"'`"
             raise UsageError(f"{target!r} is not an agent", f"to list its agents: {listed}")
@@ -280,8 +289,7 @@ def one(pool: Iterable[Agent], target: str) -> Agent:
             f"{a.name}@{a.host.ref.name}.{a.host.ref.provider} ({a.id})" for a in matches
         )
         raise Ambiguous(f"{target!r} is ambiguous: {listed}", "name its host or use its id")
-    near = nearest(target, [agent.name for agent in everything])
-    hint = f"did you mean {near!r}?" if near else "see `mngr list`"
+    hint = suggestion(target, [agent.name for agent in everything], "see `mngr list`")
     raise NotFound(f"no agent {target!r}", hint)
 
 

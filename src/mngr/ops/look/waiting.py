@@ -8,13 +8,12 @@ from collections.abc import Iterator, Sequence
 from queue import Empty, SimpleQueue
 
 from mngr.errors import MngrError, TimedOut
-from mngr.hosts.base import Host
+from mngr.hosts.base import Host, is_here
 from mngr.model import events
 from mngr.model.state import ENDED, State
 from mngr.model.struct import Json
 from mngr.ops.limits.limits import Keeper
 from mngr.ops.look.listing import Agent, agents
-from mngr.ops.work import transport
 from mngr.ops.world import World
 
 TICK = 0.05
@@ -144,7 +143,7 @@ class Looks:
 
     def rest(self, deadline: float | None = None) -> None:
         """Wait until there may be a change."""
-        here = {id: host for id, host in self._hosts.items() if transport.is_here(host)}
+        here = {id: host for id, host in self._hosts.items() if is_here(host)}
         for id in self._hosts.keys() - here.keys() - self._watched:
             self._watched.add(id)
             # A daemon thread ends with the command, and its remote call ends soon after.

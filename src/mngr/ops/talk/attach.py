@@ -6,6 +6,7 @@ import os
 
 from mngr.errors import MngrError
 from mngr.hosts import tmux
+from mngr.hosts.base import is_here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def attach_argv(host: Host, record: AgentRecord, read_only: bool = False) -> lis
     """Return the local command that attaches this terminal to the agent."""
     true_colour = os.environ.get("COLORTERM", "") in ("truecolor", "24bit")
     words = tmux.attach(host.socket, record.id, read_only=read_only, true_colour=true_colour)
-    if host.argv(["x"]) != ["x"]:
+    if not is_here(host):
         words = ["sh", "-c", ELSEWHERE, "mngr", *words]
     return host.argv(words, tty=True)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from mngr.agents.base import Delivery, Receipt, Turn
 from mngr.errors import MngrError, Refused, TimedOut, Unreachable, UsageError
 from mngr.hosts import tmux, tty
+from mngr.hosts.base import is_here
 from mngr.locks import Lock
 from mngr.model.quoting import join
 from mngr.model.records import agent_dir
@@ -183,11 +184,10 @@ def _press(agent: Agent, pane: Pane, keys: tuple[str, ...]) -> None:
 
 def _delivery(world: World, agent: Agent, pane: Pane, text: str) -> Delivery:
     """Return what is known before typing, with functions that check the delivery."""
-    visible = agent.host.capabilities.same_kernel
     return Delivery(
         record=agent.record,
         text=text,
-        unread=(lambda: tty.unread(pane.tty)) if visible else lambda: None,
+        unread=(lambda: tty.unread(pane.tty)) if is_here(agent.host) else lambda: None,
         ended=lambda: refreshed(world, agent).state not in (State.RUNNING, State.WAITING),
         pause=time.sleep,
         before=agent.evidence,

@@ -15,10 +15,10 @@ from mngr.errors import MngrError, Refused
 from mngr.hosts.base import Host
 from mngr.model.records import AgentRecord
 from mngr.model.state import ALIVE, State
-from mngr.model.struct import Struct
 from mngr.ops.keep import trees
 from mngr.ops.keep.trees import standing
 from mngr.ops.lifecycle import create, destroy, running
+from mngr.ops.lifecycle.create import Created
 from mngr.ops.lifecycle.request import CreateRequest, place
 from mngr.ops.look import event_log
 from mngr.ops.look.listing import Agent, agents, refreshed
@@ -29,13 +29,6 @@ from mngr.ops.world import World
 ASSIGNMENT = re.compile(rb"export ([A-Za-z_][A-Za-z0-9_]*)='((?:[^']|'\\'')*)'\n")
 PLACE = re.compile(r"HOME|USER|LOGNAME|SHELL|PATH|LANG|TZ|TMPDIR|LC_.*")
 """Variables that belong to a host rather than to an agent."""
-
-
-class Migrated(Struct):
-    """The migrated agent, and remarks."""
-
-    agent: Agent
-    remarks: tuple[str, ...] = ()
 
 
 def request(
@@ -168,7 +161,7 @@ def _verify(host: Host, copy: AgentRecord, agent: Agent, work: str) -> None:
         )
 
 
-def migrate(world: World, agent: Agent, host: Host, *, pass_login: bool = False) -> Migrated:
+def migrate(world: World, agent: Agent, host: Host, *, pass_login: bool = False) -> Created:
     """Stop, clone, verify, destroy; skip the steps that an earlier attempt has done."""
     copy = copied(world, agent, host)
     if agent.record.removal is None:
@@ -183,10 +176,10 @@ def migrate(world: World, agent: Agent, host: Host, *, pass_login: bool = False)
             f"{agent.name} is being destroyed", f"restore it first: `mngr restore {agent.name}`"
         )
     destroy.destroy(world, agent)
-    return Migrated(agent=refreshed(world, copy))
+    return Created(agent=refreshed(world, copy))
 
 
-def _moved(world: World, agent: Agent, host: Host, was_alive: bool, pass_login: bool) -> Migrated:
+def _moved(world: World, agent: Agent, host: Host, was_alive: bool, pass_login: bool) -> Created:
     address = f"{agent.name}@{host.ref.name}.{host.ref.provider}"
     try:
         changes = {"pass_login": True} if pass_login else {}
@@ -197,7 +190,7 @@ def _moved(world: World, agent: Agent, host: Host, was_alive: bool, pass_login: 
         raise
     step("copy_made")
     destroy.destroy(world, agent)
-    return Migrated(agent=made.agent, remarks=made.remarks)
+    return made
 
 
 def copied(world: World, agent: Agent, host: Host) -> Agent | None:

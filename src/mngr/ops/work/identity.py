@@ -12,7 +12,6 @@ import os
 
 from mngr.errors import MngrError
 from mngr.git.exchange import Bare
-from mngr.git.repository import Repo
 from mngr.model.records import is_work_dir
 from mngr.model.struct import Struct
 
@@ -157,13 +156,6 @@ def _before(record: AgentRecord, seen: Seen) -> str:
     return os.path.join(seen.worktrees, os.path.basename(record.work_dir)) if seen.moved else ""
 
 
-def repository(host: Host, records: Sequence[AgentRecord]) -> Repository:
-    """Read the recorded repository, never one that a work directory names."""
-    repo = recorded(host, records[0])
-    branches = {record.branch for record in records if record.made_branch}
-    return described(repo, branches) if repo else Repository(path="")
-
-
 def described(repo: Bare, branches: set[str]) -> Repository:
     """Return its worktrees and those branches; one git call if all are checked out."""
     listed = repo.ask("worktree", "list", "--porcelain", "-z")
@@ -179,15 +171,6 @@ def described(repo: Bare, branches: set[str]) -> Repository:
         said = repo.ask("for-each-ref", form, "refs/heads/") or ""
         heads = {branch: tip for branch, _, tip in (x.rpartition(" ") for x in said.splitlines())}
     return Repository(path=repo.path, worktrees=worktrees, holders=holders, heads=heads)
-
-
-def recorded(host: Host, record: AgentRecord) -> Bare | None:
-    """Return the repository of the work directory; old records name only a directory of it."""
-    path = record.repository
-    if not path and record.source and host.capabilities.shares_files:
-        asked = Repo(run=host.run, path=record.source)
-        path = asked.ask("rev-parse", "--path-format=absolute", "--git-common-dir") or ""
-    return Bare(run=host.run, path=path) if path else None
 
 
 def _worktrees(listed: str) -> dict[str, Worktree]:

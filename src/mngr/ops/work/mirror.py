@@ -17,7 +17,7 @@ from mngr.git.exchange import Bare
 from mngr.git.repository import Repo
 from mngr.git.stranger import Stranger
 from mngr.git.stranger_scripts import CLEAN
-from mngr.hosts.base import Host
+from mngr.hosts.base import Host, is_here
 from mngr.locks import Lock
 from mngr.model.quoting import join
 from mngr.model.struct import Struct
@@ -64,7 +64,7 @@ def mirror_path(home: str, identity: str) -> str:
 
 def place(host: Host, identity: str) -> str:
     """Return the path of a host's mirror; the mirror of a URL is itself."""
-    if transport.is_here(host) and identity.startswith(os.path.join(host.home, "mirrors", "")):
+    if is_here(host) and identity.startswith(os.path.join(host.home, "mirrors", "")):
         return identity
     return mirror_path(host.home, identity)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from mngr.errors import Refused
 from mngr.git import repository as git
 from mngr.hosts.base import Host
+from mngr.model.records import AgentRecord, agent_dir
 from mngr.model.struct import Struct
 from mngr.ops.work import mirror, transport
 
@@ -58,41 +60,33 @@ class Risk(Struct):
         return "; ".join(parts)
 
 
-def at_risk(
-    host: Host,
-    work_dir: str,
-    transfer: str,
-    *,
-    source: str,
-    losing_branch: str = "",
-    base: str = "",
-    copied: str = "",
-) -> Risk:
+def at_risk(host: Host, record: AgentRecord, *, drop_branch: bool = False) -> Risk:
     """Return changed and untracked files, and commits that no remaining ref reaches.
 
-    For a copy, return what changed since `copied` was made; see `mark_copied`.
+    For a copy, return what changed since it was made; see `mark_copied`.
     """
-    if transfer == "rsync" and copied:
-        changed = _changed(host, work_dir, copied)
-        return _whole(host, work_dir) if changed is None else Risk(files=tuple(changed))
+    if not record.made_work_dir:
+        return Risk()
+    if record.transfer == "rsync":
+        changed = _changed(host, record)
+        return _whole(host, record.work_dir) if changed is None else Risk(files=tuple(changed))
     try:
-        return _judged(host, work_dir, transfer, losing_branch, source, base)
+        return _judged(host, record, record.branch if drop_branch and record.made_branch else "")
     except Refused as refused:
         # The directory could not be inspected, so it may contain anything.
         return Risk(whole=f"a work directory that cannot be checked: {refused.message}")
 
 
-def _judged(
-    host: Host, work_dir: str, transfer: str, losing_branch: str, source: str, base: str
-) -> Risk:
-    repo = transport.stranger(host, work_dir, transfer, source)
-    checkout = git.checkout(repo) if transfer.startswith("git-") else None
-    if transfer == "git-mirror" and checkout is not None:
-        files, lost = mirror.at_risk(repo, source, base)
+def _judged(host: Host, record: AgentRecord, losing_branch: str) -> Risk:
+    repo = transport.theirs(host, record)
+    known = record.transfer in ("git-worktree", "git-mirror")
+    checkout = git.checkout(repo) if known else None
+    if checkout is None:
+        # A copy, or a worktree whose repository is gone cannot be compared with anything.
+        return _whole(host, record.work_dir)
+    if record.transfer == "git-mirror":
+        files, lost = mirror.at_risk(repo, record.source, record.base_commit)
         return Risk(files=tuple(files), commits=tuple(lost))
-    if transfer != "git-worktree" or checkout is None:
-        # A copy, or a worktree whose repository is gone, cannot be compared with anything.
-        return _whole(host, work_dir)
     losing = f"refs/heads/{losing_branch}" if losing_branch else ""
     tips = [] if checkout.branch not in ("", losing_branch) else ["HEAD"]  # a branch keeps HEAD
     if losing and checkout.branch != losing_branch and git.branch_exists(repo, losing_branch):
@@ -120,14 +114,18 @@ rm -f "$2"
 CHANGED = '[ -f "$2" ] && cd "$1" && find . ! -name . -cnewer "$2"'
 
 
-def mark_copied(host: Host, work_dir: str, copied: str) -> None:
+def mark_copied(host: Host, record: AgentRecord) -> None:
     """Record that all files of a copy are now as mngr created them."""
-    host.run(["sh", "-c", MARK, "mngr", work_dir, copied], timeout=60)
+    host.run(["sh", "-c", MARK, "mngr", *_places(host, record)], timeout=60)
 
 
-def _changed(host: Host, work_dir: str, copied: str) -> list[str] | None:
+def _places(host: Host, record: AgentRecord) -> tuple[str, str]:
+    return record.work_dir, os.path.join(agent_dir(host.home, record.id), "copied")
+
+
+def _changed(host: Host, record: AgentRecord) -> list[str] | None:
     """Return paths that were changed or added; None if that is unknown."""
-    done = host.run(["sh", "-c", CHANGED, "mngr", work_dir, copied], timeout=120)
+    done = host.run(["sh", "-c", CHANGED, "mngr", *_places(host, record)], timeout=120)
     if done.code:
         return None
     found = sorted(done.stdout.decode("utf-8", "replace").splitlines())

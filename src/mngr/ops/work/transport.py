@@ -11,7 +11,7 @@ from mngr.git.repository import Repo
 from mngr.git.stranger import Stranger
 from mngr.git.stranger_scripts import CLEAN
 from mngr.hosts import spawn
-from mngr.hosts.base import QUIET
+from mngr.hosts.base import QUIET, is_here
 from mngr.model.quoting import join
 
 TYPE_CHECKING = False
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 
 DEADLINE = 6 * 3600.0
 """Seconds that a whole tree may take over a slow connection."""
-
-
-def is_here(host: Host) -> bool:
-    """Return whether commands for that host run on this machine."""
-    return host.argv(["x"]) == ["x"]
 
 
 def pause(host: Host, usual: float) -> float:

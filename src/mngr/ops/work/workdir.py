@@ -10,8 +10,9 @@ from mngr.git import repository as git
 from mngr.git.repository import Repo
 from mngr.hosts import spawn
 from mngr.locks import Lock
+from mngr.model.records import work_dir
 from mngr.model.struct import Struct
-from mngr.ops.work import copying, mirror, sources, transport
+from mngr.ops.work import copying, mirror, transport
 from mngr.ops.work.copying import carry_changes
 from mngr.ops.work.risk import summary
 from mngr.ops.work.sources import Source
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from mngr.git.repository import Checkout
     from mngr.hosts.base import Host
+    from mngr.ops.lifecycle.request import CreateRequest
 
 TRANSFERS = {
     "git-worktree": "git-worktree",
@@ -39,7 +41,7 @@ class Plan(Struct):
 
     transfer: str
     source: str
-    work_dir: str
+    work_dir: str = ""
     made_work_dir: bool
     repository: str = ""
     """The git common directory, whose lock guards refs and worktrees."""
@@ -54,32 +56,18 @@ class Plan(Struct):
     """What could not be brought along, once it is made."""
 
 
-def plan(
-    host: Host,
-    *,
-    source: str,
-    transfer: str,
-    branch: str,
-    name: str,
-    work_dir: str,
-    include_dirty: bool,
-    committed_only: bool = False,
-    agent_id: str = "",
-    origin: Source | None = None,
-) -> Plan:
+def plan(host: Host, request: CreateRequest, origin: Source, name: str, agent_id: str) -> Plan:
     """Inspect the source and return a plan; raise if it would surprise the user or lose work."""
-    if origin is None:
-        if not os.path.isdir(source):
-            raise UsageError(f"--from {source!r} is not a directory")
-        origin = sources.directory(host, source)
-    mode = _mode(host, transfer, origin)
+    mode = _mode(host, request.transfer, origin)
+    place = work_dir(host.home, name, agent_id)
     if mode in ("git-worktree", "git-mirror"):
         assert origin.checkout is not None
-        if not (include_dirty or committed_only or origin.carried or origin.overlay or origin.bare):
+        dirty = request.include_dirty or request.committed_only
+        if not (dirty or origin.carried or origin.overlay or origin.bare):
             _refuse_dirty(origin)
-        made = _plan_branch(origin, origin.checkout, branch, name, work_dir, include_dirty)
-        return made.replace(transfer=mode, agent_id=agent_id)
-    if branch:
+        made = _plan_branch(origin, origin.checkout, request, name)
+        return made.replace(transfer=mode, work_dir=place, agent_id=agent_id)
+    if request.branch:
         raise UsageError(f"--branch requires --transfer git-worktree or git-mirror, not {mode}")
     commit, here = (origin.checkout.head, origin.checkout.branch) if origin.checkout else ("", "")
     if mode == "none":
@@ -92,7 +80,7 @@ def plan(
     _refuse_linked(origin)
     return Plan(
         transfer=mode, source=origin.path if origin.folder_host else origin.folder,
-        work_dir=work_dir, made_work_dir=True, base_commit=commit, origin=origin,
+        work_dir=place, made_work_dir=True, base_commit=commit, origin=origin,
     )  # fmt: skip
 
 
@@ -148,16 +136,9 @@ def _refuse_linked(origin: Source) -> None:
         )
 
 
-def _plan_branch(
-    origin: Source,
-    checkout: Checkout,
-    branch: str,
-    name: str,
-    work_dir: str,
-    include_dirty: bool,
-) -> Plan:
-    base, new, explicit = parse_branch(branch, name)
-    repo = origin.repo
+def _plan_branch(origin: Source, checkout: Checkout, request: CreateRequest, name: str) -> Plan:
+    base, new, explicit = parse_branch(request.branch, name)
+    repo, include_dirty = origin.repo, request.include_dirty
     commit = git.commit_of(repo, base) if base else checkout.head
     if commit is None:
         raise UsageError(f"--branch: {base!r} is not a commit or branch in {checkout.top}")
@@ -176,7 +157,6 @@ def _plan_branch(
     return Plan(
         transfer="git-worktree",
         source=origin.path,
-        work_dir=work_dir,
         made_work_dir=True,
         repository=checkout.common_dir,
         branch=new or base,
