@@ -119,6 +119,7 @@ class Story:
         self.tell(
             *(("skipped", {"node_id": each, "reason": "it passes"}) for each in left),
             ("selected", {"tasks": chosen}),
+            ("agreed", {}),
         )
 
     def attempt(self, node: str, base: str = "") -> dict[str, Any]:

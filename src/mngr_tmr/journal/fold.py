@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 
 from mngr.model.struct import Json
 from mngr_outcome.codec import from_json
-from mngr_tmr.journal import earlier
 from mngr_tmr.journal.events import Event, list_of, number_of, table_of, tables_of, text_of, time_of
 from mngr_tmr.journal.model import (
     ANSWERS,
@@ -50,7 +49,7 @@ def _run_started(run: Run, event: Event) -> None:
         return
     run.name, run.repository = text_of(event, "run"), text_of(event, "repository")
     run.base, run.started = text_of(event, "base"), time_of(event)
-    run.options = from_json(Options, earlier.options(event.get("options")))
+    run.options = from_json(Options, event.get("options"))
     run.slots = run.options.max_agents
 
 
@@ -150,7 +149,7 @@ def _forecast(run: Run, event: Event) -> None:
 def _skipped(run: Run, event: Event) -> None:
     task = run.tasks.get(text_of(event, "task"))
     if task is not None:
-        task.skipped, task.skipped_as = text_of(event, "reason"), earlier.skipped_as(event)
+        task.skipped, task.skipped_as = text_of(event, "reason"), text_of(event, "as")
         task.spared_by = text_of(event, "by")
     else:
         run.left_out[text_of(event, "node_id")] = text_of(event, "reason")
@@ -167,7 +166,7 @@ def _try_intended(run: Run, event: Event) -> None:
     agent_name, base = text_of(event, "agent_name"), text_of(event, "base")
     task.tries.append(Try(number, agent_name, base, time_of(event)))
     run.tries += 1
-    run.consent, run.integrated = True, False  # journals of earlier versions have no `agreed`
+    run.integrated = False
 
 
 def _of_try(handler: Callable[[Run, Try, Event], None]) -> Handler:
@@ -198,7 +197,7 @@ def _try_ended(run: Run, each: Try, event: Event) -> None:
     if each.ended is not None:
         run.tasks[text_of(event, "task")].round, run.integrated = run.round, False
     before = each.ended.spent if each.ended else Spending()
-    each.ended = from_json(Ended, earlier.ended(event.get("ended")))
+    each.ended = from_json(Ended, event.get("ended"))
     run.spent = run.spent + each.ended.spent - before
     each.ended_at, each.verdict = time_of(event), None
     if each.intended >= run.paused_at and each.ended.outcome in (*ANSWERS, Outcome.BLOCKED):
@@ -222,7 +221,7 @@ def _control(run: Run, event: Event) -> None:
     elif action == "resume":
         _resumed(run, event)
     elif action == "retune":
-        run.options = retuned(run.options, earlier.options(event.get("options")))
+        run.options = retuned(run.options, event.get("options"))
         if "max_agents" in table_of(event, "options"):  # else an overload still counts
             run.slots = max(1, run.options.max_agents)
 
@@ -246,9 +245,7 @@ def _alert(run: Run, event: Event) -> None:
 
 def _run_ended(run: Run, event: Event) -> None:
     run.status, run.ended = text_of(event, "status"), time_of(event)
-    run.result_branch = branch = text_of(event, "branch")
-    if branch and branch not in run.published:  # journals of earlier versions have no `published`
-        run.published[branch] = ("", run.picks[-1].commit if run.picks else run.base)
+    run.result_branch = text_of(event, "branch")
 
 
 def _host_ended(run: Run, event: Event) -> None:
