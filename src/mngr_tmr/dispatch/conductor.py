@@ -218,8 +218,8 @@ class Conductor:
 
     @property
     def _slots_in_use(self) -> int:
-        ending = (*self._tasks[Stage.COLLECTING], *self._tasks[Stage.STOPPING])
-        kept = sum(life.keeps_slot(self.run, self.run.tasks[each]) for each in ending)
+        ending = [self.run.tasks[each] for each in self._tasks[Stage.COLLECTING]]
+        kept = sum(life.keeps_slot(self.run, task) for task in ending)
         return len(self._tasks[Stage.LAUNCHING]) + len(self._tasks[Stage.WORKING]) + kept
 
     def _next(self) -> str:
