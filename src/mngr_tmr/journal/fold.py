@@ -12,6 +12,7 @@ from mngr_tmr.journal.model import (
     Baseline,
     Ended,
     Eviction,
+    GateResult,
     Outcome,
     Pick,
     Run,
@@ -274,9 +275,9 @@ def _integrated(run: Run, event: Event) -> None:
 
 
 def _gated(run: Run, event: Event) -> None:
-    key, unsteady = text_of(event, "key"), [str(each) for each in list_of(event, "unsteady")]
-    run.gates[key], run.shaky[key] = event.get("passed") is True, (*unsteady,)
-    run.unsteady |= {*unsteady}
+    gate = from_json(GateResult, event.get("gate"))
+    run.gates.setdefault(text_of(event, "tree"), {})[text_of(event, "tests")] = gate
+    run.unsteady |= {*gate.unsteady}
 
 
 def _picked(run: Run, event: Event) -> None:

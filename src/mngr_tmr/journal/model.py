@@ -270,6 +270,16 @@ class Eviction:
     """Whether the branch makes its test pass without it."""
 
 
+@dataclass(frozen=True)
+class GateResult:
+    """One gate of a candidate of the branch."""
+
+    passed: bool
+    unsteady: tuple[str, ...] = ()
+    """Flaky tests: they failed first, and evicted nothing."""
+    proofs: tuple[Proof, ...] = ()
+
+
 @dataclass
 class Run:
     """A run, as its journal describes it."""
@@ -321,10 +331,8 @@ class Run:
     """Why the branch has another name than the run."""
     picks: list[Pick] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
-    gates: dict[str, bool] = field(default_factory=dict)
-    """tree and tests, as one key -> whether it passed"""
-    shaky: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """the same key -> flaky tests at that gate"""
+    gates: dict[str, dict[str, GateResult]] = field(default_factory=dict)
+    """By tree, then by a hash of the tests."""
     unsteady: set[str] = field(default_factory=set)
     """Tests that failed at a gate and passed when run again, or failed at the base too."""
     conflicts: list[str] = field(default_factory=list)
@@ -343,6 +351,11 @@ class Run:
     def before(self, node_id: str) -> Baseline:
         """Return the baseline runs of a test; none if it did not run."""
         return self.baseline.get(node_id, Baseline())
+
+    def gate(self, tree: str) -> GateResult:
+        """Return the newest gate that this tree passed; an empty one if there is none."""
+        passed = [each for each in self.gates.get(tree, {}).values() if each.passed]
+        return passed[-1] if passed else GateResult(passed=False)
 
     def tasks_of(self, pick: Pick) -> list[Task]:
         return [self.tasks[each] for each in pick.tasks if each in self.tasks]
