@@ -23,7 +23,7 @@ from mngr_tmr.journal.model import (
     Verdict,
 )
 from mngr_tmr.run.clustering import Suspect
-from mngr_tmr.run.costs import Forecast, HostTime, Spending
+from mngr_tmr.run.costs import Forecast, HostTime
 from mngr_tmr.run.options import Options, retuned
 
 Handler = Callable[[Run, Event], None]
@@ -166,7 +166,6 @@ def _try_intended(run: Run, event: Event) -> None:
         return
     agent_name, base = text_of(event, "agent_name"), text_of(event, "base")
     task.tries.append(Try(number, agent_name, base, time_of(event)))
-    run.tries += 1
     run.integrated = False
 
 
@@ -197,9 +196,7 @@ def _try_ended(run: Run, each: Try, event: Event) -> None:
     """End a try, or end it again if a person helped its agent afterwards."""
     if each.ended is not None:
         run.tasks[text_of(event, "task")].round, run.integrated = run.round, False
-    before = each.ended.spent if each.ended else Spending()
     each.ended = from_json(Ended, event.get("ended"))
-    run.spent = run.spent + each.ended.spent - before
     each.ended_at, each.verdict = time_of(event), None
     if each.intended >= run.paused_at and each.ended.outcome in (*ANSWERS, Outcome.BLOCKED):
         run.missed = 0  # the quota is available again

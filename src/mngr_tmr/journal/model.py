@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from mngr_outcome.outcome import Obstacle
+from mngr_tmr.run import costs
 from mngr_tmr.run.clustering import Suspect
 from mngr_tmr.run.costs import Forecast, HostTime, Spending
 from mngr_tmr.run.options import Options
@@ -343,10 +344,16 @@ class Run:
     ended: float = 0.0
     result_branch: str = ""
     forecast: Forecast | None = None
-    spent: Spending = field(default_factory=Spending)
-    tries: int = 0
     hosts: dict[str, HostTime] = field(default_factory=dict)
     """Hosts created for this run that have ended."""
+
+    @property
+    def tries(self) -> int:
+        return sum(len(task.tries) for task in self.tasks.values())
+
+    @property
+    def spent(self) -> Spending:
+        return costs.spent(costs.ends(self.tasks.values()))
 
     def before(self, node_id: str) -> Baseline:
         """Return the baseline runs of a test; none if it did not run."""
