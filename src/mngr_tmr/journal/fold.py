@@ -77,12 +77,9 @@ def _selected(run: Run, event: Event) -> None:
     run.selected = True
     for told in tables_of(event, "tasks"):
         id, node_id, want = (text_of(told, key) for key in ("task", "node_id", "want"))
-        keys = ("signature", "canary", "cluster")
-        signature, canary, cluster = (text_of(told, key) for key in keys)
         reach = int(number_of(told, "reach"))
-        run.tasks.setdefault(id, Task(id, node_id, want, signature, canary, cluster, reach))
-    _named(run)
-    _suspected(run, event)
+        run.tasks.setdefault(id, Task(id, node_id, want, reach=reach))
+    _grouped(run, event)
 
 
 def _named(run: Run) -> None:
@@ -93,19 +90,16 @@ def _named(run: Run) -> None:
             task.cluster = canary.cluster = task.cluster or canary.cluster or canary.id
 
 
-def _suspected(run: Run, event: Event) -> None:
-    found = table_of(event, "suspects")
-    for cluster in found:
-        run.suspects[cluster] = tuple(from_json(Suspect, each) for each in list_of(found, cluster))
-
-
 def _grouped(run: Run, event: Event) -> None:
-    """Change which task waits for which, and on which fix their agents begin."""
+    """Change which task waits for which, on which fix their agents begin, and the suspects."""
     for task, told in _rows(run, event):
         task.canary, task.cluster = text_of(told, "canary"), text_of(told, "cluster")
         task.base = text_of(told, "base") or task.base
         task.signature = text_of(told, "signature") or task.signature
     _named(run)
+    found = table_of(event, "suspects")
+    for cluster in found:
+        run.suspects[cluster] = tuple(from_json(Suspect, each) for each in list_of(found, cluster))
 
 
 def _rows(run: Run, event: Event) -> list[tuple[Task, Event]]:
@@ -125,7 +119,6 @@ def _round(run: Run, event: Event) -> None:
     run.evictions = [each for each in run.evictions if each.task not in again]
     run.kept = (len(run.picks), len(run.evictions))
     _grouped(run, event)
-    _suspected(run, event)
 
 
 def _tried(run: Run, event: Event) -> None:
