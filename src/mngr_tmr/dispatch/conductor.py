@@ -140,7 +140,7 @@ class Conductor:
             self._tried(event)
             return
         self._enter(event.task, *life.advance(self.run, self._stages[event.task], event))
-        if isinstance(event, Verified) and trials.is_fix(event.verdict):
+        if isinstance(event, Verified) and self.run.tasks[event.task].fix:
             self._untried = True
 
     def _obey(self) -> None:

@@ -226,6 +226,12 @@ class Task:
         return self.tries[-1] if len(self.tries) > self.earlier else None
 
     @property
+    def fix(self) -> str:
+        """Return the commit with its accepted implementation change of this round, or ""."""
+        verdict = self.current.verdict if self.current else None
+        return verdict.implementation if verdict and verdict.ruling is Ruling.ACCEPTED else ""
+
+    @property
     def held(self) -> Try | None:
         """The latest try with a change held for review, unless a later try settled the test."""
         for each in reversed(self.tries):
