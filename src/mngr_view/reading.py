@@ -6,23 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mngr_outcome.codec import from_json
 from mngr_tmr.journal.events import Event, list_of, table_of, time_of
 from mngr_tmr.journal.fold import apply
 from mngr_tmr.journal.journal import NAME, is_at_work, parsed
-from mngr_tmr.journal.model import Proof, Run
+from mngr_tmr.journal.model import Run
 
 EVERYTHING = frozenset(("run_started", "collected", "baseline", "selected", "integration_started"))
 """Events after which any page may change."""
-
-
-@dataclass(frozen=True)
-class GateResult:
-    """One gate of a candidate of the branch."""
-
-    passed: bool
-    failing: tuple[str, ...]
-    proofs: tuple[Proof, ...]
 
 
 @dataclass
@@ -31,8 +21,6 @@ class Reading:
 
     folder: Path
     run: Run = field(default_factory=Run)
-    gates: dict[str, list[GateResult]] = field(default_factory=dict)
-    """By tree."""
     last: float = 0.0
     """The time of the newest event, which the pages show."""
     _offset: int = 0
@@ -47,7 +35,7 @@ class Reading:
         everything = False
         for event in self._fresh():
             apply(self.run, event)
-            self._note(event)
+            self.last = time_of(event) or self.last
             everything = everything or event["type"] in EVERYTHING
             touched |= _tasks(event)
         return None if everything else touched
@@ -65,18 +53,6 @@ class Reading:
                         yield event
         except FileNotFoundError:
             return
-
-    def _note(self, event: Event) -> None:
-        self.last = time_of(event) or self.last
-        if event["type"] == "gated":
-            tree = str(event.get("key")).partition(" ")[0]
-            self.gates.setdefault(tree, []).append(_gate(event))
-
-
-def _gate(event: Event) -> GateResult:
-    proofs = tuple(from_json(Proof, each) for each in list_of(event, "proofs"))
-    failing = tuple(str(each) for each in list_of(event, "failing"))
-    return GateResult(event.get("passed") is True, failing, proofs)
 
 
 def _tasks(event: Event) -> set[str]:

@@ -179,9 +179,8 @@ def _held(view: View, task: Task, verdict: Verdict) -> Html:
 def evidence(view: View, pick: Pick, up: str) -> Html:
     """Return the checks of the first agent's change, and of the gate of this tree."""
     task = view.run.tasks.get(pick.tasks[0]) if pick.tasks and pick.kind != "other" else None
-    verdict, gate = task.verdict if task else None, view.gate(pick)
-    proofs = (*(verdict.proofs if verdict else ()), *(gate.proofs if gate else ()))
-    return view.evidence(proofs, up)
+    own = task.verdict.proofs if task and task.verdict else ()
+    return view.evidence((*own, *view.run.gate(pick.tree).proofs), up)
 
 
 def _short_diff(view: View, pick: Pick) -> Html:

@@ -14,7 +14,7 @@ from mngr_tmr.run import publishing
 from mngr_tmr.run.signatures import normalise
 from mngr_tmr.run.words import reason_of, result_of
 from mngr_view.markup import Html, el, link, shortened, table
-from mngr_view.reading import GateResult, Reading
+from mngr_view.reading import Reading
 from mngr_view.repository import RunRepository
 
 
@@ -66,11 +66,6 @@ class View:
     @property
     def repairs(self) -> list[Pick]:
         return [pick for pick in self.run.picks if pick.kind == "implementation"]
-
-    def gate(self, pick: Pick) -> GateResult | None:
-        """Return the newest gate that this tree passed."""
-        gates = [gate for gate in self.reading.gates.get(pick.tree, []) if gate.passed]
-        return gates[-1] if gates else None
 
     def parent(self, pick: Pick) -> str:
         """Return the commit before this one on the branch."""

@@ -579,22 +579,6 @@ def test_the_end_of_a_large_journal_is_found_without_reading_it(tmp_path: Path) 
     assert [each["type"] for each in read(tmp_path)] == ["alert"]
 
 
-def test_a_run_begun_before_limits_were_options_keeps_them() -> None:
-    before: dict[str, Json] = {
-        "agent_budget": {"cost": 0.5, "tokens": 9, "minutes": None, "agents": None},
-        "run_budget": {"cost": None, "tokens": 7, "minutes": 90.0, "agents": 4},
-    }
-    retuned: dict[str, Json] = {"run_budget": {"cost": 2.5, "minutes": 120.0}, "max_agents": 2}
-    events: list[dict[str, Json]] = [
-        {"type": "run_started", "run": "r", "options": before},
-        {"type": "control", "action": "retune", "options": retuned},
-    ]
-    options = Options(agent_max_cost=0.5, agent_max_tokens=9, max_tokens=7, max_launches=4)
-    assert fold(events[:1]).options == replace(options, max_time=5400.0)
-    expected = replace(options, max_time=7200.0, max_cost=2.5, max_agents=2)
-    assert fold(events).options == expected
-
-
 def test_a_torn_line_at_the_end_of_a_journal_is_passed_over(stage: Stage) -> None:
     stage.tasks("a")
     stage.close()

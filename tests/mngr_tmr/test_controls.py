@@ -203,6 +203,7 @@ def past(local: Cli) -> Cli:
         options = to_json(Options())
         journal.append("run_started", {"run": "past", "repository": "/r", "options": options})
         journal.append("selected", {"tasks": tasks})
+        journal.append("agreed", {})
         journal.append("try_intended", {"task": "a", "try": 1, "agent_name": "tmr-past-a-1"})
         ended = Ended(Outcome.BLOCKED, "no\x1b[31m network")
         journal.append("try_ended", {"task": "a", "try": 1, "ended": to_json(ended)})

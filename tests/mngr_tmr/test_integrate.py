@@ -284,8 +284,8 @@ def test_a_moody_test_evicts_nobody(
     assert [each.reason for each in run.evictions] == ([] if taken else [f"breaks {test}"])
     assert run.unsteady == ({test} if taken and len(looks) > 1 else set())
     [gate] = moody.gates
-    assert list(dict.fromkeys(proof["what"] for proof in gate["proofs"])) == looks
-    assert gate["failing"] == ([] if taken else [test])
+    assert list(dict.fromkeys(proof["what"] for proof in gate["gate"]["proofs"])) == looks
+    assert gate["broken"] == ([] if taken else [test])
     told = messages.pull_request(run)[1]
     assert (test in told) is (len(looks) > 1)
 

@@ -13,7 +13,6 @@ from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch.effects import (
     Cancelled,
     Collect,
-    Collected,
     Effect,
     Finished,
     Go,
@@ -24,7 +23,6 @@ from mngr_tmr.dispatch.effects import (
     Remind,
     Sighted,
     Slow,
-    Stop,
     Verified,
     Verify,
     Write,
@@ -79,14 +77,13 @@ class Tasks:
         apply(self.run, {"type": line.type, "time": self.now, **line.fields})
 
 
-def test_a_task_is_launched_looked_at_collected_stopped_and_verified() -> None:
+def test_a_task_is_launched_looked_at_collected_and_verified() -> None:
     tasks = Tasks("a")
     assert tasks.happens(Go("a")) == [LaunchTry("a", 1)]
     for happened in (Launched("a", "agent-a"), Sighted("a", Sighting("RUNNING"), tasks.now)):
         assert tasks.happens(happened) == []
         assert tasks.stages["a"] is Stage.WORKING
     assert tasks.seen("a", PUBLISHED) == [Collect("a", 1, Outcome.UNCHANGED, "published")]
-    assert tasks.happens(Collected("a", FIXED)) == [Stop("a", 1, FIXED)]
     assert tasks.happens(Finished("a", FIXED)) == [Verify("a", 1)]
     assert tasks.happens(Verified("a", ACCEPTED)) == []
     assert tasks.stages["a"] is Stage.OVER
@@ -102,7 +99,6 @@ def test_an_agent_that_dies_is_followed_by_another_until_the_tries_are_used_up()
         tasks.happens(Launched("a", "agent-a"))
         reason = "FAILED: killed before it could report"
         assert tasks.seen("a", DIED) == [Collect("a", number, Outcome.DIED, reason)]
-        tasks.happens(Collected("a", Ended(Outcome.DIED)))
         assert tasks.happens(Finished("a", Ended(Outcome.DIED))) == []
         assert tasks.stages["a"] is following
 
@@ -135,9 +131,6 @@ def answer(tasks: Tasks, task: str, kind: int) -> OfTask | None:
             tasks.now += 3
             return Sighted(task, SIGHTINGS[kind % len(SIGHTINGS)], tasks.now)
         case Stage.COLLECTING:
-            failed = Finished(task, Ended(Outcome.NO_RESULT))
-            return failed if kind == 0 else Collected(task, ENDS[kind % len(ENDS)])
-        case Stage.STOPPING:
             return Finished(task, ENDS[kind % len(ENDS)])
         case Stage.VERIFYING:
             return Verified(task, VERDICTS[kind % len(VERDICTS)])
@@ -149,8 +142,7 @@ def expected(stage: Stage) -> tuple[type[OfTask], ...]:
         Stage.READY: (Go,),
         Stage.LAUNCHING: (Launched, Finished),
         Stage.WORKING: (Sighted, Cancelled),
-        Stage.COLLECTING: (Collected, Finished),
-        Stage.STOPPING: (Finished,),
+        Stage.COLLECTING: (Finished,),
         Stage.VERIFYING: (Verified,),
     }.get(stage, ())
 
@@ -158,7 +150,7 @@ def expected(stage: Stage) -> tuple[type[OfTask], ...]:
 def strays(task: str, stage: Stage) -> list[OfTask]:
     """Events that nobody in that stage waits for."""
     every: list[OfTask] = [Go(task), Launched(task, "x"), Sighted(task, None, 0.0), Cancelled(task)]
-    every += [Collected(task, FIXED), Finished(task, FIXED), Verified(task, ACCEPTED)]
+    every += [Finished(task, FIXED), Verified(task, ACCEPTED)]
     return [each for each in every if not isinstance(each, expected(stage))]
 
 
@@ -166,8 +158,7 @@ def look_at(tasks: Tasks, task: str) -> None:
     """A process that is killed now goes on in the same stage, and stray events change nothing."""
     stage = tasks.stages[task]
     resumed = standing(tasks.run, tasks.run.tasks[task])[0]
-    again = {Stage.STOPPING: Stage.COLLECTING}.get(stage, stage)
-    assert tasks.run.cancelled or resumed is again
+    assert tasks.run.cancelled or resumed is stage
     assert all(advance(tasks.run, stage, e) == (stage, ()) for e in strays(task, stage))
 
 

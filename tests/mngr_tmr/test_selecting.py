@@ -207,9 +207,6 @@ def test_a_mechanic_that_found_no_repair_does_not_count_as_a_missing_program() -
         ({"reason": "its cluster requires lowdown", "as": "blocked"}, "blocked"),
         ({"reason": "over budget: $1.00 is used up", "as": "over budget"}, "over budget"),
         ({"reason": "died out with the fix of b", "by": "b"}, "skipped"),
-        # of earlier versions
-        ({"reason": "blocked like b, c: no lowdown", "by": ""}, "blocked"),
-        ({"reason": "not verified like b", "by": ""}, "not verified"),
         ({"reason": "passes with the fix of b", "by": "b"}, "skipped"),
     ],
 )
@@ -220,27 +217,3 @@ def test_a_skipped_test_has_the_result_that_its_event_names(
     selected: dict[str, Json] = {"type": "selected", "tasks": tasks}
     run = fold([selected, {"type": "skipped", "task": "a", **fields}])
     assert ending_of(run.tasks["a"]) == ending
-
-
-@pytest.mark.parametrize(
-    ("needs", "obstacle"),
-    [
-        ("more time", Obstacle.NO_FIX),
-        ("a manual fix of what makes it flaky", Obstacle.NO_FIX),
-        ("the program lowdown", Obstacle.MISSING),
-    ],
-)
-def test_an_earlier_journal_tells_by_its_needs_that_no_fix_was_found(
-    needs: str, obstacle: Obstacle
-) -> None:
-    about: dict[str, Json] = {"task": "a", "try": 1}
-    told: dict[str, Json] = {"outcome": "blocked", "needs": needs}
-    run = fold(
-        [
-            {"type": "selected", "tasks": [{"task": "a", "node_id": "t.py::a", "want": "fix"}]},
-            {"type": "try_intended", **about},
-            {"type": "try_ended", **about, "ended": told},
-        ]
-    )
-    latest = run.tasks["a"].latest
-    assert latest and latest.ended and latest.ended.obstacle is obstacle

@@ -18,6 +18,7 @@ from mngr_tmr.journal.journal import Journal
 from mngr_tmr.journal.model import (
     Ended,
     Eviction,
+    GateResult,
     Outcome,
     Pick,
     Proof,
@@ -119,6 +120,7 @@ class Story:
         self.tell(
             *(("skipped", {"node_id": each, "reason": "it passes"}) for each in left),
             ("selected", {"tasks": chosen}),
+            ("agreed", {}),
         )
 
     def attempt(self, node: str, base: str = "") -> dict[str, Any]:
@@ -331,12 +333,7 @@ def _branch(story: Story, canary: str, improved: str, evicted: str) -> None:
     fix = story.commit(
         {"src/notes.py": f"def load():\n    return 'day'  # {SCRIPT}\n"}, "fix", tests
     )
-    gate = {
-        "passed": True,
-        "failing": [],
-        "errors": [],
-        "proofs": [to_json(story.proof("gate", 0))],
-    }
+    gate = to_json(GateResult(passed=True, proofs=(story.proof("gate", 0),)))
     other = Pick("other", (task(improved),), tests, story.tree(tests), f"Improve tests {SCRIPT}")
     repair = Pick(
         "implementation", (task(canary),), fix, story.tree(fix), f"Return the day {SCRIPT}", 13.0
@@ -346,10 +343,10 @@ def _branch(story: Story, canary: str, improved: str, evicted: str) -> None:
     )
     story.tell(
         ("integration_started", {}),
-        ("gated", {"key": f"{other.tree} 1", **gate}),
+        ("gated", {"tree": other.tree, "tests": "1", "gate": gate}),
         ("picked", {"pick": to_json(other)}),
         ("evicted", {"eviction": to_json(gone)}),
-        ("gated", {"key": f"{repair.tree} 2", **gate}),
+        ("gated", {"tree": repair.tree, "tests": "2", "gate": gate}),
         ("picked", {"pick": to_json(repair)}),
         ("run_ended", {"status": "done", "branch": "tmr/night"}),
     )

@@ -125,12 +125,9 @@ class SimulatedFleet:
     def collect(self, task: Task, each: Try, outcome: Outcome, reason: str) -> Ended:
         self.calls.append(f"collect {task.id}")
         seen = self._now.get(each.agent_name, Sighting("LOST"))
-        return Ended(outcome, reason, spent=Spending(seen.spent.tokens + 10, 0.01))
-
-    def stop(self, each: Try, ended: Ended) -> Ended:
         self.stopped.append(each.agent_name)  # what it published stays where it is
         self._gone.add(each.agent_name)
-        return ended
+        return Ended(outcome, reason, spent=Spending(seen.spent.tokens + 10, 0.01))
 
 
 @dataclass

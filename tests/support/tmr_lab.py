@@ -160,7 +160,7 @@ class Lab:
         """`known` is an earlier integration, whose gates are remembered."""
         run = self.new_run(name)
         run.options = replace(run.options, include_flagged=include_flagged)
-        run.gates, run.shaky = (known.gates, known.shaky) if known else ({}, {})
+        run.gates = known.gates if known else {}
         run.tasks = {task.id: task for task in tasks}
         self.gates = []
 

@@ -98,7 +98,7 @@ def _act(run: Run, text: str) -> None:
 
 
 def state(run: Run) -> dict[str, object]:
-    tasks = run.tasks.values()
+    tasks, spent = run.tasks.values(), run.spent
     ended = [task for task in tasks if ranking.ending_of(task) != "unfinished"]
     live = [t.latest for t in tasks if t.latest and t.latest.launched and t.latest.ended is None]
     ending = [each for each in live if each.ending is not None]
@@ -111,8 +111,8 @@ def state(run: Run) -> dict[str, object]:
         "running": len(live) - len(ending),
         "ending": len(ending),
         "slots": run.slots,
-        "tokens": run.spent.tokens,
-        "cost": run.spent.cost,
+        "tokens": spent.tokens,
+        "cost": spent.cost,
         "commits": len(run.picks),
         "paused": run.paused,
         "waiting": run.waiting,
@@ -158,9 +158,9 @@ def lines(run: Run, width: int) -> list[str]:
     size = max(10, min(40, width - 40))
     filled = size * done // total if run.tasks else 0
     bar = "#" * filled + "." * (size - filled)
-    spent = f"; {run.spent.tokens:,} tokens" if not run.forecast or run.forecast.counted else ""
-    if run.spent.cost:
-        spent += f", ${run.spent.cost:.2f}"
+    spent = f"; {now['tokens']:,} tokens" if not run.forecast or run.forecast.counted else ""
+    if now["cost"]:
+        spent += f", ${now['cost']:.2f}"
     text = [
         f"{run.name}: {now['stage']}{f' ({why})' if (why := run.paused or run.waiting) else ''}",
         f"[{bar}] {done} of {len(run.tasks)}; {now['running']} of {run.slots} slots{spent}",

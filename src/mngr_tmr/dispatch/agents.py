@@ -44,8 +44,6 @@ class RealFleet:
         """By id: when a look first did not find the agent."""
         self._spent: dict[str, Spending] = {}
         self._metered = 0.0
-        self._collected: dict[str, Agent] = {}
-        """By name, collected and not stopped yet."""
         self._stopper = Stopper(api)
 
     # launch
@@ -158,21 +156,17 @@ class RealFleet:
     # collect
 
     def collect(self, task: Task, each: Try, outcome: Outcome, reason: str) -> Ended:
-        """Fetch commits, then artifacts and usage. The agent is stopped afterwards."""
+        """Fetch commits, then artifacts and usage. Only then stop the agent."""
         agent = self._of(each)
         if agent is None:
             return Ended(outcome, reason)
-        self._collected[each.agent_name] = agent
         published = _published(agent)
         ended = self._with_commits(agent, each, task, _said(published, outcome, reason))
         folder = self._artifacts(agent, task, each)
         spent = self._spending([agent]).get(agent.id, Spending())
-        return replace(ended, artifacts=folder, spent=spent)
+        return self._stopped(agent, each, replace(ended, artifacts=folder, spent=spent))
 
-    def stop(self, each: Try, ended: Ended) -> Ended:
-        agent = self._collected.pop(each.agent_name, None)
-        if agent is None:
-            return ended
+    def _stopped(self, agent: Agent, each: Try, ended: Ended) -> Ended:
         try:
             self._stopper.stop(agent)
         except Exception as error:  # its work has been collected

@@ -23,11 +23,11 @@ def alerts(run: Run, ended: Ended) -> list[Write]:
 
 
 def _unpriced(run: Run, ended: Ended) -> list[str]:
-    new = {*ended.spent.unpriced} - {*run.spent.unpriced}
-    if not new or run.options.max_cost is None:
+    if not ended.spent.unpriced or run.options.max_cost is None:
         return []
+    new = {*ended.spent.unpriced} - {*run.spent.unpriced}
     price = "the budget uses the price of its vendor's most expensive model"
-    return [f"the price of {', '.join(sorted(new))} is not known; {price}"]
+    return [f"the price of {', '.join(sorted(new))} is not known; {price}"] if new else []
 
 
 def _alike(run: Run, ended: Ended) -> list[str]:

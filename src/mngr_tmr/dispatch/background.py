@@ -11,13 +11,11 @@ from contextlib import suppress
 
 from mngr_tmr.dispatch.effects import (
     Collect,
-    Collected,
     Finished,
     Launched,
     LaunchTry,
     OfTask,
     Remind,
-    Stop,
     Trial,
     Tried,
     Verified,
@@ -74,9 +72,7 @@ class BackgroundWork:
                     self._fleet.remind(each.agent_name, work.text)
                 return None
             case Collect():
-                return self._collect(task, each, work)
-            case Stop():
-                return Finished(task.id, self._fleet.stop(each, work.ended))
+                return Finished(task.id, self._collect(task, each, work))
             case Verify():
                 return Verified(task.id, self._verify(task, each))
 
@@ -86,13 +82,13 @@ class BackgroundWork:
         except Exception as error:
             return Finished(task.id, Ended(Outcome.LAUNCH_FAILED, _told(error)))
 
-    def _collect(self, task: Task, each: Try, work: Collect) -> OfTask:
+    def _collect(self, task: Task, each: Try, work: Collect) -> Ended:
         try:
-            return Collected(task.id, self._fleet.collect(task, each, work.ending, work.reason))
+            return self._fleet.collect(task, each, work.ending, work.reason)
         except Exception as error:
             told = f"{work.reason}; collecting failed: {_told(error)}"
             published = work.ending is Outcome.UNCHANGED
-            return Finished(task.id, Ended(Outcome.NO_RESULT if published else work.ending, told))
+            return Ended(Outcome.NO_RESULT if published else work.ending, told)
 
     def _verify(self, task: Task, each: Try) -> Verdict:
         """Verify a try. That a check failed, three times on the bench, refuses no change."""

@@ -13,7 +13,7 @@ from mngr.model.struct import Json
 from mngr_tmr.dispatch.effects import Write
 from mngr_tmr.dispatch.life import is_missing, is_open
 from mngr_tmr.integrate.ranking import NOT_TAKEN
-from mngr_tmr.journal.model import ANSWERS, Outcome, Ruling, Run, Task, TestRun
+from mngr_tmr.journal.model import ANSWERS, Outcome, Run, Task, TestRun
 from mngr_tmr.run import clustering, selecting
 from mngr_tmr.run.clustering import FailingTest
 
@@ -37,12 +37,12 @@ def answer(run: Run, canary: str, waiting: Sequence[str], *, under_trial: bool) 
     task = run.tasks.get(canary)
     if task is None:
         return regroup(run, waiting, {}, "")
-    if is_open(run, task) or (under_trial and _fix(task)):
+    if is_open(run, task) or (under_trial and task.fix):
         return []
     failed = _failed(run, task.cluster)
     missing = [each for each in failed if _is_missing(each)]
-    if _fix(task):
-        return regroup(run, waiting, {}, _fix(task))
+    if task.fix:
+        return regroup(run, waiting, {}, task.fix)
     if len(missing) >= SAY_SO:
         return _skip_all(waiting, missing)
     if len(failed) >= run.options.canaries:
@@ -60,7 +60,7 @@ def _failed(run: Run, cluster: str) -> list[Task]:
         and task.round == run.round
         and task.current is not None
         and not is_open(run, task)
-        and not _fix(task)
+        and not task.fix
     ]
 
 
@@ -118,12 +118,6 @@ def _failure(run: Run, task_id: str, results: Mapping[str, TestRun]) -> FailingT
     task = run.tasks[task_id]
     lines = frozenset(("", number) for number in range(task.reach))
     return selecting.failure(run, task, lines, results)
-
-
-def _fix(task: Task) -> str:
-    """Return the commit with the accepted implementation change, or ""."""
-    verdict = task.current.verdict if task.current else None
-    return verdict.implementation if verdict and verdict.ruling is Ruling.ACCEPTED else ""
 
 
 def _is_missing(task: Task) -> bool:

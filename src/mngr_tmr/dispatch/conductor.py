@@ -142,7 +142,7 @@ class Conductor:
             self._tried(event)
             return
         self._enter(event.task, *life.advance(self.run, self._stages[event.task], event))
-        if isinstance(event, Verified) and trials.is_fix(event.verdict):
+        if isinstance(event, Verified) and self.run.tasks[event.task].fix:
             self._untried = True
 
     def _obey(self) -> None:
@@ -220,8 +220,8 @@ class Conductor:
 
     @property
     def _slots_in_use(self) -> int:
-        ending = (*self._tasks[Stage.COLLECTING], *self._tasks[Stage.STOPPING])
-        kept = sum(life.keeps_slot(self.run, self.run.tasks[each]) for each in ending)
+        ending = [self.run.tasks[each] for each in self._tasks[Stage.COLLECTING]]
+        kept = sum(life.keeps_slot(self.run, task) for task in ending)
         # If collecting is slow, agents that have published would pile up, each with its memory.
         late = max(0, len(ending) - kept - max(1, self.run.slots // SPARE))
         return len(self._tasks[Stage.LAUNCHING]) + len(self._tasks[Stage.WORKING]) + kept + late

@@ -51,17 +51,10 @@ class Remind(OfTry):
 
 @dataclass(frozen=True)
 class Collect(OfTry):
-    """Fetch the commits and artifacts of the agent."""
+    """Fetch the commits and artifacts of the agent, then stop it."""
 
     ending: Outcome
     reason: str
-
-
-@dataclass(frozen=True)
-class Stop(OfTry):
-    """Stop the agent, which has been collected."""
-
-    ended: Ended
 
 
 class Verify(OfTry):
@@ -76,7 +69,7 @@ class Trial:
     tasks: tuple[str, ...]
 
 
-Work = LaunchTry | Remind | Collect | Stop | Verify | Trial
+Work = LaunchTry | Remind | Collect | Verify | Trial
 """Effects that take long. Other threads perform them, after the journal is synced."""
 Effect = Write | Slow | Work
 
@@ -108,15 +101,8 @@ class Sighted(OfTask):
 
 
 @dataclass(frozen=True)
-class Collected(OfTask):
-    """The agent was collected, and has to be stopped."""
-
-    ended: Ended
-
-
-@dataclass(frozen=True)
 class Finished(OfTask):
-    """The agent was stopped, or could not be launched or collected."""
+    """The agent was collected and stopped, or could not be launched or collected."""
 
     ended: Ended
 

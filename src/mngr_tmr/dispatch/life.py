@@ -1,4 +1,4 @@
-"""The life of a task: launch, look, collect, stop, verify; then another try, or the end. Pure.
+"""The life of a task: launch, look, collect, verify; then another try, or the end. Pure.
 
 An event changes the run before the effects that follow from it are performed, so a new process
 that reads the same journal continues with `standing`.
@@ -16,7 +16,6 @@ from mngr_tmr.dispatch import alerts, judging, quota
 from mngr_tmr.dispatch.effects import (
     Cancelled,
     Collect,
-    Collected,
     Effect,
     Finished,
     Go,
@@ -26,7 +25,6 @@ from mngr_tmr.dispatch.effects import (
     Remind,
     Sighted,
     Slow,
-    Stop,
     Verified,
     Verify,
     Write,
@@ -50,7 +48,7 @@ class Stage(Enum):
     WORKING = auto()
     """Its agent is looked at in every step."""
     COLLECTING = auto()
-    STOPPING = auto()
+    """Its agent is collected, then stopped."""
     VERIFYING = auto()
     OVER = auto()
 
@@ -87,7 +85,6 @@ def is_open(run: Run, task: Task) -> bool:
 def advance(run: Run, stage: Stage, event: OfTask) -> Next:
     """Return the next stage and the effects of an event for a task in this stage."""
     task = run.tasks[event.task]
-    number = len(task.tries)
     match stage, event:
         case Stage.READY, Go():
             return _intend(run, task)
@@ -97,9 +94,7 @@ def advance(run: Run, stage: Stage, event: OfTask) -> Next:
             return _look(run, task, event)
         case Stage.WORKING, Cancelled():
             return _gather(task, CANCELLED.outcome, CANCELLED.reason)
-        case Stage.COLLECTING, Collected(ended=ended):
-            return Stage.STOPPING, (Stop(task.id, number, ended),)
-        case ((Stage.LAUNCHING | Stage.COLLECTING | Stage.STOPPING), Finished(ended=ended)):
+        case ((Stage.LAUNCHING | Stage.COLLECTING), Finished(ended=ended)):
             line = _line("try_ended", task, ended=to_json(ended))
             following, effects = _after(run, task, replace(task.tries[-1], ended=ended))
             return following, (line, *alerts.alerts(run, ended), *effects)
@@ -155,7 +150,7 @@ def _after(run: Run, task: Task, latest: Try) -> Next:
 
 
 def keeps_slot(run: Run, task: Task) -> bool:
-    """Return whether a task that is being collected or stopped uses a slot.
+    """Return whether a task whose agent is being collected uses a slot.
 
     An agent that has published is idle, but with a budget its usage must be known first.
     """

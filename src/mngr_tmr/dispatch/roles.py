@@ -35,10 +35,7 @@ class Fleet(Protocol):
     def remind(self, agent_name: str, text: str) -> None: ...
 
     def collect(self, task: Task, each: Try, outcome: Outcome, reason: str) -> Ended:
-        """Fetch the commits and artifacts of the agent."""
-
-    def stop(self, each: Try, ended: Ended) -> Ended:
-        """Stop a collected agent and return how its try ended."""
+        """Fetch the commits and artifacts of the agent, stop it, and return how its try ended."""
 
 
 class Inspector(Protocol):

@@ -51,12 +51,12 @@ class Throttle:
 
 def over_budget(run: Run, now: float) -> str:
     """Return why the run may start no more agents, or ""."""
-    limits, spent = run.options, run.spent
+    limits = run.options
     if limits.max_launches is not None and run.tries >= limits.max_launches:
         return f"the run has started its maximum number of agents ({limits.max_launches})"
-    if limits.max_tokens is not None and spent.tokens >= limits.max_tokens:
+    if limits.max_tokens is not None and run.spent.tokens >= limits.max_tokens:
         return f"the token budget of the run ({limits.max_tokens}) is used up"
-    if limits.max_cost is not None and spent.counted + host_cost(run, now) >= limits.max_cost:
+    if limits.max_cost is not None and run.spent.counted + host_cost(run, now) >= limits.max_cost:
         return f"the cost budget of the run (${limits.max_cost:.2f}) is used up"
     if limits.max_time is not None and now - run.started >= limits.max_time:
         return f"the time limit of the run ({span(limits.max_time)}) is reached"

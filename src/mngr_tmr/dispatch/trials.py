@@ -8,17 +8,13 @@ from pathlib import Path
 from mngr.api import Repo
 from mngr_tmr.dispatch.effects import Trial, Tried, Write
 from mngr_tmr.dispatch.roles import Fix
-from mngr_tmr.journal.model import Ruling, Run, TestRun, Verdict
+from mngr_tmr.journal.model import Run, TestRun
 from mngr_tmr.verify import patches
 from mngr_tmr.verify.bench import Bench
 from mngr_tmr.verify.cases import fails_otherwise, of_files
 from mngr_tmr.verify.checks import Check
 
 # which tests, and what follows: pure
-
-
-def is_fix(verdict: Verdict | None) -> bool:
-    return bool(verdict and verdict.ruling is Ruling.ACCEPTED and verdict.implementation)
 
 
 def is_broken(run: Run, task_id: str) -> bool:
@@ -30,9 +26,9 @@ def is_broken(run: Run, task_id: str) -> bool:
 def fixes(run: Run) -> list[Fix]:
     """Return the fixes accepted in this round, in the order of the tasks' names."""
     return [
-        Fix(task.id, task.tries[-1].base, task.verdict.implementation)
+        Fix(task.id, task.tries[-1].base, task.fix)
         for _, task in sorted(run.tasks.items())
-        if task.round == run.round and task.current and task.verdict and is_fix(task.verdict)
+        if task.round == run.round and task.fix
     ]
 
 

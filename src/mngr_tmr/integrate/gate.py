@@ -11,7 +11,7 @@ from mngr.errors import MngrError
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch.roles import Note
-from mngr_tmr.journal.model import Proof, Run
+from mngr_tmr.journal.model import GateResult, Proof, Run
 from mngr_tmr.verify import patches
 from mngr_tmr.verify.bench import Bench
 from mngr_tmr.verify.checks import Checked, outcome
@@ -23,20 +23,15 @@ FEW = 20
 class Gate:
     def __init__(self, run: Run, repo: Repo, bench: Bench, note: Note) -> None:
         self._run, self._repo, self._bench, self._note = run, repo, bench, note
-        self._shaky: dict[str, tuple[str, ...]] = {}
-
-    def shaky(self, tree: str) -> tuple[str, ...]:
-        """Return flaky tests at the gate of a tree: they failed first, and evicted nothing."""
-        return self._shaky.get(tree, ())
 
     def failing(self, tree: str, claimed: set[str]) -> list[str]:
         """Return what fails of all that passed at the baseline and all that the branch claims."""
         tests = sorted(
             claimed | {n for n, b in self._run.baseline.items() if b.standing == "passed"}
         )
-        key = f"{tree} {hashlib.sha256(chr(0).join(tests).encode()).hexdigest()[:16]}"
-        if self._run.gates.get(key):
-            self._shaky[tree] = self._run.shaky.get(key, ())
+        key = hashlib.sha256(chr(0).join(tests).encode()).hexdigest()[:16]
+        known = self._run.gates.get(tree, {}).get(key)
+        if known is not None and known.passed:
             return []
         commit = patches.commit(self._repo, tree, [self._run.base], "A candidate\n")
         self._repo.git("update-ref", f"refs/mngr/tmr/{self._run.name}/candidate", commit)
@@ -45,12 +40,11 @@ class Gate:
         if failing and not looked.errors:
             failing = self._again(commit, failing, claimed, proofs)
         unsteady = [each for each in looked.failing if each not in failing]
-        self._shaky[tree] = tuple(unsteady[:50])
-        passed = not failing and not looked.errors
-        told: dict[str, Json] = {"key": key, "passed": passed, "failing": [*failing[:50]]}
-        told |= {"unsteady": [*unsteady[:50]], "errors": [*looked.errors[:10]]}
-        self._note("gated", {**told, "proofs": [to_json(proof) for proof in proofs]})
-        return looked.errors or failing
+        broken = looked.errors or failing
+        result = GateResult(not broken, tuple(unsteady[:50]), tuple(proofs))
+        told: dict[str, Json] = {"tree": tree, "tests": key, "broken": [*broken[:50]]}
+        self._note("gated", {**told, "gate": to_json(result)})
+        return broken
 
     def _looked(self, what: str, commit: str, tests: Sequence[str]) -> Session:
         """Run a session. One that does not finish evicts a change only if it does at the base."""

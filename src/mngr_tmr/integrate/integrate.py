@@ -140,7 +140,7 @@ class Integration:
         branch.claimed |= {test for part in kept for test in part.claims}
         groups = [part.tasks for part in kept]
         tasks = [task.id for group in groups for task in group]
-        message = messages.others(groups, self._gate.shaky(tree))
+        message = messages.others(groups, self._run.gate(tree).unsteady)
         self._pick(branch, "other", tasks, tree, message)
 
     def _standing_alone(self) -> list[Part]:
@@ -212,7 +212,7 @@ class Integration:
             self._evict_repair(repair, reason, needless=True)
             return
         branch.claimed = claimed
-        message = messages.repair(self._run, repair, self._gate.shaky(tree))
+        message = messages.repair(self._run, repair, self._run.gate(tree).unsteady)
         self._pick(branch, "implementation", repair.tasks, tree, message, repair.score)
 
     def _contradiction(
@@ -293,7 +293,7 @@ class Integration:
             evict(f"breaks {few(failing, 2)}")
             return
         branch.claimed = claimed
-        message = messages.expectation(task, self._gate.shaky(tree))
+        message = messages.expectation(task, self._run.gate(tree).unsteady)
         self._pick(branch, "expectation", [task.id], tree, message)
 
     # all of them

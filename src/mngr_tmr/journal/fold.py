@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 
 from mngr.model.struct import Json
 from mngr_outcome.codec import from_json
-from mngr_tmr.journal import earlier
 from mngr_tmr.journal.events import Event, list_of, number_of, table_of, tables_of, text_of, time_of
 from mngr_tmr.journal.model import (
     ANSWERS,
     Baseline,
     Ended,
     Eviction,
+    GateResult,
     Outcome,
     Pick,
     Run,
@@ -23,7 +23,7 @@ from mngr_tmr.journal.model import (
     Verdict,
 )
 from mngr_tmr.run.clustering import Suspect
-from mngr_tmr.run.costs import Forecast, HostTime, Spending
+from mngr_tmr.run.costs import Forecast, HostTime
 from mngr_tmr.run.options import Options, retuned
 
 Handler = Callable[[Run, Event], None]
@@ -50,7 +50,7 @@ def _run_started(run: Run, event: Event) -> None:
         return
     run.name, run.repository = text_of(event, "run"), text_of(event, "repository")
     run.base, run.started = text_of(event, "base"), time_of(event)
-    run.options = from_json(Options, earlier.options(event.get("options")))
+    run.options = from_json(Options, event.get("options"))
     run.slots = run.options.max_agents
 
 
@@ -77,12 +77,9 @@ def _selected(run: Run, event: Event) -> None:
     run.selected = True
     for told in tables_of(event, "tasks"):
         id, node_id, want = (text_of(told, key) for key in ("task", "node_id", "want"))
-        keys = ("signature", "canary", "cluster")
-        signature, canary, cluster = (text_of(told, key) for key in keys)
         reach = int(number_of(told, "reach"))
-        run.tasks.setdefault(id, Task(id, node_id, want, signature, canary, cluster, reach))
-    _named(run)
-    _suspected(run, event)
+        run.tasks.setdefault(id, Task(id, node_id, want, reach=reach))
+    _grouped(run, event)
 
 
 def _named(run: Run) -> None:
@@ -93,19 +90,16 @@ def _named(run: Run) -> None:
             task.cluster = canary.cluster = task.cluster or canary.cluster or canary.id
 
 
-def _suspected(run: Run, event: Event) -> None:
-    found = table_of(event, "suspects")
-    for cluster in found:
-        run.suspects[cluster] = tuple(from_json(Suspect, each) for each in list_of(found, cluster))
-
-
 def _grouped(run: Run, event: Event) -> None:
-    """Change which task waits for which, and on which fix their agents begin."""
+    """Change which task waits for which, on which fix their agents begin, and the suspects."""
     for task, told in _rows(run, event):
         task.canary, task.cluster = text_of(told, "canary"), text_of(told, "cluster")
         task.base = text_of(told, "base") or task.base
         task.signature = text_of(told, "signature") or task.signature
     _named(run)
+    found = table_of(event, "suspects")
+    for cluster in found:
+        run.suspects[cluster] = tuple(from_json(Suspect, each) for each in list_of(found, cluster))
 
 
 def _rows(run: Run, event: Event) -> list[tuple[Task, Event]]:
@@ -125,7 +119,6 @@ def _round(run: Run, event: Event) -> None:
     run.evictions = [each for each in run.evictions if each.task not in again]
     run.kept = (len(run.picks), len(run.evictions))
     _grouped(run, event)
-    _suspected(run, event)
 
 
 def _tried(run: Run, event: Event) -> None:
@@ -150,7 +143,7 @@ def _forecast(run: Run, event: Event) -> None:
 def _skipped(run: Run, event: Event) -> None:
     task = run.tasks.get(text_of(event, "task"))
     if task is not None:
-        task.skipped, task.skipped_as = text_of(event, "reason"), earlier.skipped_as(event)
+        task.skipped, task.skipped_as = text_of(event, "reason"), text_of(event, "as")
         task.spared_by = text_of(event, "by")
     else:
         run.left_out[text_of(event, "node_id")] = text_of(event, "reason")
@@ -166,8 +159,7 @@ def _try_intended(run: Run, event: Event) -> None:
         return
     agent_name, base = text_of(event, "agent_name"), text_of(event, "base")
     task.tries.append(Try(number, agent_name, base, time_of(event)))
-    run.tries += 1
-    run.consent, run.integrated = True, False  # journals of earlier versions have no `agreed`
+    run.integrated = False
 
 
 def _of_try(handler: Callable[[Run, Try, Event], None]) -> Handler:
@@ -197,9 +189,7 @@ def _try_ended(run: Run, each: Try, event: Event) -> None:
     """End a try, or end it again if a person helped its agent afterwards."""
     if each.ended is not None:
         run.tasks[text_of(event, "task")].round, run.integrated = run.round, False
-    before = each.ended.spent if each.ended else Spending()
-    each.ended = from_json(Ended, earlier.ended(event.get("ended")))
-    run.spent = run.spent + each.ended.spent - before
+    each.ended = from_json(Ended, event.get("ended"))
     each.ended_at, each.verdict = time_of(event), None
     if each.intended >= run.paused_at and each.ended.outcome in (*ANSWERS, Outcome.BLOCKED):
         run.missed = 0  # the quota is available again
@@ -222,7 +212,7 @@ def _control(run: Run, event: Event) -> None:
     elif action == "resume":
         _resumed(run, event)
     elif action == "retune":
-        run.options = retuned(run.options, earlier.options(event.get("options")))
+        run.options = retuned(run.options, event.get("options"))
         if "max_agents" in table_of(event, "options"):  # else an overload still counts
             run.slots = max(1, run.options.max_agents)
 
@@ -246,9 +236,7 @@ def _alert(run: Run, event: Event) -> None:
 
 def _run_ended(run: Run, event: Event) -> None:
     run.status, run.ended = text_of(event, "status"), time_of(event)
-    run.result_branch = branch = text_of(event, "branch")
-    if branch and branch not in run.published:  # journals of earlier versions have no `published`
-        run.published[branch] = ("", run.picks[-1].commit if run.picks else run.base)
+    run.result_branch = text_of(event, "branch")
 
 
 def _host_ended(run: Run, event: Event) -> None:
@@ -277,9 +265,9 @@ def _integrated(run: Run, event: Event) -> None:
 
 
 def _gated(run: Run, event: Event) -> None:
-    key, unsteady = text_of(event, "key"), [str(each) for each in list_of(event, "unsteady")]
-    run.gates[key], run.shaky[key] = event.get("passed") is True, (*unsteady,)
-    run.unsteady |= {*unsteady}
+    gate = from_json(GateResult, event.get("gate"))
+    run.gates.setdefault(text_of(event, "tree"), {})[text_of(event, "tests")] = gate
+    run.unsteady |= {*gate.unsteady}
 
 
 def _picked(run: Run, event: Event) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from mngr_outcome.outcome import Obstacle
+from mngr_tmr.run import costs
 from mngr_tmr.run.clustering import Suspect
 from mngr_tmr.run.costs import Forecast, HostTime, Spending
 from mngr_tmr.run.options import Options
@@ -225,6 +226,12 @@ class Task:
         return self.tries[-1] if len(self.tries) > self.earlier else None
 
     @property
+    def fix(self) -> str:
+        """Return the commit with its accepted implementation change of this round, or ""."""
+        verdict = self.current.verdict if self.current else None
+        return verdict.implementation if verdict and verdict.ruling is Ruling.ACCEPTED else ""
+
+    @property
     def held(self) -> Try | None:
         """The latest try with a change held for review, unless a later try settled the test."""
         for each in reversed(self.tries):
@@ -268,6 +275,16 @@ class Eviction:
     ref: str = ""
     needless: bool = False
     """Whether the branch makes its test pass without it."""
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """One gate of a candidate of the branch."""
+
+    passed: bool
+    unsteady: tuple[str, ...] = ()
+    """Flaky tests: they failed first, and evicted nothing."""
+    proofs: tuple[Proof, ...] = ()
 
 
 @dataclass
@@ -321,10 +338,8 @@ class Run:
     """Why the branch has another name than the run."""
     picks: list[Pick] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
-    gates: dict[str, bool] = field(default_factory=dict)
-    """tree and tests, as one key -> whether it passed"""
-    shaky: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """the same key -> flaky tests at that gate"""
+    gates: dict[str, dict[str, GateResult]] = field(default_factory=dict)
+    """By tree, then by a hash of the tests."""
     unsteady: set[str] = field(default_factory=set)
     """Tests that failed at a gate and passed when run again, or failed at the base too."""
     conflicts: list[str] = field(default_factory=list)
@@ -335,14 +350,25 @@ class Run:
     ended: float = 0.0
     result_branch: str = ""
     forecast: Forecast | None = None
-    spent: Spending = field(default_factory=Spending)
-    tries: int = 0
     hosts: dict[str, HostTime] = field(default_factory=dict)
     """Hosts created for this run that have ended."""
+
+    @property
+    def tries(self) -> int:
+        return sum(len(task.tries) for task in self.tasks.values())
+
+    @property
+    def spent(self) -> Spending:
+        return costs.spent(costs.ends(self.tasks.values()))
 
     def before(self, node_id: str) -> Baseline:
         """Return the baseline runs of a test; none if it did not run."""
         return self.baseline.get(node_id, Baseline())
+
+    def gate(self, tree: str) -> GateResult:
+        """Return the newest gate that this tree passed; an empty one if there is none."""
+        passed = [each for each in self.gates.get(tree, {}).values() if each.passed]
+        return passed[-1] if passed else GateResult(passed=False)
 
     def tasks_of(self, pick: Pick) -> list[Task]:
         return [self.tasks[each] for each in pick.tasks if each in self.tasks]

@@ -21,17 +21,6 @@ class Spending:
     unpriced: tuple[str, ...] = ()
     """Models whose price is not known."""
 
-    def __add__(self, other: Spending) -> Spending:
-        unknown = self.cost is None or other.cost is None
-        cost = None if unknown else (self.cost or 0.0) + (other.cost or 0.0)
-        names = tuple(sorted({*self.unpriced, *other.unpriced}))
-        guarded = self.guarded + other.guarded
-        return Spending(self.tokens + other.tokens, cost, guarded, names)
-
-    def __sub__(self, other: Spending) -> Spending:
-        cost = None if other.cost is None else -other.cost
-        return self + Spending(-other.tokens, cost, -other.guarded)
-
     @property
     def counted(self) -> float:
         """Return the cost for limits, at least what is known to have been spent."""
@@ -79,7 +68,15 @@ def ends(tasks: Iterable[Task]) -> list[Ended]:
 
 
 def spent(ended: Iterable[Ended]) -> Spending:
-    return sum((each.spent for each in ended), Spending())
+    """Return the sum; its cost is not known if that of one agent is not."""
+    found = [each.spent for each in ended]
+    costs = [each.cost for each in found if each.cost is not None]
+    return Spending(
+        tokens=sum(each.tokens for each in found),
+        cost=sum(costs) if len(costs) == len(found) else None,
+        guarded=sum(each.guarded for each in found),
+        unpriced=tuple(sorted({name for each in found for name in each.unpriced})),
+    )
 
 
 def worked(ended: Iterable[Ended]) -> float:

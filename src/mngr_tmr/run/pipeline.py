@@ -178,7 +178,6 @@ class Pipeline:
             if latest is None or latest.ended is None or sighting is None or not sighting.outcome:
                 continue
             ended = fleet.collect(task, latest, latest.ended.outcome, latest.ended.reason)
-            ended = fleet.stop(latest, ended)
             if (ended.head, ended.outcome) != (latest.ended.head, latest.ended.outcome):
                 told: dict[str, Json] = {"task": task.id, "try": latest.number}
                 self.note("try_ended", {**told, "ended": to_json(ended)})

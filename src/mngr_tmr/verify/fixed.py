@@ -124,10 +124,12 @@ class FixJudge:
         """Return the changed lines; none if it was not measured which tests run each file."""
         if case.base != self._run.base:
             return frozenset()
-        replaced = patches.replaced_lines(self._repo, case.base, implementation)
-        lines = frozenset((path, line) for path, each in replaced.items() for line in each)
+        hunks = [*patches.hunks(self._repo, case.base, implementation)]
+        lines = frozenset(
+            (each.path, each.start + n) for each in hunks for n in range(len(each.removed) or 2)
+        )
         ran = {path for reached in self._reached.values() for path, _ in reached & lines}
-        return lines if ran == replaced.keys() else frozenset()
+        return lines if ran == {each.path for each in hunks} else frozenset()
 
     def _refuse_broken(self, case: Case, implementation: str, broken: list[str]) -> None:
         """Raise a Refusal for a test that fails twice with the fix, and passes without it."""

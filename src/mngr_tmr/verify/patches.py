@@ -135,39 +135,28 @@ def show(repo: Repo, commit: str, path: str) -> str | None:
     return None if done.code else done.stdout.decode("utf-8", "replace")
 
 
-def replaced_lines(repo: Repo, base: str, head: str) -> dict[str, set[int]]:
-    """Return the lines of each file that a change replaces, or adds lines beside."""
-    found: dict[str, set[int]] = {}
-    for path, text in _hunks(repo, base, head):
-        for first, count in re.findall(r"^@@ -(\d+)(?:,(\d+))? ", text, re.MULTILINE):
-            start, length = int(first), int(count or 1)
-            lines = range(start, start + length) if length else range(start, start + 2)
-            found.setdefault(path, set()).update(lines)
-    return found
+@dataclass(frozen=True)
+class Hunk:
+    """Lines of a file that a change replaces; either side may be empty."""
+
+    path: str
+    start: int
+    """The first removed line, or the line before the added ones."""
+    removed: list[str]
+    at: int
+    """The first added line."""
+    added: list[str]
 
 
-def _hunks(repo: Repo, base: str, head: str) -> Iterator[tuple[str, str]]:
+HUNK = re.compile(r"^@@ -(\d+)\S* \+(\d+)", re.MULTILINE)
+
+
+def hunks(repo: Repo, base: str, head: str) -> Iterator[Hunk]:
     for each in changes(repo, base, head):
         words = ("diff-tree", "-p", "-U0", "--no-renames", "--no-prefix", base, head)
-        yield each.path, repo.git(*words, "--", each.path).decode("utf-8", "replace")
-
-
-def added_lines(repo: Repo, base: str, head: str) -> list[tuple[str, int, str]]:
-    """Return path, line number and text of every line that a change adds."""
-    found: list[tuple[str, int, str]] = []
-    for path, text in _hunks(repo, base, head):
-        number = 0
-        for line in text.split("\n"):
-            hunk = re.match(r"@@ -\S+ \+(\d+)", line)
-            if hunk:
-                number = int(hunk[1])
-            elif number and line.startswith("+"):
-                found.append((path, number, line[1:]))
-                number += 1
-    return found
-
-
-def removed_lines(repo: Repo, base: str, head: str) -> list[str]:
-    """Return the text of every line that a change removes or replaces."""
-    lines = [line for _, text in _hunks(repo, base, head) for line in text.split("\n")]
-    return [line[1:] for line in lines if line.startswith("-") and not line.startswith("---")]
+        text = repo.git(*words, "--", each.path).decode("utf-8", "replace")
+        found = iter(HUNK.split(text)[1:])
+        for start, at, body in zip(found, found, found, strict=True):
+            lines = body.split("\n")[1:]
+            removed, added = ([line[1:] for line in lines if line[:1] == mark] for mark in "-+")
+            yield Hunk(each.path, int(start), removed, int(at), added)

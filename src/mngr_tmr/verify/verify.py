@@ -200,10 +200,12 @@ class RealInspector:
         """Return lines that name a test, its data or its runner, or have what a test expects."""
         if not commit:
             return ()
+        hunks = [*patches.hunks(self._repo, case.base, commit)]
         lines = [
-            Added(*each)
-            for each in patches.added_lines(self._repo, case.base, commit)
-            if self._parts.kind(each[0]) is Kind.IMPLEMENTATION
+            Added(each.path, number, text)
+            for each in hunks
+            if self._parts.kind(each.path) is Kind.IMPLEMENTATION
+            for number, text in enumerate(each.added, each.at)
         ]
         paths = sorted({line.path for line in lines})
         old = "\n".join(patches.show(self._repo, case.base, path) or "" for path in paths)
@@ -211,7 +213,7 @@ class RealInspector:
         source = patches.show(self._repo, case.base, file) or ""
         test = assertions.functions(source).get(name)
         wanted = sorted(expected(test)) if test else []
-        gone = patches.removed_lines(self._repo, case.base, commit)
+        gone = [text for each in hunks for text in each.removed]
         data = [name for name in _data(test) if name not in old]
         return tuple(flags(lines, [case.own, *data], wanted, old, gone))
 
