@@ -69,7 +69,7 @@ class Registry:
         self._collectors: list[str] = []
         self._words: dict[str, str] = {}
 
-    # What a plugin calls.
+    # called by plugins
 
     def agent_type(self, name: str, target: str) -> None:
         """Register an agent type; `target` is `module:object`, as everywhere here."""
@@ -102,7 +102,7 @@ class Registry:
         """Let `mngr gc` also remove each mngr.api.Leftover that `target(config)` yields."""
         self._collectors.append(target)
 
-    # What mngr calls.
+    # called by mngr
 
     def collected(self, config: Config) -> list[object]:
         found: list[object] = []
@@ -179,7 +179,7 @@ class Registry:
             for word in command.words if command else ():
                 del self._words[word]
 
-    # How.
+    # implementation
 
     def _merge(self, part: Registry, blamed: _Blamed) -> None:
         for kind, targets in part._targets.items():

@@ -312,7 +312,7 @@ def _foreground(args: Namespace, api: Mngr, request: CreateRequest) -> int:
             stream.buffer.write(data)
             stream.buffer.flush()
     except (KeyboardInterrupt, BrokenPipeError):
-        api.stop(agent)  # the caller is gone; keep the work
+        api.stop(agent)  # the caller has exited; keep the text
         raise
     agent = api.get(agent)
     if failure := launch_failure(agent) or message_failure(created):

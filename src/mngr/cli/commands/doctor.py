@@ -1,4 +1,4 @@
-"""`mngr doctor`: check this machine and say what to do."""
+"""`mngr doctor`: check this machine, and print how to fix each problem."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Plan(Struct):
     agent_id: str = ""
     origin: Source
     remarks: tuple[str, ...] = ()
-    """What could not be brought along, once it is made."""
+    """What could not be copied, known once the work directory exists."""
 
 
 def plan(
