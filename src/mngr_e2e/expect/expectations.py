@@ -66,7 +66,7 @@ class Expectation(Generic[T_co]):
             time.sleep(INTERVAL)
 
     def _look(self, judge: Callable[[T_co], ClaimCheck]) -> tuple[ClaimCheck, T_co | None]:
-        """Return the check and the value; a missing file has no content that could be judged."""
+        """Return the check and the value; the content of a missing file cannot be checked."""
         try:
             value = self.read()
         except (LookupError, OSError, ValueError) as error:
