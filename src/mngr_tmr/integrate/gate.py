@@ -26,11 +26,11 @@ class Gate:
         self._shaky: dict[str, tuple[str, ...]] = {}
 
     def shaky(self, tree: str) -> tuple[str, ...]:
-        """Return flaky tests at the gate of a tree: they failed first, and evicted nothing."""
+        """Return the flaky tests at the gate of a tree, which did not evict a change."""
         return self._shaky.get(tree, ())
 
     def failing(self, tree: str, claimed: set[str]) -> list[str]:
-        """Return what fails of all that passed at the baseline and all that the branch claims."""
+        """Return the failing tests among those that passed at the baseline or the branch claims."""
         tests = sorted(
             claimed | {n for n, b in self._run.baseline.items() if b.standing == "passed"}
         )

@@ -95,7 +95,7 @@ def held(task: Task) -> tuple[str, str]:
 
 
 def _evidence(task: Task) -> list[str]:
-    """Return what verification found out, and the flagged lines."""
+    """Return the evidence of verification, and the flagged lines."""
     verdict = task.verdict
     assert verdict is not None
     proofs = sorted(verdict.proofs, key=lambda each: "before" not in each.what)
@@ -279,5 +279,5 @@ def why_blocked(task: Task) -> str:
     ended = task.latest.ended if task.latest else None
     if ended is None:
         return task.skipped
-    reason = ended.reason.strip().partition("\n")[0].rstrip(".")  # the report has all of it
+    reason = ended.reason.strip().partition("\n")[0].rstrip(".")  # the report has the whole text
     return cleaned(f"{reason}; requires {ended.needs}" if ended.needs else reason, 500)

@@ -1,4 +1,4 @@
-"""Events of earlier versions, as this version would have written them."""
+"""Convert events of earlier versions to those of this version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REQUIRE_A_FIX = (*Outcome, Ruling.HELD, Ruling.REFUSED, Ruling.UNDECIDED)
 
 
 def ended(told: Json) -> Json:
-    """Return how a try ended, with what blocked it."""
+    """Return how an attempt ended, with what blocked it."""
     if "obstacle" in as_table(told) or not text_of(as_table(told), "needs").startswith(NO_FIX):
         return told
     return {**as_table(told), "obstacle": str(Obstacle.NO_FIX)}

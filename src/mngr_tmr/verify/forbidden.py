@@ -1,4 +1,4 @@
-"""Changes that are refused before anything runs, for example of how tests are run."""
+"""Refuse changes before anything runs, such as changes to how tests are run."""
 
 from __future__ import annotations
 
