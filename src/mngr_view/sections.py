@@ -48,7 +48,7 @@ def clusters(view: View) -> Part:
             join((view.test_link(each), el("div", _signature(view, each), class_="meta")))
             for each in alone
         ]
-        causes = "its own cause" if len(alone) == 1 else "different causes"
+        causes = "a separate cause" if len(alone) == 1 else "different causes"
         title = f"{counted(len(alone), 'failure')} with {causes}"
         content.append(folded(title, listed(items), open=not shared and len(alone) <= 2 * SHORT))
     return sum(len(tests) for tests in groups.values()), content

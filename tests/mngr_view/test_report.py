@@ -88,7 +88,7 @@ def test_failures_come_first_and_those_that_look_alike_together(report: Path) ->
     alike = said.index("3 tests fail the same way: call: KeyError: 'day'")
     assert alike < said.index("Implementation fixes, best first (1) 1.")
     assert "fixed 1 skipped 2" in said
-    assert "1 failure with its own cause" in said
+    assert "1 failure with a separate cause" in said
 
 
 def test_a_repair_stands_there_with_its_reason_evidence_and_difference(report: Path) -> None:

@@ -1,12 +1,12 @@
 """An agent type for tests: a small program that stores a conversation, asks, fails and spends.
 
-It stands where the real programs stand, without an account and without their weight. Each line it
-reads is a turn:
+It replaces the real programs, without an account and without their size. Each line that it reads is
+a turn:
 
     ask QUESTION          asks permission, and reads y or n
-    mishear QUESTION      the same, but the first answer is lost on it
-    think                 is at work until the file `go` is in its work directory
-    spend MODEL I O R W   uses so many tokens
+    mishear QUESTION      the same, but loses the first answer
+    think                 works until the file `go` is in its work directory
+    spend MODEL I O R W   uses these numbers of tokens
     fail TEXT | quota TEXT   waits for that reason, without an answer
     exit CODE             ends
     anything else         is answered with `You said: …`

@@ -29,7 +29,7 @@ clean() {
 LOCATE = r"""
 refuse() { printf '%s\n' "$1" >&2; exit 93; }
 absent() { printf 'fatal: not a git repository: %s\n' "$work" >&2; exit 94; }
-replaced() { refuse "$1 was replaced: it is not the repository that mngr made"; }
+replaced() { refuse "$1 was replaced: it is not the repository that mngr created"; }
 gitdir_of() {
   gitdir=$1/.git
   [ ! -d "$gitdir" ] || return 0

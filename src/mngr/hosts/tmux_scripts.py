@@ -36,7 +36,7 @@ process_start() {
 in_socket_dir() {
   socket_dir=${socket%/*}
   [ -d "$socket_dir" ] || mkdir -m 700 "$socket_dir" 2>/dev/null || [ -d "$socket_dir" ] || {
-    echo "cannot make $socket_dir for the tmux socket" >&2; return 1; }
+    echo "cannot create $socket_dir for the tmux socket" >&2; return 1; }
   [ -O "$socket_dir" ] && [ ! -h "$socket_dir" ] || {
     echo "$socket_dir belongs to another user" >&2; return 1; }
 }

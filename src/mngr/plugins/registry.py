@@ -195,13 +195,13 @@ class Registry:
 
     def _claim(self, kind: str, name: str, target: str) -> None:
         if name in self._targets[kind]:
-            raise Taken(f"the {kind.replace('_', ' ')} {name!r} exists already")
+            raise Taken(f"the {kind.replace('_', ' ')} {name!r} already exists")
         self._targets[kind][name] = target
 
     def _add_command(self, command: Command) -> None:
         for word in command.words:
             if word in self._words:
-                raise Taken(f"the command {word!r} exists already")
+                raise Taken(f"the command {word!r} already exists")
         self.commands[command.name] = command
         self._words.update(dict.fromkeys(command.words, command.name))
 

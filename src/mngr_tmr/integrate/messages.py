@@ -183,7 +183,7 @@ def pull_request(run: Run) -> tuple[str, str]:
     counts = ranking.counts(run)
     title = f"{run.name}: " + ", ".join(f"{number} {word}" for word, number in counts.items())
     lines = [
-        f"{len(run.tests)} tests collected, {len(run.tasks)} given to agents.",
+        f"{counted(len(run.tests), 'test')} collected, {len(run.tasks)} given to agents.",
         "",
         *(f"- {number} {word}" for word, number in counts.items()),
         "",
@@ -214,7 +214,7 @@ def _flags(run: Run) -> list[str]:
         for each in verdict.flags
     ]
     lines = [f"- {_quoted(each)}" for each in dict.fromkeys(found)]
-    return ["", "## Flagged: special cases for tests", "", *lines] if lines else []
+    return ["", "## Flagged lines, possible special cases for tests", "", *lines] if lines else []
 
 
 def _expectations(run: Run) -> list[str]:

@@ -261,7 +261,7 @@ class TestJudge:
             if test in noticing:
                 continue
             if measured.tried:
-                raise Refusal(f"{test} detects none of {measured.tried} planted defects")
+                raise Refusal(f"{test} detects none of {measured.tried} mutants")
             if self._runs(touched, test):
                 continue  # the test fails if its commands do nothing
             if self._parts.has_python:
@@ -276,7 +276,7 @@ class TestJudge:
             read += [test for test in touched.changed if _asserts_more(touched, test)]
             read += [] if self._parts.has_python else [*touched.added]
         if not read:
-            counted = f" and planted defects (0 of {measured.tried})" if measured.tried else ""
+            counted = f" and mutants (0 of {measured.tried})" if measured.tried else ""
             raise Refusal(f"not an improvement: it detects no more no-ops{counted} than before")
 
 

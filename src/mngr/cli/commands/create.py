@@ -132,7 +132,7 @@ def _take_name(args: Namespace) -> None:
     word = args.address or ""
     if word and not word.startswith("@"):
         if args.type_word is not None:
-            raise UsageError(f"--name and the name {word!r} exclude each other")
+            raise UsageError(f"--name and the name {word!r} cannot be used together")
         args.type_word, word = word, ""
     args.address = args.name + word
 
@@ -176,9 +176,9 @@ def _refuse_contradictions(args: Namespace) -> None:
         given.append(("--edit-message", args.edit_message))
         for name, value in given:
             if value:
-                raise UsageError(f"--batch and {name} exclude each other")
+                raise UsageError(f"--batch and {name} cannot be used together")
     if args.edit_message and (args.message is not None or args.message_file is not None):
-        raise UsageError("--edit-message and --message exclude each other")
+        raise UsageError("--edit-message and --message cannot be used together")
     if args.edit_message and not terminal.is_terminal():
         raise UsageError("--edit-message requires a terminal", "use --message or --message-file")
     if args.foreground and args.format != "human":
