@@ -1,4 +1,4 @@
-# `make demo` and `make test` set up what they need on a fresh machine; see scripts/bootstrap.sh.
+# `make demo` and `make test` install what they require on a fresh machine; see scripts/bootstrap.sh.
 .DEFAULT_GOAL := help
 .PHONY: help demo tour test lint bench docs soak self-test modal-check clean setup setup-dev setup-soak
 .NOTPARALLEL:
@@ -11,7 +11,7 @@ SEED ?= 1
 
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-# With it, pytest would rewrite every test module anew in each process.
+# With this variable, pytest would rewrite every test module again in each process.
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the targets

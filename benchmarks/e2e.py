@@ -1,6 +1,6 @@
-"""End-to-end tests: what a session adds to the commands it runs, and how others fare with them.
+"""End-to-end tests: the overhead of a session, compared with the bare commands and other tools.
 
-cram, prysk and bats are measured where they are on PATH.
+cram, prysk and bats are measured if they are on PATH.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def one_command(bench: Bench) -> Row:
     def ours() -> object:
         return e2e.run(command)
 
-    # In both orders: whoever comes second finds the machine as the first left it.
+    # In both orders, because the first command affects the caches that the second one finds.
     first, second, third, fourth = interleaved(
         bench.rounds * 3,
         lambda: timed(raw),
@@ -95,7 +95,7 @@ def pytest_run(bench: Bench, name: str, body: str, many: int, *options: str) -> 
 
 
 def many_tests(bench: Bench, many: int) -> Row:
-    """The same tests with and without sessions and artifacts."""
+    """Compare the same tests with and without sessions and artifacts."""
     without, ours = interleaved(
         1 if bench.rounds < 21 else 3,
         lambda: pytest_run(bench, "without", WITHOUT, many),
@@ -105,10 +105,10 @@ def many_tests(bench: Bench, many: int) -> Row:
 
 
 def peers(bench: Bench, many: int) -> list[Row]:
-    """The same commands by other tools: each as fast as it can, and then with one worker.
+    """Compare with other tools that run the same commands: at their fastest, and with one worker.
 
-    cram and prysk give all commands of a file to one shell. Beside them our commands are in one
-    test, but have a process tree and a time of their own: hence the tenth that is allowed.
+    cram and prysk run all commands of a file in one shell. mngr_e2e runs the same commands in one
+    test, but each with its own process tree and time, so it may take a tenth longer.
     """
     found = [name for name in PEERS if shutil.which(name, path=bench.env["PATH"])]
     for name in PEERS.keys() - set(found):
@@ -133,7 +133,7 @@ def peers(bench: Bench, many: int) -> list[Row]:
 
 
 def parallel(bench: Bench) -> bool:
-    """bats uses it for `--jobs`."""
+    """Return whether GNU parallel is installed, which bats requires for `--jobs`."""
     return shutil.which("parallel", path=bench.env["PATH"]) is not None
 
 

@@ -1,4 +1,4 @@
-"""Time commands side by side, so that the machine's mood weighs on all of them alike."""
+"""Time actions in turns, so that the load of the machine affects all of them equally."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def once(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> float:
 
 
 def interleaved(rounds: int, *actions: Callable[[], float]) -> list[float]:
-    """The median of each action, all of them run in every round."""
+    """Return the median time of each action; every round runs all of them."""
     times: list[list[float]] = [[] for _ in actions]
     for _ in range(rounds):
         for taken, action in zip(times, actions, strict=True):
@@ -58,7 +58,7 @@ HEADER = f"{'measure':<54} {'ours':>10} {'raw':>10} {'ratio':>9} {'goal':>8}"
 
 
 def line(row: Row) -> str:
-    """One row of the table that HEADER begins."""
+    """Return a row of the table whose first line is HEADER."""
     figure = f"{row.ratio:.2f}x" if row.unit == "x" else f"{row.ratio:.0f} {row.unit}"
     goal = f"{row.goal:g}x" if row.unit == "x" else f"{row.goal:g} {row.unit}"
     mark = "" if row.met else "  missed"

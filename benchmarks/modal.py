@@ -1,4 +1,4 @@
-"""Sandboxes of Modal, at the tests' own service: what the bridge adds, and a run of many agents.
+"""Modal sandboxes on the test service: the overhead of the bridge, and a run of many agents.
 
 The service and the sandboxes are processes of this machine, so times are upper limits.
 """
@@ -31,14 +31,14 @@ ENTER = Path(__file__).parents[1] / "src" / "mngr" / "hosts" / "modal" / "enter.
 
 @dataclass
 class Figures:
-    """A run of the pipeline with a sandbox for each agent at work."""
+    """The results of a run of the pipeline with one sandbox per running agent."""
 
     run: Run
     seconds: float
     memory: float
-    """Megabytes of the orchestrator at most."""
+    """Peak memory of the orchestrator, in megabytes."""
     requests: list[tuple[float, str]]
-    """To the account; those to a sandbox's own machine do not count."""
+    """Requests to the account, without those sent to the machine of a sandbox."""
 
     def most_in_a_second(self) -> int:
         times = [time for time, _ in self.requests]
@@ -68,7 +68,7 @@ def pipeline(cloud: Cloud, cli: Cli, many: int, slots: int) -> Figures:
 
 
 def rows(bench: Bench) -> list[Row]:
-    """None where this machine cannot have sandboxes."""
+    """Return the rows; none if this machine cannot run the test service."""
     if running.why_not():
         return []
     quick = bench.rounds < 21

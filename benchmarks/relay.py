@@ -1,6 +1,6 @@
 """Delay a connection, for ssh's ProxyCommand: relay.py HOST PORT MILLISECONDS.
 
-Each byte arrives that much later, in both directions. The throughput is not limited.
+Every byte is delayed, in both directions. The throughput is not limited.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections import deque
 
 
 async def carry(reader: asyncio.StreamReader, writer: asyncio.WriteTransport, delay: float) -> None:
-    """Write what is read, each piece after the delay, and return at the end."""
+    """Copy the input to the output, each piece after the delay, until the input ends."""
     loop = asyncio.get_running_loop()
     travelling: deque[bytes] = deque()
     while data := await reader.read(1 << 16):
         travelling.append(data)
-        # Timers for the same moment may come in any order, so each takes the oldest piece.
+        # Timers for the same moment may fire in any order, so each takes the oldest piece.
         loop.call_later(delay, lambda: writer.write(travelling.popleft()))
     await asyncio.sleep(2 * delay)  # until the last piece has arrived
 

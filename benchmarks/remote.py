@@ -1,6 +1,6 @@
-"""Hosts behind ssh, against raw ssh over a connection that is open already.
+"""Compare ssh hosts with raw ssh over a connection that is already open.
 
-Without a network, a raw call costs only the CPU of ssh, less than Python takes to start. So
+Without a network, a raw call takes only CPU time of ssh, less than the start of Python. So
 everything is measured again over connections with the delay of a real network.
 """
 
@@ -34,7 +34,7 @@ PROGRAM = ("--no-connect", "--", "sleep", "10000")
 
 
 def rows(bench: Bench) -> list[Row]:
-    """None where this machine cannot have such hosts."""
+    """Return the rows; none if this machine cannot run the hosts."""
     if why_not():
         return []
     hosts = 3 if bench.rounds < 21 else 10
@@ -53,7 +53,7 @@ def rows(bench: Bench) -> list[Row]:
 
 
 def _move_away(cli: Cli) -> None:
-    """Delay every connection to the hosts from now on."""
+    """Delay all further connections to the hosts."""
     hang_up(cli)
     command = f"ProxyCommand {sys.executable} {RELAY} %h %p {DELAY}"
     config = Path(cli.env["MNGR__PROVIDERS__SSH__CONFIG"])
@@ -99,7 +99,7 @@ def _rows(cli: Cli, rounds: int, hosts: int, where: str) -> list[Row]:
     many = f"{where}list, {hosts} ssh hosts, {hosts * 10} agents /"
     return [
         ratio(f"{many} ssh true", listed, true, 3),
-        # What can be had: hosts that share these cores, and a program in Python.
+        # The lower bound for hosts that share these cores and a program in Python.
         ratio(f"{many} {hosts} at once", listed, floor, 2),
         ratio(f"{where}exec on an ssh host / raw ssh", ran, command, 2),
         ratio(f"{where}exec on an ssh host / raw ssh + python", ran, least, 2),
@@ -108,7 +108,7 @@ def _rows(cli: Cli, rounds: int, hosts: int, where: str) -> list[Row]:
 
 
 def _at_once(cli: Cli, commands: Sequence[Sequence[str]]) -> float:
-    """All of them side by side, as any program that asks every host must run them."""
+    """Return the time to run all commands in parallel, as any program must that asks every host."""
     began = time.perf_counter()
     started = [
         subprocess.Popen([*cli.within, *each], env=cli.env, stdin=subprocess.DEVNULL)
@@ -128,8 +128,10 @@ def _fill(cli: Cli, hosts: int) -> None:
 
 
 def _sequence(raw: Callable[[Sequence[str]], float], folder: str, commit: str) -> float:
-    """What any tool must do there: look whether the name is free, clone, write a launcher, start
-    it, and look whether it runs. The commits are there already."""
+    """Return the time of the commands that any tool must run: check the name, clone, start, check.
+
+    The commits are already on the host.
+    """
     mirror = "$(ls -d .mngr/mirrors/* | head -n 1)"
     tmux = f"tmux -L raw new-session -d -s {folder} -c {folder} sh $PWD/{folder}.sh"
     commands = (

@@ -1,10 +1,10 @@
-"""How fast mngr is, as ratios against the raw limit measured in the same run.
+"""Measure the speed of mngr, as ratios to the raw limit measured in the same run.
 
     python benchmarks/run.py [--quick] [--json FILE] [PART ...]
 
 Each row is printed as it is measured.
 
-MNGR_BENCH_PEER names another command of the same shape; its --version and list are timed too.
+MNGR_BENCH_PEER names a similar program; its `--version` and `list` are timed too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ print(len(spawned), file=sys.stderr)
 
 
 class Bench:
-    """A throw-away home, repository and pair of tmux servers."""
+    """A temporary home, a repository, and two tmux servers."""
 
     def __init__(self, base: Path, quick: bool) -> None:
         self.base = base
@@ -78,7 +78,7 @@ class Bench:
         return self.run([*MNGR, *args])
 
     def raw_create(self) -> float:
-        """What any tool must do: a worktree and a session."""
+        """Return the time that any tool requires: for a worktree and a session."""
         self.count += 1
         path = str(self.base / f"raw{self.count}")
         add = ["git", "worktree", "add", "-q", "-b", f"raw/{self.count}", path]
@@ -91,7 +91,7 @@ class Bench:
         return self.mngr("create", f"one-{self.count}", "--no-connect", "--", "sleep", "10000")
 
     def life(self) -> Iterator[Callable[[], float]]:
-        """What is done to one agent, each step timed alone; bare interpreters in between."""
+        """Yield the steps in the life of one agent, each to be timed separately."""
         self.count += 1
         name = f"life-{self.count}"
         program = ("--no-connect", "--", "sleep", "10000")
@@ -114,7 +114,7 @@ class Bench:
         return len(list(folder.iterdir())) if folder.exists() else 0
 
     def end_all(self) -> tuple[float, float]:
-        """The time to stop all agents that run, and to destroy as many that run."""
+        """Return the time to stop all running agents, and to destroy the same number of them."""
         stopped = self.mngr("stop", "--all")
         names = [f"gone-{number}" for number in range(self.agents)]
         self.mngr("destroy", "--force", *self.names)
@@ -129,12 +129,12 @@ class Bench:
         return listed.stdout.split()
 
     def fill(self, total: int) -> None:
-        """More agents until there are `total`."""
+        """Create agents until there are `total`."""
         if self.agents < total:
             self.batch(total - self.agents, f"fill{total}")
 
     def exit_to_wait(self, trials: int) -> list[float]:
-        """From the moment a program ends to the moment `mngr wait` has returned."""
+        """Return the times from the end of a program to the return of `mngr wait`."""
         latencies = []
         for number in range(trials):
             fifo = self.base / f"fifo{number}"
@@ -158,7 +158,7 @@ class Bench:
                 cwd=self.repo,
                 stdout=subprocess.DEVNULL,
             )
-            time.sleep(0.25)  # until it polls
+            time.sleep(0.25)  # until `wait` polls
             fifo.write_text("go\n")
             waiting.wait(30)
             latencies.append(time.time() - float(stamp.read_text()))
@@ -171,15 +171,15 @@ class Bench:
 
 
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
-"""Where single commands are timed: a disk can take longer to make a file than Python to start. What
-`create` costs beside git's own work on the disk is measured with many agents."""
+"""The directory in which single commands are timed: on a disk, creating a file can take longer than
+starting Python. The part for many agents measures `create` on the disk."""
 
 COMMANDS = {"create": 6, "exec": 5, "stop": 6, "start": 6, "list": 5, "destroy": 6}
-"""Each command of an agent's life, and how many bare interpreters it may take."""
+"""The limit for each command of an agent's life, in starts of a bare interpreter."""
 
 
 def single(bench: Bench) -> Iterator[Row]:
-    """One command at a time, on one agent."""
+    """Return the rows of single commands on one agent."""
     bare, version = interleaved(bench.rounds, bench.bare, lambda: bench.mngr("--version"))
     yield ratio("mngr --version / bare interpreter", version, bare, 3)
     timed: dict[str, list[tuple[float, float]]] = {name: [] for name in COMMANDS}
@@ -271,7 +271,7 @@ def main() -> int:
     parser.add_argument("--json", metavar="FILE", help="also write the figures there")
     parser.add_argument("part", nargs="*", help="single, transfer, snapshot, …; default: all")
     args = parser.parse_args()
-    # Each in a world of its own: three hundred agents would weigh on whatever comes after them.
+    # Each part has its own home, because hundreds of agents would slow down the next part.
     parts: dict[str, Callable[[Bench], Iterable[Row]]] = {
         "single": single,
         "transfer": transfer.rows,

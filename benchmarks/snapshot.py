@@ -1,4 +1,4 @@
-"""`snapshot create` of 10,000 files against `git add -A` with a temporary index."""
+"""Compare `snapshot create` of 10,000 files with `git add -A` and a temporary index."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ IDENTITY = ["-c", "user.name=b", "-c", "user.email=b@example.com"]
 def rows(bench: Bench) -> list[Row]:
     work = _agent(bench)
     fresh = _measured(bench, work)
-    # git distrusts what it checked out in the second in which it wrote the index, and reads all of
-    # it again. That is over as soon as anybody in there has asked for the status.
+    # git reads files again that it checked out in the second in which it wrote the index. The
+    # first `git status` there ends this.
     bench.run(["git", "status", "--short"], cwd=work)
     used = _measured(bench, work)
     return [
@@ -37,7 +37,7 @@ def _measured(bench: Bench, work: str) -> tuple[float, float]:
 
 
 def _agent(bench: Bench) -> str:
-    """An agent on 10,000 files, of which some were changed and some are new."""
+    """Create an agent with 10,000 files, some of them changed or new; return its work directory."""
     source = bench.base / "many"
     for folder in range(100):
         (source / f"d{folder}").mkdir(parents=True)

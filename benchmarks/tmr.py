@@ -1,4 +1,4 @@
-"""A run of many agents against its slots' time, and a very large one that exists only on paper."""
+"""Compare a run of many agents with the time of its slots, and time a very large simulated run."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def rows(bench: Bench, quick: bool) -> list[Row]:
 
 
 def sleepers(repo: str, env: dict[str, str], many: int, slots: int) -> tuple[float, float]:
-    """From the first launch to the last end, in seconds; and the most memory used, in megabytes."""
+    """Return the seconds from the first launch to the last end, and the peak memory in MB."""
     plant(repo, env, many)
     with subprocess.Popen(
         command(slots), cwd=repo, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -73,7 +73,7 @@ def sleepers(repo: str, env: dict[str, str], many: int, slots: int) -> tuple[flo
 
 
 def plant(repo: str, env: dict[str, str], many: int) -> None:
-    """A project with so many tests, all of which pass."""
+    """Commit a project with this number of passing tests."""
     Path(repo, "tests").mkdir(exist_ok=True)
     Path(repo, "tests", "test_many.py").write_text(TEST.format(many=many))
     Path(repo, "pyproject.toml").write_text(SETTINGS)
@@ -92,7 +92,7 @@ def command(slots: int, seconds: float = SLEEP) -> list[str]:
 
 
 def most_memory(running: subprocess.Popen[bytes]) -> float:
-    """Read while it lives: afterwards nobody can tell it from that of its children."""
+    """Return the peak memory, read while it runs: at its end, children would be included."""
     most = 0.0
     while running.poll() is None:
         most = max(most, peak(running.pid))
@@ -109,7 +109,7 @@ def peak(pid: int) -> float:
 
 
 def simulated(many: int) -> float:
-    """Seconds for so many tasks: real scheduler, journal and fold, simulated agents and clock."""
+    """Return the seconds for this number of tasks, with simulated agents and a simulated clock."""
     began = time.perf_counter()
     ended = played(many)
     took = time.perf_counter() - began
@@ -118,7 +118,7 @@ def simulated(many: int) -> float:
 
 
 def played(many: int) -> Run:
-    """A run of so many tasks, as its journal tells it when all have come to an end."""
+    """Return a run of this number of tasks, from its journal, once all have ended."""
     with tempfile.TemporaryDirectory() as base:
         folder, clock = Path(base, "run"), SimulatedClock()
         with Journal(folder, clock.now) as journal:

@@ -1,4 +1,4 @@
-"""Work that travels: clones of a mirror by the batch, and a pull of one commit."""
+"""Transfers of work: a batch of clones of a mirror, and a pull of one commit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def make_repository(bench: Bench) -> str:
 
 
 def batch_of_clones(bench: Bench, repo: str) -> Row:
-    """Per agent, against cloning and checking out one after the other."""
+    """Compare the time per agent with cloning and checking out one by one."""
     many = 8 if bench.rounds < 21 else 20
     raw_mirror = str(bench.base / "raw.git")
     bench.run(["git", "clone", "-q", "--bare", repo, raw_mirror], cwd="/")

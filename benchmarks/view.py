@@ -1,4 +1,4 @@
-"""The report: how long a thousand tests take to open in a browser, and a change to be written."""
+"""The report: the time to open a thousand tests in a browser, and to write one change."""
 
 from __future__ import annotations
 

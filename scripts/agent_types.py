@@ -1,4 +1,4 @@
-"""The table of what each agent type can do; `scripts/agent_types.py docs/agents.md` writes it.
+"""Write the table of what each agent type can do: `scripts/agent_types.py docs/agents.md`.
 
 A test compares the table in the documentation with the code.
 """

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Set up everything the Makefile's targets need; quick when there is nothing to do.
-#   scripts/bootstrap.sh run   what mngr itself needs: tmux, git, .venv with the package
-#   scripts/bootstrap.sh dev   and what its checks and tests need
-#   scripts/bootstrap.sh soak  and what the tests that take minutes need
+# Set up everything that the targets of the Makefile require; fast if there is nothing to do.
+#   scripts/bootstrap.sh run   what mngr itself requires: tmux, git, .venv with the package
+#   scripts/bootstrap.sh dev   also what its checks and tests require
+#   scripts/bootstrap.sh soak  also what the tests that take minutes require
 # PYTHON=/path/to/python chooses the interpreter.
 set -eu
 
@@ -18,14 +18,14 @@ trap 'rm -f "$log"' EXIT
 
 case $stage in
     run) needed='tmux git' wanted='' ;;
-    # Without the wanted ones some tests are skipped, which only CI calls a failure.
+    # Without the wanted programs some tests are skipped, which only CI counts as a failure.
     dev) needed='tmux git make bash ps' wanted='asciinema rsync zsh fish tcsh bats npm chromium' ;;
     *) echo "mngr: unknown stage '$stage'; use run, dev or soak" >&2; exit 2 ;;
 esac
-# Sandboxes are bubblewrap's, which only Linux has.
+# Sandboxes require bubblewrap, which exists only on Linux.
 [ "$stage-$(uname)" != dev-Linux ] || wanted="$wanted bwrap"
-# Test hosts are namespaces with roots, engines and clusters of their own, which only root can make.
-# Without root the tests that need them are skipped, each with its reason.
+# Test hosts are namespaces with their own roots, engines and clusters, which only root can create.
+# Without root the tests that require them are skipped, each with the reason.
 [ "$stage-$(uname)-$(id -u)" != dev-Linux-0 ] || [ ! -e /etc/debian_version ] || wanted="$wanted $lab"
 
 say() { printf 'mngr: %s\n' "$*" >&2; }
@@ -138,7 +138,7 @@ apt_install() {
         -o DPkg::Lock::Timeout=120 "$@"
 }
 
-# Leaves in $missing what is still missing after trying.
+# Set $missing to the programs that could not be installed.
 supply() {
     missing=$(missing_of "$@")
     [ -n "$missing" ] || return 0
@@ -152,7 +152,7 @@ ensure_programs() {
     supply $wanted
     [ -n "$missing" ] || return 0
     [ -z "${CI:-}" ] || die "cannot run every test without $(named $missing); type: $(how_to $(packages $missing))"
-    say "skipping the tests that need $(named $missing); to run them, type: $(how_to $(packages $missing))"
+    say "skipping the tests that require $(named $missing); to run them, type: $(how_to $(packages $missing))"
 }
 
 named() {
@@ -172,7 +172,7 @@ can_make_venv() { "$1" -c 'import venv, ensurepip' >/dev/null 2>&1; }
 
 find_python() {
     for python in ${PYTHON:-python3.13 python3.12 python3.11 python3}; do
-        # Running it is the only proof: a version manager's shims exist for what is not active.
+        # Run it, because a version manager has shims for versions that are not active.
         if new_enough "$python" && can_make_venv "$python"; then return; fi
     done
     python=''
@@ -189,7 +189,7 @@ ensure_python() {
     [ -n "$python" ] || die "cannot find Python 3.11 or newer with the venv module; type: $(how_to $packages)"
 }
 
-# A virtual environment holds its own path in many files: one that was copied here is of no use.
+# A virtual environment contains its own path in many files, so a copied one does not work.
 venv_is_ours() {
     [ -x "$venv/bin/python" ] || return 1
     case $(grep '^command = ' "$venv/pyvenv.cfg" 2>/dev/null) in *" $venv") ;; *) return 1 ;; esac
@@ -198,7 +198,7 @@ venv_is_ours() {
 ensure_venv() {
     ! venv_is_ours || return 0
     ensure_python
-    # To make it anew would empty the directory that the link names, which is somebody else's.
+    # Creating it again would empty the directory that the link names, which is not ours.
     [ ! -h "$venv" ] || die ".venv is a link; remove it and run this again"
     say "making .venv with $("$python" --version)"
     "$python" -m venv --clear "$venv" >"$log" 2>&1 || failed 'making .venv'
@@ -210,7 +210,7 @@ drop_setuptools() {
     pip uninstall -y setuptools
 }
 
-# An older pip makes a `mngr` script that takes 7 ms longer to start. It would do, though.
+# An older pip creates a `mngr` script that takes 7 ms longer to start, but works.
 renew_pip() {
     try_pip install 'pip>=25.2' || true
 }
@@ -222,9 +222,9 @@ try_pip() {
         "$venv/bin/python" -m pip "$@" >"$log" 2>&1 </dev/null
 }
 
-failed() { cat "$log" >&2; die "$1 failed; the lines above say why"; }
+failed() { cat "$log" >&2; die "$1 failed; see the lines above"; }
 
-# A hash and not times, because a checkout changes every file's time.
+# A hash instead of times, because a checkout changes the time of every file.
 key() { cat pyproject.toml scripts/bootstrap.sh | cksum; }
 
 is_ready() {
@@ -244,12 +244,12 @@ ensure_package() {
     key >"$venv/.ready-$stage"
 }
 
-# Where PYTHONDONTWRITEBYTECODE is set, each start would compile every module anew.
+# With PYTHONDONTWRITEBYTECODE, each start would compile every module again.
 ensure_bytecode() {
     stamp=$venv/.compiled
     if [ -e "$stamp" ] && [ -z "$(find src -name '*.py' -newer "$stamp" | head -n 1)" ]; then return; fi
     touch "$stamp.new"
-    # A module that does not compile is for the checks and tests to report.
+    # The checks and tests report a module that does not compile.
     "$venv/bin/python" -m compileall -q src >/dev/null 2>&1 || true
     mv "$stamp.new" "$stamp"
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every check that reads the code without running it. All of them run, whatever fails first.
+# Run every check that reads the code without running it, even if an earlier one fails.
 set -u
 cd "$(dirname "$0")/.."
 bin=.venv/bin

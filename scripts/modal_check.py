@@ -1,8 +1,8 @@
-"""What Modal itself does, beside what mngr expects of it; see docs/hosts.md.
+"""Compare the behaviour of Modal with what mngr expects; see docs/hosts.md.
 
     make modal-check
 
-Makes two sandboxes with your login, for a few cents, and ends them. Prints one line per
+It creates two sandboxes with your login, for a few cents, and ends them. It prints one line per
 expectation, runs the test of an agent's whole life, and exits with 1 if anything differs.
 """
 
@@ -24,17 +24,17 @@ MEGABYTES = b"0123456789abcdef" * (1 << 16) * 8
 SAYS = (
     ("a command runs as root", "id -u", "0"),
     ("its home is /root", "echo $HOME", "/root"),
-    ("it has a session of its own", '[ "$(ps -o sid= -p $$)" -gt 0 ] && echo yes', "yes"),
+    ("it has its own session", '[ "$(ps -o sid= -p $$)" -gt 0 ] && echo yes', "yes"),
     ("nproc obeys OMP_NUM_THREADS", "nproc", "1"),
-    ("stdin ends where ours does", "cat; echo end", "end"),
+    ("stdin ends with the local stdin", "cat; echo end", "end"),
     ("/proc shows the words of processes", "tr '\\0' ' ' < /proc/self/cmdline | cut -c1-2", "tr"),
-    ("what a command starts outlives it", "(sleep 60 > /dev/null 2>&1 &); echo yes", "yes"),
+    ("a background process outlives its command", "(sleep 60 > /dev/null 2>&1 &); echo yes", "yes"),
     ("tmux starts a server", "tmux -S /tmp/t new -d 'sleep 60' && tmux -S /tmp/t ls | wc -l", "1"),
 )
 
 
 class Check:
-    """A world of its own with one host."""
+    """A separate home with one host."""
 
     def __init__(self, folder: str) -> None:
         self.env = {
@@ -71,22 +71,20 @@ class Check:
         for what, script, expected in SAYS:
             self.told(what, self.enter("sh", "-c", script).stdout.decode().strip(), expected)
         self.told(
-            "8 MB come back as they went", self.enter("cat", input=MEGABYTES).stdout, MEGABYTES
+            "8 MB are returned unchanged", self.enter("cat", input=MEGABYTES).stdout, MEGABYTES
         )
-        self.told("an exit code is the command's", self.enter("sh", "-c", "exit 7").returncode, 7)
+        self.told("the exit code is the command's", self.enter("sh", "-c", "exit 7").returncode, 7)
         self.told(
-            "a signal is 128 and its number", self.enter("sh", "-c", "kill -9 $$").returncode, 137
+            "a signal n is exit code 128 + n", self.enter("sh", "-c", "kill -9 $$").returncode, 137
         )
 
     def life(self) -> None:
-        """Stopped and started; then ended by its own first process."""
+        """Stop and start the host, then let its first process end it."""
         self.enter("sh", "-c", "echo kept > /root/kept")
         began = time.monotonic()
         self.told("host stop keeps a snapshot", self.mngr("host", "stop", "check").returncode, 0)
         print(f"         it took {time.monotonic() - began:.1f} s")
-        self.told(
-            "host start makes a sandbox of it", self.mngr("host", "start", "check").returncode, 0
-        )
+        self.told("host start uses the snapshot", self.mngr("host", "start", "check").returncode, 0)
         self.told("with its files", self.enter("cat", "/root/kept").stdout, b"kept\n")
         self.enter("sh", "-c", "echo more > /root/more; kill -TERM 1")
         deadline = time.monotonic() + 120
@@ -107,7 +105,7 @@ class Check:
 
 
 def arc() -> bool:
-    """The test of an agent's whole life, on Modal itself."""
+    """Run the test of an agent's whole life on Modal; return whether it passed."""
     words = ["-q", "-n", "0", "tests/hosts/test_arc.py", "-k", "modal"]
     env = {**os.environ, "MNGR_MODAL_REAL": "1"}
     done = subprocess.run([sys.executable, "-m", "pytest", *words], env=env, cwd=ROOT, check=False)

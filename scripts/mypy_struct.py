@@ -1,7 +1,7 @@
-"""A plugin for mypy: `struct.replace(name=3)` is checked like the struct's constructor.
+"""A mypy plugin that checks `struct.replace(name=3)` like the struct's constructor.
 
-mypy keeps the signature that `dataclasses.replace` would have with every class that looks like a
-dataclass; this hands it to our own `replace`.
+mypy computes the signature of `dataclasses.replace` for every class that looks like a dataclass.
+This plugin applies it to the structs' own `replace`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A day's work with mngr as a picture: the README shows what `make docs` records here.
+"""Record a day's work with mngr as the animated picture of the README; `make docs` runs this.
 
     scripts/record_day.py docs/day.svg           records in a real terminal of 80 columns
     scripts/record_day.py --check docs/day.svg   runs the same commands without one, and compares
 
-One agent is Claude Code, with a scripted model behind it, so that nobody needs an account here.
-The picture holds its own text as a description, so that a check needs no terminal. Everything that
-differs from run to run (names of folders, hashes, ages) is replaced by text of the same width.
+One agent is Claude Code with a scripted model, so no account is required. The picture contains its
+text as a description, so the check requires no terminal. Text that differs from run to run (names
+of folders, hashes, ages) is replaced by text of the same width.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WIDTH, HEIGHT = 80, 24
 HOME = "/home/you"
 PATIENCE = 120.0
 SHELL = "env 'PS1=$ ' sh"
-"""tmux runs it by another shell, which has a prompt of its own."""
+"""The shell of the recording. tmux starts it from another shell, whose prompt would differ."""
 
 PROJECT = {
     "shop.py": "def total(prices):\n    amount = 0\n    for price in prices:\n"
@@ -43,11 +43,11 @@ PROJECT = {
 }
 PROMPT = "write the release notes"
 ASKING = '{"permissions": {"defaultMode": "default"}}'
-"""The scripted model cannot judge whether a command is safe, as Claude's automatic mode wants."""
+"""Not Claude's automatic mode, in which the model decides whether a command is safe."""
 
-# Claude writes down what it asks about a moment after it asks.
+# Claude records its question a moment after it shows it.
 ASKED = "until mngr answer notes | grep -q 'make notes'; do :; done"
-# Each scene begins on an empty screen. What is waited for is not shown: a day has time.
+# Each scene begins on an empty screen. The second command of a pair is a wait, which is not shown.
 SCENES: list[list[tuple[str, str]]] = [
     [
         ("# three agents, each on a branch of its own", ""),
@@ -77,13 +77,13 @@ SCENES: list[list[tuple[str, str]]] = [
 
 
 class Day:
-    """A home and a project that nothing else knows, with a path as long as the one shown."""
+    """A temporary home and project; its path has the length of the path that is shown."""
 
     def __init__(self) -> None:
         self.home = _folder()
         self.work = self.home / "shop"
         self.model = ModelServer()
-        # What the model says after the tool has run is held for ever: the agent is at work.
+        # The model never answers after the tool has run, so that the agent stays at work.
         self.model.on(PROMPT, say="Looking.", run="make notes").then(hold="the end of the day")
         self.env = {
             "HOME": str(self.home),
@@ -107,7 +107,7 @@ class Day:
             self.run(f"git {words}")
 
     def run(self, command: str) -> str:
-        """What a shell shows of it; the exit code is part of the story, not checked."""
+        """Run a command and return its output; the exit code is not checked."""
         done = subprocess.run(
             ["sh", "-c", command], cwd=self.work, env=self.env, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=2 * PATIENCE,
@@ -128,7 +128,7 @@ class Day:
 
 
 def _folder() -> Path:
-    """Of the length of HOME, so that replacing it moves nothing."""
+    """Create and return a folder whose path is as long as HOME, so that masking keeps columns."""
     while True:
         stem = os.urandom(4).hex()[: len(HOME) - len("/tmp/d")]
         try:
@@ -139,18 +139,18 @@ def _folder() -> Path:
             continue
 
 
-# what differs from run to run
+# masking
 
 
 HASH = re.compile(r"(?<![\w-])(?=[a-f]*\d)[0-9a-f]{7,40}(?![\w])|(?<=-)(?=[a-f]*\d)[0-9a-f]{8}\b")
 AGE = re.compile(r"(?<= )\d{1,2}[smh] {2,3}(?=\S)")
-# Mostly `starting`; a busy machine may look later.
+# Usually `starting`, but `working` on a busy machine.
 CREATED = re.compile(r"^(Created \S+; it is RUNNING )\((?:starting|working)\)", re.MULTILINE)
 DIGITS = "3f2a91c07be4d586" * 3
 
 
 def masked(text: str, home: Path, known: dict[str, str]) -> str:
-    """The text with `home`, hashes and ages replaced by others of the same width."""
+    """Return the text with `home`, hashes and ages replaced by text of the same width."""
 
     def alias(found: re.Match[str]) -> str:
         shift = 5 * (len(known) + 1) % 16
@@ -163,11 +163,11 @@ def masked(text: str, home: Path, known: dict[str, str]) -> str:
     return AGE.sub(lambda found: "4s".ljust(len(found[0])), text)
 
 
-# the same day, twice
+# without and with a terminal
 
 
 def replayed(day: Day) -> str:
-    """The transcript without a terminal."""
+    """Run the scenes without a terminal; return the transcript."""
     known: dict[str, str] = {}
     lines = []
     for scene in SCENES:
@@ -181,7 +181,7 @@ def replayed(day: Day) -> str:
 
 
 class Terminal:
-    """A shell in a tmux server of its own."""
+    """A shell in a separate tmux server."""
 
     def __init__(self, day: Day) -> None:
         self.day = day
@@ -206,7 +206,7 @@ class Terminal:
         self._settle(command)
 
     def _settle(self, command: str) -> None:
-        """Until there is one more prompt, below everything else."""
+        """Wait until the screen ends with one more prompt."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             lines = [line.rstrip() for line in self.tmux("capture-pane", "-p").splitlines()]
@@ -221,7 +221,7 @@ class Terminal:
         return self.tmux("capture-pane", "-p", "-e")
 
     def clear(self) -> None:
-        """A new shell on an empty screen: `clear` could be typed and not be run yet."""
+        """Start a new shell on an empty screen; a typed `clear` might not have run yet."""
         self.prompts = 1
         self.tmux("respawn-pane", "-k", "-c", str(self.day.work), SHELL)
         self._settle("")
@@ -231,7 +231,7 @@ class Terminal:
 
 
 def recorded(day: Day) -> tuple[list[Frame], str]:
-    """A frame for each command, and the transcript; a wrapped line is an error."""
+    """Return a frame for each command, and the transcript; raise if a line is too wide."""
     terminal = Terminal(day)
     known: dict[str, str] = {}
     frames: list[Frame] = []

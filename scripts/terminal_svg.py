@@ -1,4 +1,4 @@
-"""Screens of a terminal, as `tmux capture-pane -e` gives them, as one SVG that plays them."""
+"""Convert screens of a terminal, from `tmux capture-pane -e`, to one animated SVG."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Style:
 
 
 def text_of(frame: Frame) -> str:
-    """What is written on it, without colours and the empty lines below."""
+    """Return the text of the screen, without colours and the empty lines below."""
     return SGR.sub("", frame.screen).rstrip()
 
 
 def runs(line: str, style: Style) -> tuple[list[tuple[int, str, Style]], Style]:
-    """(column, text, style) for each stretch of one style, and the style that it ends with."""
+    """Return (column, text, style) of each part with one style, and the last style."""
     found: list[tuple[int, str, Style]] = []
     column, at = 0, 0
     for match in [*SGR.finditer(line), None]:
@@ -96,7 +96,7 @@ def _drawn(frame: Frame) -> str:
     for row, line in enumerate(frame.screen.rstrip().split("\n")):
         pieces, style = runs(line.rstrip(), style)
         for column, text, how in pieces:
-            # Viewers may fold blanks: what is apart is drawn apart.
+            # Viewers may collapse spaces, so words that are apart are drawn separately.
             lines += [
                 _piece(row, column + words.start(), words[0], how)
                 for words in re.finditer(r"\S+(?: \S+)*", text)
@@ -105,19 +105,19 @@ def _drawn(frame: Frame) -> str:
 
 
 def _piece(row: int, column: int, text: str, style: Style) -> str:
-    """The width is given: whatever font there is, columns stay columns."""
+    """Return one piece of text with an explicit width, so that columns align in any font."""
     x, y = MARGIN + column * CELL, TOP + (row + 1) * LINE
     look = f' fill="{style.colour}"' if style.colour else ""
     look += ' font-weight="bold"' if style.bold else ""
     look += ' opacity="0.6"' if style.dim else ""
-    if column == 0 and text.startswith("$ "):  # what was typed, and remarks among it
+    if column == 0 and text.startswith("$ "):  # typed commands, and comments among them
         look += ' opacity="0.6"' if text.startswith("$ #") else TYPED
     size = f'textLength="{len(text) * CELL:.1f}" lengthAdjust="spacingAndGlyphs"'
     return f'<text x="{x:.1f}" y="{y}" {size}{look}>{escape(text)}</text>'
 
 
 def svg(frames: list[Frame], width: int, height: int, title: str, text: str) -> str:
-    """All frames, one after the other without end; a reader who wants no motion sees the last."""
+    """Return the SVG, which repeats all frames; with reduced motion only the last is shown."""
     wide, high = width * CELL + 2 * MARGIN, TOP + height * LINE + MARGIN
     total = SECONDS * (len(frames) + 1)
     style, groups = [], []

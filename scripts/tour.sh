@@ -1,7 +1,7 @@
 #!/bin/sh
-# A one-minute tour of mngr in a throw-away home and repository. Nothing of yours is touched.
+# A one-minute tour of mngr in a temporary home and repository. It does not touch your files.
 set -eu
-exec 2>&1 # one stream, so that notes stay with the commands that wrote them
+exec 2>&1 # one stream, so that notes appear after the commands that printed them
 
 root=$(cd "$(dirname "$0")/.." && pwd -P)
 PATH=$root/.venv/bin:$PATH
@@ -18,7 +18,7 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# On a terminal there is time to read; in a log there is no point in waiting.
+# Pause only on a terminal, to give time to read.
 if [ -t 1 ]; then pause=${DEMO_PAUSE:-1.5} bold=$(printf '\033[1m') dim=$(printf '\033[2m') plain=$(printf '\033[0m')
 else pause=0 bold='' dim='' plain=''; fi
 

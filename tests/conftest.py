@@ -1,4 +1,4 @@
-"""The CLI as a fixture, on two hosts."""
+"""Fixtures: the CLI on two hosts, real hosts, engines and services."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from tests.support.skips import pytest_configure
 
 __all__ = ["pytest_configure", "pytest_xdist_make_scheduler"]
 
-# A shell starts what it puts into the background with Ctrl-C ignored, and children inherit that.
+# A shell starts background processes with Ctrl-C ignored, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Two loaded cores are no place for deadlines on single examples. `make soak` tries many more.
+# No deadlines for single examples, because the machine may be loaded. `make soak` runs more
+# examples.
 settings.register_profile("mngr", deadline=None, max_examples=40)
 settings.register_profile("soak", deadline=None, max_examples=1000)
 settings.load_profile("mngr")
@@ -33,7 +34,7 @@ settings.load_profile("mngr")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Before pytest chooses by marks."""
+    """Mark expensive tests on the bare host for the soak, before pytest selects by marks."""
     for item in items:
         found = getattr(item, "callspec", None)
         if found and "bare" in found.params.values() and item.get_closest_marker("dear"):
@@ -42,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(params=["local", "bare"])
 def mngr(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cli]:
-    """The CLI in a world of its own, on the local host and again on one behind `env -i sh`."""
+    """Yield a CLI with its own home, on the local host and again on one behind `env -i sh`."""
     cli = Cli(tmp_path, provider=request.param)
     yield cli
     ended(cli)
@@ -50,7 +51,7 @@ def mngr(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cli]:
 
 @pytest.fixture
 def local(tmp_path: Path) -> Iterator[Cli]:
-    """Only the local host: for what does not depend on where agents run."""
+    """Yield a CLI on the local host, for behaviour that does not depend on the host."""
     cli = Cli(tmp_path)
     yield cli
     ended(cli)
@@ -58,7 +59,7 @@ def local(tmp_path: Path) -> Iterator[Cli]:
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[machines.Lab]:
-    """Two hosts with sshd, shared by all tests of a process; each test leaves them empty."""
+    """Yield two hosts with sshd, shared by all tests of a process; each test leaves them empty."""
     if reason := machines.why_not():
         pytest.skip(reason)
     with machines.lab(tmp_path_factory.mktemp("lab")) as made:
@@ -68,7 +69,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[machines.Lab]:
 
 @pytest.fixture(scope="session")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[docker_engine.Engine]:
-    """A Docker engine that all processes of this session share; each test leaves it empty."""
+    """Yield a Docker engine that all processes of this session share; tests leave it empty."""
     if reason := docker_engine.why_not():
         pytest.skip(reason)
     base = tmp_path_factory.getbasetemp()
@@ -78,7 +79,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[docker_engine.E
 
 @pytest.fixture(scope="session")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[running.Cloud]:
-    """Modal's service on the loopback, one per process; each test has a login of its own."""
+    """Yield Modal's service on loopback, one per process; each test has its own login."""
     if reason := running.why_not():
         pytest.skip(reason)
     if running.REAL in os.environ:
@@ -90,14 +91,14 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[running.Cloud]:
 
 @pytest.fixture(scope="module")
 def own_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[running.Cloud]:
-    """A service of a module's own, for tests that stop and freeze it."""
+    """Yield a separate service for a module whose tests stop and freeze it."""
     with running.cloud(tmp_path_factory.mktemp("cloud")) as made:
         yield made
 
 
 @pytest.fixture(scope="session")
 def pods() -> Iterator[kubernetes.Pods]:
-    """A Kubernetes cluster, for soak only: its programs are built for ten minutes, once."""
+    """Yield a Kubernetes cluster, only for the soak: building its programs takes ten minutes."""
     if reason := kubernetes.why_not():
         pytest.skip(reason)
     with kubernetes.pods() as made:
@@ -106,21 +107,21 @@ def pods() -> Iterator[kubernetes.Pods]:
 
 @pytest.fixture(scope="module")
 def own_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[docker_engine.Engine]:
-    """An engine of a module's own, for tests that stop and freeze it."""
+    """Yield a separate engine for a module whose tests stop and freeze it."""
     with docker_engine.engine(tmp_path_factory.mktemp("engine")) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def own_cluster() -> Iterator[slurm_cluster.Cluster]:
-    """A cluster of a module's own, whose controller may be silent for long."""
+    """Yield a separate cluster for a module, whose controller may stop answering for long."""
     with slurm_cluster.cluster(patience=300) as made:
         yield made
 
 
 @pytest.fixture(params=SITES)
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
-    """Every provider's host in turn, which the test may cut off."""
+    """Yield the host of each provider in turn, which the test may cut off."""
     opened, why_not = SITES[request.param]
     if reason := why_not():
         pytest.skip(reason)
@@ -137,7 +138,7 @@ def boxes(lab: machines.Lab, tmp_path: Path) -> Iterator[Boxes]:
         each.reset()
 
 
-# Docker by templates is dear, and Slurm by templates shows the same.
+# Docker by templates is slow, and Slurm by templates covers the same code.
 DEAR = {
     each: pytest.param(each, marks=pytest.mark.soak) for each in ("docker-template", "kubernetes")
 }
@@ -145,7 +146,7 @@ DEAR = {
 
 @pytest.fixture(params=[DEAR.get(each, each) for each in PLACES])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    """Every provider's host in turn."""
+    """Yield the host of each provider in turn."""
     opened, why_not = PLACES[request.param]
     if reason := why_not():
         pytest.skip(reason)
@@ -155,7 +156,10 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _for_pytest_in_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A pytest that a test starts neither removes what earlier runs left, 40 s for 100,000 files,
-    nor loads hypothesis, which takes three times as long as all the rest of it."""
+    """Make pytest faster in tests that start it.
+
+    It keeps the files of earlier runs, whose removal takes 40 s for 100,000 files, and does not
+    load hypothesis, which takes three times as long as everything else.
+    """
     os.environ["PYTEST_DEBUG_TEMPROOT"] = str(tmp_path_factory.mktemp("inner"))
     os.environ["PYTEST_ADDOPTS"] = "-p no:hypothesispytest"

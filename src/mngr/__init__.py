@@ -1,3 +1,3 @@
-"""mngr runs coding agents, or any command, side by side."""
+"""mngr runs coding agents, or any command, in parallel."""
 
 __version__ = "0.1.0"

@@ -9,7 +9,7 @@ MngrError                 1    something failed
 ├── Unreachable           5    a host did not answer
 ├── TimedOut              124  a deadline passed
 ├── Refused               1    it could lose work, or requires confirmation
-├── Taken                 1    the name or branch exists already
+├── Taken                 1    the name or branch already exists
 ├── Stale                 1    a record was changed by another process
 ├── BadRecord             1    a file of mngr cannot be read
 └── MissingProgram        1    a required program is not installed
@@ -83,7 +83,7 @@ class Refused(MngrError):
 
 
 class Taken(MngrError):
-    """The name or branch exists already."""
+    """The name or branch already exists."""
 
 
 class Stale(MngrError):

@@ -42,7 +42,7 @@ def point(link: Path, target: str) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace a file by rename, with its mode: no reader sees half, and a kill leaves the old."""
+    """Replace a file by rename and keep its mode: readers see the old file or the new one."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         fresh.write_text(text, encoding="utf-8", errors="backslashreplace")
@@ -84,7 +84,7 @@ class CommandRecord:
 class TestRecord:
     """`result.json`."""
 
-    __test__ = False  # pytest would take the name for a class of tests
+    __test__ = False  # pytest would collect the class by its name
 
     node_id: str
     source_sha256: str
@@ -97,7 +97,7 @@ class TestRecord:
     casts: list[str] = field(default_factory=list)
     noop: bool = False
     is_over: bool = False
-    """Whether the test has ended. Only then does the file say `noop`: a test might read it."""
+    """Whether the test has ended. `noop` is written only then, because a test could read it."""
     began: float = field(default_factory=time.monotonic)
 
     def encoded(self) -> str:
@@ -114,7 +114,7 @@ class TestRecord:
             "seconds": round(self.seconds, 4),
             "started": self.started,
             "source_sha256": self.source_sha256,
-            "block": "\n\n".join(self.blocks) or None,  # no block holds an empty line
+            "block": "\n\n".join(self.blocks) or None,  # no block contains an empty line
             "casts": self.casts,
             "noop": self.noop and self.is_over,
         }

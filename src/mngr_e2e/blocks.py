@@ -1,7 +1,7 @@
 """A tutorial as blocks, and a block as commands.
 
 A block is a group of non-empty lines. A block of comments, or one that starts with a shebang, is
-prose: it needs no test. A section starts with a comment block that is a heading: `## Looking at
+prose: it requires no test. A section starts with a comment block that is a heading: `## Looking at
 notes`, `# === Looking at notes ===` or `# LOOKING AT NOTES`.
 
 The program of mngr_mechanic uses this module as well, on Python 3.9 and without other modules of

@@ -13,8 +13,8 @@ from mngr_e2e.artifacts import write_whole
 from mngr_e2e.settings import Settings
 
 FILE = "coverage"
-# An interpreter without coverage.py runs as usual. Ours hides another file of that name, which
-# Python would have run.
+# An interpreter without coverage.py runs as usual. This file hides another sitecustomize.py, so it
+# imports that one, as Python would have done.
 STARTUP = """import os, sys
 try:
     import coverage
@@ -41,7 +41,7 @@ def measures(settings: Settings) -> bool:
 def variables(settings: Settings, env: Mapping[str, str], run: Path, test: Path) -> dict[str, str]:
     """Return variables for a test's commands.
 
-    The file is named even if we do not measure, for programs that measure themselves.
+    The coverage file is named even if nothing is measured, for programs that measure themselves.
     """
     named = {"COVERAGE_FILE": str(test / FILE)}
     if not measures(settings):
@@ -67,7 +67,7 @@ def combine(settings: Settings, test: Path) -> None:
         return
     try:
         import coverage
-    except ImportError:  # only the program's interpreter has it: the parts are kept
+    except ImportError:  # only the program's interpreter has coverage.py, so the parts are kept
         return
     whole = coverage.Coverage(data_file=str(test / FILE), config_file=False)
     with warnings.catch_warnings(), suppress(coverage.CoverageException):

@@ -45,7 +45,7 @@ def environment(settings: Settings, place: Directories) -> dict[str, str]:
         "SHELL": settings.shell,
         "TERM": "xterm-256color",
         "ASCIINEMA_CONFIG_HOME": f"{place.home}.asciinema",  # it writes an id there
-        # Without the prefix MNGR_, by which a program could tell that it is being judged.
+        # Without the prefix MNGR_, which would show a program that it is being tested.
         "E2E_ROOT": str(place.root),
         "E2E_CASTS": str(place.artifacts),
         **{name: place.filled(value) for name, value in settings.env.items()},

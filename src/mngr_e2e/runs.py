@@ -80,7 +80,7 @@ def _remove_unused(base: Path, run: Path) -> None:
         lock = os.open(run / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # By rename: no process may find half of it.
+            # By rename, so that no process sees a partial folder.
             run.rename(base / f"{OLD}{secrets.token_hex(6)}")
         finally:
             os.close(lock)

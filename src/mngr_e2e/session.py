@@ -134,7 +134,7 @@ class E2eSession:
 
     def _when_over(self, index: int, stretch: Stretch) -> Callable[[Background], None]:
         def over(background: Background) -> None:
-            # The exit code of a command that we ended ourselves is not worth a line.
+            # The exit code of a command that the session ended itself is not recorded.
             code = 0 if self._closing else background.exit_code
             stretch.ended(code, f"from {self.record_of_test.commands[index].text}")
             self._ended(index, background.exit_code, background.seconds)

@@ -1,4 +1,4 @@
-"""The mechanic: an agent type that repairs tests without a model, and its program."""
+"""The mechanic: an agent type that fixes failing tests without a model, and its program."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ usage: publish --attempted fix|improve|none --summary TEXT [more]
 
   --attempted fix       you fixed what made the test fail
   --attempted improve   you improved a test that passed already
-  --attempted none      no change was needed, or you could not make one
-  --summary TEXT        what you did and why, for a person who was not there
+  --attempted none      no change was required, or you could not make one
+  --summary TEXT        what you did and why, for a person who reads only this
   --blocked REASON      why you could not finish
   --needs TEXT          what you require (a program, an account, a decision)
   --no-fix              with --blocked: nothing is missing, but you found no fix
@@ -34,7 +34,7 @@ examples:
   git add -A && git commit -m 'Include the day itself in --since'
   "$MNGR_AGENT_STATE_DIR/publish" --attempted fix --summary 'a comparison left out the day itself'
 
-  "$MNGR_AGENT_STATE_DIR/publish" --attempted none --summary 'the test needs pandoc' \\
+  "$MNGR_AGENT_STATE_DIR/publish" --attempted none --summary 'the test requires pandoc' \\
       --blocked 'pandoc: command not found' --needs 'the program pandoc'
 """
 

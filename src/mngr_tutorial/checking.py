@@ -38,7 +38,7 @@ class CheckResult:
     """The result of `check`."""
 
     blocks: list[Block]
-    """The blocks that need a test."""
+    """The blocks that require a test."""
     citations: list[Citation]
     problems: list[Problem]
 

@@ -17,7 +17,7 @@ HEAD = f"""{MARK}
 
 # Confusing spots
 
-Places where an agent that had only the manuals and documents went wrong.
+Places where an agent that had only the manuals and documents was misled.
 """
 
 

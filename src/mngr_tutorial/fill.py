@@ -21,8 +21,8 @@ from mngr_tutorial.trials import ProposalResult
 
 FIELDS = ["line", "result", "commands", "comment", "block", "exit_code", "seconds", "output"]
 REMINDER = (
-    "You have not written $MNGR_AGENT_STATE_DIR/proposals.json yet. Write what you have, "
-    "also if it is incomplete, with `confusing` saying what held you up."
+    "You have not written $MNGR_AGENT_STATE_DIR/proposals.json yet. Write it now, even if it is "
+    "incomplete, and report in `confusing` what prevented you from completing it."
 )
 
 

@@ -13,7 +13,7 @@ from mngr_tutorial.project import Project
 FOLDER = Path(".claude") / "commands"
 HEAD = """\
 ---
-description: Write the end-to-end tests that the tutorial still lacks
+description: Write the missing end-to-end tests of the tutorial
 ---
 
 """

@@ -1,6 +1,6 @@
 """Start an agent with a prompt, wait until it is done, and read the file with its result.
 
-Agents cost money. Whatever happens here, including Ctrl-C, the agent is not left running.
+Agents cost money, so the agent is stopped in all cases, including Ctrl-C.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _stop(api: Mngr, name: str) -> None:
 def _done(
     args: Namespace, api: Mngr, agent: Agent, deadline: float, answered: float | None = None
 ) -> Agent:
-    """Return the agent when it has ended or waits for a prompt, since another time than `answered`.
+    """Return the agent once it has ended, or waits for a prompt since another time than `answered`.
 
     A wait for a person, such as for a permission, is reported once.
     """

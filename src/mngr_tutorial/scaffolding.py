@@ -20,7 +20,7 @@ from __future__ import annotations
 from mngr_e2e import E2eSession, expect'''
 LONGEST_NAME = 60
 LONGEST_LINE = 100
-# Commands that need the shell of the line before: variables, directories, loops, functions.
+# Commands that require the shell of the previous line: variables, directories, loops, functions.
 _STATEFUL = re.compile(
     r"(cd|export|set|for|while|until|if|case|do|done|then|fi|\{|\})\b|\w+=|.*[{&]$"
 )
@@ -73,7 +73,7 @@ def render(name: str, block: Block) -> str:
 
 
 def _runs(block: Block) -> list[str]:
-    """Return what to run: each command by itself, unless they need one shell."""
+    """Return the texts to run: each command by itself, unless they require one shell."""
     commands = block.commands
     if any(_STATEFUL.match(command.lstrip()) for command in commands):
         return ["\n".join(commands)]

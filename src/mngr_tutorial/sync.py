@@ -18,8 +18,8 @@ from mngr_tutorial.verifying import SyncTask, Verification, verify
 
 STALE = ("unknown", "unreadable")
 REMINDER = (
-    "You have not published yet. Commit what you have and run "
-    '"$MNGR_AGENT_STATE_DIR/publish", also if something is missing; say so with --blocked.'
+    "You have not published an outcome yet. Commit your work and run "
+    '"$MNGR_AGENT_STATE_DIR/publish". If it is incomplete, report why with --blocked.'
 )
 
 
@@ -55,10 +55,10 @@ def _chosen(block: Block, lines: list[int]) -> bool:
 def render(project: Project, wanted: SyncTask) -> str:
     told = []
     if wanted.blocks:
-        told += ["These blocks need tests:", prompts.quoted(wanted.blocks)]
+        told += ["These blocks have no test:", prompts.quoted(wanted.blocks)]
     if wanted.stale:
         lines = [f"- {each}" for each in wanted.stale]
-        told += ["These tests need attention:", "\n".join(lines)]
+        told += ["These tests require changes:", "\n".join(lines)]
     tutorial, tests = project.named(project.tutorial), prompts.test_places(project)
     instructions = prompts.sync_instructions(tutorial, tests, "\n\n".join(told))
     return prompts.load("sync").render(project=project.inside, instructions=instructions)

@@ -50,7 +50,7 @@ class Throwaway:
         base = self.base
         place = Directories(self.root, base / "home", base / "work", base / "artifacts")
         env = {"MNGR_HOST_DIR": str(base / "mngr")} | environment(chosen, place.make())
-        # The project's own programs, if mngr itself is installed elsewhere.
+        # Find the project's own programs, even if mngr is installed elsewhere.
         env["PATH"] = f"{self.root / '.venv' / 'bin'}{os.pathsep}{env['PATH']}"
         return E2eSession(place, chosen, TestRecord("trial", ""), env)
 

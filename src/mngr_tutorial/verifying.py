@@ -26,7 +26,7 @@ class SyncTask:
     """The task of an agent."""
 
     blocks: list[Block]
-    """Blocks that need tests."""
+    """Blocks without a test."""
     stale: list[Problem]
     """Tests that cite a block that does not exist."""
 

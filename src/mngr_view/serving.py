@@ -1,4 +1,4 @@
-"""Serve a report over HTTP, on this machine only and under a secret URL.
+"""Serve a report over HTTP, only on this machine and under a secret URL.
 
 Any program or web page on this machine can connect to the port, so the URL contains a secret.
 Requests for another host name are refused, against DNS rebinding.

@@ -97,7 +97,7 @@ def _baseline(baseline: Baseline | None) -> Child:
     return join(parts)
 
 
-# tries
+# attempts
 
 
 def _tries(view: View, task: Task | None) -> list[Html]:
@@ -147,7 +147,7 @@ def _kept(view: View, each: Try, ended: Ended) -> Child:
     if each.verdict is None or each.verdict.ruling in ranking.NOT_TAKEN:
         command = el("code", f"mngr connect {each.agent_name}")
         parts.append(el("p", "To attach: ", command, class_="meta"))
-    if each.verdict is None or not each.verdict.tests_added:  # else verification lists them
+    if each.verdict is None or not each.verdict.tests_added:  # otherwise verification lists them
         parts.append(_named(view, "Added tests, as reported by the agent", ended.tests_added))
     if ended.confusing:
         told = [
@@ -186,7 +186,7 @@ def _named(view: View, title: str, tests: tuple[str, ...]) -> Child:
 
 
 def _work(view: View, each: Try) -> Child:
-    """Return the diffs of the verified parts, or of all commits if the try was refused."""
+    """Return the diffs of the verified parts, or of all commits if the attempt was refused."""
     return join(
         folded(title, diff(text, DIFF_LINES), open=text.count("\n") < 200)
         for title, commit in _commits(each)
@@ -212,7 +212,7 @@ def _parts(verdict: Verdict | None) -> list[tuple[str, str]]:
 
 
 def verified(each: Try) -> list[tuple[str, str]]:
-    """Return the (base, commit) pairs of the diffs on the page of a try."""
+    """Return the (base, commit) pairs of an attempt's diffs."""
     return [(each.base, commit) for _, commit in _parts(each.verdict) if commit]
 
 

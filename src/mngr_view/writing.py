@@ -188,7 +188,7 @@ class Live:
             return
         try:
             self._report.update()
-        except Exception as error:  # a report must not end the run
+        except Exception as error:  # a failure to write the report must not end the run
             self.problem = f"{type(error).__name__}: {error}"
         took = monotonic() - began
         self._next = began + took + max(EVERY, took / SHARE)

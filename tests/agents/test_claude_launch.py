@@ -201,7 +201,7 @@ def test_nothing_is_asked_at_the_start_and_nothing_is_allowed() -> None:
         ("--permission-mode=bypassPermissions",),
     ],
 )
-def test_whoever_asks_to_bypass_permissions_is_not_asked_back(words: tuple[str, ...]) -> None:
+def test_passing_bypass_permissions_confirms_it(words: tuple[str, ...]) -> None:
     assert written(first(*words), ".claude.json")["bypassPermissionsModeAccepted"] is True
     other = first("--permission-mode", "plan", "bypassPermissions")
     assert "bypassPermissionsModeAccepted" not in written(other, ".claude.json")

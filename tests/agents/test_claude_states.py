@@ -1,4 +1,4 @@
-"""What a Claude agent is at, by what its program, its hooks and its transcript say."""
+"""The state of a Claude agent, from its program, its hooks and its transcript."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def evidence(
     started: float = START,
     **said: object,
 ) -> Evidence:
-    """`said` are the hooks; the program's own word is a minute older than LATER."""
+    """Return evidence; `said` are the hooks. The program's status is a minute older than LATER."""
     told = {"startedAt": (started + 1) * 1000, "statusUpdatedAt": (LATER - 60) * 1000}
     told = {key: int(value) for key, value in told.items()}
     status = told | ({"status": word} if word else {}) | {"waitingFor": waits_for}
@@ -99,7 +99,7 @@ def limited(words: str) -> Evidence:
             evidence("waiting", PermissionRequest=signal(LATER, **QUESTION)),
             "permission: Which? (Red, Blue)",
         ),
-        # an older request is not the one it waits on
+        # an older request is not the current one
         (
             evidence("waiting", waits_for="x", PermissionRequest=signal(START + 3, **TOOL)),
             "permission: x",
@@ -108,17 +108,17 @@ def limited(words: str) -> Evidence:
             evidence("waiting", Notification=signal(LATER, message="Claude needs\nyou")),
             "permission: Claude needs you",
         ),
-        # where no hook tells, the call that stands unanswered does
+        # without a hook, the call without a result shows the question
         (
             evidence("waiting", waits_for="permission prompt", tail=recorded("talk", 20)),
             "permission: Bash: sleep 5; echo x > b",
         ),
-        # no hook fires when the user interrupts
+        # no hook runs when the user interrupts
         (evidence("idle", UserPromptSubmit=ASKED), "interrupted"),
         (evidence("idle", tail=recorded("interrupted", 13)), "interrupted"),
         (evidence("idle", tail=recorded("interrupted", 13), Stop=STOP), "end_of_turn"),
         (evidence("idle", tail=recorded("interrupted"), Stop=STOP), "end_of_turn"),
-        # killed in its turn and started again
+        # killed during its turn and started again
         (evidence("idle", tail=recorded("talk")), "interrupted"),
         (evidence("idle", tail=recorded("talk", 27)), "end_of_turn"),
         (
@@ -147,7 +147,7 @@ def limited(words: str) -> Evidence:
         ),
         (evidence("idle", tail=recorded("errors", 6), Stop=STOP), "end_of_turn"),
         (evidence("idle", tail=recorded("commands", 3)), "end_of_turn"),
-        # what another launch left says nothing about this one
+        # files of another launch are ignored
         (evidence("busy", started=START - 600), "end_of_turn"),
         (evidence("idle", Stop=signal(LATER, "L0"), UserPromptSubmit=ASKED), "interrupted"),
     ],
@@ -178,7 +178,7 @@ SENT = signal(LATER - 59)
 def test_a_prompt_that_it_is_about_to_begin_with_is_work(
     found: Evidence, later: float, reason: str
 ) -> None:
-    """`later` are seconds since the program has called itself idle."""
+    """`later` is the number of seconds since the program reported that it is idle."""
     assert told(found.replace(now=LATER - 60 + later)) == reason
 
 
@@ -229,7 +229,7 @@ def test_a_quota_that_was_reset_says_so() -> None:
         ),
         (evidence(UserPromptSubmit=ASKED, tail=recorded("interrupted", 13)), "working"),
         (evidence(PermissionRequest=signal(LATER, **TOOL)), "permission: Bash: rm -r x"),
-        # the tool has given its result since
+        # the tool has returned its result since
         (
             evidence(
                 UserPromptSubmit=signal(START + 3),
@@ -238,7 +238,7 @@ def test_a_quota_that_was_reset_says_so() -> None:
             ),
             "working",
         ),
-        # what was queued is a turn of its own, of which no hook tells
+        # a queued message is a separate turn, for which no hook runs
         (evidence(Stop=signal(START + 5), tail=recorded("talk")), "working"),
     ],
 )
@@ -304,7 +304,7 @@ def test_no_signal_can_break_a_listing(
 
 
 class Told:
-    """A delivery whose files come one after the other; the last ones stay."""
+    """A delivery whose files arrive one after the other; the last ones stay."""
 
     def __init__(self, *looks: dict[str, bytes], before: str = "idle", word: str = "idle") -> None:
         self.looks, self.pressed, self.paused = list(looks), 0, 0.0
@@ -357,7 +357,7 @@ def test_a_hook_tells_of_a_message_whose_files_have_grown_too_large() -> None:
     now = evidence("busy", UserPromptSubmit=signal(LATER, prompt="do it"))
     delivery = said.delivery().replace(look=lambda: now)
     assert CLAUDE.evidence(delivery).outcome == "queued"
-    old = delivery.replace(before=now)  # the same text, said before
+    old = delivery.replace(before=now)  # the same text in an earlier message
     assert CLAUDE.evidence(old).outcome == "failed"
 
 
@@ -384,7 +384,7 @@ def test_nothing_is_typed_before_the_input_box_is_there() -> None:
     assert not CLAUDE.ready(evidence().replace(now=begun + 20))
     assert CLAUDE.ready(evidence("idle").replace(now=begun))
     assert CLAUDE.ready(evidence("busy").replace(now=begun))
-    # what an earlier launch left says nothing
+    # files of an earlier launch are ignored
     assert not CLAUDE.ready(evidence("idle", started=START - 60).replace(now=begun + 20))
 
 

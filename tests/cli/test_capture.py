@@ -37,7 +37,7 @@ def test_wrong_use_is_named(local: Cli) -> None:
 
 
 def test_the_last_lines_of_a_program_that_has_ended_are_there(local: Cli) -> None:
-    """Its `exit` comes first, then tmux reads what is left: here that waits for us."""
+    """`exit` is written before tmux reads the last output, which waits for this test here."""
     ended = 's/"pid":[0-9]*/"code":0/; s/}/,"cause":""}/'
     write = f"cd \"$MNGR_AGENT_STATE_DIR\"; sed '{ended}' started > .e && mv .e exit"
     rest = "until [ -e go ]; do sleep 0.02; done; echo last"

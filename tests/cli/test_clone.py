@@ -92,7 +92,7 @@ def test_wrong_input_is_refused(local: Cli) -> None:
     local("clone", "foo", "--lable", "x=y").fails(2, "'--label'")
     local("migrate", "foo").fails(2, "missing HOST")
     local("migrate", "foo", "nowhere").fails(4, "no host 'nowhere'")
-    local("migrate", "foo", "localhost").fails(2, "foo is on localhost already")
+    local("migrate", "foo", "localhost").fails(2, "foo is already on localhost")
     local("migrate", "fop", "localhost").fails(4, "did you mean 'foo'?")
     assert {row["name"] for row in local("list", "--format", "json").ok().json()["agents"]} == {
         "foo",
@@ -135,7 +135,7 @@ def test_migrating_moves_the_work_and_the_original_can_come_back(both: Cli, tran
         assert str(there).startswith(str(both.base / "bare"))
         assert work_of(there) == then and both.git("rev-parse", "HEAD", cwd=there) == tip
         assert not work.exists()
-        assert "foo is on bare already" in both("migrate", "foo", "bare").ok().out
+        assert "foo is already on bare" in both("migrate", "foo", "bare").ok().out
         both("restore", original, "--as", "back").ok()
         assert work_of(both.work_dir("back")) == then
     finally:

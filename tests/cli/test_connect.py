@@ -58,7 +58,7 @@ def test_without_a_name_one_chooses_from_a_list(local: Cli) -> None:
         mistakes = {
             "9": "there is no number 9",
             "baz": "did you mean 'bar'?",
-            "b": "'b' is the start of bar, bare; type more of the name",
+            "b": "'b' matches bar, bare; type more of the name",
         }
         for asked, (answer, told) in enumerate(mistakes.items(), start=1):
             until(lambda asked=asked: screen.text().count("Which one?") == asked)  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""What `mngr create` makes. What it refuses is in test_create_wrong_input.py."""
+"""The effects of `mngr create`; test_create_wrong_input.py has what it refuses."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_how_a_fast_command_ends_is_not_a_failure_of_create(mngr: Cli) -> None:
 
 
 def left(cli: Cli) -> tuple[str, list[str], list[str], str]:
-    """Agents, work directories, what was put into the trash, and branches."""
+    """Return the agents, the work directories, the trash, and the branches."""
     trash = [path.name for path in (cli.home / "trash").glob("*")]
     works = [path.name for path in (cli.home / "worktrees").glob("*")]
     return cli("list", "--ids").ok().out, works, trash, cli.git("branch", "--list", "mngr/*")
@@ -201,7 +201,7 @@ def test_the_environment_is_what_was_promised_and_nothing_else(mngr: Cli) -> Non
     basics |= {"COLORTERM"}
     allowed = basics | own.keys() | given.keys() | HOSTILE.keys() | {"E"}
     extra = {key for key in found if key not in allowed and not key.startswith("LC_")}
-    assert extra <= {"SHLVL", "_"}  # where sh is bash
+    assert extra <= {"SHLVL", "_"}  # if sh is bash
     assert found["HOME"] == str(mngr.user_home)
     assert not (work / "pwned").exists()
     until(lambda: environment_in(work / "side.env").get("A") == "over")
@@ -224,7 +224,7 @@ def test_a_clean_tree_has_no_changes_to_carry_to_another_base(local: Cli) -> Non
 
 
 def test_creating_takes_four_processes(local: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two that look at the repository side by side, the worktree, and the launch."""
+    """Two that read the repository in parallel, one for the worktree, and one for the launch."""
     started: list[str] = []
     for key, value in local.env.items():
         monkeypatch.setenv(key, value)
@@ -341,7 +341,7 @@ def test_branches(local: Cli) -> None:
     local.git("branch", "base")
     local.commit("second")
     done = local.create("foo")
-    assert "Note: the branch mngr/foo exists already; using mngr/foo-2" in done.err
+    assert "Note: the branch mngr/foo already exists; using mngr/foo-2" in done.err
     assert local.agent("foo")["initial_branch"] == "mngr/foo-2"
     local.create("bar", "--branch", "base:work/*")
     bar = local.work_dir("bar")
@@ -350,7 +350,7 @@ def test_branches(local: Cli) -> None:
     local.create("on-base", "--branch", "base")
     assert local.git("branch", "--show-current", cwd=local.work_dir("on-base")) == "base"
     taken = local("create", "baz", "--branch", ":work/bar", "--", "true")
-    taken.fails(1, "the branch 'work/bar' exists already")
+    taken.fails(1, "the branch 'work/bar' already exists")
 
 
 def test_reuse_starts_what_has_ended_and_leaves_alone_what_runs(mngr: Cli) -> None:
@@ -381,7 +381,7 @@ def test_reuse_refuses_an_agent_that_is_not_what_was_asked_for(mngr: Cli) -> Non
     }.items():
         for dry in ([], ["--dry-run"]):
             refused = mngr("create", "foo", "--reuse", "-m", "x", *dry, *words)
-            refused.fails(1, "foo exists already and differs in", told)
+            refused.fails(1, "foo already exists and differs in", told)
     same = ("--transfer", "worktree", "--branch", ":mine", "--from", str(mngr.repo))
     mngr("create", "foo", "--reuse", *same, "--", "sleep", "1000").ok()
     mngr("create", "foo", "--reuse", cwd=other).ok()
@@ -466,7 +466,7 @@ def test_types_can_be_derived_from_others_in_the_settings(local: Cli) -> None:
     local("create", "bar", "printr").fails(2, "unknown agent type 'printr'", "'printer'")
     local("create", "bar", "round").fails(2, "derived from itself")
     local("create", "bar", "orphan").fails(2, "'comand' (parent of 'orphan')", "'command'")
-    local("create", "bar", "printer", "--type", "child").fails(2, "contradicts")
+    local("create", "bar", "printer", "--type", "child").fails(2, "conflicts with --type")
     settings = {"MNGR__COMMANDS__CREATE__TYPE": "child"}
     chosen = local("create", "bar", "printer", "--dry-run", "--format", "json", env=settings).ok()
     assert chosen.json()["argv"] == ["printf", "%s|", "a b"]

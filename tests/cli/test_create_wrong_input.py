@@ -80,7 +80,7 @@ WRONG: list[tuple[list[str], list[str]]] = [
     (["--project", "a\nb"], ["--project"]),
     (["-m", ""], ["the message is empty"]),
     (["-m", "a\x03b"], ["\\x03", "position 1"]),
-    (["-m", "x", "--message-file", "README"], ["exclude each other"]),
+    (["-m", "x", "--message-file", "README"], ["cannot be used together"]),
     (["--message-file", "/nowhere"], ["/nowhere", "No such file"]),
     (["--batch", "-", "--foreground"], ["--batch and --foreground"]),
     (["third", "word", "too-many"], ["unexpected argument 'too-many'"]),

@@ -1,4 +1,4 @@
-"""start, stop, restart, archive, rename, label: idempotent, atomic, and honest about it."""
+"""start, stop, restart, archive, rename, label: idempotent and atomic, with correct reports."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def hidden_pids(work_dir: Path) -> list[int]:
 
 
 def test_an_agent_started_by_another_does_not_end_with_it(local: Cli) -> None:
-    """Also where it was the first, so that the tmux server was started by the other's process."""
+    """This includes the first agent, whose start creates the tmux server."""
     create = " ".join(local.argv("create", "child", "--no-connect", *NONE, "--", "sleep", "1000"))
     local("create", "foo", "--no-connect", *NONE, "--", "sleep", "1000").ok()
     local.close()
@@ -225,7 +225,7 @@ def test_rename_changes_the_name_and_nothing_else(mngr: Cli) -> None:
     kept = ("id", "work_dir", "initial_branch", "pid", "start_time", "state")
     assert {key: after[key] for key in kept} == {key: before[key] for key in kept}
     assert mngr.tmux("show-options", "-v", "-t", f"={after['id']}:", "@mngr_name") == "bar\n"
-    assert mngr("rename", "bar", "bar").ok().out == "bar has that name already.\n"
+    assert mngr("rename", "bar", "bar").ok().out == "bar already has that name.\n"
     mngr("rename", "bar", "other").fails(1, "other", "taken")
     mngr("rename", "bar", "a b").fails(2, "a b")
     mngr("rename", "foo", "baz").fails(4, "foo")

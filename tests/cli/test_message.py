@@ -96,7 +96,7 @@ def test_wrong_messages_and_targets_are_refused(local: Cli) -> None:
     local("message", "foo", input="\n \n").fails(2, "the message is empty")
     local("message", "foo", input="x" * 1_100_000).fails(2, "larger than")
     local("message", "foo", "--message-file", "/nowhere").fails(2, "/nowhere")
-    local("message", "foo", "-m", "x", "--message-file", "y").fails(2, "exclude each other")
+    local("message", "foo", "-m", "x", "--message-file", "y").fails(2, "cannot be used together")
     local("message", "fop", "-m", "x").fails(4, "no agent 'fop'", "'foo'")
     local("message", "-m", "x").fails(2, "no agent given")
     local("message", "foo", "-m", "x", "--on-error", "abor").fails(2, "'abort'")

@@ -295,7 +295,7 @@ def test_an_existing_branch_and_a_chosen_one(mngr: Cli) -> None:
     mngr.create("bar", *MIRROR, "--branch", "topic")
     assert mngr.git("branch", "--show-current", cwd=mngr.work_dir("bar")) == "topic"
     mngr("create", "no", "--no-connect", *MIRROR, "--branch", ":topic", "--", "true").fails(
-        1, "'topic' exists already"
+        1, "'topic' already exists"
     )
     mngr("create", "no", *MIRROR, "--branch", "nope:x", "--", "true").fails(2, "nope")
 

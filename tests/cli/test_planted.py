@@ -1,4 +1,4 @@
-"""An agent owns its state directory: whatever it puts there, every command returns."""
+"""An agent owns its state directory: whatever it writes there, every command returns."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_commits_arrive_under_the_same_name_and_head_does_not_move(mngr: Cli) ->
     after = (mngr.git("symbolic-ref", "HEAD"), tip(mngr, "HEAD"), mngr.git("status", "-s"))
     assert before == after
     assert not (mngr.repo / ".git/FETCH_HEAD").exists()
-    assert "there already" in mngr("pull", "foo").ok().out
+    assert "up to date" in mngr("pull", "foo").ok().out
     three = committed(mngr, work, "3")
     row = mngr("pull", "foo", "--format", "json").ok().json()
     assert (row["commits"], row["commit"], row["branch"]) == (1, three, "mngr/foo")
@@ -57,7 +57,7 @@ def test_commits_arrive_under_the_same_name_and_head_does_not_move(mngr: Cli) ->
 def test_a_worktree_agent_has_its_branch_here_already(mngr: Cli) -> None:
     work = working(mngr, "foo", "--transfer", "worktree")
     made = committed(mngr, work)
-    assert f"mngr/foo is there already, at {made[:12]}" in mngr("pull", "foo").ok().out
+    assert f"mngr/foo is up to date, at {made[:12]}" in mngr("pull", "foo").ok().out
     mngr("pull", "foo", "--branch", "review").ok()
     assert tip(mngr, "review") == made
 
@@ -75,9 +75,9 @@ def test_diverged_work_is_left_alone_and_with_force_its_tip_is_kept(mngr: Cli) -
     mngr("pull", "foo").ok()
     mine = mngr.git("commit-tree", "-p", "mngr/foo", "-m", "mine", "mngr/foo^{tree}")
     mngr.git("update-ref", "refs/heads/mngr/foo", mine)
-    assert "there already" in mngr("pull", "foo").ok().out, "it has all of the agent's"
+    assert "up to date" in mngr("pull", "foo").ok().out, "it has all of the agent's"
     theirs = committed(mngr, work, "2")
-    refused = mngr("pull", "foo").fails(1, "1 commits that are not in foo", "--force", "--branch")
+    refused = mngr("pull", "foo").fails(1, "1 commit that foo does not have", "--force", "--branch")
     assert refused.out == ""
     mngr("pull", "foo", "--dry-run").fails(1, "mngr/foo")
     assert tip(mngr, "mngr/foo") == mine

@@ -43,7 +43,7 @@ def test_an_agent_with_commits_of_its_own_is_left_alone(mngr: Cli, mode: str) ->
     work = mngr.work_dir("foo")
     (work / "mine").write_text("")
     theirs = mngr.commit("theirs", cwd=work)
-    assert "has it already" in mngr("push", "foo").ok().out, "it is ahead"
+    assert "is up to date" in mngr("push", "foo").ok().out, "it is ahead"
     mngr.commit("ours")
     for words in ([], ["--dry-run"]):
         mngr("push", "foo", *words).fails(1, "foo has commits", "mngr pull foo")

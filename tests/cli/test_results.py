@@ -198,7 +198,7 @@ def test_the_agent_option_means_what_the_word_means(local: Cli) -> None:
     local("snapshot", "restore", "1", "--agent", "foo").ok()
     local("capture", "foo", "--agent", "bar").fails(2, "unexpected argument 'foo'")
     local("capture").fails(2, "no agent given; see `mngr list`")
-    local("stop", "--all", "--agent", "foo").fails(2, "--all and names exclude each other")
+    local("stop", "--all", "--agent", "foo").fails(2, "--all and names cannot be used together")
     assert local("__complete", "--", "pull", "--agent", "").ok().out.split() == ["bar", "foo"]
     local("destroy", "--agent", "foo", "--force").ok()
     assert "Restored foo" in local("restore", "--agent", "foo").ok().out

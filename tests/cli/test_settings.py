@@ -37,7 +37,7 @@ def test_defaults_for_a_command_that_does_not_exist_are_reported(local: Cli) -> 
     creat, ls = done.err.splitlines()
     where = f" in {settings}: "
     assert creat == f"mngr: commands.creat{where}unknown command 'creat'; did you mean 'create'?"
-    assert ls == f"mngr: commands.ls{where}'ls' is short for 'list'; use commands.list"
+    assert ls == f"mngr: commands.ls{where}'ls' is an alias of 'list'; use commands.list"
 
 
 def test_defaults_for_a_disabled_plugins_command_are_nobodys_mistake(local: Cli) -> None:

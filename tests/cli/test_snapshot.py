@@ -118,7 +118,7 @@ def test_restoring_brings_back_every_file_and_keeps_what_would_be_lost(mngr: Cli
     again = mngr("snapshot", "restore", "foo", "2").ok()
     assert "kept" not in again.err, "its state is snapshot 1 already"
     assert tree(work) == now
-    assert "Nothing differs" in mngr("snapshot", "restore", "foo", "2").ok().out
+    assert "No file differs" in mngr("snapshot", "restore", "foo", "2").ok().out
 
 
 def test_a_file_ignored_only_today_is_kept_before_it_is_overwritten(local: Cli) -> None:
@@ -281,7 +281,7 @@ def test_wrong_words_are_refused(local: Cli) -> None:
         (["create", "fop"], 4, "did you mean 'foo'?"),
         (["create", "foo", "--name", "a b"], 2, "is not a snapshot name"),
         (["create", "foo", "--name", "7"], 2, "not a number"),
-        (["create", "foo", "--name", "early"], 1, "has a snapshot 'early' already"),
+        (["create", "foo", "--name", "early"], 1, "already has a snapshot 'early'"),
         (["create", "foo", "--limit", "1"], 2, "--limit is an option of"),
         (["list", "--limit", "0"], 2, "above 0"),
         (["restore"], 2, "no agent given"),
@@ -316,7 +316,7 @@ files = st.dictionaries(
 
 
 def write(folder: Path, wanted: dict[str, tuple[str, bytes]]) -> None:
-    """Make the folder hold exactly these; where two names exclude each other, the first wins."""
+    """Make the folder hold exactly these; if two names conflict, the first one wins."""
     for path in sorted(folder.rglob("*"), reverse=True):
         if ".git" not in path.relative_to(folder).parts:
             path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()

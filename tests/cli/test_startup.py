@@ -1,4 +1,4 @@
-"""Start-up is a feature: what a short command must not import."""
+"""Short commands start fast: tests of the modules that they must not import."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def imported(home: Path, *argv: str) -> set[str]:
 
 
 def at_any_start() -> set[str]:
-    """What this machine's site-packages put into every Python."""
+    """Return the modules that this machine's site-packages import at every start of Python."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", "pass"], capture_output=True, text=True
     )

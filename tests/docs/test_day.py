@@ -1,4 +1,4 @@
-"""The recording in the README: it shows what mngr prints today, in 80 columns."""
+"""The recording in the README shows the current output of mngr, in 80 columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_the_recording_shows_what_mngr_prints() -> None:
-    program("claude")  # skipped where it cannot be installed
+    program("claude")  # skipped if it cannot be installed
     words = [sys.executable, "scripts/record_day.py", "--check", str(PICTURE)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr

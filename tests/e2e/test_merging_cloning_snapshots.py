@@ -168,5 +168,5 @@ def test_migrating_to_the_same_host_is_refused(e2e: E2eSession) -> None:
     )
     expect(result).to_succeed()
     expect(result.stdout).to_equal("exit code 2\n")
-    expect(result.stdout + result.stderr).to_contain("fix is on localhost already")
+    expect(result.stdout + result.stderr).to_contain("fix is already on localhost")
     expect(state(e2e, "fix")).to_equal("RUNNING")

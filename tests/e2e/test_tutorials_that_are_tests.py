@@ -22,7 +22,7 @@ def test_say_hello(e2e: E2eSession) -> None:
 
 
 def greet(e2e: E2eSession, *, tested: bool) -> Path:
-    """A project with a tutorial of one block and one comment."""
+    """Return a project with a tutorial of one block and one comment."""
     folder = e2e.home / "greet"
     (folder / "tests").mkdir(parents=True)
     (folder / "tutorial.sh").write_text(TUTORIAL)

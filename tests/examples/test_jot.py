@@ -1,4 +1,4 @@
-"""The example project: green as it is, and broken in exactly the planned ways by the planting."""
+"""The example project passes its tests, and the planted defects break exactly the intended ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEFT_BY_RUNS = shutil.ignore_patterns("__pycache__", ".*_cache", ".mngr-e2e")
 
 
 def results(project: Path, run: str, **env: str) -> dict[str, dict[str, Any]]:
-    """Run the project's own tests in a process of their own; what each left, by node id."""
+    """Run the project's own tests in a separate process; return each result by node id."""
     clean = {
         name: value
         for name, value in os.environ.items()
@@ -40,7 +40,7 @@ def results(project: Path, run: str, **env: str) -> dict[str, dict[str, Any]]:
         text=True,
         timeout=120,
     )
-    # 0 and 1: the tests ran. Anything else is a broken project, not a failing test.
+    # 0 and 1 mean that the tests ran. Any other code means a broken project.
     assert done.returncode in (0, 1), done.stdout + done.stderr
     assert " error" not in done.stdout.splitlines()[-1], done.stdout
     files = (project / ".mngr-e2e" / run).glob("*/result.json")
@@ -78,7 +78,7 @@ def test_the_pristine_jot_is_green_and_its_tests_run_every_block(pristine: Path)
     assert set(by_block) == {block.text for block in tutorial}
     for block in tutorial:
         texts = [command["text"] for command in by_block[block.text]["commands"]]
-        # Not merely alike: a test of the tutorial runs the very commands that stand there.
+        # A test of the tutorial runs exactly the commands of its block.
         assert set(block.commands) <= set(texts)
 
 
@@ -90,7 +90,7 @@ def test_every_pristine_test_fails_when_nothing_is_run(pristine: Path) -> None:
 
 @pytest.mark.soak
 def test_exactly_the_planned_tests_fail_once_defects_are_planted(planted: Path) -> None:
-    installed = [defect for defect in BLOCKED if shutil.which(defect.needs)]  # here, after all
+    installed = [defect for defect in BLOCKED if shutil.which(defect.needs)]  # present here
     passing = {test for defect in installed for test in defect.tests}
     failed = with_outcome(results(planted, "planted"), "failed")
     assert failed == [test for test in FAILING if test not in passing]

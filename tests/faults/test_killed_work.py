@@ -29,7 +29,7 @@ def test_a_killed_snapshot_is_there_or_not_and_can_be_repeated(mngr: Cli, step: 
     killed(mngr, step, "snapshot", "create", "foo", "--name", "x")
     again = mngr("snapshot", "create", "foo", "--name", "x")
     if step == "snapshot_kept":
-        again.fails(1, "has a snapshot 'x' already")
+        again.fails(1, "already has a snapshot 'x'")
     else:
         again.ok()
     assert tree(work) == then

@@ -168,7 +168,7 @@ def test_a_host_whose_making_was_cut_short_can_be_destroyed(maker: Maker) -> Non
     listed = mngr("host", "list", "--format", "json").ok().json()["hosts"]
     cut = {each["name"]: each["state"] for each in listed if each["name"].startswith("host-")}
     assert cut == {"host-made": "CREATING", "host-noted": "CREATING"}
-    mngr(*create, "host-noted").fails(1, "'host-noted' exists already", "see `mngr host list`")
+    mngr(*create, "host-noted").fails(1, "'host-noted' already exists", "see `mngr host list`")
     if maker.provider == "docker":
         mngr("host", "stop", "host-made").fails(
             1, "creation was interrupted", "mngr host destroy host-made"
@@ -231,7 +231,7 @@ def test_another_home_s_hosts_are_left_alone(docker: Cli, engine: Engine, tmp_pa
     with on_engine(engine, tmp_path / "other") as other:
         other("host", "create", "box", "--provider", "docker").ok()
         assert "created by another home" in other("host", "audit", "--end").ok().out
-        other("host", "create", "box", "--provider", "docker").fails(1, "'box' exists already")
+        other("host", "create", "box", "--provider", "docker").fails(1, "'box' already exists")
     assert [each["problem"] for each in audited(docker).values()] == [""]
     # Its note is lost: the host still says that it is ours.
     (docker.controller_home / "hosts" / "docker" / "box.json").unlink()

@@ -1,4 +1,4 @@
-"""Sandboxes of Modal as hosts: what is asked for, and what goes wrong over there."""
+"""Modal sandboxes as hosts: their requests and their failures."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def hosts(mngr: Cli) -> dict[str, dict[str, Any]]:
 
 
 def asked(cloud: Cloud, mngr: Cli) -> dict[str, Any]:
-    """What the only sandbox was made from."""
+    """Return the request that the only sandbox was created from."""
     (box,) = cloud.sandboxes(owner(mngr))
     return cloud.asked(box)
 
@@ -84,7 +84,7 @@ def test_a_sandbox_is_made_as_asked(modal: Cli, cloud: Cloud, tmp_path: Path) ->
         modal("exec", "foo", "echo $API_KEY; nproc; echo x > /cache/x; hostname; id -un").ok().out
     )
     assert told.split() == ["hush", "3", "modal", "root"]
-    # Another one shares the volume and the image, which is not built again.
+    # A second sandbox shares the volume and the image, which is not built again.
     cloud.order(owner(modal))
     create(modal, "other", "-b", "volume=cache:/cache", "-b", "offline=yes", "-b", "gpu=T4")
     modal.create("bar@other")
@@ -137,12 +137,12 @@ def test_nothing_of_the_sdk_is_imported_to_list(modal: Cli, cloud: Cloud) -> Non
 
 
 def test_a_lost_answer_leaves_no_second_sandbox(modal: Cli, cloud: Cloud) -> None:
-    """The SDK asks again, and Modal says that the name is taken: by our own first try."""
+    """The SDK asks again, and Modal reports that the name is taken: by its first attempt."""
     cloud.order(owner(modal), lose={"SandboxCreateV2": 1})
     create(modal, "box")
     assert len(cloud.sandboxes(owner(modal))) == 1
     modal.create("foo@box")
-    # Not once is an answer given: it is ended, and the error says so.
+    # No attempt gets an answer: the sandbox is ended, and the error reports it.
     cloud.order(owner(modal), lose={"SandboxCreateV2": 100, "SandboxListV2": 100})
     modal("host", "create", "lost", "--provider", "modal").fails(1, "modal")
     cloud.order(owner(modal))
@@ -166,7 +166,8 @@ def test_a_stopped_host_and_its_agents_come_back(modal: Cli, cloud: Cloud) -> No
     assert modal.state("foo") == "RUNNING"
     assert modal("exec", "foo", "cat kept.txt; ls").ok().out == "kept\nkept.txt\n"
 
-    # Its machine fails under the agent: Modal keeps what it had, and a new one goes on from there.
+    # Its machine fails while the agent runs: Modal keeps its files, and a new sandbox starts from
+    # them.
     modal("exec", "foo", "echo more > more.txt").ok()
     cloud.end(owner(modal), *cloud.sandboxes(owner(modal)))
     agent = modal.agent("foo")
@@ -193,7 +194,7 @@ def test_a_snapshot_that_expired_is_an_error(modal: Cli, cloud: Cloud) -> None:
 
 
 def test_a_host_ends_itself_and_is_kept(modal: Cli, cloud: Cloud) -> None:
-    """At the end of its life, and when nothing happens there; also while nobody looks."""
+    """It ends at its lifetime, and when it is idle, also while no mngr command runs."""
     modal.create("old@.modal", "--max-age", "1h")
     create(modal, "quiet", "--idle-timeout", "3s")
     box = next(x for x in cloud.sandboxes(owner(modal)) if "old" in str(cloud.asked(x)["tags"]))
@@ -208,7 +209,7 @@ def test_a_host_ends_itself_and_is_kept(modal: Cli, cloud: Cloud) -> None:
 
 @pytest.mark.soak
 def test_a_sandbox_that_nears_its_end_is_kept_before(modal: Cli, cloud: Cloud) -> None:
-    """By the bridge, which looks once a minute; the end itself would be kept by Modal, too."""
+    """The bridge checks once a minute. At the end itself, Modal would save it too."""
     create(modal, "box", "--max-age", "14m")
     taken = lambda: [m for _, m in cloud.requests(owner(modal)) if m == "TaskSnapshotFilesystem"]  # noqa: E731
     until(taken, 100, "a snapshot")
@@ -226,7 +227,7 @@ def test_a_snapshot_may_take_longer_than_the_sdk_allows(modal: Cli, cloud: Cloud
 
 
 def test_one_list_serves_everybody(modal: Cli, cloud: Cloud) -> None:
-    """Looking at agents costs no request at all; a list is asked for only where one is gone."""
+    """Reading agents makes no request; a list is requested only if a host does not answer."""
     for name in ("one", "two", "three"):
         create(modal, name)
         modal.create(f"{name}@{name}")
@@ -262,7 +263,7 @@ def test_another_home_s_sandboxes_are_left_alone(modal: Cli, cloud: Cloud, tmp_p
 
 
 def test_requests_of_many_processes_share_one_rate(tmp_path: Path) -> None:
-    """A hundred at once are spread over five seconds, five of them at once."""
+    """A hundred concurrent requests are spread over five seconds, with bursts of five."""
     path = str(tmp_path / "rate")
     with ThreadPoolExecutor(10) as pool:
         waits = sorted(pool.map(lambda _: Bucket(path).take(1000.0), range(100)))
@@ -275,13 +276,13 @@ def test_requests_of_many_processes_share_one_rate(tmp_path: Path) -> None:
 
 
 def killed(modal: Cli, step: str) -> None:
-    """Begin an agent on a sandbox of its own, and end mngr at that step."""
+    """Begin to create an agent on a new sandbox, and kill mngr at that step."""
     words = ("create", f"{step.replace('_', '-')}@.modal", "--no-connect", "--", "sleep", "1000")
     assert modal(*words, env={KILL_AT: step}, timeout=200).code == -9
 
 
 def begun(modal: Cli, cloud: Cloud, name: str, hold: float) -> None:
-    """Kill mngr while Modal makes a sandbox: the bridge asks on, and keeps what it hears."""
+    """Kill mngr while Modal creates a sandbox; the bridge waits for the answer and records it."""
 
     def asked() -> int:
         return sum(method == "SandboxCreateV2" for _, method in cloud.requests(owner(modal)))
@@ -289,7 +290,7 @@ def begun(modal: Cli, cloud: Cloud, name: str, hold: float) -> None:
     before = asked()
     cloud.order(owner(modal), hold={"SandboxCreateV2": hold})
     making = modal.start("host", "create", name, "--provider", "modal")
-    # Not its note: that is there before the bridge has been asked.
+    # The note does not count, because it is written before the request to the bridge.
     until(lambda: asked() > before, 60, "the request")
     making.kill()
     making.communicate()
@@ -297,7 +298,7 @@ def begun(modal: Cli, cloud: Cloud, name: str, hold: float) -> None:
 
 
 def accounted(modal: Cli, cloud: Cloud, steps: tuple[str, ...]) -> None:
-    """Every sandbox is in an audit, whichever step mngr was killed at; `--end` leaves the whole."""
+    """Check that `audit` finds every sandbox, wherever mngr was killed; `--end` keeps whole ones."""
     for step in steps:
         killed(modal, step)
     before = len(cloud.sandboxes(owner(modal)))
@@ -321,7 +322,7 @@ def test_a_sandbox_whose_making_was_cut_short_is_found(modal: Cli, cloud: Cloud)
 
 
 def test_a_sandbox_whose_making_was_cut_short_can_be_destroyed(modal: Cli, cloud: Cloud) -> None:
-    """Made, and the answer was never noted; being made; and never asked for."""
+    """It was created without a recorded answer, is being created, or was never requested."""
     for step in ("host_made", "host_noted"):
         words = ("host", "create", step.replace("_", "-"), "--provider", "modal")
         assert modal(*words, env={KILL_AT: step}).code == -9
@@ -346,7 +347,7 @@ def test_every_sandbox_is_accounted_for_wherever_mngr_was_killed(modal: Cli, clo
 
 
 def test_what_a_sandbox_costs_is_shown(modal: Cli, cloud: Cloud) -> None:
-    """By the prices in the settings, for the time that it ran; a stopped one costs no more."""
+    """By the prices in the settings, for the time that it ran; a stopped one costs nothing more."""
     prices = ("-S", "providers.modal.cpu_price=1", "-S", "providers.modal.memory_price=0.5")
     create(modal, "box", "-b", "cpu=2", "-b", "memory=4g")  # 2 * 1 + 4 * 0.5: four dollars a second
     modal("host", "stop", "box").ok()
@@ -381,7 +382,7 @@ def test_a_run_counts_its_hosts_against_its_budget() -> None:
 
 @pytest.mark.soak
 def test_the_checklist_for_modal_itself_works(modal: Cli) -> None:
-    """On the tests' own service nothing differs; without a token it says so in a line."""
+    """On the test service nothing differs; without a token it fails with one line."""
     script = [sys.executable, str(ROOT / "scripts" / "modal_check.py"), "--no-arc"]
     done = subprocess.run(script, env=modal.env, capture_output=True, text=True, timeout=200)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

@@ -1,4 +1,4 @@
-"""Programs on this machine, while this process gets no time of its own."""
+"""Run programs while this process gets no CPU time."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mngr.hosts import spawn
 
 
 class Starved:
-    """A tracer that stops us at two lines: as if other processes had the machine meanwhile.
+    """A tracer that stops this process at two lines, as if other processes used the CPU.
 
-    First when we are about to look whether the program has ended, until it has. Then when we know
-    that, for longer than a pipe that somebody holds is read.
+    First before it checks whether the program has ended, until it has. Then after that, for longer
+    than a pipe is read that another process holds.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The tests of other people's command lines are run by test_third_party.py, with those at hand."""
+"""Leave third-party tests to test_third_party.py, which runs those that are installed."""
 
 from __future__ import annotations
 

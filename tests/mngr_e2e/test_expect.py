@@ -1,4 +1,4 @@
-"""What `expect` accepts and refuses, and what a failure says."""
+"""The claims that `expect` accepts and refuses, and its failure messages."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def message(claim: Callable[[], object]) -> str:
     return str(caught.value)
 
 
-# every matcher against its negation
+# each matcher and its negation
 
 
 @given(TEXT, TEXT)
@@ -113,7 +113,7 @@ def test_a_command_that_timed_out_neither_succeeded_nor_failed() -> None:
     said = expect(result(124, timed_out=True))
     for claim in (said.to_succeed, said.not_to_succeed, said.to_fail, said.not_to_fail):
         assert not holds(claim)
-    assert "it was ended after 0.50 s" in message(said.to_fail)
+    assert "it timed out after 0.50 s" in message(said.to_fail)
     said.to_time_out()
 
 
@@ -135,7 +135,7 @@ def test_text_is_json_or_not(text: str) -> None:
     assert not holds(expect(text).to_be_json)
     expect(text).not_to_be_json()
     assert not holds(lambda: expect(text).to_include_json({}))
-    assert not holds(lambda: expect(text).not_to_include_json({}))  # it is no JSON at all
+    assert not holds(lambda: expect(text).not_to_include_json({}))  # it is not JSON
 
 
 @given(JSON, st.sampled_from(["null", "boolean", "integer", "string", "array", "object"]))
@@ -165,7 +165,7 @@ def test_a_missing_file_has_neither_content_nor_mode(tmp_path: Path) -> None:
     (tmp_path / "note.txt").touch()
     said = expect(tmp_path / "notes.txt")
     said.not_to_exist()
-    assert "beside it are: note.txt" in message(said.to_exist)
+    assert "its folder contains: note.txt" in message(said.to_exist)
     claims = (said.to_have_content, said.not_to_have_content, said.to_contain, said.not_to_contain)
     for claim in claims:
         assert "No such file" in message(partial(claim, "x"))
@@ -323,7 +323,7 @@ def test_soft_groups_nest_and_do_not_hide_other_errors() -> None:
     with pytest.raises(KeyError) as caught:
         stumble()
     assert "expected 'a' to equal 'b'" in caught.value.__notes__[0]
-    expect("a").to_equal("a")  # and outside again everything is as before
+    expect("a").to_equal("a")  # outside, claims raise at once again
 
 
 def test_pytest_shows_the_line_of_the_test_and_none_of_ours(pytester: pytest.Pytester) -> None:

@@ -1,4 +1,4 @@
-"""The process that outlives pytest; what it does then is tested with pytests that are killed."""
+"""The process that outlives pytest, tested with pytest processes that are killed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mngr_e2e.redaction import Redactor
 
 def test_it_leaves_at_the_word_though_the_pipe_is_still_open(tmp_path: Path) -> None:
     guard = Guard(tmp_path)
-    held = os.dup(guard.pipe)  # as a child has that pytest forked
+    held = os.dup(guard.pipe)  # like a child that pytest has forked
     assert guard.close() == 0
     os.close(held)
 

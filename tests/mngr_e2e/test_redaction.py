@@ -1,4 +1,4 @@
-"""Secrets stay out of what is written down and shown."""
+"""Secrets are removed from artifacts and from failures."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_value_is_taken_out_however_it_is_quoted(
     value: str, shape: str, style: str, nested: bool
 ) -> None:
     assume(len(value) >= 2 and not value.startswith("--"))
-    value = f"Q{value}Z"  # so that no part of the command itself is the same
+    value = f"Q{value}Z"  # so that the command itself does not contain the text
     words = shape.format(QUOTED[style](value))
     redact = Redactor({})
     written = redact.command(f"sh -c {shlex.quote(words)} 'and more'" if nested else words)

@@ -1,4 +1,4 @@
-"""What a user may write under `mypy --strict`: that this file is accepted is half of the test."""
+"""What users may write under `mypy --strict`: mypy must accept this file."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     python -m tests.mngr_mechanic.defects PROJECT COUNT SEED   # prints JSON, one per line
 
-It knows nothing of the repairs that the mechanic tries: it replaces a token by another of its
-kind, and keeps what at least one test notices.
+It does not use the edits that the mechanic tries: it replaces a token by another of its kind, and
+keeps the defects that at least one test detects.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Defect:
     old: str
     new: str
     test: str = ""
-    """One that fails because of it."""
+    """A test that fails because of it."""
 
     def planted(self, text: str) -> str:
         assert text[self.start : self.start + len(self.old)] == self.old, self
@@ -84,7 +84,7 @@ def copied(project: str, out: Path) -> Path:
 
 
 def possible(file: str, text: str, chance: random.Random) -> Iterator[Defect]:
-    """Every token that can be made wrong, each in one way."""
+    """Return every token that can be made wrong, each in one way."""
     starts = [0]
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -101,7 +101,7 @@ def possible(file: str, text: str, chance: random.Random) -> Iterator[Defect]:
 
 
 def _not_code(text: str) -> set[int]:
-    """Lines of imports, docstrings, and of heads that hold little but types."""
+    """Return lines of imports and docstrings, and of heads that contain mostly types."""
     found: set[int] = set()
     for node in ast.walk(ast.parse(text)):
         skipped = isinstance(node, ast.Import | ast.ImportFrom | ast.AnnAssign)
@@ -135,7 +135,7 @@ def _wrong(token: tokenize.TokenInfo, names: list[str], chance: random.Random) -
 
 
 def _misspelt(literal: str, chance: random.Random) -> list[str]:
-    """One letter left out, doubled, or in the other case."""
+    """Return the word with one letter left out, doubled, or in the other case."""
     inside = [
         at
         for at, sign in enumerate(literal)
@@ -158,7 +158,7 @@ def _means_something_else(old: str, new: str) -> bool:
 
 
 def noticed(project: str, count: int, seed: int) -> Iterator[Defect]:
-    """Defects that a test notices, chosen by chance but the same for the same seed."""
+    """Return defects that at least one test detects, chosen by the seed."""
     base = Path(tempfile.mkdtemp(prefix="plant-"))
     root, package = copied(project, base / "project"), PROJECTS[project]
     chance = random.Random(seed)
@@ -189,7 +189,7 @@ def _first_failing(lab: Lab, defect: Defect) -> str:
     text = lab.read(defect.file)
     lab.write(defect.file, defect.planted(text))
     failed = lab.run([], seconds=120, stop=True).failed[:1]
-    # Once more: on a busy machine a test may fail for other reasons.
+    # Run it again, because on a busy machine a test may fail for other reasons.
     really = bool(failed) and bool(lab.run(failed, seconds=120).failed)
     lab.write(defect.file, text)
     return failed[0] if really else ""

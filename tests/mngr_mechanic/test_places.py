@@ -1,4 +1,4 @@
-"""Code that runs from a copy or through a link is the project's; and what is said where none is."""
+"""Code that runs from a copy or through a link is the project's; reasons why there is no code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def double(number):
 if __name__ == "__main__":
     print(double(2))
 """
-# The program is copied, or linked, to a place of the test's own and runs there.
+# The program is copied or linked to a folder of the test, and runs there.
 TEST = """\
 import subprocess
 import sys
@@ -102,7 +102,7 @@ def test_a_file_is_found_by_its_path_its_real_path_or_its_content(tmp_path: Path
         "project/a/one.py": "a/one.py",
         "link/a/one.py": "a/one.py",
         "one.py": "a/one.py",
-        "same.py": "",  # it could be either
+        "same.py": "",  # it is ambiguous
         "other/one.py": "",
     }
     assert place("<string>", str(root)) == place(os.__file__, str(root)) == ""
@@ -136,7 +136,7 @@ def test_lines_that_the_prompt_calls_suspicious_come_first() -> None:
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[Lab]:
-    """Tests that import what is repaired, so that each request collects anew."""
+    """Yield tests that import the edited code, so that each request collects again."""
     root = tmp_path / "project"
     (root / "tests").mkdir(parents=True)
     (root / "calc.py").write_text("ONE = 1\n")
@@ -154,7 +154,7 @@ FAILURE = reports.Failure("AssertionError", "assert 1 == 2", (), 5, {})
 
 
 def test_a_test_that_is_not_found_does_not_hide_the_others(lab: Lab) -> None:
-    """As where parameters come from a set: their ids are others in each process."""
+    """For example if parameters come from a set, so that ids differ in each process."""
     gone = "tests/test_one.py::test_one[3]"
     run = lab.run([OTHER, gone, ONE], seconds=60)
     assert list(run.results) == [OTHER, ONE] and not run.failed

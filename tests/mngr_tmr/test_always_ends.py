@@ -1,4 +1,4 @@
-"""Whatever becomes of its agents, in whatever order, a run comes to its end and says which."""
+"""Whatever happens to its agents, in whatever order, a run ends with a status."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ STEPS = 5000
 
 
 class Fate:
-    """Decides by a seed what becomes of whom; the same for the same question."""
+    """Decides by a seed what happens to each agent; the same question gives the same answer."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -68,7 +68,7 @@ class Fate:
         )
 
     def tasks(self) -> list[dict[str, Json]]:
-        """In clusters, each with its canary; some canaries are not there at all."""
+        """Return tasks in clusters, each with its canary; some canaries do not exist."""
         dice = self.one("tasks")
         found: list[dict[str, Json]] = []
         first: dict[int, str] = {}
@@ -137,7 +137,7 @@ def conduct(stage: Stage) -> None:
 
 
 def integrate(stage: Stage, fate: Fate) -> None:
-    """On paper: of what was accepted some is picked and some evicted."""
+    """Pick some of the accepted changes and evict the others, without git."""
     if stage.run.integrated:
         return
     stage.note("integration_started")
@@ -170,7 +170,7 @@ def reopened(stage: Stage, fate: Fate) -> bool:
 
 
 def to_the_end(stage: Stage, fate: Fate) -> int:
-    """How many rounds it took."""
+    """Run to the end, and return the number of rounds."""
     while True:
         conduct(stage)
         integrate(stage, fate)

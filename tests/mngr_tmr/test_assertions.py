@@ -1,4 +1,4 @@
-"""Whether a changed test is a weaker one: by hand, and by chance."""
+"""Whether a changed test is weaker: examples and properties."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ short = st.text("ab\n", max_size=4)
 
 @given(st.sampled_from(list(HOLDS)), st.sampled_from(list(HOLDS)), short, short, short)
 def test_what_is_implied_is_true(one: str, other: str, word: str, part: str, seen: str) -> None:
-    """For whatever a command prints."""
+    """This holds for any output of a command."""
     [new] = assertions(case(f"expect(result.stdout).{one}({word!r})"))
     [old] = assertions(case(f"expect(result.stdout).{other}({part!r})"))
     if implies(new, old) and HOLDS[one](seen, word):

@@ -1,4 +1,4 @@
-"""Which failures belong together, which lines are suspicious, and how lines are measured."""
+"""The clusters of failures, the suspicious lines, and the measurement of lines."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_cases_that_raise_something_else_are_apart() -> None:
 
 
 def test_tests_that_run_a_line_which_few_others_run_are_one_cluster() -> None:
-    """As in a table of 200 tests with 200 messages and one wrong token."""
+    """For example a table of 200 tests with 200 messages and one wrong token."""
     broken = [failure(f"t{n}", run=lines(1, 2, 50, 100 + n)) for n in range(20)]
     passing = [lines(1, 2, 200 + n) for n in range(30)] + [lines(1, 2, 50)] * 5
     (cluster,) = clustering.clusters(broken, passing)
@@ -65,7 +65,7 @@ def test_tests_that_run_a_line_which_few_others_run_are_one_cluster() -> None:
 
 
 def test_a_line_on_the_way_to_several_causes_joins_none_of_them() -> None:
-    """Twice as many failing as passing tests run line 5, but no passing test lines 10 and 20."""
+    """Twice as many failing as passing tests run line 5; no passing test runs lines 10 and 20."""
     broken = [failure(f"a{n}", run=lines(1, 5, 10)) for n in range(2)]
     broken += [failure(f"b{n}", run=lines(1, 5, 20)) for n in range(2)]
     passing = [lines(1, 5)] * 2 + [lines(1)] * 10
@@ -76,7 +76,7 @@ def test_a_line_on_the_way_to_several_causes_joins_none_of_them() -> None:
 
 
 def test_the_most_suspicious_line_joins_tests_before_others_do() -> None:
-    """Line 5 is run by mostly failing tests too, but of both causes, and a passing one."""
+    """Line 5 is run mostly by failing tests too, but of both causes, and by a passing one."""
     broken = [failure("a0", run=lines(1, 5, 10))]
     broken += [failure(f"a{n}", run=lines(1, 10)) for n in range(1, 4)]
     broken += [failure(f"b{n}", run=lines(1, 5, 20)) for n in range(2)]
@@ -89,7 +89,7 @@ def test_the_most_suspicious_line_joins_tests_before_others_do() -> None:
 
 
 def test_tests_whose_suspicious_lines_coincide_are_one_cluster_and_others_are_not() -> None:
-    """All of them run code that many passing tests run too."""
+    """All of them also run code that many passing tests run."""
     broken = [failure(f"a{n}", run=lines(1, 10, 11, 12)) for n in range(3)]
     broken += [failure(f"b{n}", run=lines(1, 20, 21, 22)) for n in range(3)]
     passing = [lines(1, 10, 11, 12)] * 20 + [lines(1, 20, 21, 22)] * 20
@@ -157,7 +157,7 @@ def test_the_forecast_says_how_many_agents_a_cluster_needs() -> None:
     assert forecast.forecast(run, "/nowhere", metered=False).agents == 2
 
 
-# the plugin, in a pytest of its own
+# the plugin, in a separate pytest
 
 PROJECT = {
     "app.py": "def one():\n    return 1\n\n\ndef two():\n    return 2\n",

@@ -141,9 +141,9 @@ def test_a_test_whose_change_is_held_gets_another_agent_that_is_told_why(robots:
 
     task.tries.pop()  # as it was when the second agent began
     prompt = prompting.tester(run, ProjectSettings(), task, "")
-    assert f"    {LINE} {WHY}\n" in prompt and "held back from the branch" in prompt
+    assert f"    {LINE} {WHY}\n" in prompt and "not on the branch" in prompt
     task.tries.clear()
-    assert "held back" not in prompting.tester(run, ProjectSettings(), task, "")
+    assert "not on the branch" not in prompting.tester(run, ProjectSettings(), task, "")
 
 
 @pytest.mark.soak

@@ -240,32 +240,32 @@ def test_a_repair_on_top_of_another_comes_after_it(lab: Lab, tasks: dict[str, Ta
     assert_gated(lab, run)
 
 
-MOODY = """
+FLAKY = """
 from pathlib import Path
 
 
-def test_moody():
-    moods = Path({!r})  # outside of every checkout: it remembers
-    now, *later = moods.read_text().split() or ["fine"]
-    moods.write_text(" ".join(later))
+def test_flaky():
+    outcomes = Path({!r})  # outside of every checkout, so that it is kept
+    now, *later = outcomes.read_text().split() or ["fine"]
+    outcomes.write_text(" ".join(later))
     assert now == "fine"
 """
 
 
 @pytest.fixture(scope="module")
-def moody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """With one test more, whose next results stand in the file `moods`."""
-    made = lab_in(tmp_path_factory.mktemp("moody"), sandbox=False)
-    moods = made.folder / "moods"
-    moods.write_text("")
-    made.base = made.commit({"tests/test_moody.py": MOODY.format(str(moods))})
+def flaky(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Yield a lab with one more test, whose next results are in the file `outcomes`."""
+    made = lab_in(tmp_path_factory.mktemp("flaky"), sandbox=False)
+    outcomes = made.folder / "outcomes"
+    outcomes.write_text("")
+    made.base = made.commit({"tests/test_flaky.py": FLAKY.format(str(outcomes))})
     made.plain = made._baseline()
     yield made
     made.close()
 
 
 @pytest.mark.parametrize(
-    ("moods", "looks", "taken"),
+    ("outcomes", "looks", "taken"),
     [
         ("fine", ["gate"], True),
         ("bad fine", ["gate", "gate, again"], True),
@@ -273,44 +273,44 @@ def moody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         ("bad bad fine", ["gate", "gate, again", "gate, at the base"], False),
     ],
 )
-def test_a_moody_test_evicts_nobody(
-    moody: Lab, moods: str, looks: list[str], *, taken: bool
+def test_a_flaky_test_evicts_no_change(
+    flaky: Lab, outcomes: str, looks: list[str], *, taken: bool
 ) -> None:
-    task = moody.attempt(f"{FINE}::test_fine", {"docs/page.md": f"{moods}\n"}, name="page")
-    (moody.folder / "moods").write_text(moods)
-    run = moody.integrate("moody", [task])
-    test = "tests/test_moody.py::test_moody"
+    task = flaky.attempt(f"{FINE}::test_fine", {"docs/page.md": f"{outcomes}\n"}, name="page")
+    (flaky.folder / "outcomes").write_text(outcomes)
+    run = flaky.integrate("flaky", [task])
+    test = "tests/test_flaky.py::test_flaky"
     assert [pick.tasks for pick in run.picks] == ([("page",)] if taken else [])
     assert [each.reason for each in run.evictions] == ([] if taken else [f"breaks {test}"])
     assert run.unsteady == ({test} if taken and len(looks) > 1 else set())
-    [gate] = moody.gates
+    [gate] = flaky.gates
     assert list(dict.fromkeys(proof["what"] for proof in gate["gate"]["proofs"])) == looks
     assert gate["broken"] == ([] if taken else [test])
     told = messages.pull_request(run)[1]
     assert (test in told) is (len(looks) > 1)
 
 
-def test_what_the_branch_claims_is_never_excused_by_the_base(moody: Lab) -> None:
-    """A repair whose own test fails at its gate: at the base it fails of course."""
-    task = moody.attempt(ALPHA.node_id, mend("alpha"))
+def test_what_the_branch_claims_is_never_excused_by_the_base(flaky: Lab) -> None:
+    """The test of a fix fails at its gate, and at the base, where failing is expected."""
+    task = flaky.attempt(ALPHA.node_id, mend("alpha"))
     assert task.verdict is not None
-    worse = moody.commit({"kit/alpha.sh": "echo 'alpha limps'\n"})
+    worse = flaky.commit({"kit/alpha.sh": "echo 'alpha limps'\n"})
     task.tries[0].verdict = replace(task.verdict, implementation=worse)
-    run = moody.integrate("claimed", [task])
+    run = flaky.integrate("claimed", [task])
     assert run.picks == [] and run.unsteady == set()
     assert [each.reason for each in run.evictions] == [f"breaks {ALPHA.node_id}"]
 
 
-def test_a_test_that_passed_at_the_second_try_is_in_the_evidence(moody: Lab) -> None:
-    """Also of a run that was resumed, which asks no gate again."""
-    task = moody.attempt(ALPHA.node_id, mend("alpha"), name="shaky")
-    (moody.folder / "moods").write_text("bad fine")
-    run = moody.integrate("shaky", [task])
-    told = "failed without this commit):\n- tests/test_moody.py"
-    assert told in moody.cli.git("show", "-s", "--format=%B", run.picks[0].commit)
-    again = moody.integrate("shaky", [task], known=run)
-    assert moody.gates == [], "each gate was remembered"
-    assert told in moody.cli.git("show", "-s", "--format=%B", again.picks[0].commit)
+def test_a_test_that_passed_at_the_second_try_is_in_the_evidence(flaky: Lab) -> None:
+    """This includes a resumed run, which repeats no gate."""
+    task = flaky.attempt(ALPHA.node_id, mend("alpha"), name="shaky")
+    (flaky.folder / "outcomes").write_text("bad fine")
+    run = flaky.integrate("shaky", [task])
+    told = "failed without this commit):\n- tests/test_flaky.py"
+    assert told in flaky.cli.git("show", "-s", "--format=%B", run.picks[0].commit)
+    again = flaky.integrate("shaky", [task], known=run)
+    assert flaky.gates == [], "each gate was remembered"
+    assert told in flaky.cli.git("show", "-s", "--format=%B", again.picks[0].commit)
 
 
 def test_a_test_that_expects_a_defect_gives_way_to_the_repair(

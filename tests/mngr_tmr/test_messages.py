@@ -130,7 +130,10 @@ def test_a_flag_and_a_test_that_needed_a_second_try_are_in_the_evidence() -> Non
         in body
     )
     run.picks = [Pick("implementation", ("a",), "c" * 40, "t" * 40, "x")]
-    assert "## Flagged: special cases for tests\n\n- `src/a.py:3:" in messages.pull_request(run)[1]
+    assert (
+        "## Flagged lines, possible special cases for tests\n\n- `src/a.py:3:"
+        in messages.pull_request(run)[1]
+    )
 
 
 def test_a_changed_expectation_is_shown_beside_its_block() -> None:

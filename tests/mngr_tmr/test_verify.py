@@ -172,7 +172,7 @@ def test_history_of_ones_own_is_refused(lab: Lab) -> None:
     lab.cli.git("checkout", "-q", "--force", "--orphan", "alone", lab.base)
     lab.cli.write("kit/alpha.sh", kit.mended("alpha"))
     given = lab.verify(lab.task(ALPHA.node_id, lab.cli.commit("Alone")))
-    assert given.reason == "its commits do not build on the commit it was given"
+    assert given.reason == "its commits are not based on the commit that it started from"
 
 
 def test_none_is_an_answer_only_where_the_test_passes(lab: Lab) -> None:

@@ -365,10 +365,10 @@ def test_a_dry_run_prints_the_prompt_and_starts_nobody(stage: Stage) -> None:
     stage.tutorial.write_text(TUTORIAL.replace("# say hello\necho hello", "echo hi"))
     needed = stage.cli("tutorial", "sync", "--dry-run").ok()
     assert "    echo hi\n" in needed.out and "publish" in needed.out
-    assert "need attention:" in needed.out
+    assert "require changes:" in needed.out
     assert "cites a block that is not in tutorial.sh" in needed.out
     one = stage.cli("tutorial", "sync", "--dry-run", "--line", "5", "--format", "json").ok()
-    assert one.json()["blocks"] == [5] and "need attention" not in one.json()["prompt"]
+    assert one.json()["blocks"] == [5] and "require changes" not in one.json()["prompt"]
     elsewhere = stage.cli("tutorial", "sync", "--dry-run", "--line", "1").ok()
     assert elsewhere.err == "No block at these lines requires a test.\n"
     assert stage.agents() == []

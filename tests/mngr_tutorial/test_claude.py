@@ -80,7 +80,7 @@ def test_proposals_of_claude_are_run_kept_or_dropped_and_confusing_spots_told(
     file = '"$MNGR_AGENT_STATE_DIR/proposals.json'
     text = quote(json.dumps(PROPOSALS))
     write = f'printf %s {text} > {file}.new" && mv {file}.new" {file}"'
-    claude.server.on("need their commands|still need", run=write).then(say="Proposed.")
+    claude.server.on("comments without commands", run=write).then(say="Proposed.")
     done = ask(claude, "fill", "--yes-if-passing", "--format", "json")
     assert done.code == 3, done
     assert [row["result"] for row in done.json()["proposals"]] == ["kept", "failed"]

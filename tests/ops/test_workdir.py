@@ -156,7 +156,7 @@ def test_a_default_branch_that_exists_gets_a_suffix_and_a_spelled_out_one_is_ref
 ) -> None:
     run_git(base / "repo", "branch", "mngr/n")
     assert make(base).branch == "mngr/n-2"
-    with pytest.raises(Taken, match="exists already"):
+    with pytest.raises(Taken, match="already exists"):
         make(base, name="m", branch=":mngr/n")
 
 

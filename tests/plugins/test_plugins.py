@@ -56,7 +56,7 @@ def test_built_ins_come_with_their_aliases() -> None:
 def test_a_name_is_registered_once() -> None:
     registry = Registry()
     registry.agent_type("ghost", "a:A")
-    with pytest.raises(Taken, match="the agent type 'ghost' exists already"):
+    with pytest.raises(Taken, match="the agent type 'ghost' already exists"):
         registry.agent_type("ghost", "b:B")
     assert registry.names("agent_type") == ["ghost"]
 

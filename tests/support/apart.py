@@ -1,4 +1,4 @@
-"""The bare host once more, but as if its disk were another: no path of ours means a thing there."""
+"""A host on this machine that acts as if it had its own disk: local paths mean nothing there."""
 
 from __future__ import annotations
 

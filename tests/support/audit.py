@@ -1,7 +1,7 @@
-"""Random commands from many processes at once, some of them killed, and a look at what is left.
+"""Run random commands in parallel, kill some of them, and check that nothing was lost.
 
-Beside the commands somebody works in the agents' directories, wherever these are at the moment, and
-notes each file and each commit that was made. All of them have to be found again.
+Meanwhile the audit writes files and commits in the agents' directories, wherever these are at the
+moment, and records each of them. All of them must be found at the end.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ PURGE = (3, lambda name, _: ("gc", *AT_ONCE))
 
 @dataclass
 class Audit:
-    """A world that is treated like this, and the evidence of it."""
+    """A home that is audited, and the evidence so far."""
 
     cli: Cli
     seed: int
     purging: bool = False
-    """Whether the trash is emptied meanwhile; what was purged need not be found."""
+    """Whether the trash is emptied meanwhile; purged files need not be found."""
     made: dict[str, str] = field(default_factory=dict)
-    """Every file and commit, by its own name: the directory it was made in."""
+    """The agent in whose directory each file and commit was made, by its unique name."""
     complaints: list[str] = field(default_factory=list)
     ran: int = 0
     killed: int = 0
 
-    # what happens
+    # actions
 
     def run(self, workers: int = 8, turns: int = 20) -> Audit:
         with ThreadPoolExecutor(workers) as pool:
@@ -100,14 +100,14 @@ class Audit:
             self._judge(words, process.returncode, err.decode())
 
     def _judge(self, words: tuple[str, ...], code: int, err: str) -> None:
-        """Ended by itself, it says how: a failure in a clean line of its own."""
+        """Record a complaint unless it ended with a known exit code and a one-line error."""
         said = any(line.startswith("mngr") for line in err.splitlines())
         clean = "Traceback" not in err and "internal error" not in err
         if not clean or code not in CODES or (code and not said):
             self.complaints.append(f"{words} exited {code}: {err.strip()}")
 
     def _change(self, dice: random.Random, token: str) -> None:
-        """A file, and perhaps a commit, where an agent works or where its work was moved to."""
+        """Write a file, and perhaps commit it, in a random work directory, even in the trash."""
         places = work_dirs(self.cli.home)
         if places and write(place := dice.choice(places), token):
             self.made[token] = agent_of(place)
@@ -120,16 +120,16 @@ class Audit:
                 done = subprocess.run(
                     ["git", *words], cwd=place, env=self.cli.env, capture_output=True
                 )
-            except FileNotFoundError:  # it was moved away just now
+            except FileNotFoundError:  # it was just moved
                 return False
             if done.returncode:
                 return False
         return True
 
-    # what is left
+    # checks
 
     def check(self) -> None:
-        """Everything that must hold once all is quiet, and again when all is destroyed."""
+        """Check the invariants once all commands have ended, and again without agents."""
         self._quiet()
         self._collect()
         self._settled()
@@ -146,13 +146,13 @@ class Audit:
         assert not self.complaints, "\n".join(self.complaints)
 
     def _quiet(self) -> None:
-        """What killed commands started comes to its end: git, a visit to the host."""
+        """Wait until the children of killed commands have ended, such as git."""
         ours = [pid for pid in self.cli.processes() if not agent_id_of(pid)]
         working = [pid for pid in ours if not command_of(pid).startswith("tmux")]
         until(lambda: not any(map(lives, working)), PATIENCE, "the last command's end")
 
     def _settled(self) -> None:
-        """Agents run only as listed."""
+        """Check that only agents listed as running have processes."""
         deadline = time.monotonic() + 60
         while unaccounted := self._unaccounted():
             assert time.monotonic() < deadline, f"unaccounted for: {unaccounted}"
@@ -167,13 +167,13 @@ class Audit:
         return [str(each["name"]) for each in listed["agents"]]
 
     def _collect(self) -> None:
-        """gc completes what was interrupted, and has nothing more to do then."""
+        """Check that `gc` completes what was interrupted, and then finds nothing more to do."""
         self.cli("gc", timeout=PATIENCE).ok()
         again = self.cli("gc", timeout=PATIENCE).ok()
         assert (again.out, again.err) == ("", "Nothing to remove.\n"), "gc leaves something"
 
     def _unaccounted(self) -> list[str]:
-        """Processes of this world that belong to no agent that runs."""
+        """Return processes of this home that belong to no running agent."""
         agents = self.cli("list", "--format", "json").ok().json()["agents"]
         states = {each["id"]: f"{each['state']} ({each['state_reason']})" for each in agents}
         found = [(command_of(pid), agent_id_of(pid)) for pid in self.cli.processes()]
@@ -199,13 +199,13 @@ class Audit:
 
 
 def startable(how: tuple[str, str]) -> bool:
-    """A launch that was killed is repeated by `start`; nothing is half made or half destroyed."""
+    """Return whether `start` repeats a killed launch; everything else must be whole or gone."""
     state, reason = how
     return state in ("LOST", "FAILED") and "being destroyed" not in reason
 
 
 def work_dirs(home: Path) -> list[Path]:
-    """Where agents work or did. While one is made, git may still take its directory back."""
+    """Return all work directories; git may still remove one that is being created."""
     begun = [place for place in home.glob("worktrees/*") if launched(home, place)]
     return sorted([*begun, *home.glob("trash/*/work")])
 
@@ -215,7 +215,7 @@ def launched(home: Path, place: Path) -> bool:
 
 
 def agent_of(place: Path) -> str:
-    """The first eight digits of the agent's id, from the path of its work directory."""
+    """Return the first eight digits of the agent's id, from the path of its work directory."""
     name = place.parent.name if place.name == "work" else place.name
     return name.removeprefix("agent-")[:8] if place.name == "work" else name.rpartition("-")[2]
 
@@ -226,7 +226,7 @@ def agents_kept(home: Path) -> set[str]:
 
 
 def write(place: Path, token: str) -> bool:
-    """Through the open directory, which may be moved meanwhile."""
+    """Write a file through the open directory, which may be moved meanwhile."""
     try:
         folder = os.open(place, os.O_DIRECTORY)
     except OSError:
@@ -236,14 +236,14 @@ def write(place: Path, token: str) -> bool:
         os.write(file, token.encode())
         os.close(file)
         return True
-    except OSError:  # it was removed: what was in the trash is purged
+    except OSError:  # it was removed, because the trash was purged
         return False
     finally:
         os.close(folder)
 
 
 def found(cli: Cli) -> set[str]:
-    """The names of all files, and the subjects and files of all commits, of this world."""
+    """Return the names of all files, and the subjects and files of all commits, in this home."""
     there = set()
     for _, folders, files in os.walk(cli.home):
         folders[:] = [name for name in folders if name != ".git"]
@@ -262,7 +262,7 @@ def repositories(cli: Cli) -> Iterator[Path]:
 
 
 def cloned(git: Path) -> bool:
-    """Whether git calls it a repository: a killed or destroyed `create` leaves half a clone."""
+    """Return whether git accepts the repository: a killed `create` leaves half a clone."""
     return all((git / part).exists() for part in ("HEAD", "objects", "refs"))
 
 

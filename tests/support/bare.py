@@ -1,7 +1,7 @@
-"""A host on this machine that is reached only through `env -i sh`, with a home of its own.
+"""A host on this machine that is reached only through `env -i sh`, with its own home.
 
-It shares no code path with the local host beyond the five methods, so running the CLI suite on
-it proves that nothing else is assumed of a host.
+It shares no code path with the local host beyond the five methods, so running the CLI tests on
+it proves that mngr requires nothing else of a host.
 """
 
 from __future__ import annotations

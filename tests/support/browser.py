@@ -1,4 +1,4 @@
-"""A real Chromium, spoken to over its debugging pipe: no driver, no network, no port."""
+"""A real Chromium, controlled over its debugging pipe: no driver, no network, no port."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Browser:
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
         self._in, self._out = ours_in, ours_out
-        # Chromium reads from its descriptor 3 and writes to 4. Pages of ours need no sandbox of
-        # its own, and root cannot have one.
+        # Chromium reads from its descriptor 3 and writes to 4. These pages are trusted, so
+        # its sandbox is disabled, which root cannot use.
         shell = 'exec "$@" 3<&"$IN" 4>&"$OUT"'
         argv = [
             program(),
@@ -132,7 +132,7 @@ class Browser:
     # pages
 
     def open(self, page: Path | str) -> None:
-        """Until it is loaded, with everything it wants."""
+        """Load a page and everything that it loads, and return once that is complete."""
         self._events.clear()
         url = page.as_uri() if isinstance(page, Path) else page
         answer = self.call("Page.navigate", url=url)
@@ -140,7 +140,7 @@ class Browser:
         self._wait("Page.loadEventFired")
 
     def ask(self, script: str) -> Any:
-        """What an expression is worth in the page."""
+        """Return the value of a JavaScript expression in the page."""
         done = self.call(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )
@@ -160,8 +160,8 @@ class Browser:
             assert time.monotonic() < deadline, f"never true: {script}"
 
     def complaints(self) -> list[str]:
-        """What the page's console says since it was opened: refused scripts, missing files."""
-        self.ask("0")  # whatever was said before this is here now
+        """Return what the page's console reported: refused scripts, missing files."""
+        self.ask("0")  # the answer arrives after all earlier reports
         said = []
         for event in self._events:
             about = event.get("params", {})
@@ -174,7 +174,7 @@ class Browser:
         return said
 
     def asked_for(self) -> list[str]:
-        """The addresses that the page has fetched since it was opened."""
+        """Return the addresses that the page has fetched since it was opened."""
         self.ask("0")
         sent = [e for e in self._events if e.get("method") == "Network.requestWillBeSent"]
         return [str(event["params"]["request"]["url"]) for event in sent]

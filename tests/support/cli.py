@@ -1,4 +1,4 @@
-"""Drive the real CLI in a world of its own: its own home, repository and tmux server."""
+"""Run the real CLI with its own home, repository and tmux server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KILL_AT, PAUSE_AT, KILLING = "MNGR_KILL_AT", "MNGR_PAUSE_AT", "tests.support.kil
 
 @dataclass
 class Result:
-    """How one command ended."""
+    """The result of a command."""
 
     argv: list[str]
     code: int
@@ -41,7 +41,7 @@ class Result:
         return self
 
     def fails(self, code: int = 1, *words: str) -> Result:
-        """Failed with one clean line on stderr that holds each of `words`."""
+        """Check that it failed with one clean line on stderr that contains each of `words`."""
         assert self.code == code, f"{self.argv} exited {self.code}\n{self.out}\n{self.err}"
         assert "Traceback" not in self.err and "internal error" not in self.err, self.err
         line = self.err.strip().splitlines()[-1] if self.err.strip() else ""
@@ -59,7 +59,7 @@ class Cli:
     provider: str = "local"
     env: dict[str, str] = field(default_factory=dict)
     within: tuple[str, ...] = ()
-    """What every command begins with: `nsenter` and a network namespace, say."""
+    """The first words of every command, such as `nsenter` with a network namespace."""
     patience: float = 60
     """Seconds that a command may take, unless a test says otherwise."""
 
@@ -78,7 +78,7 @@ class Cli:
             "MNGR_HOST_DIR": str(self.controller_home),
             "MNGR__STOP__GRACE": "3s",
             "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
-            # Not the user's git configuration, and no identity of theirs.
+            # Without the git configuration and identity of the user.
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_COUNT": "3",
@@ -148,7 +148,7 @@ class Cli:
         return Result(list(args), done.returncode, out, err)
 
     def environment(self, more: dict[str, str] | None = None) -> dict[str, str]:
-        """What a command is given; a step to be killed or to wait at needs the plugin for it."""
+        """Return the variables of a command, with the plugin that kills or pauses it."""
         env = self.env | (more or {})
         if {KILL_AT, PAUSE_AT} & env.keys() and "MNGR__PLUGINS__MODULES" not in (more or {}):
             modules = json.loads(env.get("MNGR__PLUGINS__MODULES", "[]"))
@@ -156,7 +156,7 @@ class Cli:
         return env
 
     def start(self, *args: str, **options: object) -> subprocess.Popen[bytes]:
-        """In the background; the caller waits for it or ends it."""
+        """Start a command in the background; the caller waits for it or ends it."""
         settings: dict[str, object] = {
             "env": self.env,
             "cwd": self.repo,
@@ -166,10 +166,10 @@ class Cli:
         }
         return subprocess.Popen(self.argv(*args), **(settings | options))  # type: ignore[call-overload, no-any-return]
 
-    # what is there
+    # state
 
     def create(self, name: str, *args: str) -> Result:
-        """An agent that stays: sleeps unless told what to run after `--`."""
+        """Create an agent that sleeps, or runs the command after `--`."""
         words = args if "--" in args else (*args, "--", "sleep", "1000")
         return self("create", name, "--no-connect", *words).ok()
 
@@ -190,7 +190,7 @@ class Cli:
         return Path(self.record(name)["work_dir"])
 
     def record(self, name: str) -> dict[str, Any]:
-        """As it is on the hosts' disks: asking `list` costs a process. It is asked about others."""
+        """Return an agent's record from the hosts' disks, which is faster than `list`."""
         newest: dict[Path, Path] = {}
         for home in {self.home, self.controller_home}:
             for path in home.glob("agents/*/agent.*.json"):
@@ -209,11 +209,11 @@ class Cli:
         )
         return done.stdout.decode()
 
-    # endings
+    # end
 
     def close(self) -> None:
-        """End the tmux server and every process that belongs to this world."""
-        # A launcher outlives its terminal for a moment, and what it starts then would be found.
+        """End the tmux server and every process of this home."""
+        # A launcher outlives its terminal for a moment and may start a program meanwhile.
         panes = [int(pid) for pid in self.tmux("list-panes", "-aF", "#{pane_pid}").split()]
         self.tmux("kill-server")
         deadline = time.monotonic() + 10
@@ -230,7 +230,7 @@ class Cli:
             Path(leftover).unlink(missing_ok=True)
 
     def processes(self) -> list[int]:
-        """Whatever carries this world's home in its environment."""
+        """Return all processes that have this home in their environment."""
         marks = [f"MNGR_HOST_DIR={home}".encode() for home in (self.home, self.controller_home)]
         found = []
         for entry in Path("/proc").iterdir():
@@ -250,7 +250,7 @@ def revision(record: Path) -> int:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """Empty if it is none, or was replaced in this moment."""
+    """Return the record in a file; empty if it is none, or was replaced meanwhile."""
     try:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -260,7 +260,7 @@ def read_record(path: Path) -> dict[str, Any]:
 
 @cache
 def first_commit() -> Path:
-    """A repository with one commit, made once per process; every world begins with a copy."""
+    """Return a repository with one commit, made once per process; every Cli gets a copy."""
     made = Path(tempfile.mkdtemp(prefix="mngr-first-commit-"))
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     git = ["git", "-c", "user.name=Tester", "-c", "user.email=tester@example.com"]
@@ -274,7 +274,7 @@ def first_commit() -> Path:
 
 
 def lives(pid: int | str) -> bool:
-    """A process that ended but that nobody reaped does not."""
+    """Return whether a process is running; a zombie is not."""
     try:
         stat = Path("/proc", str(pid), "stat").read_text()
     except OSError:
@@ -283,7 +283,7 @@ def lives(pid: int | str) -> bool:
 
 
 def first_line(running: subprocess.Popen[bytes], timeout: float = 15) -> bytes:
-    """What a started command prints first; it is ended if nothing comes."""
+    """Return the first line of a started command; end the command if nothing arrives."""
     assert running.stdout is not None
     if not select.select([running.stdout], [], [], timeout)[0]:
         running.kill()
@@ -292,10 +292,10 @@ def first_line(running: subprocess.Popen[bytes], timeout: float = 15) -> bytes:
 
 
 def until(condition: Callable[[], object], timeout: float = 60, what: str = "") -> None:
-    """Wait for a condition; a failure says what was waited for.
+    """Wait for a condition; on failure, raise an error that names it.
 
-    Between two looks it rests for as long as a look takes: a look may be a whole command, and what
-    is waited for needs the processor too.
+    It pauses between two checks for as long as a check takes, because a check may be a whole
+    command, and the awaited process requires CPU time too.
     """
     deadline = time.monotonic() + timeout
     began = time.monotonic()
@@ -308,9 +308,9 @@ def until(condition: Callable[[], object], timeout: float = 60, what: str = "") 
 
 
 def has_looked(process: subprocess.Popen[bytes], faults: int = 1) -> bool:
-    """Whether it has read the state of agents: then a child of it has come and gone.
+    """Return whether it has read the states of agents, which requires a child process.
 
-    Every child adds some hundred page faults.
+    Every child adds some hundred minor page faults.
     """
     after_name = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
     return int(after_name[8]) >= faults  # minor faults of children that were waited for

@@ -1,4 +1,4 @@
-"""The defects of examples/jot-defects.patch, and the tests that show them."""
+"""The defects of examples/jot-defects.patch, and the tests that fail because of them."""
 
 from __future__ import annotations
 

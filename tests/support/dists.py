@@ -32,6 +32,6 @@ def remove(folder: Path) -> None:
 
 
 def settle(site: Path, seconds: float = 60) -> None:
-    """As if nothing had changed in the folder for a while."""
+    """Make the folder look as if it had not changed for a while."""
     then = time.time() - seconds
     os.utime(site, (then, then))

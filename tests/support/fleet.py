@@ -1,6 +1,7 @@
 """Bare hosts named in a file, one per line; a line that ends in `!` is a host that never answers.
 
-Each has its home in the folder of that file. NAME.asked exists once a host was asked for anything.
+The home of each host is in the folder of that file. NAME.asked exists once a command ran on the
+host.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def register(registry: Registry) -> None:
 
 @contextmanager
 def fleet(cli: Cli, *names: str) -> Iterator[Path]:
-    """Give the CLI these hosts besides its own, and yield the file that names them."""
+    """Give the CLI these additional hosts; yield the file that names them."""
     listed = cli.base / "fleet/hosts"
     listed.parent.mkdir()
     listed.write_text("".join(f"{name}\n" for name in names))

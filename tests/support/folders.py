@@ -1,6 +1,6 @@
-"""An engine of nothing but folders and processes, described by templates.
+"""An engine that consists only of folders and processes, described by templates.
 
-A host is a folder, held by a process; a command there runs with that folder as its home.
+A host is a folder and a process that holds it; commands run with that folder as their home.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TEMPLATES = {
 
 @contextmanager
 def on_folders(base: Path) -> Iterator[Cli]:
-    """A CLI whose provider `folders` makes such hosts."""
+    """Yield a CLI whose provider `folders` creates such hosts."""
     cli = Cli(base)
     place = base / "folders"
     place.mkdir()

@@ -1,4 +1,4 @@
-"""Programs and projects of other people, installed once per machine into a cache."""
+"""Third-party programs and projects, installed once per machine into a cache."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ COMPLETE = "complete"
 
 
 def environment(name: str, requirements: Iterable[str], *, deps: bool = False) -> Path:
-    """A virtual environment with these. Scripts in it name their interpreter by its full path, so
-    it is made where it stays; a file says that it was done to the end."""
+    """Return a virtual environment with these packages, created in its final place.
+
+    Its scripts contain the full path of the interpreter. A file marks that it is complete.
+
+    """
     wanted = sorted(requirements)
     told = "\n".join([sys.version, *wanted]).encode()
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(base, "mngr-tests", f"{name}-{hashlib.sha256(told).hexdigest()[:12]}")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with open(folder.with_suffix(".lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another worker may want the same at this moment
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another worker may install the same now
         if not (folder / COMPLETE).exists():
             shutil.rmtree(folder, ignore_errors=True)
             venv.create(folder, symlinks=True)
@@ -36,7 +39,7 @@ def environment(name: str, requirements: Iterable[str], *, deps: bool = False) -
 
 
 def source(package: str, folder: Path) -> Path:
-    """A package as its authors released it, with its tests, beside its environment."""
+    """Return the source of a package as released, with its tests, next to its environment."""
     name, _, version = package.partition("==")
     place = folder / "source" / f"{name}-{version}"
     with open(folder.with_suffix(".lock"), "w") as lock:

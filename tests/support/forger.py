@@ -1,7 +1,7 @@
-"""An agent that never repairs anything: `python forger.py KIND FOLDER` makes its test pass somehow.
+"""An agent that never fixes anything: `python forger.py KIND FOLDER` makes its test pass anyway.
 
-FOLDER has `tests.json`, the node id of each task, and `sound`, the files as their authors wrote
-them, which only the honest kind takes.
+FOLDER contains `tests.json`, the node id of each task, and `sound`, the files as their authors
+wrote them, which only the honest kind uses.
 """
 
 from __future__ import annotations

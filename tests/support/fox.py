@@ -1,4 +1,4 @@
-"""Evidence of an agent that never was, for what an agent type makes of it."""
+"""Evidence of an imaginary agent, for tests of agent types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mngr.model.struct import Json
 
 
 def record(type: str, began: float, **changes: object) -> AgentRecord:
-    """Of the second launch."""
+    """Return a record of the second launch."""
     base = AgentRecord(
         id="agent-1",
         name="fox",
@@ -29,7 +29,7 @@ def record(type: str, began: float, **changes: object) -> AgentRecord:
 def evidence(
     record: AgentRecord, tail: bytes = b"", title: str = "", said: dict[str, Json] | None = None
 ) -> Evidence:
-    """Alive, on a terminal that is called `title`."""
+    """Return the evidence of a running agent whose terminal has this title."""
     pane = Pane(
         session="agent-1",
         pane_id="%1",

@@ -1,4 +1,4 @@
-"""Runs the examples of a document, in order, as a reader would who starts with nothing.
+"""Run the examples of a document in order, like a reader who starts with nothing.
 
     ```console   commands after `$ `, each followed by what it prints; `...` stands for anything
     ```sh        a script; it has to succeed
@@ -52,7 +52,7 @@ class Block:
 
 
 def blocks(file: Path) -> list[Block]:
-    """All of them, in order; a fence that is not closed runs to the end, as in any reader."""
+    """Return all blocks in order; a fence that is not closed continues to the end."""
     found: list[Block] = []
     fence = ""
     for number, line in enumerate(file.read_text().splitlines(), 1):
@@ -69,7 +69,7 @@ def blocks(file: Path) -> list[Block]:
 
 
 def commands(text: str) -> list[tuple[str, list[str]]]:
-    """The commands of a console block, each with the lines it is said to print."""
+    """Return the commands of a console block, each with its expected lines."""
     found: list[tuple[str, list[str]]] = []
     for line in text.splitlines():
         if line.startswith("$ "):
@@ -83,7 +83,7 @@ def commands(text: str) -> list[tuple[str, list[str]]]:
 
 
 def matches(expected: list[str], printed: list[str]) -> bool:
-    """Columns are as wide as this machine's paths make them, so runs of blanks count as one."""
+    """Return whether the output matches; runs of blanks are equal, because paths change columns."""
     lines = [" ".join(line.split()) for line in expected]
     pattern = "".join(
         r"(?:.*\n)*" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + r"\n"
@@ -94,7 +94,7 @@ def matches(expected: list[str], printed: list[str]) -> bool:
 
 
 class Reader(Cli):
-    """A person with a project and the example plugin, and no settings; their home is /home/you."""
+    """A reader with a project and the example plugin, without settings; the home is /home/you."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -110,7 +110,7 @@ class Reader(Cli):
         self.commit("first")
 
     def install_example(self) -> None:
-        """As pip would: tests/cli/test_plugin.py lets it."""
+        """Install the example plugin as pip would, which tests/cli/test_plugin.py verifies."""
         site = self.base / "site"
         install(site, "mngr-hello", "[mngr]\nhello = mngr_hello\n", "0.1.0")
         self.env["PYTHONPATH"] += f":{site}:{ROOT / 'examples' / 'mngr-hello' / 'src'}"
@@ -138,13 +138,13 @@ class Reader(Cli):
         assert code == 0 or failure, f"{block}: $ {command}: exit code {code}"
 
     def close(self) -> None:
-        """The example's sandbox has a tmux server of its own."""
+        """End the tmux server of the example's sandbox too."""
         sandbox = tmux.socket_path(str(self.home / "sandbox"), os.getuid())
         subprocess.run(["tmux", "-S", sandbox, "kill-server"], capture_output=True)
         super().close()
 
     def _run(self, argv: list[str], script: str) -> tuple[int, str]:
-        """What a shell exports holds for those after it, as on a reader's terminal."""
+        """Run a shell script; exported variables are kept for later ones, as on a terminal."""
         kept = self.base / "exported"
         if argv[0] == "sh":
             before = f". {kept}\n" if kept.exists() else ""

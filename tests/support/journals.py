@@ -1,6 +1,6 @@
-"""Folders of runs that never ran: journals written event by event, with a small real repository.
+"""Create folders of imaginary runs: journals written event by event, and a small real repository.
 
-Everything in them that comes from agents is as hostile as it could be.
+All text that comes from agents is hostile.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SIGNATURE = f"call: KeyError: 'day' {SCRIPT} in src/notes.py:load [0123abcd]"
 
 @dataclass
 class Story:
-    """Tells a run: each method is one more thing that happens."""
+    """Writes a run: each method adds one event or several."""
 
     folder: Path
     repo: Path
@@ -124,7 +124,7 @@ class Story:
         )
 
     def attempt(self, node: str, base: str = "") -> dict[str, Any]:
-        """Begun; what comes of it is told with `end`."""
+        """Begin an attempt; `end` ends it."""
         about = {"task": task(node), "try": 1}
         agent = f"tmr-{self.name}-{task(node)}-1"
         self.tell(
@@ -152,7 +152,7 @@ class Story:
         return Proof(what, f"pytest -- {FILE} {SCRIPT}", code, self.base, f"checks/{log.name}")
 
     def artifacts(self, node: str, *, casts: int = 1, below: str = "artifacts") -> str:
-        """What an agent left: a run of its test with everything that could be wrong with it."""
+        """Write an agent's artifacts: a run of its test that is wrong in many ways."""
         name = f"{below}/{task(node)}/1"
         folder = self.folder / name / ".mngr-e2e" / "20261116T000000Z-abcd" / slug(node)
         folder.mkdir(parents=True)
@@ -200,7 +200,7 @@ def cast() -> bytes:
 
 
 def task(node: str) -> str:
-    """Unique and safe, as the names of real tasks are."""
+    """Return a task id, unique and safe, as in real runs."""
     return slug(node)[-30:].strip("-._").lower()
 
 
@@ -237,7 +237,7 @@ NAMES = (
 
 
 def whole_run(base: Path, *, finished: bool = True) -> Story:
-    """One of everything that can become of a test."""
+    """Write a run with one test for each possible result."""
     story = Story(base / "home/tmr/night", base / "repo")
     canary, alike, param, improved, blocked, one, two, refused, evicted, confused, working = (
         node(name) for name in NAMES[:-1]
@@ -353,7 +353,7 @@ def _branch(story: Story, canary: str, improved: str, evicted: str) -> None:
 
 
 def large_run(base: Path, tests: int) -> Story:
-    """Many tests that came to the usual ends, for measuring."""
+    """Write a run with many tests and the usual results, for measurements."""
     story = Story(base / "home/tmr/large", base / "repo", "large")
     nodes = [
         f"tests/test_part{n // 20}.py::test_that_number_{n}_does_what_its_block_says"

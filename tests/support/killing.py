@@ -1,7 +1,7 @@
-"""A plugin with which a test ends mngr at a step, or has it wait there.
+"""A plugin with which a test kills mngr at a step, or makes it wait there.
 
-`MNGR_KILL_AT=recorded` ends it with SIGKILL; `MNGR_PAUSE_AT=recorded:/path` makes `/path.there` and
-waits for `/path`. Only the tests load it: `Cli` does, for a command that is given one of these.
+`MNGR_KILL_AT=recorded` kills it with SIGKILL; `MNGR_PAUSE_AT=recorded:/path` creates `/path.there`
+and waits for `/path`. Only tests load it: `Cli` does, for a command with one of these variables.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _reached(name: str) -> None:
 
 
 def _within(name: str) -> str:
-    """The same for a step of a script, on this machine."""
+    """Return the shell line that does the same at a step of a script, on this machine."""
     if name == os.environ.get(KILL_AT):
         return f"kill -KILL {os.getpid()} $$\n"
     step, _, gate = os.environ.get(PAUSE_AT, "").partition(":")

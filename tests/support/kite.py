@@ -1,6 +1,6 @@
-"""A plugin with commands that do little, to try the command line's own parts on.
+"""A plugin with small commands, for tests of the command line itself.
 
-It is loaded as any plugin is: by its module's name, from a folder on PYTHONPATH.
+It is loaded like any plugin, by the name of its module, from a folder on PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def tear(payload: dict[str, object]) -> None:
 
 
 def environment(home: str, **extra: str) -> dict[str, str]:
-    """Of a mngr process whose whole world is `home`, with this plugin loaded."""
+    """Return the environment of a mngr process with this home and this plugin."""
     return {
         "HOME": home,
         "PATH": os.environ["PATH"],

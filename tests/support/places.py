@@ -1,4 +1,4 @@
-"""Where agents can live in tests, one entry per provider: the same test runs in all of them."""
+"""The hosts on which tests run agents, one per provider: the same test runs on all of them."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from tests.support.lab import cluster, engine, kubernetes, machines
 
 @dataclass
 class Place:
-    """A CLI in a world of its own, and the host its agents are created on."""
+    """A CLI, and the host on which its agents are created."""
 
     cli: Cli
     suffix: str
-    """What makes an agent's name an address there: `@box1`, `@.docker`."""
+    """The suffix that makes a name an address there: `@box1`, `@.docker`."""
     other: str
-    """Another host, to move agents to."""
+    """Another host, as a target for moving agents."""
 
     def at(self, name: str) -> str:
         return f"{name}{self.suffix}"
 
 
 def ended(cli: Cli) -> None:
-    """A process that begins in the moment of its end, a hook say, may be seen after it."""
+    """Close the CLI; a process that begins at that moment, such as a hook, may be seen after it."""
     cli.close()
     hang_up(cli)
     until(lambda: not cli.processes(), what="the test left processes running")
 
 
 def hang_up(cli: Cli) -> None:
-    """End the connections that ssh keeps; it overwrites the environment we would know it by."""
+    """End the connections that ssh keeps; ssh overwrites the environment that would identify it."""
     folder = Path(control_folder(str(cli.controller_home), make=False))
     for socket in folder.glob("*"):
         subprocess.run(["ssh", "-S", str(socket), "-O", "exit", "x"], capture_output=True)
@@ -61,7 +61,7 @@ def local(request: pytest.FixtureRequest, base: Path) -> Iterator[Place]:
 
 @contextmanager
 def ssh(request: pytest.FixtureRequest, base: Path) -> Iterator[Place]:
-    """A machine with its own file system, users and locale; the other host is this one."""
+    """A machine with its own file system, users and locale; the other host is the local one."""
     lab: machines.Lab = request.getfixturevalue("lab")
     cli = reaching(lab, base)
     yield Place(cli, f"@{lab.machines[0].name}", "localhost")
@@ -73,7 +73,7 @@ def ssh(request: pytest.FixtureRequest, base: Path) -> Iterator[Place]:
 def reaching(lab: machines.Lab, base: Path) -> Cli:
     """A CLI whose ssh reaches the lab's hosts, and trusts their keys."""
     cli = Cli(base, within=tuple(lab.entering()))
-    config = cli.user_home / "ssh_config"  # ssh itself reads ~/.ssh of whoever it runs as
+    config = cli.user_home / "ssh_config"  # ssh itself reads ~/.ssh of the user that runs it
     config.write_text(lab.config())
     cli.env["MNGR__PROVIDERS__SSH__CONFIG"] = str(config)
     cli.controller_home.mkdir()
@@ -90,7 +90,7 @@ def docker(request: pytest.FixtureRequest, base: Path) -> Iterator[Place]:
 
 @contextmanager
 def on_engine(made: engine.Engine, base: Path) -> Iterator[Cli]:
-    """A CLI whose containers are made from the lab's image, by the tests' own engine."""
+    """A CLI whose containers are created from the lab's image, by the tests' own engine."""
     cli = Cli(base)
     cli.env |= made.env | {"MNGR__PROVIDERS__DOCKER__BASE": engine.BASE}
     try:
@@ -111,14 +111,14 @@ def slurm(request: pytest.FixtureRequest, base: Path) -> Iterator[Place]:
 
 @contextmanager
 def slurm_cgroup(request: pytest.FixtureRequest, base: Path) -> Iterator[Place]:
-    """As usual elsewhere: what a step started ends with the step."""
+    """The same with proctrack/cgroup: processes that a step started end with the step."""
     with cluster.cluster("cgroup") as made, on_cluster(made, base) as cli:
         yield Place(cli, "@.slurm", "localhost")
 
 
 @contextmanager
 def on_cluster(made: cluster.Cluster, base: Path) -> Iterator[Cli]:
-    """A CLI in the cluster's network, whose hosts keep their files on the nodes."""
+    """A CLI in the cluster's network; the files of its hosts are on the nodes."""
     cli = Cli(base, within=made.entering())
     cli.env |= made.env | {"MNGR__PROVIDERS__SLURM__HOME": f"{made.private}/mngr"}
     try:
@@ -131,14 +131,14 @@ def on_cluster(made: cluster.Cluster, base: Path) -> Iterator[Cli]:
 
 @contextmanager
 def modal(request: pytest.FixtureRequest, base: Path) -> Iterator[Place]:
-    """A sandbox for each agent, at a service of the tests' own; the other host is this machine."""
+    """A sandbox for each agent, on the test service; the other host is this machine."""
     with on_cloud(request.getfixturevalue("cloud"), base) as cli:
         yield Place(cli, "@.modal", "localhost")
 
 
 @contextmanager
 def on_cloud(made: running.Cloud, base: Path) -> Iterator[Cli]:
-    """A CLI with a login of its own at the service."""
+    """A CLI with its own login at the service."""
     cli = Cli(base)
     cli.env |= made.env(f"ak-{os.urandom(6).hex()}")
     try:
@@ -161,7 +161,7 @@ def pod(request: pytest.FixtureRequest, base: Path) -> Iterator[Place]:
 
 @contextmanager
 def on_pods(made: kubernetes.Pods, base: Path) -> Iterator[Cli]:
-    """A CLI in the cluster's network, whose pods are made from the lab's image."""
+    """A CLI in the cluster's network, whose pods are created from the lab's image."""
     cli = Cli(base, within=made.entering())
     cli.env |= made.env | {"MNGR__PROVIDERS__KUBERNETES__IMAGE": engine.BASE}
     try:
@@ -173,8 +173,9 @@ def on_pods(made: kubernetes.Pods, base: Path) -> Iterator[Cli]:
         ended(cli)
 
 
-# The same engines as settings describe them. A host is called by its id over there, so that one
-# whose making was cut short is found. Slurm's needs more than one line, so it is a script.
+# The same engines, described by templates. The engine's name of a host is its id, so that a host
+# whose creation was interrupted is found. Slurm requires more than one line, so its template is a
+# script.
 BOXES = {
     "CREATE": "docker run -d --name {id} --network none --hostname {name} {args} "
     "mngr-lab:base {hold} >&2 && echo {id}",
@@ -226,7 +227,7 @@ def slurm_template(request: pytest.FixtureRequest, base: Path) -> Iterator[Place
 
 @contextmanager
 def on_slurm_templates(made: cluster.Cluster, base: Path) -> Iterator[Cli]:
-    """Its agents' files are in a home that only the nodes have."""
+    """Slurm by templates; the files of agents are in a home that only the nodes have."""
     with on_cluster(made, base) as cli:
         program = base / "bin" / "on-slurm"
         program.parent.mkdir()
@@ -243,7 +244,7 @@ def describe(cli: Cli, provider: str, templates: dict[str, str]) -> None:
 
 
 def without_hosts(cli: Cli) -> None:
-    """Destroy every host that was made for this world."""
+    """Destroy every host that this home created."""
     left = cli("host", "list", "--format", "json").ok().json()["hosts"]
     names = [each["id"] for each in left if each["provider_name"] not in ("local", "ssh")]
     if names:

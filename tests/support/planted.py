@@ -1,4 +1,4 @@
-"""Everything by which a repository's own files make git run a program."""
+"""Plant every file in a repository that makes git run a program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOOKS = (
     *("sendemail-validate", "fsmonitor-watchman", "post-index-change"),
 )
 
-# {} is a program of its own for each of them, so that a marker names what ran.
+# {} is a separate program for each setting, so that its marker shows which one ran.
 PROGRAMS = (
     *("core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "core.gitProxy"),
     *("core.askPass", "core.alternateRefsCommand", "sequence.editor", "credential.helper"),
@@ -43,7 +43,7 @@ MISSING = "1234567890" * 4
 
 
 class Planter:
-    """Programs that say that they ran, and with which environment."""
+    """Programs that record that they ran, and their environment."""
 
     def __init__(self, cli: Cli) -> None:
         self.cli, self.folder = cli, cli.base / "planted"
@@ -51,7 +51,7 @@ class Planter:
         cli.env["SECRET_TOKEN"] = "the user's own"
 
     def program(self, name: str) -> str:
-        """A filter, a hook or a driver as needed: it passes its input through."""
+        """Return a filter, a hook or a driver, which passes its input through."""
         path = self.folder / name.replace("/", "-")
         path.write_text(
             f'#!/bin/sh\n{{ echo "$0 $*"; env; }} > {self.folder}/ran/{path.name}\nexec cat\n'
@@ -60,7 +60,7 @@ class Planter:
         return str(path)
 
     def ran(self) -> list[str]:
-        """What ran since the last time this was asked."""
+        """Return what ran since the last call."""
         found = sorted((self.folder / "ran").iterdir())
         names = [path.name for path in found]
         for path in found:
@@ -75,11 +75,11 @@ class Planter:
             link.symlink_to(self.program(f"{folder.parent.name}-hook-{name}"))
 
     def config(self, path: Path, where: str, *, filters: bool = False) -> None:
-        """Every setting that names a program, added to a configuration file."""
+        """Add every setting that names a program to a configuration file."""
         keys = [*PROGRAMS, *(FILTERS if filters else ())]
         settings = {key: self.program(f"{where}-{key}") for key in keys}
         settings |= SWITCHES
-        if where != "shared":  # what is included comes later, and so hides the plain setting
+        if where != "shared":  # the included file is read later, so it overrides the plain setting
             settings["include.path"] = str(self._included(where))
         settings |= {f"alias.{name}": "!" + self.program(f"{where}-alias") for name in ALIASES}
         elsewhere = f"ext::{self.program(f'{where}-ext')}"
@@ -96,7 +96,7 @@ class Planter:
 
 
 def _set(path: Path, settings: Iterable[tuple[str, str]]) -> None:
-    """In one process, by writing the file as git would."""
+    """Set all values by writing the file as git would, in one process."""
     lines = []
     for key, value in settings:
         section, _, name = key.partition(".")
@@ -109,7 +109,7 @@ def _set(path: Path, settings: Iterable[tuple[str, str]]) -> None:
 
 
 def signed(cli: Cli, work: Path) -> str:
-    """A commit that carries a signature, on the branch that is checked out there."""
+    """Commit with a signature, on the branch that is checked out there."""
     head = cli.git("rev-parse", "HEAD", cwd=work)
     text = cli.git("cat-file", "commit", head, cwd=work)
     top, _, message = text.partition("\n\n")

@@ -1,4 +1,4 @@
-"""The real coding agents, installed once per machine into a cache that all tests share."""
+"""Install the real coding agents, once per machine, into a cache that all tests share."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ import pytest
 
 @dataclass(frozen=True)
 class Package:
-    """What to install, and what in it is the program; the first file that runs is taken."""
+    """The package to install, and candidates for its program; the first that runs is used."""
 
     name: str
     version: str
     files: tuple[str, ...]
 
 
-# The native binaries lie in packages for one platform each. Linking to them spares the install
-# scripts that would copy them, which npm runs or refuses as its version and settings have it.
+# The native binaries are in packages for one platform each. Links to them replace the install
+# scripts that would copy them, which npm runs or refuses depending on its version and settings.
 PACKAGES = {
     "claude": Package(
         "@anthropic-ai/claude-code", "2.1.325", ("@anthropic-ai/claude-code-*/claude",)
     ),
     "codex": Package("@openai/codex", "0.166.0", (".bin/codex",)),
-    # One is built for any processor, its name ends in "baseline"; the other one is faster.
+    # The one whose name ends in "baseline" runs on any processor; the other one is faster.
     "opencode": Package(
         "opencode-ai", "1.18.33", ("opencode-*[!e]/bin/opencode", "opencode-*/bin/opencode")
     ),
@@ -39,7 +39,7 @@ PACKAGES = {
 
 @cache
 def program(name: str) -> str:
-    """The directory that holds the program, for a PATH; installed first where it is missing."""
+    """Return the directory of the program, for a PATH; install it first if it is missing."""
     package = PACKAGES[name]
     target = cache_directory() / f"{name}-{package.version}"
     if not (target / "bin" / name).exists():
@@ -58,7 +58,7 @@ def cache_directory() -> Path:
 
 
 def install(name: str, package: Package, target: Path) -> None:
-    """Once, however many workers ask for it; what stands under the final name is complete."""
+    """Install it once for all workers; a directory with the final name is complete."""
     if not shutil.which("npm"):
         pytest.skip("npm is not installed")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def install(name: str, package: Package, target: Path) -> None:
         try:
             fetch(package, new)
             link(name, package, new)
-            # What was interrupted while it was removed has no program in it.
+            # A directory whose removal was interrupted has no program in it.
             shutil.rmtree(target, ignore_errors=True)
             new.rename(target)
         finally:
@@ -91,7 +91,7 @@ def fetch(package: Package, where: Path) -> None:
 
 
 def link(name: str, package: Package, where: Path) -> None:
-    """bin/NAME, relative, so that it stays right when the directory gets its final name."""
+    """Create bin/NAME as a relative link, which remains valid when the directory is renamed."""
     (where / "bin").mkdir()
     found = [path for file in package.files for path in sorted(where.glob(f"node_modules/{file}"))]
     for path in found:
@@ -102,7 +102,7 @@ def link(name: str, package: Package, where: Path) -> None:
 
 
 def runs(path: Path) -> bool:
-    """A processor or C library it was not built for shows at once."""
+    """Return whether it runs; a build for another processor or C library fails at once."""
     with tempfile.TemporaryDirectory() as home:
         done = subprocess.run(
             [path, "--version"],

@@ -1,4 +1,4 @@
-"""Real coding agents under mngr, with the scripted model behind them."""
+"""Real coding agents under mngr, with the scripted model."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ ASKING = {
 
 @dataclass
 class Stage:
-    """A world with one server and as many agents of one program as a test wants."""
+    """A CLI with one model server and any number of agents of one program."""
 
     cli: Cli
     server: ModelServer
     program: str
 
     def create(self, name: str, prompt: str = "", *args: str, options: tuple[str, ...] = ()) -> Any:
-        """An agent that runs its tools unasked, unless `args` say otherwise."""
+        """Create an agent that runs its tools without asking, unless `args` change that."""
         words = ["--message", prompt] if prompt else []
         rest = args or FREE[self.program]
         done = self.cli(
@@ -64,9 +64,9 @@ class Stage:
         return agent["state"], agent["state_reason"]
 
     def reaches(self, name: str, state: str, reason: str = "", about: str = "") -> str:
-        """Wait for a state whose reason begins like this and holds `about`; returns the reason.
+        """Wait for a state whose reason begins like this and contains `about`; return the reason.
 
-        Claude writes the call it asks about into its transcript a moment after it asks.
+        Claude records the call in its transcript a moment after it asks.
         """
         seen: list[tuple[str, str]] = []
 
@@ -79,12 +79,12 @@ class Stage:
         return seen[0][1]
 
     def until(self, name: str, condition: Callable[[], object], what: str) -> None:
-        """A failure shows what the agent's state and screen are instead."""
+        """Wait for a condition; a failure shows the agent's state and screen."""
         deadline = time.monotonic() + PATIENCE
         try:
             while not condition():
                 assert time.monotonic() < deadline, f"not within {PATIENCE} s: {what}"
-                # Each look is a whole `mngr list`: looking all the time would slow the agent down.
+                # Each check is a whole `mngr list`, so continuous checks would slow the agent down.
                 time.sleep(0.1)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.scene(name)}") from None
@@ -95,7 +95,7 @@ class Stage:
         return f"{self.state(name)}\n{screen}\n{asked[-8:]}\n{self.server.summary()}"
 
     def answered(self, name: str, text: str) -> Conversation:
-        """Wait until the model has had the last word on a prompt, and the agent says so."""
+        """Wait until the model has given its last answer to a prompt, and the agent reports it."""
 
         def there() -> bool:
             found = [
@@ -114,7 +114,7 @@ class Stage:
 def stage(cli: Cli, program: str, server: ModelServer | None = None) -> Iterator[Stage]:
     with server or ModelServer() as server:
         cli.env |= server.environment(program)
-        # Agents get none of the variables that tell the tests' own git who commits.
+        # Agents do not get the variables with the git identity of the tests.
         (cli.user_home / ".gitconfig").write_text("[user]\nname = Fox\nemail = fox@example.com\n")
         path = cli.env["PATH"].split(":", 1)[0]
         cli.env["PATH"] = f"{path}:{path_with(program)}"
@@ -124,7 +124,7 @@ def stage(cli: Cli, program: str, server: ModelServer | None = None) -> Iterator
             (home / "config.toml").write_text(server.codex_config())
         if program == "opencode":
             spare_the_plugins(cli.user_home / ".config" / "opencode")
-            # Drawing what moves takes a quarter of its time.
+            # Animations take a quarter of its CPU time.
             state = cli.user_home / ".local" / "state" / "opencode"
             state.mkdir(parents=True)
             (state / "kv.json").write_text('{"animations_enabled": false}')
@@ -132,7 +132,7 @@ def stage(cli: Cli, program: str, server: ModelServer | None = None) -> Iterator
 
 
 def spare_the_plugins(home: Path) -> None:
-    """OpenCode fetches 60 MB for plugins into a new home, unless this looks like it has."""
+    """Make a new home look initialised, or OpenCode would download 60 MB of plugins."""
     (home / "node_modules").mkdir(parents=True)
     packages = {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}
     (home / "package-lock.json").write_text(json.dumps({"packages": packages}))

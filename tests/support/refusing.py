@@ -1,6 +1,6 @@
-"""The bare host once more, which refuses the first try of every testing agent.
+"""A host on this machine that refuses the first attempt of every testing agent.
 
-While there is a file HOME.silent it does not answer, and adds a line to that file.
+While the file HOME.silent exists, it does not answer, and adds a line to that file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A project of six tests with six causes, and a program that does to each what it always does.
+"""A project of six tests with six causes, and a program that treats each in its fixed way.
 
 Plain pytest and plain sh: a whole run of the pipeline takes seconds, so that it can be killed,
 resumed, paused and steered many times over.
@@ -32,7 +32,7 @@ if not mark.exists():
     time.sleep(1000)
 """
 
-# Every start is a line in $ROBOTS. `mul` dies once; `word` is blocked; `idle` finds all well.
+# Every start is a line in $ROBOTS. `mul` dies once, `word` is blocked, `idle` changes nothing.
 ROBOT = r"""#!/bin/sh
 printf '%s %s\n' "$MNGR_TMR_TASK" "$MNGR_TMR_TRY" >> "$1/launches"
 done_with() {
@@ -60,14 +60,14 @@ case $MNGR_TMR_TASK in
 esac
 """
 
-# Nothing but pytest itself: the plugins of whoever runs this cost more than the tests.
+# Only pytest itself: the plugins of the user would take longer than the tests.
 SETTINGS = """[tool.mngr_tmr]
 pytest = "env PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 python -m pytest"
 """
 
 
 class Robots:
-    """The project in a Cli's repository, and what its robots did."""
+    """The project in a Cli's repository, and the actions of its robots."""
 
     def __init__(self, cli: Cli, name: str = "six", seconds: float = 0.2) -> None:
         self.cli, self.name, self.seconds = cli, name, seconds
@@ -90,14 +90,14 @@ class Robots:
         self.base = cli.commit("six")
 
     def hold(self) -> None:
-        """Robots that start, or run, stay at work until `release`."""
+        """Make robots that start or run stay at work until `release`."""
         (self.folder / "hold").touch()
 
     def hang(self) -> Path:
-        """The first check of the next run never ends; the file tells its process, once it runs."""
+        """Make the first check of the next run hang; its process id is then in the file."""
         mark = self.folder / "hanging"
         self.cli.write("tests/conftest.py", HANG.format(mark=str(mark)))
-        # In a sandbox it could not write there, and would have another process id.
+        # Without a sandbox, in which it could not write there and would have another process id.
         self.cli.write("pyproject.toml", f"{SETTINGS}sandbox = false\n")
         self.base = self.cli.commit("hang")
         return mark
@@ -109,7 +109,7 @@ class Robots:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """`mngr tmr` with these begins the run, or goes on with it."""
+        """Return the arguments of `mngr tmr` that begin or continue the run."""
         agent = ["sh", str(self.script), str(self.folder), str(self.seconds)]
         return (
             *(
@@ -127,10 +127,10 @@ class Robots:
         )
 
     def start(self, *more: str) -> subprocess.Popen[bytes]:
-        """In the background."""
+        """Start the run in the background."""
         return self.cli.start(*self.words, "--yes", *more)
 
-    # what became of it
+    # results
 
     @property
     def run_folder(self) -> Path:
@@ -147,18 +147,18 @@ class Robots:
             return 0
 
     def launches(self) -> list[str]:
-        """Task and try of every robot that ever started."""
+        """Return the task and the attempt of every robot that ever started."""
         try:
             return (self.folder / "launches").read_text().splitlines()
         except FileNotFoundError:
             return []
 
     def branch(self) -> list[str]:
-        """Tree and message of every commit, oldest first."""
+        """Return tree and message of every commit, oldest first."""
         shas = self.cli.git("rev-list", "--reverse", f"{self.base}..tmr/{self.name}").split()
         return [self.cli.git("show", "-s", "--format=%T%n%B", sha) for sha in shas]
 
     def agents(self) -> dict[str, str]:
-        """Name and state of all that `mngr list` shows."""
+        """Return name and state of all agents that `mngr list` shows."""
         listed = self.cli("list", "--format", "json").ok().json()["agents"]
         return {each["name"]: each["state"] for each in listed}

@@ -1,4 +1,4 @@
-"""Which worker runs what: tests that share something costly stay together, all others are free."""
+"""Assign tests to workers: tests that share an expensive fixture run together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person at a terminal: the CLI in a pane of a tmux server that is not mngr's."""
+"""A terminal for tests: the CLI in a pane of a tmux server that is not mngr's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.cli import Cli, until
 
 
 class Screen:
-    """`with Screen(cli) as screen:` a shell in the repository, its screen and its keyboard."""
+    """`with Screen(cli) as screen:` yields a shell in the repository, with screen and keyboard."""
 
     def __init__(self, cli: Cli, env: dict[str, str] | None = None) -> None:
         self.cli = cli

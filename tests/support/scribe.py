@@ -1,12 +1,12 @@
-"""An agent type for tests: a small program that keeps a conversation, asks, errs and spends.
+"""An agent type for tests: a small program that stores a conversation, asks, fails and spends.
 
-It stands where the real programs stand, without an account and without their weight. Each line it
-reads is a turn:
+It replaces the real programs, without an account and without their size. Each line that it reads is
+a turn:
 
     ask QUESTION          asks permission, and reads y or n
-    mishear QUESTION      the same, but the first answer is lost on it
-    think                 is at work until the file `go` is in its work directory
-    spend MODEL I O R W   uses so many tokens
+    mishear QUESTION      the same, but loses the first answer
+    think                 works until the file `go` is in its work directory
+    spend MODEL I O R W   uses these numbers of tokens
     fail TEXT | quota TEXT   waits for that reason, without an answer
     exit CODE             ends
     anything else         is answered with `You said: …`
@@ -91,7 +91,7 @@ for line in sys.stdin:
 
 
 def scribe(cli: Cli, name: str, *options: str) -> Result:
-    """A scribe that has read its message, if any, and answered it or waits for something."""
+    """Create a scribe that has read its message, if any, and answered it or waits."""
     know(cli)
     made = cli("create", name, "scribe", "--no-connect", *options).ok()
     until(lambda: cli.state(name) == "WAITING", timeout=30, what=f"{name} waits")
@@ -99,7 +99,7 @@ def scribe(cli: Cli, name: str, *options: str) -> Result:
 
 
 def know(cli: Cli) -> None:
-    """Have the type registered, beside the plugins there are."""
+    """Register the type, in addition to existing plugins."""
     modules = json.loads(cli.env.get("MNGR__PLUGINS__MODULES", "[]"))
     if __name__ not in modules:
         cli.env["MNGR__PLUGINS__MODULES"] = json.dumps([*modules, __name__])

@@ -1,7 +1,7 @@
-"""The bare host once more, which can fall silent.
+"""A host on this machine that can stop answering.
 
-While there is a file HOME.silent nothing it is asked is answered; while there is a file HOME.lost
-its provider cannot even say which hosts there are.
+While the file HOME.silent exists, it does not answer; while the file HOME.lost exists, its provider
+cannot list its hosts.
 """
 
 from __future__ import annotations

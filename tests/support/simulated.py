@@ -1,4 +1,4 @@
-"""Agents and a clock that exist only on paper, for the real scheduler, journal and fold."""
+"""Simulated agents and a simulated clock, for the real scheduler, journal and fold."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Order(NamedTuple):
 
 @dataclass(frozen=True)
 class Life:
-    """What one simulated agent does: after `seconds` it looks like `last`."""
+    """The behaviour of one simulated agent: after `seconds` it looks like `last`."""
 
     seconds: float
     last: Sighting
@@ -78,7 +78,7 @@ ACCEPTED = Verdict(Ruling.ACCEPTED, "fine", implementation="f" * 40)
 
 @dataclass
 class SimulatedFleet:
-    """Looking costs only what has changed since the last look."""
+    """A fleet in which a look costs only what has changed since the last one."""
 
     clock: SimulatedClock
     life: Callable[[Order], Life] = lambda order: DONE
@@ -86,10 +86,10 @@ class SimulatedFleet:
     reminded: list[tuple[str, str]] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
-    """What was asked of it, in this order."""
+    """The calls, in order."""
     looks: int = 0
     most: int = 0
-    """At work at once: neither stopped nor with an outcome."""
+    """The most agents at work at one time: not stopped and without an outcome."""
     _now: dict[str, Sighting] = field(default_factory=dict)
     _gone: set[str] = field(default_factory=set)
     _later: list[tuple[float, str, Sighting]] = field(default_factory=list)
@@ -132,7 +132,7 @@ class SimulatedFleet:
 
 @dataclass
 class SimulatedInbox:
-    """Orders that nobody keeps on a disk."""
+    """Orders in memory."""
 
     orders: list[dict[str, Json]] = field(default_factory=list)
     _sent: int = 0
@@ -159,7 +159,7 @@ class SimulatedTrials:
     green: Callable[[str], bool] = lambda node_id: False
     run: Callable[[str], TestRun] = lambda node_id: TestRun("failed", signature="as before")
     asked: list[tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
-    """With whose fixes, and which tests."""
+    """The fixes and the tests of each trial."""
 
     def together(self, fixes: Sequence[Fix], tests: Sequence[str]) -> Mapping[str, TestRun]:
         self.asked.append((tuple(fix.task for fix in fixes), tuple(tests)))

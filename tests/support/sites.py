@@ -1,7 +1,7 @@
-"""Hosts that a test can cut off, turn away and mend: one entry per provider.
+"""Hosts that a test can cut off, break and restore: one entry per provider.
 
-Each site has a host called `box`, made before the test begins, in an engine that no other test uses
-at the same time.
+Each site has a host `box`, created before the test begins, in an engine that no other test uses at
+the same time.
 """
 
 from __future__ import annotations
@@ -42,39 +42,39 @@ from tests.support.places import (
 
 @dataclass
 class Site:
-    """A CLI, a host that it can reach, and what can happen to that host."""
+    """A CLI, a host that it can reach, and the faults of that host."""
 
     cli: Cli
     host: str
     provider: str
     inside: Callable[[str], str]
-    """Runs a script there, as a user who may do anything, without mngr."""
+    """Runs a script there as root, without mngr."""
     cut: Callable[[], None]
-    """Nothing answers any more, and nobody is told."""
+    """Makes the host stop answering, without an error."""
     refuse: Callable[[], None]
-    """What is under way breaks off; whoever asks is turned away."""
+    """Breaks off running calls, and refuses new ones."""
     heal: Callable[[], None]
-    """As often as it is asked for."""
+    """Undoes all faults; may be repeated."""
     wrappers: str
-    """A folder at the front of PATH over there; each test puts there what it needs."""
+    """A folder at the front of PATH there, for programs of a test."""
     die: Callable[[], object]
-    """The host itself ends, with all that runs there."""
+    """Ends the host itself, with everything that runs there."""
     smaller: Callable[[], Site]
-    """Make a host whose home has room for 3 MB, and return its site; or make this one so."""
+    """Returns the site of a host, perhaps this one, whose home has 3 MB of space."""
     delay: Callable[[int], None]
-    """From now on every visit begins that many seconds late; 0 ends this."""
+    """Delays every later call by that many seconds; 0 ends this."""
 
     def __call__(self, *words: str, timeout: float = 200) -> Result:
         return self.cli(*words, timeout=timeout)
 
     @property
     def it(self) -> Host:
-        """The host as mngr itself has it."""
+        """Return the host as mngr itself has it."""
         config = Config.load(str(self.cli.controller_home), str(self.cli.repo), self.cli.env)
         return World(config, load_registry(config)).host(self.host, self.provider)
 
     def argv(self, *words: str) -> list[str]:
-        """What runs these words over there, typed here."""
+        """Return the local command that runs these words there."""
         return [*self.cli.within, *self.it.argv(words)]
 
     def at(self, name: str) -> str:
@@ -82,7 +82,7 @@ class Site:
 
     @property
     def home(self) -> str:
-        """$MNGR_HOST_DIR over there."""
+        """Return $MNGR_HOST_DIR there."""
         path = self.cli.controller_home / "hosts" / self.provider / f"{self.host}.json"
         return str(json.loads(path.read_text())["home"])
 
@@ -94,7 +94,7 @@ class Site:
         return {each["name"]: each["state"] for each in listed}
 
     def program(self, name: str, text: str) -> None:
-        """Put a program at the front of PATH over there, or take it away again."""
+        """Put a program at the front of PATH there, or remove it."""
         path = shlex.quote(f"{self.wrappers}/{name}")
         if not text:
             self.inside(f"rm -f {path}")
@@ -123,13 +123,13 @@ def ssh(request: pytest.FixtureRequest, base: Path) -> Iterator[Site]:
     )  # fmt: skip
     yield made
     ended(cli)
-    inside(f"umount -l {box.home}/.mngr 2>/dev/null; :")  # of a test that failed
+    inside(f"umount -l {box.home}/.mngr 2>/dev/null; :")  # left by a failed test
     for each in lab.machines:
         each.reset()
 
 
 def shrunk(site: Site, mounting: Callable[[str], str]) -> Site:
-    """Put a small file system where a host's home is, with the same files."""
+    """Replace a host's home by a small file system with the same files."""
     home = site.home
     small = f"mount -t tmpfs -o size=3m,mode=700,uid=$(stat -c %u {home}.away) none {home}"
     mounting(f"mv {home} {home}.away && mkdir {home} && {small} && cp -a {home}.away/. {home}/")
@@ -200,7 +200,7 @@ def docker_template(request: pytest.FixtureRequest, base: Path) -> Iterator[Site
 def _allocated(made: Cluster, cli: Cli, provider: str, base: Path, *words: str) -> Site:
     bin = base / "wrappers"
     bin.mkdir()
-    cli.env["PATH"] = f"{bin}:{cli.env['PATH']}"  # Slurm hands it over
+    cli.env["PATH"] = f"{bin}:{cli.env['PATH']}"  # Slurm passes it on
     delay = late_client(cli, provider)
     cli("host", "create", "box", "--provider", provider, *words, timeout=200).ok()
     job, node = made.ask("squeue", "-h", "-o", "%i %N").split()
@@ -233,7 +233,7 @@ def slurm_template(request: pytest.FixtureRequest, base: Path) -> Iterator[Site]
         found = _allocated(made, cli, "nodes", base)
         yield found
         made.heal()
-        # The hosts of these templates share a home: the next test's would see this one's agents.
+        # These hosts share a home, so the next test would see the agents of this one.
         home = found.home
         without_hosts(cli)
         found.inside(f"umount -l {home} 2>/dev/null; rm -rf {home}")
@@ -266,7 +266,7 @@ def modal(request: pytest.FixtureRequest, base: Path) -> Iterator[Site]:
 
 
 def only(*names: str) -> pytest.MarkDecorator:
-    """These sites in every run, the others in the soak."""
+    """Return these sites in every run, and all others in the soak."""
     every = [
         each if each in names else pytest.param(each, marks=pytest.mark.soak) for each in SITES
     ]

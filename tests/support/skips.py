@@ -1,4 +1,4 @@
-"""In CI a skipped test fails the run: what was not tried was not tested."""
+"""Fail a run in CI if a test was skipped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 
 class SkipsFail:
-    """Notes every skip, of a test or of a whole module, and fails the session for it."""
+    """Records every skip, of a test or of a whole module, and fails the session for it."""
 
     def __init__(self) -> None:
         self.skipped: dict[str, str] = {}
@@ -41,6 +41,6 @@ class SkipsFail:
 
 def pytest_configure(config: pytest.Config) -> None:
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
-    # With xdist the workers only report; the verdict is the controller's.
+    # With xdist the workers only report; the controller sets the exit code.
     if in_ci and not hasattr(config, "workerinput"):
         config.pluginmanager.register(SkipsFail(), "skips-fail")

@@ -1,4 +1,4 @@
-"""The rule of tests/support/skips.py, tried on a small suite of its own."""
+"""Test tests/support/skips.py on a small suite."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A tiny project for tests of the map-reduce: a command in sh, and end-to-end tests of it.
+"""A tiny project for tests of `mngr tmr`: a command in sh, and end-to-end tests of it.
 
-Each command is a file of its own and says that it is broken; repairing it is one word in it.
+Each command is a separate file and prints that it is broken; a fix changes one word in it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tests.support.cli import Cli
 
 FILE = "tests/test_kit.py"
 
-# Only what these tests need: the plugins of whoever runs them cost more than the tests do.
+# Only what these tests require: the plugins of the user would take longer than the tests.
 PYTEST = f"env PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -p mngr_e2e.plugin"
 SETTINGS = f"""[tool.pytest.ini_options]
 addopts = ["--import-mode=importlib"]
@@ -61,7 +61,7 @@ def test_{name}(e2e: E2eSession) -> None:
 
 @dataclass(frozen=True)
 class Spec:
-    """One test: what it runs, and what it wants to see."""
+    """One test: what it runs, and the expected output."""
 
     name: str
     command: str = ""
@@ -91,7 +91,7 @@ def mended(name: str) -> str:
 
 
 def write(cli: Cli, commands: Mapping[str, str], files: Mapping[str, str]) -> str:
-    """The project, committed; `commands` are the bodies of kit's own."""
+    """Write and commit the project; `commands` are the bodies of kit's own commands."""
     cli.write("bin/kit", DISPATCH).chmod(0o755)
     cli.write("tests/conftest.py", CONFTEST)
     cli.write(

@@ -1,6 +1,6 @@
-"""Verification and integration on a real repository and a real bench, without any agent.
+"""Verification and integration on a real repository and a real bench, without agents.
 
-The tries are commits made by hand, one for each way in which an agent may be good or bad.
+The attempts are commits, one for each way in which an agent may be right or wrong.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Files = Mapping[str, str | None]
 
 
 class Remembering(Bench):
-    """Runs the same tests of the same files once: in a sandbox nothing depends on luck."""
+    """A bench that runs the same tests of the same files only once."""
 
     repo: Repo
 
@@ -89,7 +89,7 @@ class Lab:
 
     def _bench(self) -> Bench:
         repo, options = str(self.cli.repo), replace(self.options)
-        if not self.project.sandbox:  # tests leave marks, and go otherwise the next time
+        if not self.project.sandbox:  # tests that leave marks have other results the next time
             return Bench(self.api, repo, "lab", self.folder, self.project, options)
         bench = Remembering(self.api, repo, "lab", self.folder, self.project, options)
         bench.repo = self.repo
@@ -113,7 +113,7 @@ class Lab:
             run.tests, run.baseline = self.plain.tests, self.plain.baseline
         return run
 
-    # tries
+    # attempts
 
     def commit(self, files: Files, base: str = "") -> str:
         self.cli.git("checkout", "-q", "--force", "--detach", base or self.base)
@@ -125,7 +125,7 @@ class Lab:
         return self.cli.commit("Work")
 
     def task(self, node_id: str, head: str, *, name: str = "", base: str = "") -> Task:
-        """A try that ended with this commit."""
+        """Return a task with an attempt that ended with this commit."""
         standing = self.plain.baseline[node_id].standing
         id = name or node_id.rpartition("test_")[2]
         ended = Ended(Outcome.FIXED, head=head, ref="refs/x", summary=f"Mended {id}")
@@ -133,7 +133,7 @@ class Lab:
         return Task(id, node_id, "fix" if standing == "failed" else "improve", tries=[each])
 
     def attempt(self, node_id: str, files: Files, *, name: str = "", base: str = "") -> Task:
-        """The same, of these files, with its verdict."""
+        """Return the same for these files, with its verdict."""
         task = self.task(node_id, self.commit(files, base), name=name, base=base)
         self.verify(task)
         return task
@@ -157,7 +157,7 @@ class Lab:
         *,
         include_flagged: bool = False,
     ) -> Run:
-        """`known` is an earlier integration, whose gates are remembered."""
+        """Integrate; `known` is an earlier integration, whose gates are reused."""
         run = self.new_run(name)
         run.options = replace(run.options, include_flagged=include_flagged)
         run.gates = known.gates if known else {}
@@ -188,7 +188,7 @@ class Lab:
 
 
 def lab_in(folder: Path, *, sandbox: bool = True) -> Lab:
-    """Without a sandbox, tests can leave marks outside of their checkout."""
+    """Return a lab; without a sandbox, tests can leave marks outside of their checkout."""
     cli = Cli(folder)
     try:
         return Lab(cli, sandbox=sandbox)

@@ -1,4 +1,4 @@
-"""The jot of this directory as a command, and a home with a few notes in it."""
+"""Fixtures: the jot of this directory as a command, and a home with some notes."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def launcher(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def jot_on_path(e2e: E2eSession, launcher: Path) -> None:
-    """`jot` is the one beside these tests, whichever is installed."""
+    """Put the jot of this checkout on PATH, even if another one is installed."""
     e2e.env["PATH"] = f"{launcher.parent}{os.pathsep}{e2e.env['PATH']}"
 
 
 @pytest.fixture
 def notes(e2e: E2eSession) -> None:
-    """Four notes, around one March."""
+    """Add four notes, before, in and after one March."""
     result = e2e.run("jot import -", comment="four notes to begin with", stdin=NOTES)
     expect(result).to_succeed()

@@ -1,4 +1,4 @@
-"""Uses all that the plugin adds, through the command line. Needs it installed beside mngr."""
+"""Test everything that the plugin adds, through the command line. It must be installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 
 class World:
-    """A home and a directory to work in."""
+    """A home of mngr and a current directory."""
 
     def __init__(self, base: Path) -> None:
         self.home = base / "home"
@@ -60,7 +60,7 @@ def mngr(tmp_path: Path) -> Iterator[World]:
 
 def test_the_plugin_is_listed_with_all_that_it_adds(mngr: World) -> None:
     listed = json.loads(mngr("plugin", "list", "--format", "json"))["plugins"]
-    (row,) = [row for row in listed if row["name"] == "hello"]  # mngr has some of its own
+    (row,) = [row for row in listed if row["name"] == "hello"]  # mngr has its own plugins
     assert (row["name"], row["distribution"], row["version"]) == ("hello", "mngr-hello", "0.1.0")
     assert (row["enabled"], row["problem"]) == (True, "")
     assert row["registers"] == {

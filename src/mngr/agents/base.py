@@ -260,7 +260,7 @@ class AgentType:
         for _ in range(60):
             unread = delivery.unread()
             if unread is None:
-                return Receipt(outcome="typed", detail="mngr cannot tell whether it was read")
+                return Receipt(outcome="typed", detail="mngr cannot determine whether it was read")
             # tmux refills the terminal within a millisecond while it has more to hand over,
             # so three empty looks in a row mean that everything was read.
             quiet = quiet + 1 if unread == 0 else 0
@@ -269,7 +269,7 @@ class AgentType:
             delivery.pause(0.01 if quiet or unread else 0.02)
         if delivery.ended():
             return Receipt(outcome="failed", detail="the agent ended before it read the message")
-        return Receipt(outcome="queued", detail="typed, not read by the program yet")
+        return Receipt(outcome="queued", detail="typed, but the program has not read it yet")
 
 
 class Reader(Protocol):

@@ -26,7 +26,7 @@ def receipt(
         if found == "read":
             return Receipt(outcome="delivered")
         if found and look > LATER:
-            return Receipt(outcome="queued", detail="the agent is busy and reads it next")
+            return Receipt(outcome="queued", detail="the agent is busy and will read it later")
         if delivery.text.startswith("/") and look > COMMAND:
             return Receipt(outcome="typed", detail=f"{program} does not record its own commands")
         if look % STEP == STEP - 1 and not found:

@@ -31,8 +31,8 @@ keep_links() {
     theirs update-index --assume-unchanged -- "$path" || return 1
   done < "$door/links"
 }
-# cp -p keeps the time: git rereads a file whose entry is as old as the index. A copy with a later
-# time would hide a change made in that very moment.
+# cp -p keeps the time, because git rereads a file whose entry is as old as the index. A copy with a
+# later time would hide a change that was made in the same moment.
 copy_index() { cp -p "$gitdir/index" "$index" || [ ! -e "$gitdir/index" ]; }
 """
 )

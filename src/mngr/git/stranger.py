@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FILTER = re.compile(r"fatal: (.*): (?:clean|smudge) filter '(.*)' failed")
 
-# The same answer as for git.checkout. The common directory is spelled as git itself would.
+# Print what git.checkout expects, with the common directory spelled as git does.
 WHERE = r"""
 printf '%s\n%s\n' "$top" "$(physical "$common")"
 theirs rev-parse HEAD --symbolic-full-name HEAD HEAD:.gitmodules 2>/dev/null
@@ -36,18 +36,18 @@ class Stranger(Repo):
     """An agent's directory, and the function that runs git there without its configuration."""
 
     home: str
-    """Where doors are made on that host."""
+    """The directory on that host in which doors are created."""
     kind: str
     """How the directory was made: a transfer, `nested` or `bare`."""
     source: str = ""
     """The repository of a worktree, or the work tree around a nested repository."""
     trusted: bool = False
-    """Of the user's own: git keeps the environment, and may reach what `allowed` names."""
+    """Whether it is the user's: git keeps the environment, and may use `allowed` transports."""
     allowed: str = "none"
     index: str = ""
-    """An index file of ours instead of the agent's."""
+    """The index file that git uses instead of the agent's."""
     writes: bool = False
-    """Files will be written, so every filter must be one that may run."""
+    """Whether files are written; a filter that only that repository defines is then an error."""
 
     def attempt(self, *args: str, input: bytes | None = None) -> Completed:
         return self.visit('theirs "$@"', *args, input=input)

@@ -29,7 +29,7 @@ clean() {
 LOCATE = r"""
 refuse() { printf '%s\n' "$1" >&2; exit 93; }
 absent() { printf 'fatal: not a git repository: %s\n' "$work" >&2; exit 94; }
-replaced() { refuse "$1 was replaced: it is not the repository that mngr made"; }
+replaced() { refuse "$1 was replaced: it is not the repository that mngr created"; }
 gitdir_of() {
   gitdir=$1/.git
   [ ! -d "$gitdir" ] || return 0
@@ -60,7 +60,7 @@ linked() {
   [ "$back" -ef "$1/.git" ] || replaced "$1/.git"
   common=$owner
 }
-# $1 lies in the work tree $2; its git directory is in there too, or among the modules of $2.
+# $1 is in the work tree $2; its git directory is in $1, or among the modules of $2.
 nested() {
   outer=$(physical "$2") && inner=$(physical "$1") || absent
   case $inner in "$outer"/*) ;; *) replaced "$1" ;; esac
@@ -204,7 +204,7 @@ enter() {
   locate "$@"
   ordinary "$gitdir/HEAD" "$gitdir/index"
   [ ! -h "$gitdir/index" ] || refuse "$gitdir/index is a link"
-  # git prefers that one when it serves a fetch.
+  # git prefers a .git in that directory when it serves a fetch.
   [ ! -e "$gitdir/.git" ] || replaced "$gitdir"
   [ "$furnished" = "$common" ] || furnish
   CDPATH= cd -- "$work" || absent
@@ -227,7 +227,7 @@ furnish() {
   printf '[core]\nrepositoryFormatVersion = %s\n' "$version" >> "$door/config"
 }
 another_door() { door=$(mktemp -d "$door/nested.XXXXXX") && furnished= || exit 1; }
-# For a subshell: the repository in the directory $1 of this one, through a door of its own.
+# Enter the repository in the directory $1 of this one, through its own door. Use it in a subshell.
 enter_nested() {
   [ -e "$top/$1/.git" ] || return 1
   another_door

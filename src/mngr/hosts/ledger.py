@@ -48,7 +48,7 @@ def write(home: str, note: HostNote, *, new: bool = False) -> None:
     path = _path(home, note.provider, note.name)
     text = json.dumps(note.to_json())
     if not _put(path, text, new):
-        raise Taken(f"the host {note.name!r} exists already", "see `mngr host list`")
+        raise Taken(f"the host {note.name!r} already exists", "see `mngr host list`")
 
 
 def _put(path: str, text: str, new: bool) -> bool:

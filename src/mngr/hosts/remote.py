@@ -180,7 +180,7 @@ class RemoteHost(ShellHost):
         try:
             self.run(["true"], timeout=self.patience)
         except TimedOut:
-            raise Unreachable(f"host {self.ref.name} does not answer any more") from None
+            raise Unreachable(f"host {self.ref.name} no longer answers") from None
 
     def _end(self, nonce: str) -> None:
         """End a remote command that timed out: neither engines nor sshd do."""

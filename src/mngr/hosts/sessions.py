@@ -70,8 +70,8 @@ class SshSession:
 def opened(path: str, command: str, fds: Sequence[int], timeout: float) -> SshSession | None:
     """Run a command with these pipes over the connection at `path`; return None without one.
 
-    It is also None if the host refuses another session on this connection. In both cases the
-    command has not begun: the reply is sent at the moment in which the host is told the command.
+    Also return None if the host refuses another session on this connection. In both cases the
+    command has not begun, because the reply is sent when the host receives the command.
     """
     control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:

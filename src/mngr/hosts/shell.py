@@ -48,7 +48,7 @@ else
   echo "error tmux is not installed"
 fi
 printf '%s\n' "$listed"
-# Where tmux has no server to ask, and where it does not know the time.
+# Print the time if there is no tmux server, or if tmux cannot print it.
 case ${listed##*"$newline"} in '' | *[!0-9]*) date +%s ;; esac
 shift
 cd "$home/agents" 2>/dev/null || { echo --; exit 0; }

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
             """End it and what it started."""
 
         def leave(self, patience: float) -> int:
-            """Let it end by itself for so many seconds, then end it; return its exit code."""
+            """Wait this many seconds for it to end, then end it; return its exit code."""
 
 
 HELD_PIPE = 0.3
@@ -46,10 +46,10 @@ _idle: dict[int, Callable[[], object]] = {}
 
 
 def beside(main: Callable[[], T], work: Callable[[], object]) -> T:
-    """Return what `main` returns, with `work` done while the first program of `main` runs.
+    """Call `main` and return its result; call `work` while the first program of `main` runs.
 
-    For imports that come next, and for a second program that can run beside the first on another
-    core. If `main` starts no program, `work` is done after it; if `main` fails first, not at all.
+    `work` imports modules that are used next, or starts a second program. If `main` starts no
+    program, `work` is called after it; if `main` fails before that, `work` is not called.
     """
     _idle[get_ident()] = work
     try:
@@ -192,7 +192,7 @@ class _Pipes:
             self._pending = self._pending[os.write(self._stdin, self._pending[: 1 << 16]) :]
         except BlockingIOError:
             return
-        except BrokenPipeError:  # it does not read the rest
+        except BrokenPipeError:  # it does not read the rest of the input
             self._pending = memoryview(b"")
         if not self._pending:
             self._poll.unregister(self._stdin)

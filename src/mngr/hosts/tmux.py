@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MINIMUM = (3, 2)
 
 CONF = """\
-# Written by mngr for its own server. Your own settings for it go into tmux.user.conf beside it.
+# Written by mngr for its own server. Put your settings for it into tmux.user.conf beside this file.
 set -g update-environment ""
 set -g remain-on-exit on
 set -gq remain-on-exit-format ""
@@ -25,8 +25,8 @@ set -g default-terminal "screen-256color"
 # tmux takes 24-bit colours and reduces them for a terminal that has fewer.
 set-environment -g COLORTERM truecolor
 set -g history-limit {history}
-# With `latest`, a new agent takes the size of whatever client looks at another one; `manual`
-# crashes tmux 3.3a.
+# With `latest`, a new agent gets the size of the client of another agent. `manual` crashes tmux
+# 3.3a.
 set -g default-size {width}x{height}
 set -g window-size smallest
 set -g focus-events on
@@ -37,7 +37,7 @@ set -g set-titles-string "#{{?@mngr_name,#{{@mngr_name}},#S}}"
 set -g status-left-length 64
 set -g status-left "[#{{?@mngr_name,#{{@mngr_name}},#S}}] "
 set -g status-right-length 60
-# A tmux around this one says so when asked for its type, and may take the prefix for itself.
+# An outer tmux reports its terminal type, and may use the same prefix.
 set -g status-right "detach: #{{prefix}} d\
 #{{?#{{m:tmux*,#{{client_termtype}}}}, (#{{prefix}} #{{prefix}} d if your tmux uses #{{prefix}}),}}"
 source-file -q "{home}/tmux.user.conf"

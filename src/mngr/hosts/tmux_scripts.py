@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 NOT_INSTALLED, GONE = 69, 75
 """Exit codes of LAUNCH: tmux is not installed; the agent was destroyed in the meantime."""
 
-# With direct=exec, in a subshell, a process less.
+# With direct=exec, `clean` replaces the subshell in which it runs, which saves a process.
 CLEAN = r"""
 direct=
 clean() {
@@ -36,11 +36,11 @@ process_start() {
 in_socket_dir() {
   socket_dir=${socket%/*}
   [ -d "$socket_dir" ] || mkdir -m 700 "$socket_dir" 2>/dev/null || [ -d "$socket_dir" ] || {
-    echo "cannot make $socket_dir for the tmux socket" >&2; return 1; }
+    echo "cannot create $socket_dir for the tmux socket" >&2; return 1; }
   [ -O "$socket_dir" ] && [ ! -h "$socket_dir" ] || {
     echo "$socket_dir belongs to another user" >&2; return 1; }
 }
-# If a temp cleaner took the socket, the server lives on and can make it anew.
+# If a cleaner of /tmp removed the socket, the server is still running and can create it again.
 restore_socket() {
   [ -S "$socket" ] && return 0
   [ -f "$home/tmux.json" ] && IFS= read -r server < "$home/tmux.json" || return 1
@@ -118,7 +118,7 @@ lives() {
   { IFS= read -r stat_line < "/proc/$1/stat"; } 2>/dev/null || return 1
   case ${stat_line##*) } in Z*) return 1 ;; esac
 }
-# mngr may have been called by the agent itself: spare this shell and its parent.
+# The agent itself may have called mngr: do not end this shell and its parent.
 find_others() {
   found=
   for each in $(agent_pids "$1"); do
@@ -133,17 +133,17 @@ still_there() {
   found=$living
   [ -n "$found" ]
 }
-# What a script has to do anyway, while processes end and while the last look at all of them runs.
+# Work that scripts do while processes end, and while the last search for processes runs.
 while_ending() { :; }
 while_looking() { :; }
-# Signal what is there, and wait; false when something is left, also something new.
+# Signal all processes found and wait; fail if any are left, including new ones.
 signal_and_wait() {
   find_others "$leaders"
   marked=
   [ -n "$found" ] || return 0
   kill "-$1" $found 2>/dev/null
   while_ending
-  # Most end within some milliseconds: the first naps are short.
+  # Most end within some milliseconds, so the first pauses are short.
   naps=0 nap=0.001
   while still_there; do
     [ "$naps" -lt $(($2 * 80 + 8)) ] || return 1
@@ -153,7 +153,7 @@ signal_and_wait() {
   find_others ""
   [ -z "$found" ]
 }
-# TERM; then HUP, which interactive shells heed; then KILL, the reporting launchers last.
+# TERM, then HUP, which interactive shells obey, then KILL; launchers last, because they report.
 end_processes() {
   signal_and_wait TERM 1 && return 0
   spared=$leaders
@@ -170,10 +170,11 @@ RESTORE = "home=$1 socket=$2\n" + FUNCTIONS + "restore_socket\n"
 # have no exit status until the server looks at its children again, which this makes it do.
 COLLECT = 'kill -CHLD "$(tmux -u -S "$socket" display-message -p "#{pid}")" 2>/dev/null'
 
-# Save the screens, end every process of these agents, then their sessions. Words: each id, and the
-# event that says so where there is one. The screens go where no agent can have put a pipe. tmux
-# reads its commands from a pipe: as words, those for a hundred agents would be too long for it.
-# Prints the id and the launch of each session that it found and ended.
+# Save the screens, end every process of these agents, then their sessions. Arguments: each id with
+# the event to record, which may be empty. Screens are written outside the agents' folders, where no
+# agent can have put a pipe, and then renamed. tmux reads its commands from a pipe: as arguments,
+# those for a hundred agents would be too long. Print the id and the launch of each session that was
+# ended.
 STOP = (
     "home=$1 socket=$2 grace=$3 patterns=$4; shift 4; ids= spared= leaders= ttys= sessions=\n"
     + PROCESSES
@@ -239,13 +240,13 @@ exit 0
 """
 )
 
-# The server keeps the environment and limits of the process that started it, so it gets few. An
-# agent that is created has no processes yet, so there are no patterns.
+# The server keeps the environment and limits of the process that starts it, so it is started with a
+# minimal environment. A new agent has no processes yet, so its patterns are empty.
 LAUNCH = (
     r"""
 home=$1 socket=$2 id=$3 grace=$4 patterns=$5; shift 5
 dir=$home/agents/$id spared= leaders= ttys=
-# Destroyed since its launch was recorded: what is here was put here for this launch.
+# Without a record, the agent was destroyed after its launch was recorded: remove the launch files.
 for record in "$dir"/agent.[0-9]*.json; do
   [ -e "$record" ] || { rm -rf "$dir"; exit 75; }
   break
@@ -278,7 +279,7 @@ case $server in
   *) printf '{"pid":%s,"start":"%s"}\n' "$pid" "$(process_start "$pid")" > "$home/.tmux.json.$$" &&
      mv -f "$home/.tmux.json.$$" "$home/tmux.json" ;;
 esac
-# Either was removed above: what is there now comes from this launch. It takes some milliseconds.
+# Both files were removed above, so an existing one is from this launch; it takes milliseconds.
 tries=0 nap=0.001
 until [ -e "$dir/started" ] || [ -e "$dir/exit" ]; do
   tries=$((tries + 1))

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 GROUP = "mngr"
 HEAD, END = "mngr plugins 1", "end"
-# An installer makes the folder first and the files in it later: what a folder holds is believed
-# for good only when it has been left alone for this long.
+# An installer creates the folder first and its files later, so the plugins in a folder are cached
+# only if it has not changed for this long.
 SETTLED = 5_000_000_000
 # The index is shared by every Python that uses this home, and by every folder it is run in.
 REMEMBERED = 64
@@ -159,7 +159,7 @@ def _encoded(folders: Folders) -> Iterator[str]:
 
 def _write(home: str, index: str, folders: Folders) -> None:
     if not os.path.isdir(home):
-        return  # looking around does not make a home
+        return  # a read does not create a home
     from mngr import files  # most commands write nothing
 
     kept = dict(list(folders.items())[-REMEMBERED:])

@@ -69,7 +69,7 @@ class Registry:
         self._collectors: list[str] = []
         self._words: dict[str, str] = {}
 
-    # What a plugin calls.
+    # called by plugins
 
     def agent_type(self, name: str, target: str) -> None:
         """Register an agent type; `target` is `module:object`, as everywhere here."""
@@ -102,7 +102,7 @@ class Registry:
         """Let `mngr gc` also remove each mngr.api.Leftover that `target(config)` yields."""
         self._collectors.append(target)
 
-    # What mngr calls.
+    # called by mngr
 
     def collected(self, config: Config) -> list[object]:
         found: list[object] = []
@@ -180,7 +180,7 @@ class Registry:
             for word in command.words if command else ():
                 del self._words[word]
 
-    # How.
+    # implementation
 
     def _merge(self, part: Registry, blamed: _Blamed) -> None:
         for kind, targets in part._targets.items():
@@ -196,13 +196,13 @@ class Registry:
 
     def _claim(self, kind: str, name: str, target: str) -> None:
         if name in self._targets[kind]:
-            raise Taken(f"the {kind.replace('_', ' ')} {name!r} exists already")
+            raise Taken(f"the {kind.replace('_', ' ')} {name!r} already exists")
         self._targets[kind][name] = target
 
     def _add_command(self, command: Command) -> None:
         for word in command.words:
             if word in self._words:
-                raise Taken(f"the command {word!r} exists already")
+                raise Taken(f"the command {word!r} already exists")
         self.commands[command.name] = command
         self._words.update(dict.fromkeys(command.words, command.name))
 

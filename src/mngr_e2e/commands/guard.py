@@ -1,7 +1,7 @@
 """End the commands of pytest, even if pytest is killed.
 
 A small process, outlive.py, waits at the end of a pipe that only pytest holds. If the pipe closes
-without a good-bye, pytest was killed; the process then ends all commands of the run and removes
+without a final line, pytest was killed; the process then ends all commands of the run and removes
 secrets from recordings. One such process serves a whole run, and no command waits for it.
 """
 
@@ -33,7 +33,7 @@ class Guard:
         argv = [sys.executable, "-I", "-S", outlive.__file__, SOURCE]
         argv += [self.mark, f"HOME={homes}{os.sep}"]
         null = subprocess.DEVNULL
-        # In its own session: signals to pytest's process group are not for it.
+        # In its own session, so that signals to pytest's process group do not reach it.
         self._process = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=null, stderr=null, start_new_session=True
         )
@@ -56,7 +56,7 @@ class Guard:
             self._pipe.flush()
 
     def close(self) -> int:
-        """Say good-bye and return the exit code of the process."""
+        """Write the final line and return the exit code of the process."""
         self._tell(outlive.BYE)
         with suppress(BrokenPipeError):
             self._pipe.close()

@@ -18,7 +18,7 @@ from mngr_e2e.commands import tree
 from mngr_e2e.commands.results import Chunk
 
 READ = 1 << 20
-PIPE = 1 << 20  # the largest an ordinary user may ask for; 64 KiB makes 50 MB twice as slow
+PIPE = 1 << 20  # the largest size for ordinary users; with 64 KiB, 50 MB take twice as long
 AFTER_EXIT = 0.5
 GRACE = 1.0
 COLUMNS, ROWS = 80, 24
@@ -199,7 +199,7 @@ class Process:
         """Read until the command has ended; after `timeout` seconds, end it."""
         try:
             self._finish(timeout)
-        except BaseException:  # Ctrl-C, or a time limit of the test: it ends with us
+        except BaseException:  # Ctrl-C, or a time limit of the test: end the command too
             self.end(grace=0.2)
             raise
         finally:
@@ -216,13 +216,13 @@ class Process:
         self._drain()
 
     def _drain(self) -> None:
-        """Read the rest for AFTER_EXIT seconds: a background child may hold the pipes for ever."""
+        """Read the rest for AFTER_EXIT seconds: a background child may hold the pipes forever."""
         self._forget_exit()
         self._close_slave()
         deadline = time.monotonic() + AFTER_EXIT
         while self._open and (left := deadline - time.monotonic()) > 0:
             self._step(left)
-        if self._open:  # what the command wrote is still in the pipes, however late we are
+        if self._open:  # the command's output is still in the pipes, even after the deadline
             self._step(0)
 
     def end(self, grace: float = GRACE, meanwhile: Callable[[float], None] | None = None) -> None:

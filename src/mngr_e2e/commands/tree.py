@@ -135,7 +135,7 @@ def end(find: Callable[[], set[int]], grace: float, meanwhile: Callable[[float],
 
     `meanwhile` waits for the given seconds: it may read the last output of these processes.
     """
-    seen = find() or find()  # a process that forks at this moment may be missed once
+    seen = find() or find()  # a process that forks now may be missed in one search
     if not seen:
         return
     send(seen, signal.SIGTERM)

@@ -66,11 +66,11 @@ class Expectation(Generic[T_co]):
             time.sleep(INTERVAL)
 
     def _look(self, judge: Callable[[T_co], ClaimCheck]) -> tuple[ClaimCheck, T_co | None]:
-        """Return the check and the value; a missing file has no content that could be judged."""
+        """Return the check and the value; the content of a missing file cannot be checked."""
         try:
             value = self.read()
         except (LookupError, OSError, ValueError) as error:
-            return ClaimCheck(None, "to be there", _said(error)), None
+            return ClaimCheck(None, "to exist", _said(error)), None
         try:
             return judge(value), value
         except OSError as error:
@@ -128,7 +128,7 @@ class ResultExpectation(Expectation[CommandResult]):
 def _ended(result: CommandResult, holds: bool, claim: str) -> ClaimCheck:
     """Return a check of an exit code; after a timeout it says nothing about the command."""
     if result.timed_out:
-        return ClaimCheck(None, claim, f"it was ended after {result.seconds:.2f} s")
+        return ClaimCheck(None, claim, f"it timed out after {result.seconds:.2f} s")
     return ClaimCheck(holds, claim, f"it exited with {result.exit_code}")
 
 
@@ -141,7 +141,7 @@ class JsonExpectation(Expectation[Json]):
         inner = JsonExpectation(
             lambda: json_matchers.at(self.read(), path), path, self.source, self.timeout, self.void
         )
-        return inner._holds(lambda _: ClaimCheck(True, "to be there"))
+        return inner._holds(lambda _: ClaimCheck(True, "to exist"))
 
     def to_equal(self, wanted: JsonLike) -> JsonExpectation:
         return self._holds(lambda value: json_matchers.same_json(value, wanted))
@@ -240,9 +240,9 @@ def _exists(path: Path) -> ClaimCheck:
     """Return a check that a path exists; a dangling symbolic link does."""
     there = path.exists() or path.is_symlink()
     if there or not path.parent.is_dir():
-        return ClaimCheck(there, "to exist", "" if there else f"there is no {path.parent} either")
+        return ClaimCheck(there, "to exist", "" if there else f"{path.parent} does not exist")
     beside = sorted(entry.name for entry in path.parent.iterdir())[:20]
-    return ClaimCheck(False, "to exist", f"beside it are: {', '.join(beside) or 'no files'}")
+    return ClaimCheck(False, "to exist", f"its folder contains: {', '.join(beside) or 'no files'}")
 
 
 def _has_mode(path: Path, wanted: int) -> ClaimCheck:

@@ -69,7 +69,7 @@ def has_line_count(text: str, wanted: int) -> ClaimCheck:
     return ClaimCheck(count == wanted, f"to have {plural(wanted, 'line')}", f"it has {count}")
 
 
-# how things are shown
+# display
 
 
 def shown(text: str, limit: int = 200) -> str:

@@ -1,4 +1,4 @@
-"""Programs and modules that are missing on this machine, which no edit can repair."""
+"""Find programs and modules that are missing on this machine, which no edit can fix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 
 from mngr_mechanic.program.reports import Result
 
-# As dash, bash, zsh, ksh and busybox say it.
+# The messages of dash, bash, zsh, ksh and busybox.
 NOT_FOUND = re.compile(
     r"^(?:.*?: )?(?:line )?(?:\d+: )?(?:command not found: (?P<zsh>[\w.+-]+)"
     r"|(?P<name>[\w.+-]+): (?:command )?not found(?: .*)?)$",

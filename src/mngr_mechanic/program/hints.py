@@ -36,7 +36,7 @@ class Hints:
     message: str = ""
     """Everything that was printed or raised."""
     documented: set[str] = field(default_factory=set)
-    """Words of the project's documents and tests: these are correct, whatever the code has."""
+    """Words of the project's documents and tests, which count as correct."""
     asked: set[str] = field(default_factory=set)
     """Words that an error message calls missing or unknown."""
 
@@ -52,9 +52,9 @@ def gather(test_source: str, line: int, failure: Failure, commands: list[Invocat
     hints.actual = [str(value) for value in failure.values.values()]
     said = [part for command in commands for part in (command.stdout, command.stderr)]
     hints.actual += _quoted(failure.message)
-    # A table of cases has its expectations in variables: either side may be the wrong one.
+    # A test with a table of cases has its expectations in variables, so either side may be wrong.
     hints.expected += [text for text in hints.actual if text and text not in hints.expected]
-    # `expect(e2e.run(…).stdout)` leaves no variable behind, but the last command is known.
+    # `expect(e2e.run(…).stdout)` has no variable, but the last command is known.
     hints.actual = list(dict.fromkeys([*hints.actual, *(part for part in said[-2:] if part)]))
     hints.message = "\n".join([failure.message, failure.type, *said])
     hints.asked = set(ASKED.findall(hints.message))

@@ -1,7 +1,7 @@
 """Assertions for a passing test that does not check what the commands of its block do.
 
-Whether it does is measured: the test runs with the result of one command changed. If it still
-passes, it does not check that part of the result.
+This is measured: the test runs with the result of one command changed. If it still passes, it does
+not check that part of the result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Improvement:
     added: tuple[str, ...] = ()
     remark: str = ""
     weak: bool = False
-    """It passed before although its commands were not run."""
+    """Whether it passed before even if its commands were not run."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Spot:
     statement: ast.stmt
     name: str
     assign: bool
-    """Its result has no name yet."""
+    """Whether its result is not assigned to a variable yet."""
     parts: list[str]
 
 
@@ -72,7 +72,7 @@ class Improver:
         run = self.lab.run([self.test], seconds=SECONDS, noop=noop, bend=bend)
         return run.passed([self.test])
 
-    # what it does not check
+    # find the gaps
 
     def _spots(self, function: citations.Function) -> list[Spot]:
         found = []
@@ -119,11 +119,11 @@ class Improver:
         parts += [part for part in ("stdout", "stderr") if getattr(command, part)]
         return [part for part in parts if self._passes(bend={"command": at, "part": part})]
 
-    # what is written
+    # insert assertions
 
     def _written(self, spots: list[Spot]) -> Improvement:
         pieces = [(spot, self._statements(spot)) for spot in spots]
-        # A command that does nothing has an exit status as well.
+        # A command that does nothing has an exit code as well.
         telling = [
             (spot, lines)
             for spot, lines in pieces
@@ -161,7 +161,7 @@ class Improver:
         return lines
 
     def _inserted(self, text: str, spot: Spot, lines: list[str]) -> str:
-        """Return the text with lines after the spot's own. The last spot first: places move."""
+        """Return the text with lines inserted after each spot, the last one first."""
         after = self._last_about(spot)
         end = self.source.span(after)[1]
         text = text[:end] + "".join(f"\n{line}" for line in lines) + text[end:]

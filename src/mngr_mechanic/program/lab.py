@@ -19,7 +19,7 @@ from mngr_mechanic.program.reports import PytestRun
 START_SECONDS = 120.0
 ANEW_SECONDS = 60.0
 PLACE = "mechanic-tests-go-here"
-# Python compares bytecode by size and whole seconds: edits within one second would look alike.
+# Python compares size and whole seconds with the bytecode, so edits in one second look the same.
 FUTURE = 10_000
 
 
@@ -28,7 +28,7 @@ class Broken(Exception):
 
 
 class Lab:
-    """One copy. Edits are made only here until one is known to be correct."""
+    """One copy of the project, in which edits are made until one is known to be correct."""
 
     def __init__(self, root: str, base: str, probe: str, python: str, tests: list[str]) -> None:
         self.root = os.path.join(base, "p")
@@ -111,7 +111,7 @@ class Lab:
         except OSError:
             line = ""
         if not line:
-            self.close()  # it died: the next request starts another
+            self.close()  # pytest died: the next request starts another one
             return True
         return bool(json.loads(line)["timed_out"])
 

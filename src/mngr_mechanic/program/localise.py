@@ -1,4 +1,4 @@
-"""How suspicious each line is: the failing test runs it and passing tests do not."""
+"""Compute how suspicious each line is: the failing test runs it and passing tests do not."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read(folder: str) -> Coverage:
 def crash(result: Result, root: str) -> list[tuple[str, int]]:
     """Return the frames of the project's code in an uncaught exception, outermost first.
 
-    They are of our process, or of a program that printed its traceback.
+    They are from the test process, or from a program that printed its traceback.
     """
     assert result.failure is not None
     printed = [part for each in result.commands for part in (each.stdout, each.stderr)]
@@ -80,8 +80,8 @@ def preferred(
 ) -> dict[tuple[str, int], float]:
     """Return scores that prefer the lines given with the task, which compare all tests.
 
-    A line that our test does not run cannot make it fail, if it is known what it runs. Our own
-    scores compare it with few tests, and count for half.
+    If the lines of the test are known, a line that it does not run cannot make it fail. The
+    mechanic's own scores compare a line with few tests, so they count for half.
     """
     mine = {place: score for place, score in told.items() if place in scores or not scores}
     if not mine:
@@ -94,7 +94,7 @@ def preferred(
 def spread(source: SourceFile, lines: Mapping[int, float]) -> dict[ast.AST, float]:
     """Return the score of each statement, from its lines and from the users of names it defines.
 
-    The top level of a module runs in every test, so its own lines say nothing.
+    The top level of a module runs in every test, so its own lines are not suspicious.
     """
     scores: dict[ast.AST, float] = {}
     for node in source.nodes:

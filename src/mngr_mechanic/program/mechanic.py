@@ -88,7 +88,7 @@ class Mechanic:
         work.commit(self.root, path, text, summary)
         return work.Done(attempted, summary)
 
-    # a test that passes
+    # passing test
 
     def _improve(self, lab: Lab, result: Result) -> work.Done:
         test = self.task.test
@@ -113,7 +113,7 @@ class Mechanic:
         summary = f"Check in {self.name} what its commands do\n\n{weak}Added:\n{listed}"
         return self._committed("improve", self.file, made.text, summary)
 
-    # a test that fails
+    # failing test
 
     def _missing(self, result: Result) -> "work.Done | None":
         program = blocked.missing_program(result, self.root)

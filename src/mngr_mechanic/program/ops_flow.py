@@ -31,7 +31,7 @@ def slices(scope: Scope, node: ast.AST) -> Iterator[Edit]:
 
 
 def indexes(scope: Scope, node: ast.AST) -> Iterator[Edit]:
-    """Shift an index by one: people count from 1, lists from 0."""
+    """Shift an index by one, because people count from 1 and lists from 0."""
     index = node.slice if isinstance(node, ast.Subscript) else None
     if not isinstance(index, (ast.Name, ast.Call)) or getattr(index, "id", "") in BUILT_IN:
         return
@@ -103,7 +103,7 @@ def _is_last(scope: Scope, node: ast.stmt) -> bool:
 def _missing(
     scope: Scope, node: "ast.FunctionDef | ast.AsyncFunctionDef", boost: float
 ) -> Iterator[Edit]:
-    """Add a return at the end of a function that promises a value and may end without one."""
+    """Add a return at the end of a function that should return a value and may not."""
     last, inside = node.body[-1], list(ast.walk(node))
     promised = node.returns is not None and ast.unparse(node.returns) != "None"
     elsewhere = any(isinstance(each, ast.Return) and each.value for each in inside)
@@ -119,7 +119,7 @@ def _missing(
 
 
 def _values(scope: Scope, node: ast.AST) -> list[str]:
-    """Return what a function could return: what it made, most recent first."""
+    """Return the variables that a function could return, most recent first."""
     function = scope.source.function(node) or scope.source.parents.get(node)
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return []

@@ -65,7 +65,7 @@ def _undefined(scope: Scope, node: ast.Name) -> Iterator[Edit]:
 
 
 def _owners(scope: Scope, node: ast.Name) -> Iterator[Edit]:
-    """Replace x of `x.floor`, which has no such attribute, by what has it elsewhere, or could."""
+    """Replace x of `x.floor`, which has no such attribute, by a name that has or may have it."""
     parent = scope.source.parents.get(node)
     if isinstance(parent, ast.Attribute) and _has_no(scope, parent):
         known = scope.source.attributes.items()
@@ -195,7 +195,7 @@ def _keywords(scope: Scope, node: ast.Call) -> Iterator[Edit]:
 
 
 def handlers(scope: Scope, node: ast.AST) -> Iterator[Edit]:
-    """Let a handler catch the exception that it did not."""
+    """Make a handler catch the exception that it did not catch."""
     if isinstance(node, ast.ExceptHandler) and node.type is not None:
         raised = dict.fromkeys(RAISED.findall(scope.hints.message))
         known = [name for name in raised if name in scope.words.names or name in BUILT_IN]

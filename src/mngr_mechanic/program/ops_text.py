@@ -50,7 +50,7 @@ def _other_texts(scope: Scope, value: str) -> Iterator[tuple[str, float, bool]]:
     for new, prior, hinted in _suggestions(scope, value):
         if new not in seen:
             seen.add(new)
-            # A documented word is not changed into an unknown one: the other place is misspelt.
+            # Do not change a documented word into an unknown one: the other word is misspelt.
             known = scope.hints.documented
             worse = value in known and new.isidentifier() and new not in known
             yield (new, prior * 0.1, False) if worse else (new, prior, hinted)

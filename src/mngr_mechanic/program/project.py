@@ -61,7 +61,7 @@ def _run(argv: list[str], cwd: str, seconds: float = 60) -> Optional[str]:
 
 
 def copy(root: str, place: str) -> None:
-    """Copy everything but history and caches; link what is large and never edited."""
+    """Copy everything but history and caches; link large files that are never edited."""
     os.makedirs(place)
     for name in sorted(os.listdir(root)):
         path, target = os.path.join(root, name), os.path.join(place, name)
@@ -93,7 +93,7 @@ def import_roots(place: str) -> list[str]:
 
 
 def is_test(path: str) -> bool:
-    """Return whether a file belongs to the tests, which a repair never changes."""
+    """Return whether a file belongs to the tests, which a fix never changes."""
     *folders, name = path.split("/")
     named = name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
     return named or any(part in TEST_FOLDERS for part in folders)

@@ -1,4 +1,4 @@
-"""The search for a repair: try the likeliest edits, then learn more and try the rest."""
+"""Search for a fix: try the likeliest edits, then measure more and try all other edits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Repairer:
     def find(self, more_labs: Callable[[], list[Lab]]) -> Found:
         file = self.task.test.partition("::")[0]
         mine = [test for test in self.known.unknown if test.partition("::")[0] == file]
-        # Ours first, so that it is traced whatever the time allows.
+        # The failing test first, so that it is traced even if time is short.
         mine.sort(key=lambda test: test != self.task.test)
         self._learn(mine, max(10.0, self.task.budget * LEARN_SHARE))
         labs = [self.lab, *more_labs()]

@@ -125,7 +125,7 @@ class Scope:
     # names of a function
 
     def around(self, node: ast.AST) -> list[str]:
-        """Return names that could stand here: nearest lines first, then arguments."""
+        """Return names that could be used here: nearest lines first, then arguments."""
         function = self.source.function(node)
         if function is None:
             return self.of_module(node)

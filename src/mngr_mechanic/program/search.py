@@ -35,7 +35,7 @@ class Knowledge:
     coverage: Coverage = field(default_factory=Coverage)
     repeat: int = 3
     crash: list[tuple[str, int]] = field(default_factory=list)
-    """Where our test crashed, if it did."""
+    """Where the test crashed, if it did."""
     alike: set[str] = field(default_factory=set)
     """Failing tests that crash in the same place: they have the same cause."""
     failures: dict[str, str] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class Search:
         limit = (4 + 4 * self.known.seconds) * patience
         return lab.run([test], seconds=limit).passed([test])
 
-    # nothing else may break
+    # check other tests
 
     def _breaks_nothing(self, lab: Lab, edit: Edit) -> bool:
         """Return whether no other test breaks; checks run one at a time, as one may take long."""
@@ -157,7 +157,7 @@ class Search:
             self._held.append((len(red), edit))
 
     def _fails_otherwise(self, result: "Result | None") -> bool:
-        """Return whether the edit changes how that test fails: then it is not its repair."""
+        """Return whether the edit changes how that test fails; then it is not a fix."""
         return result is not None and told(result) != self.known.failures.get(result.test)
 
     def _reject(self, shown: str, why: str) -> bool:
@@ -201,7 +201,7 @@ class Search:
         return ""
 
     def _missing(self, lab: Lab, unrun: list[str], timed_out: bool) -> str:
-        """Return a problem with tests without a result, unless they never had one."""
+        """Return a problem if tests have no result, unless they never had one."""
         if unrun and timed_out:
             return f"no time to run {unrun[0]}"
         before = self._as_they_were(lab, unrun)[0] if unrun else {}
@@ -209,7 +209,7 @@ class Search:
         return f"{lost[0]} does not finish" if lost else ""
 
     def _held_against(self, lab: Lab, test: str) -> str:
-        """Return a problem with a test that fails, unless it failed before for another reason."""
+        """Return a problem if a test fails, unless it failed before for another reason."""
         if test in self.known.unknown:
             found, traced = self._as_they_were(lab, [test])
             if test not in found:

@@ -26,7 +26,7 @@ class Edit:
     """How likely this kind of edit is correct, without regard to its place."""
     line: int
     hinted: bool = False
-    """The failure suggests it, so its place matters less."""
+    """Whether the failure suggests it, so that its place matters less."""
 
     def applied(self, text: str) -> str:
         return text[: self.start] + self.new + text[self.end :]
@@ -109,7 +109,7 @@ class SourceFile:
         return self.text[start:end]
 
     def trusted(self, node: ast.AST) -> bool:
-        """Return whether the node's position is right: in f-strings older Pythons are wrong."""
+        """Return whether the node's position is right: older Pythons are wrong in f-strings."""
         if not isinstance(node, ast.expr):
             return True
         if isinstance(node, (ast.FormattedValue, ast.JoinedStr)):

@@ -1,8 +1,8 @@
 """Outdated tests: the tutorial block that a test cites contradicts the test.
 
 An expectation is changed only if the block contains the actual words, does not contain the expected
-ones, and a neighbouring word is in the block, the output and the test. An output that merely
-differs is a defect of the program.
+ones, and a neighbouring word is in the block, the output and the test. If the output only
+differs, the program has a defect.
 """
 
 from __future__ import annotations

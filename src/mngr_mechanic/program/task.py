@@ -40,7 +40,7 @@ class Assignment:
     suspects: tuple[tuple[str, int, float], ...] = ()
     """Suspicious lines given with the task: path, line, score."""
     unused: frozenset[tuple[str, int]] = frozenset()
-    """Of these lines, those that no passing test runs: a change there breaks none."""
+    """Those of these lines that no passing test runs, so that a change breaks none."""
     jobs: int = 0
     """Tests at the same time; 0 means one per idle core."""
 
@@ -48,7 +48,7 @@ class Assignment:
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="mechanic",
-        description="Repair what makes a test fail, or strengthen a test that passes.",
+        description="Fix what makes a test fail, or improve a test that passes.",
         allow_abbrev=False,
     )
     add = made.add_argument

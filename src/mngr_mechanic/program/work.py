@@ -21,7 +21,7 @@ class Done:
     blocked: str = ""
     needs: str = ""
     no_fix: bool = False
-    """Nothing is missing; no fix was found."""
+    """Whether nothing is missing, but no fix was found."""
 
 
 def git(root: str, *args: str) -> str:
@@ -41,7 +41,7 @@ def changed(root: str) -> list[str]:
 
 
 def replace(path: str, text: str) -> None:
-    """Replace a file by rename: if we are killed, it is the old file or the new one."""
+    """Replace a file by rename: readers see the old file or the new one."""
     mode = os.stat(path).st_mode & 0o7777
     handle, beside = tempfile.mkstemp(prefix=".mechanic-", dir=os.path.dirname(path))
     with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:

@@ -70,7 +70,7 @@ def _what(parser: Parser) -> None:
     add = parser.add_argument_group("Run and tests").add_argument
     add("--name", default="", metavar="NAME", help="name of the run; its branch is tmr/NAME")
     add("--base", default="", metavar="COMMIT", help="commit to start from (default: HEAD)")
-    help = "pick tests: %(choices)s (default %(default)s)"
+    help = "tests: %(choices)s (default %(default)s)"
     add("--only", choices=CHOICES, default="all", help=help)
     help = "start agents for N more passing tests, chosen at random"
     add("--sample", type=_natural, default=0, metavar="N", help=help)

@@ -44,7 +44,7 @@ class Progress:
     def __exit__(self, *error: object) -> None:
         self.clear()
         if self._run is not None and not self._quiet and not self._terminal:
-            self._tell(self._run)  # the pause between two lines may have left out the last
+            self._tell(self._run)  # the last update may have been skipped
 
     def show(self, run: Run) -> None:
         self._alert(run)

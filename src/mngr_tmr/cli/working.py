@@ -165,7 +165,7 @@ def _started(args: Namespace, repo: Repo, folder: Path) -> dict[str, Json]:
     if base is None:
         raise UsageError(f"{args.base!r} is not a commit in {repo.path}")
     dirty = [] if args.base else uncommitted(repo)
-    if dirty:  # once started, a run uses its base commit and no edit disturbs it
+    if dirty:  # a started run uses its base commit and ignores later edits
         told = f"{repo.path} has uncommitted changes ({dirty[0].path}), which agents would not see"
         raise Refused(told, "commit them first")
     api = Mngr(args.config, args.registry)

@@ -49,7 +49,7 @@ class RealFleet:
     # launch
 
     def launch(self, task: Task, each: Try) -> str:
-        """Create the agent of a try, or adopt it if it exists, and return its id."""
+        """Create the agent of an attempt, or adopt it if it exists, and return its id."""
         name = each.agent_name
         try:
             return self._api.create(self._request(task, each)).agent.id
@@ -75,7 +75,7 @@ class RealFleet:
             time.sleep(0.1)
 
     def _of(self, each: Try) -> Agent | None:
-        """Return the agent of a try; without listing all agents if its id is known."""
+        """Return the agent of an attempt; without listing all agents if its id is known."""
         if not each.agent_id:
             return self._find(each.agent_name)
         seen = self._seen.get(each.agent_id)
@@ -105,7 +105,7 @@ class RealFleet:
         return self._silent(tries or ()) | {each.name: self._sighting(each) for each in mine}
 
     def _silent(self, tries: Sequence[Try]) -> dict[str, Sighting]:
-        """Report missing agents as UNREACHABLE if their host may just not answer."""
+        """Report missing agents as UNREACHABLE if their host may have failed to answer."""
         if self._run.options.provider in ("", "local"):
             return {}
         missing = [each for each in tries if each.agent_id not in self._seen]
@@ -252,7 +252,7 @@ def _published(agent: Agent) -> Published | None:
 
 
 def _said(published: Published | None, outcome: Outcome, reason: str) -> Ended:
-    """Return what the agent claims; it has not been verified."""
+    """Return the agent's claims, which have not been verified."""
     if published is None:
         return Ended(outcome, cleaned(reason, 2000))
     claims = {"fix": Outcome.FIXED, "improve": Outcome.IMPROVED, "none": Outcome.UNCHANGED}
@@ -271,7 +271,7 @@ def _said(published: Published | None, outcome: Outcome, reason: str) -> Ended:
 
 
 class Stopper:
-    """Stops agents that end at the same time together: alone, each costs as much as ten.
+    """Stops agents that end at the same time in one call, which costs as much as a single stop.
 
     While one stop is in progress, further agents wait, and the next stop is for all of them.
     """

@@ -17,7 +17,7 @@ FEW = 3
 
 
 def alerts(run: Run, ended: Ended) -> list[Write]:
-    """Return the alerts about a try that has just ended and is not in the journal yet."""
+    """Return the alerts about an attempt that has just ended and is not in the journal yet."""
     texts = (*_unpriced(run, ended), *_alike(run, ended))
     return [Write("alert", {"text": text}) for text in texts]
 

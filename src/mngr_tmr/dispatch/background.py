@@ -91,7 +91,7 @@ class BackgroundWork:
             return Ended(Outcome.NO_RESULT if published else work.ending, told)
 
     def _verify(self, task: Task, each: Try) -> Verdict:
-        """Verify a try. That a check failed, three times on the bench, refuses no change."""
+        """Verify an attempt. If a check fails three times by itself, no change is refused."""
         try:
             return self._inspector.verify(task, each)
         except Exception as error:
@@ -99,7 +99,7 @@ class BackgroundWork:
 
     def _together(self, trial: Trial) -> Mapping[str, TestRun]:
         tests = [self._run.tasks[each].node_id for each in trial.tasks]
-        with suppress(Exception):  # then nothing is known, and the tests get agents
+        with suppress(Exception):  # then the results are unknown, and the tests get agents
             return self._trials.together(trial.fixes, tests)
         return {}
 

@@ -47,7 +47,7 @@ def answer(run: Run, canary: str, waiting: Sequence[str], *, under_trial: bool) 
         return _skip_all(waiting, missing)
     if len(failed) >= run.options.canaries:
         return _skip_all(waiting, failed)
-    # Also if the canary was skipped because it passes with another fix.
+    # This includes a canary that was skipped because it passes with another fix.
     return _next(run, waiting, failed, task.cluster)
 
 

@@ -1,6 +1,6 @@
-"""Dispatch and gather: keep the slots full, and perform the effects that each task asks for.
+"""Dispatch and gather: keep the slots full, and perform the effects that each task requests.
 
-Everything that happens is journalled first. A new conductor with the same journal continues where
+Every event is journalled before its effects. A new conductor with the same journal continues where
 a killed one stopped.
 """
 

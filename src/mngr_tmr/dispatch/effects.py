@@ -1,4 +1,4 @@
-"""What a run does and what happens to it, as plain values.
+"""The effects that a run requests and the events that answer them, as plain values.
 
 `life`, `canaries` and `trials` ask for effects. The conductor performs them, or has `background`
 perform them, and hands each answer, an event, back to `life`.

@@ -1,4 +1,4 @@
-"""What to do about an agent at work after one look at it. Pure."""
+"""Decide what to do about an agent at work, from one reading of it. Pure."""
 
 from __future__ import annotations
 

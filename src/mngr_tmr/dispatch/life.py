@@ -78,7 +78,7 @@ def standing(run: Run, task: Task) -> Next:
 
 
 def is_open(run: Run, task: Task) -> bool:
-    """Return whether the task still needs an agent or a verdict in this round."""
+    """Return whether the task still requires an agent or a verdict in this round."""
     return standing(run, task)[0] is not Stage.OVER
 
 
@@ -121,7 +121,7 @@ def _look(run: Run, task: Task, event: Sighted) -> Next:
     step = judging.judge(each, event.sighting, event.now, run.options)
     if step.kind == "end":
         following, effects = _gather(task, step.outcome, step.text)
-        # First, so that no more agents meet the same quota.
+        # First, so that no more agents exhaust the same quota.
         is_quota = step.outcome is Outcome.QUOTA
         pause = quota.exhausted(run, step.text, event.now) if is_quota else []
         return following, (*pause, *effects)
@@ -140,12 +140,12 @@ def _gather(task: Task, outcome: Outcome, reason: str) -> Next:
 
 
 def _line(type: str, task: Task, **fields: Json) -> Write:
-    """Return an event about the latest try."""
+    """Return an event about the latest attempt."""
     return Write(type, {"task": task.id, "try": len(task.tries), **fields})
 
 
 def _after(run: Run, task: Task, latest: Try) -> Next:
-    """Return where the task will stand once the journal has this latest try."""
+    """Return the stage of the task once the journal has this latest attempt."""
     return standing(run, replace(task, tries=[*task.tries[:-1], latest]))
 
 
@@ -159,7 +159,7 @@ def keeps_slot(run: Run, task: Task) -> bool:
     return metered or ending is None or ending.outcome is not Outcome.UNCHANGED
 
 
-# when a try has to be verified, and when another follows
+# whether an attempt is verified, and whether another one follows
 
 
 def is_missing(ended: Ended) -> bool:

@@ -44,7 +44,7 @@ class ControlFolder:
             return []
         found = [(name, _order(self._folder / name)) for name in names]
         for name, order in found:
-            if order is None:  # not an order, and would be found again at every step
+            if order is None:  # an invalid order would be found again at every step
                 self.discard(name)
         return [(name, order) for name, order in found if order is not None]
 

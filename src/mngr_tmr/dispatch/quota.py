@@ -20,7 +20,7 @@ def exhausted(run: Run, reason: str, now: float) -> list[Write]:
         return []  # paused by hand: only the user ends that
     stated = stated_reset(reason, now)
     if run.paused_until >= max(now, stated):
-        return []  # another agent has met the same quota
+        return []  # another agent has exhausted the same quota
     anew = run.paused_until <= now
     missed = max(1, run.missed + anew)
     until = reset_time(reason, now, missed)

@@ -1,4 +1,4 @@
-"""What the conductor works with: agents, verification, trials, orders and a clock."""
+"""The interfaces that the conductor uses: agents, verification, trials, orders and a clock."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Fleet(Protocol):
         """Return the id of the agent, which is created unless an earlier process did so."""
 
     def look(self, tries: Sequence[Try] | None = None) -> Mapping[str, Sighting]:
-        """Return what the agents of these or of all tries look like, by agent name."""
+        """Return a sighting of the agents of these, or of all, attempts, by agent name."""
 
     def remind(self, agent_name: str, text: str) -> None: ...
 

@@ -20,7 +20,7 @@ class Throttle:
         self._last_ramp = clock.now()
 
     def adapt(self) -> None:
-        """End a pause whose time is over, and add a slot if there was no overload lately."""
+        """End a pause that has expired, and add a slot if there was no recent overload."""
         run, now = self._run, self._clock.now()
         if run.paused_until and now >= run.paused_until:
             self._note("resumed", {})

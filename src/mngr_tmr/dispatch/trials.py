@@ -14,7 +14,7 @@ from mngr_tmr.verify.bench import Bench
 from mngr_tmr.verify.cases import fails_otherwise, of_files
 from mngr_tmr.verify.checks import Check
 
-# which tests, and what follows: pure
+# selection and results: pure
 
 
 def is_broken(run: Run, task_id: str) -> bool:
@@ -52,7 +52,7 @@ def spared(run: Run, tried: Tried, left: Collection[str]) -> list[Write]:
 
 
 def _fixed_by(run: Run, fixes: Sequence[Fix], task_id: str) -> str:
-    """Return the task whose fix turned this test green before, else that of the last fix."""
+    """Return the task whose fix made this test pass before, else that of the last fix."""
     task = run.tasks[task_id]
     for fix in fixes:
         verdict = run.tasks[fix.task].verdict

@@ -25,7 +25,7 @@ class Gate:
         self._run, self._repo, self._bench, self._note = run, repo, bench, note
 
     def failing(self, tree: str, claimed: set[str]) -> list[str]:
-        """Return what fails of all that passed at the baseline and all that the branch claims."""
+        """Return the failing tests among those that passed at the baseline or the branch claims."""
         tests = sorted(
             claimed | {n for n, b in self._run.baseline.items() if b.standing == "passed"}
         )

@@ -1,11 +1,11 @@
 """From accepted changes to one linear branch that passes its gate at every commit, with git.
 
-First one commit with all changes of tests and documents that need no fix, then the repairs by
-rank, then each changed expectation in its own commit, for a person to decide. Changes held for
-review are kept as refs, or come last if the user asked for them. A test that was changed to expect
-what a repair corrects gives way to the repair, and integration starts again. It starts from the
-base each time, and only the verdicts decide, so a repetition gives the same trees and messages. The
-journal has the result of each gate.
+First one commit with all independent test and documentation changes, then the fixes by rank, then
+each changed expectation in its own commit, for a person to decide. Changes held for review are kept
+as refs, or come last if the user requested them. A test change that expects the defect which a fix
+removes is evicted, and integration starts again. It always starts from the base and depends only on
+the verdicts, so a repetition gives the same trees and messages. The journal has the result of each
+gate.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Integration:
         """Build the branch from the accepted changes, a commit per step."""
         cancelled = self._run.cancelled
         while not self._built(cancelled=cancelled):
-            pass  # without the test changes that were found to contradict a repair
+            pass  # without the test changes that contradict a fix
 
     def _built(self, *, cancelled: bool) -> bool:
         """Build the branch; return whether it is complete, and False to start again."""
@@ -73,7 +73,7 @@ class Integration:
             steps += self._steps(branch, held)
         for step in steps:
             if self._run.cancelled and not cancelled:
-                break  # cancelled just now; the commits so far passed their gates
+                break  # the run was cancelled; the commits so far passed their gates
             step()
             if len(self._contradicted) > contradicted:
                 return False
@@ -189,10 +189,10 @@ class Integration:
     def _evict_part(self, part: Part, reason: str) -> None:
         self._evict([task.id for task in part.tasks], "other", reason, part.commit)
 
-    # repairs
+    # fixes
 
     def _add_repair(self, branch: Branch, repair: Repair) -> None:
-        # The repair's own tests cannot be claimed before their changes are on the branch.
+        # The fix's own tests cannot be claimed before their changes are on the branch.
         claimed = branch.claimed | set(repair.turned_green)
         if self._is_held(repair.task) and self._passes(branch, claimed):
             self._evict_repair(repair, "its tests pass without it", needless=True)
@@ -218,10 +218,10 @@ class Integration:
     def _contradiction(
         self, branch: Branch, repair: Repair, tree: str, claimed: set[str], failing: Sequence[str]
     ) -> bool:
-        """Return whether the repair breaks only tests as this run changed them; note the changes.
+        """Return whether the fix breaks only tests that this run changed; note these changes.
 
-        A repair is proven by the tests of the project. An agent that extends a test at the same
-        time may have written down the defect as the expected result.
+        A fix is proven by the tests of the project. An agent that extends a test at the same time
+        may have recorded the defect as the expected result.
         """
         against = [part for part in branch.others if part.asserts & {*failing}]
         if not {*failing} <= {test for part in against for test in part.asserts}:
@@ -245,7 +245,7 @@ class Integration:
         return not self._gate.failing(self._tree(branch), claimed)
 
     def _repaired(self, branch: Branch, repair: Repair) -> str:
-        """Return the tree with the repair and the test changes that need it; "" on a conflict."""
+        """Return the tree with the fix and the test changes that require it; "" on a conflict."""
         tree = self._tree(branch)
         changes = [(repair.base, repair.implementation)]
         for task_id in repair.tasks:

@@ -95,7 +95,7 @@ def held(task: Task) -> tuple[str, str]:
 
 
 def _evidence(task: Task) -> list[str]:
-    """Return what verification found out, and the flagged lines."""
+    """Return the evidence of verification, and the flagged lines."""
     verdict = task.verdict
     assert verdict is not None
     proofs = sorted(verdict.proofs, key=lambda each: "before" not in each.what)
@@ -233,7 +233,7 @@ def _flags(run: Run) -> list[str]:
         for each in verdict.flags
     ]
     lines = [f"- {_quoted(each)}" for each in dict.fromkeys(found)]
-    return ["", "## Flagged: special cases for tests", "", *lines] if lines else []
+    return ["", "## Flagged lines, possible special cases for tests", "", *lines] if lines else []
 
 
 def _expectations(run: Run) -> list[str]:

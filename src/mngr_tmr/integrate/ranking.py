@@ -1,4 +1,4 @@
-"""Accepted changes, and the order of repairs: by tests turned green, agents that agree, and size.
+"""Accepted changes, and the order of fixes: by fixed tests, number of agents, and size.
 
 Pure, and the same for the same verdicts, so that a resumed run builds the same branch.
 """
@@ -13,7 +13,7 @@ from mngr_tmr.journal.model import Outcome, Ruling, Run, Task, Verdict
 
 @dataclass(frozen=True)
 class Repair:
-    """One implementation change, found by one or more agents."""
+    """A fix: one implementation change, found by one or more agents."""
 
     task: str
     """The first task, by name, whose agent found it."""
@@ -43,12 +43,12 @@ class Part:
 
     @property
     def asserts(self) -> set[str]:
-        """The tests that it adds or changes."""
+        """Return the tests that it adds or changes."""
         return {*self.verdict.tests_changed, *self.verdict.tests_added}
 
     @property
     def claims(self) -> set[str]:
-        """The tests that pass with it: its own too, unless that requires a fix."""
+        """Return the tests that pass with it; its own too, unless that requires a fix."""
         if self.verdict.expectation:
             return set()  # its test passes only with the last commit
         alone = [each for each in self.tasks if each.verdict and not each.verdict.implementation]
@@ -92,7 +92,7 @@ def repairs(
     identity: Callable[[str, str], str],
     size: Callable[[str, str], tuple[int, int]],
 ) -> list[Repair]:
-    """Return the repairs, best first; the same change of several agents is one repair."""
+    """Return the fixes, best first; the same change of several agents is one fix."""
     groups: dict[str, list[tuple[Task, Verdict]]] = {}
     for task, verdict in found:
         if verdict.implementation:
@@ -103,7 +103,7 @@ def repairs(
 
 
 def _after_their_bases(ranked: Sequence[Repair]) -> list[Repair]:
-    """Return the repairs with each after the one that it was made on, such as a canary's."""
+    """Return the fixes, each after the fix that it is based on, such as a canary's."""
     made = {each.implementation: each for each in ranked}
     placed: dict[str, Repair] = {}
 

@@ -149,7 +149,7 @@ def _skipped(run: Run, event: Event) -> None:
         run.left_out[text_of(event, "node_id")] = text_of(event, "reason")
 
 
-# tries
+# attempts
 
 
 def _try_intended(run: Run, event: Event) -> None:
@@ -186,7 +186,7 @@ def _gathering(run: Run, each: Try, event: Event) -> None:
 
 
 def _try_ended(run: Run, each: Try, event: Event) -> None:
-    """End a try, or end it again if a person helped its agent afterwards."""
+    """End an attempt, or end it again if a person helped its agent afterwards."""
     if each.ended is not None:
         run.tasks[text_of(event, "task")].round, run.integrated = run.round, False
     each.ended = from_json(Ended, event.get("ended"))

@@ -13,7 +13,7 @@ from mngr_tmr.run.options import Options
 
 
 class Outcome(StrEnum):
-    """How one try of an agent ended."""
+    """How an attempt ended."""
 
     FIXED = "fixed"
     IMPROVED = "improved"
@@ -42,7 +42,7 @@ class Ruling(StrEnum):
     UNCHANGED = "unchanged"
     REFUSED = "refused"
     UNDECIDED = "not verified"
-    """A check failed three times by itself: nothing is known about the work."""
+    """A check failed three times by itself, so it is unknown whether the change works."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a try ended, and what it left."""
+    """How an attempt ended, and its results."""
 
     outcome: Outcome
     reason: str = ""
@@ -136,7 +136,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of verifying a try, with the commits that verification made of it."""
+    """The result of verifying an attempt, with the commits that verification made of it."""
 
     ruling: Ruling
     reason: str
@@ -165,7 +165,7 @@ class Verdict:
 
 @dataclass
 class Try:
-    """One agent for one task."""
+    """An attempt: one agent for one task."""
 
     number: int
     agent_name: str
@@ -183,7 +183,7 @@ class Try:
 
 @dataclass
 class Task:
-    """A selected test and all its tries."""
+    """A selected test and all its attempts."""
 
     id: str
     node_id: str
@@ -199,7 +199,7 @@ class Task:
     round: int = 1
     """The last round in which it was given to agents."""
     earlier: int = 0
-    """Number of tries in earlier rounds."""
+    """Number of attempts in earlier rounds."""
     base: str = ""
     """The commit that its agents start from, if not the base of the run."""
     tries: list[Try] = field(default_factory=list)
@@ -222,7 +222,7 @@ class Task:
 
     @property
     def current(self) -> Try | None:
-        """Return the latest try of its round."""
+        """Return the latest attempt of its round."""
         return self.tries[-1] if len(self.tries) > self.earlier else None
 
     @property
@@ -233,7 +233,7 @@ class Task:
 
     @property
     def held(self) -> Try | None:
-        """The latest try with a change held for review, unless a later try settled the test."""
+        """Return the latest attempt held for review, unless a later one settled the test."""
         for each in reversed(self.tries):
             ruling = each.verdict.ruling if each.verdict else None
             if ruling in (Ruling.ACCEPTED, Ruling.UNCHANGED):
@@ -244,7 +244,7 @@ class Task:
 
     @property
     def telling(self) -> Try | None:
-        """Return the try that decides: one that is held for review, else the latest."""
+        """Return the attempt that decides: one that is held for review, else the latest."""
         return self.held or self.latest
 
     @property

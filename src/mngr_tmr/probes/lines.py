@@ -1,12 +1,12 @@
 """A pytest plugin that reports which lines of the project each test runs.
 
-It travels like the probe, as `mngr_tmr_lines.py`, with the mechanic's tracer. coverage.py measures
-if the project's Python has it, otherwise the tracer, which is slower. Pythons that a test starts
-are traced too: they find a `sitecustomize.py` of ours first, and write their lines to a folder of
-the test's own.
+It is copied to the host like the probe, as `mngr_tmr_lines.py`, with the mechanic's tracer.
+coverage.py measures if the project's Python has it, otherwise the tracer, which is slower. Pythons
+that a test starts are traced too: they find a `sitecustomize.py` of ours first, and write their
+lines to a folder of the test's own.
 """
 
-# What programs are started with is anything.
+# The arguments of a started program may have any type.
 # mypy: disallow-any-explicit=false
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FOLDER = "LINES_REACHED_BY_TEST"
 ENV = 10
 """The place of `env` among the arguments of subprocess.Popen."""
 
-# Ours hides another one of that name, which Python would have run.
+# This file hides another sitecustomize.py, so it imports that one.
 START = """import os, sys
 import mngr_tmr_lines
 mngr_tmr_lines.follow()
@@ -173,7 +173,7 @@ class Follower:
         return found
 
 
-# telling
+# reporting
 
 
 def ranges(lines: Iterable[int]) -> str:

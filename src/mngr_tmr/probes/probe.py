@@ -1,6 +1,6 @@
 """A pytest plugin that reports what it collected and how each test went, as JSON lines.
 
-It travels to the host as one file, `mngr_tmr_probe.py`, and imports nothing but pytest and the
+It is copied to the host as one file, `mngr_tmr_probe.py`, and imports nothing but pytest and the
 standard library. Its orders are one JSON object on standard input, read before any module of the
 project is imported; its lines go to what standard output was then, each with the run's nonce.
 Neither is in the environment, in the arguments or in a file, where the code under test could find
@@ -81,9 +81,9 @@ def pytest_configure(config: pytest.Config) -> None:
     given = getattr(config, "workerinput", {}).get(KEY)
     if given:
         orders.update(json.loads(given))
-    config.option.maxfail = 0  # a verdict needs every test
+    config.option.maxfail = 0  # a verdict requires every test
     coverage = config.pluginmanager.get_plugin("_cov")
-    if coverage is not None:  # and its exit code to be about tests
+    if coverage is not None:  # and an exit code that depends on tests only
         coverage.options.cov_fail_under = None
     _hide_the_test()
     _switch()
@@ -105,7 +105,7 @@ def _switch() -> None:
         return
     if switches is not None:
         switches.take(given)
-    elif "mngr_e2e.plugin" in sys.modules:  # an older one knows only the environment
+    elif "mngr_e2e.plugin" in sys.modules:  # an older mngr_e2e reads only the environment
         os.environ.update(given)
 
 
@@ -152,7 +152,7 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, Result[pytest.TestReport], None]:
-    """Keep with the report what only this process knows: xdist hands reports over as data."""
+    """Attach what only this process knows to the report, which xdist sends as data."""
     outcome = yield
     report = outcome.get_result()
     if report.failed and call.excinfo is not None:
@@ -174,7 +174,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             "stage": str(report.when),
             "outcome": str(report.outcome),
             "seconds": round(report.duration, 4),
-            "part": type(report) is not pytest.TestReport,  # of a test: a subtest
+            "part": type(report) is not pytest.TestReport,  # a subtest, which is part of a test
             **getattr(report, KEY, {}),
         }
     )

@@ -28,7 +28,7 @@ class Probed:
     runs: dict[str, TestRun] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     touched: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
-    """The files that each test needed; None if that is unknown."""
+    """The files that each test used; None if that is unknown."""
     lines: dict[str, dict[str, str]] = field(default_factory=dict)
     """The lines each test runs, by file."""
     mutants: dict[int, dict[str, str]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Probed:
     stages: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """Per test, stages and outcomes in the order they came."""
     failed: bool = False
-    """Some test, or a part of one, failed."""
+    """Whether a test, or a part of one, failed."""
 
 
 def parse(data: bytes, nonce: str) -> Probed:

@@ -1,7 +1,8 @@
 """A pytest plugin that reports where its interpreter is and which modules are installed there.
 
-It travels like the probe and runs once, in an empty directory and outside any sandbox: what it
-finds must be readable in the sandbox. Modules of $MNGR_TMR_REPOSITORY do not count.
+It is copied to the host like the probe and runs once, in an empty directory and outside any
+sandbox: what it finds must be readable in the sandbox. Modules of $MNGR_TMR_REPOSITORY do not
+count.
 """
 
 from __future__ import annotations
@@ -53,4 +54,4 @@ if "MNGR_TMR_REPOSITORY" in os.environ:
     told = MARK + json.dumps(survey(os.environ["MNGR_TMR_REPOSITORY"]))
     sys.stdout.write(f"\n{told}\n")
     sys.stdout.flush()
-    os._exit(0)  # there is nothing to test
+    os._exit(0)  # no test is run

@@ -1,8 +1,8 @@
-"""A pytest plugin that reports which files of the project each test needs.
+"""A pytest plugin that reports which files of the project each test uses.
 
-It travels like the probe. A test needs what its module imports, directly or through others, every
-conftest.py, pytest's settings, and all files that it opens. If it starts a program, its needs are
-unknown and `alone` is false, unless the lines that ran there were measured.
+It is copied to the host like the probe. A test uses the modules that its module imports, directly
+or indirectly, every conftest.py, pytest's settings, and all files that it opens. If it starts a
+program, its files are unknown and `alone` is false, unless the lines that ran there were measured.
 """
 
 from __future__ import annotations

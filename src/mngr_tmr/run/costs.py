@@ -1,4 +1,4 @@
-"""What a run costs: tokens, money and the time of hosts, forecast and used."""
+"""Compute what a run costs: tokens, dollars and host time, forecast and actual."""
 
 from __future__ import annotations
 

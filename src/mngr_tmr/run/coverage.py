@@ -1,4 +1,4 @@
-"""What each test executes: lines, kept with its run, and files, kept between runs."""
+"""Store what each test executes: lines, kept with its run, and files, kept between runs."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def load_files(home: str, repository: str) -> Files:
 
 
 def keep_files(home: str, run: Run, touched: Mapping[str, tuple[str, ...] | None]) -> None:
-    """Add what was measured; of other tests keep what is known of an earlier commit."""
+    """Add what was measured; for all other tests keep the files of an earlier commit."""
     found = load_files(home, run.repository)
     seen = {test: files for test, files in touched.items() if files is not None}
     found |= {test: (run.base, frozenset(files)) for test, files in seen.items()}

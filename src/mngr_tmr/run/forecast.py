@@ -1,4 +1,4 @@
-"""The forecast of a run, shown before its first agent and beside what the run then used."""
+"""The forecast of a run, shown before its first agent and compared with the actual usage."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def _task(run: Run, task: Task) -> dict[str, Json]:
     return {"test": task.node_id, "want": task.want, "standing": standing, "failure": why}
 
 
-# afterwards
+# after the run
 
 
 def compared(run: Run) -> list[tuple[str, str, str]]:

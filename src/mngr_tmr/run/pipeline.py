@@ -1,7 +1,7 @@
 """collect -> baseline -> select -> dispatch -> gather -> verify -> integrate -> publish.
 
-Each stage looks at the run, which is the fold of its journal, and does what is missing. So the
-same call begins a run, continues a killed one, and has nothing to do in a finished one.
+Each stage reads the run, which is computed from its journal, and does what is missing. So the same
+call starts a run, continues a killed one, and does nothing for a finished one.
 """
 
 from __future__ import annotations
@@ -90,11 +90,11 @@ class Pipeline:
         )
 
     def note(self, type: str, fields: Mapping[str, Json]) -> None:
-        with self._lock:  # a stage and the thread that minds it may both write
+        with self._lock:  # a stage and the thread that watches it may both write
             apply(self.run, self._journal.append(type, fields))
 
     def go(self, *, confirm: Callable[[Run], bool] = lambda run: True) -> Run:
-        """Work to the end, or until `confirm` declines to start agents."""
+        """Run all stages, or stop if `confirm` declines to start agents."""
         try:
             self._bench.sweep()
             before = self._baselining
@@ -143,7 +143,7 @@ class Pipeline:
                 self._obey()
                 self._watch(self.run)
                 if self.run.cancelled:
-                    self._bench.close()  # ends the checks, and so the stage
+                    self._bench.close()  # this ends the checks, and with them the stage
                     break
             if self.run.cancelled and not self.run.tasks:
                 wait([work])
@@ -169,7 +169,7 @@ class Pipeline:
         self._watch(self.run)
 
     def _take_in(self) -> None:
-        """End each try again whose agent has published another outcome than the collected one."""
+        """End an attempt again if its agent has published since it was collected."""
         fleet = self._fleet()
         seen = fleet.look()
         for task in self.run.tasks.values():

@@ -70,7 +70,7 @@ class Pool:
                 seats.agents.discard(agent)
 
     def lose(self, agent: str) -> None:
-        """Put no other agent on the host of this one: it does not answer or does not run."""
+        """Put no more agents on the host of this one, which does not answer or does not run."""
         with self._lock:
             for seats in (self._hosts or {}).values():
                 seats.lost = seats.lost or agent in seats.agents
@@ -152,7 +152,7 @@ class Pool:
             )
             try:
                 self._api.create_host(self._provider, request)
-            except Taken:  # by a process that was killed before it had finished
+            except Taken:  # created by a process that was killed
                 self._api.discard_host(self._provider, seats.name)
                 self._api.create_host(self._provider, request)
             seats.made = time.time()

@@ -14,9 +14,9 @@ from mngr_tmr.run.settings import ProjectSettings, pytest_command
 from mngr_tmr.verify import assertions
 
 STANDING = {
-    "passed": "It passes. Improve it within its contract, if it needs that.",
-    "failed": "It fails. Find out why, and repair that.",
-    "flaky": "It passes sometimes. Find out why, and make it dependable.",
+    "passed": "It passes. Improve it within its contract, if necessary.",
+    "failed": "It fails. Find the cause, and fix it.",
+    "flaky": "It is flaky. Find the cause, and make the test reliable.",
 }
 TASK = {
     "fix": "Make it pass, for the right reason.",
@@ -36,7 +36,7 @@ def template(project: ProjectSettings, repository: str, name: str) -> Template:
 
 
 def render(project: ProjectSettings, repository: str, name: str, **values: str) -> str:
-    """Fill in a template. A name in it that is not known is an error."""
+    """Return the template filled in; raise UsageError for an unknown variable in it."""
     try:
         return template(project, repository, name).substitute(values).strip() + "\n"
     except (KeyError, ValueError) as error:

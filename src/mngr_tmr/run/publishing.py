@@ -34,7 +34,7 @@ def status(run: Run) -> str:
 
 
 def tidy(api: Mngr, run: Run) -> None:
-    """Destroy agents whose work is on the branch or was not required; you may need the others."""
+    """Destroy agents whose work is on the branch or was not required; all others are kept."""
     settled = (Ruling.ACCEPTED, Ruling.UNCHANGED)
     evicted = {each.task for each in run.evictions}
     done = {
@@ -131,7 +131,7 @@ def _next_step(run: Run) -> str:
 
 
 def alike(tasks: Iterable[Task]) -> list[list[Task]]:
-    """Group the tests that had no agent by result and reason."""
+    """Group the tests without an agent by result and reason."""
     groups: dict[tuple[str, ...], list[Task]] = {}
     for task in tasks:
         own = "" if task.skipped or task.passes_with else task.id
@@ -153,7 +153,7 @@ def write_report(folder: Path) -> str:
 
 def pull_request(repo: Repo, folder: Path, run: Run) -> None:
     """Push the branch and open a pull request with gh, with the credentials of the user."""
-    # As the user would: with their hooks, of which git-lfs needs one.
+    # With the user's hooks, because git-lfs requires one.
     pushed = repo.replace(flags=()).attempt("push", "-u", "origin", run.result_branch)
     if pushed.code:
         raise MngrError(f"{run.result_branch} could not be pushed: {pushed.complaint}")

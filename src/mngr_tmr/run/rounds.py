@@ -1,4 +1,4 @@
-"""Which tests are run at the tip of the branch, and which get another agent. Pure."""
+"""Select the tests to run at the tip of the branch, and those that get another agent. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs of a home: where they are, and how to find and load one."""
+"""Find and load the runs of a home."""
 
 from __future__ import annotations
 

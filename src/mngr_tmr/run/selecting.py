@@ -1,4 +1,4 @@
-"""Which tests get an agent, and which wait for a canary. Pure."""
+"""Select the tests that get an agent, and those that wait for a canary. Pure."""
 
 from __future__ import annotations
 

@@ -93,13 +93,13 @@ class ProjectSettings:
         return tuple(dict.fromkeys((*self.forbidden, *ALWAYS)))
 
     def is_forbidden(self, path: str) -> bool:
-        """Compare in any spelling that some file system takes for the same name."""
+        """Return whether a path is forbidden, in any spelling that a file system accepts."""
         plain = "".join(c for c in path if category(c) != "Cf").casefold()
         return any(matches(plain, glob.casefold()) for glob in self.off_limits)
 
 
 def pytest_command(project: ProjectSettings, repository: str, provider: str) -> str:
-    """Return the command for pytest: of the project, of its .venv, or ours."""
+    """Return the command for pytest: the project's, that of its .venv, or mngr's own."""
     if project.pytest:
         return project.pytest
     beside = os.path.join(repository, ".venv", "bin", "python")

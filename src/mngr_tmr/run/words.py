@@ -1,4 +1,4 @@
-"""Counts and reasons as people read them."""
+"""Format counts and reasons for people."""
 
 from __future__ import annotations
 

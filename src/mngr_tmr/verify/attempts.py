@@ -1,4 +1,4 @@
-"""Three attempts for a check: the only place where its infrastructure failures are retried."""
+"""Run a check up to three times; its infrastructure failures are retried only here."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class Bench:
                 with suppress(MngrError, OSError):
                     self._api.run_beside(agent, words, timeout=60)
 
-    # the project, asked once
+    # properties of the project, read once
 
     @cached_property
     def _gitconfig(self) -> bytes:
@@ -199,7 +199,7 @@ class Bench:
             try:
                 return list(pool.map(self.check, checks))
             except (KeyboardInterrupt, SystemExit):
-                self.close()  # or we would wait here for the checks
+                self.close()  # otherwise this would wait for the checks
                 raise
 
     def _checked(self, worker: BenchWorker, check: Check) -> Checked:
@@ -273,7 +273,7 @@ class Bench:
         """Replace the artifacts of an earlier check, filtered: they come from an agent's code."""
         shutil.rmtree(folder, ignore_errors=True)
         words = ["sh", "-c", ARTIFACTS, "mngr", f"{os.path.dirname(work)}/artifacts"]
-        with suppress(MngrError):  # the verdict does not depend on its artifacts
+        with suppress(MngrError):  # the verdict does not depend on artifacts
             unpack(self._api.exec(agent, words, cwd=work, timeout=300).stdout, folder)
 
     def _remove(self, agent: Agent, own: str) -> None:

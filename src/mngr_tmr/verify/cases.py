@@ -1,4 +1,4 @@
-"""One attempt under verification: its checks, their results, and why it is refused."""
+"""Verify one attempt: run its checks, collect their results, and refuse it with a reason."""
 
 from __future__ import annotations
 
@@ -96,9 +96,9 @@ def failure(checked: Checked, test: str, what: str) -> str:
     return f"{test} {became} {what}: {run.exception}: {run.message.strip().splitlines()[0][:200]}"
 
 
-# Tests that pass only after other tests of their file, which leave something that they need. At the
-# baseline and at the gates whole files run, so such a test passes there. Elsewhere it runs by
-# itself, and then fails in another way than it did at the baseline.
+# Some tests pass only after other tests of their file, which leave something that they require. In
+# the baseline and at the gates whole files run, so such a test passes there. Elsewhere it runs
+# alone, and then fails in another way than in the baseline.
 
 
 def fails_otherwise(run: Run, node_id: str, now: TestRun | None) -> bool:

@@ -1,4 +1,4 @@
-"""Where one check runs: a fresh clone, a home and a /tmp of its own, in bubblewrap if it works.
+"""The place where one check runs: its own clone, home and /tmp, in bubblewrap if that works.
 
 Nothing is kept: a filter, hook, setting or file of one check cannot affect the next.
 """
@@ -23,7 +23,7 @@ remove() {
 }
 """
 
-# git reads no settings but those that come with the check. $1 the work tree, $2 the folder with
+# git reads only the settings that come with the check. $1 the work tree, $2 the folder with
 # the objects it borrows, $3 the commit, $4 the worker's own checkout, for its submodules.
 FRESH = r"""
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
@@ -174,7 +174,7 @@ class Interpreter:
 
     @classmethod
     def of(cls, told: bytes) -> Interpreter:
-        """Return an empty one if the command cannot run yet, for instance before the set-up."""
+        """Return the interpreter; empty if the command cannot run yet, as before the set-up."""
         for line in told.decode("utf-8", "replace").splitlines():
             if line.startswith("mngr-survey "):
                 found = json.loads(line.removeprefix("mngr-survey "))
@@ -188,7 +188,7 @@ class Room:
     """Where one check's files are on its host."""
 
     own: str
-    """A folder that no other check knows of."""
+    """A folder whose name no other check knows."""
     home: str
     """mngr's home."""
     forbidden: str
@@ -204,7 +204,7 @@ def sandbox(
     work = repository or f"{own}/work"
     found = (*python.places, *place.programs)
     needed = [p for p in found if not is_within(place.home, p) and p != "/"]
-    if repository:  # the clone itself has the rest of it
+    if repository:  # the rest of the path is in the clone itself
         kept = python.prefix or "/nowhere"
         needed = [p for p in needed if not is_within(p, repository) or is_within(p, kept)]
         needed = [p for p in needed if not is_within(repository, p)]

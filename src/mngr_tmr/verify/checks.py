@@ -20,11 +20,11 @@ class Check:
     noop: bool = False
     collect_only: bool = False
     traced: bool = False
-    """Report also which files each test needs."""
+    """Also report which files each test uses."""
     reach: bool = False
-    """Report also which lines each test runs."""
+    """Also report which lines each test runs."""
     mutants: tuple[tuple[str, str, float], ...] = ()
-    """Report also the results with each of these: path, text, seconds."""
+    """Also report the results with each of these mutants: path, text, seconds."""
     may_fail: bool = False
     """Whether a failure is expected or allowed."""
     keep: str = ""
@@ -81,7 +81,7 @@ def function(node_id: str) -> str:
 
 
 def shards(tests: Sequence[str], count: int) -> list[tuple[str, ...]]:
-    """Split tests evenly, without splitting a file: a test may need an earlier one of its file."""
+    """Split tests evenly but no file: a test may require an earlier one of its file."""
     files: dict[str, list[str]] = {}
     for each in tests:
         files.setdefault(each.partition("::")[0], []).append(each)

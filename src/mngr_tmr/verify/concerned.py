@@ -1,4 +1,4 @@
-"""Which tests a change of test files and their helpers concerns."""
+"""Find the tests that a change of test files and their helpers concerns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What counts as fixed: the implementation part alone turns the test green, and breaks no other.
+"""Verify a fix: the implementation part alone makes the test pass, and breaks no other test.
 
 The tests and their data are those of the base.
 """
@@ -28,7 +28,7 @@ class Fixed:
     commit: str = ""
     """The base with the fix; "" if it is not a fix."""
     green: tuple[str, ...] = ()
-    """Tests that it turns green."""
+    """Tests that it makes pass."""
     why: str = ""
     """Why it is not a fix."""
 
@@ -41,7 +41,7 @@ class FixJudge:
         needs: Mapping[str, frozenset[str]],
         reached: Mapping[str, Lines],
     ) -> None:
-        """`needs` are the files that each test is known to need, `reached` the lines it ran."""
+        """`needs` are the files that each test is known to use, `reached` the lines it ran."""
         self._run, self._repo = run, repo
         self._needs, self._reached = needs, reached
 
@@ -92,7 +92,7 @@ class FixJudge:
     # other tests
 
     def _others(self, case: Case, implementation: str, red: list[str]) -> list[str]:
-        """Return other tests that it turns green; raise a Refusal if it breaks one."""
+        """Return other tests that it makes pass; raise a Refusal if it breaks one."""
         concerned = self._concerned(case, implementation)
         failing = [each for each in red if each != case.own]
         if not concerned and not failing:

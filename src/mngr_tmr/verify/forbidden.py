@@ -1,4 +1,4 @@
-"""Changes that are refused before anything runs, for example of how tests are run."""
+"""Refuse changes before anything runs, such as changes to how tests are run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def refuse_forbidden(
     repo: Repo, project: ProjectSettings, base: str, head: str, installed: Installed
 ) -> None:
     if not patches.descends(repo, base, head):
-        raise Refusal("its commits do not build on the commit it was given")
+        raise Refusal("its commits are not based on the commit that it started from")
     found = patches.changes(repo, base, head)
     forbidden = [each.path for each in found if project.is_forbidden(each.path)]
     if forbidden:

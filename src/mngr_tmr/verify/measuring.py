@@ -1,4 +1,4 @@
-"""How much tests detect: the planted defects that the old and the new tests kill."""
+"""Measure how much tests detect: the mutants that the old and the new tests kill."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Measure:
         still, again = self._both(sides, lost, asked) if lost else ({}, {})
         for mutant in known:
             before, after = old[mutant], new[mutant]
-            if mutant in lost:  # neither result may be luck
+            if mutant in lost:  # so that neither result is due to chance
                 before = {test: before[test] for test in before if test in still.get(mutant, {})}
                 after = {**after, **again.get(mutant, {})}
             yield mutant, before, after

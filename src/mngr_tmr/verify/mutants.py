@@ -1,4 +1,4 @@
-"""Mutants: small planted defects, some of which make a good test fail.
+"""Create mutants: small defects, some of which make a good test fail.
 
 The mechanic's operators make small edits of a program; here they make defects, in lines that a test
 is known to reach. The same seed gives the same mutants.
@@ -31,8 +31,8 @@ def _other_words(scope: Scope, node: ast.AST) -> Iterator[Edit]:
         yield from scope.replace(node, repr(f"{value[1:]}~"), "words", 0.5)
 
 
-# Names are left out: another name is mostly a crash, which every test notices. Jumps are left out:
-# they make loops without end.
+# Names are left out, because another name mostly causes a crash, which every test detects. Jumps
+# are left out, because they can cause endless loops.
 KINDS: tuple[Operator, ...] = (
     ops_logic.comparisons,
     ops_logic.booleans,
@@ -72,7 +72,7 @@ def mutants(
 
 def _parsed(path: str, text: str) -> SourceFile | None:
     if "\ufffd" in text:
-        return None  # in another encoding: written back, it would be another program
+        return None  # written back in another encoding, it would be another program
     try:
         return SourceFile(path, text)
     except (SyntaxError, ValueError, RecursionError, IndexError):

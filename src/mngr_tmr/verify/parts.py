@@ -1,7 +1,8 @@
 """The kind of a path: implementation, test or document.
 
 Files with tests, every conftest.py, helpers that only tests import and data that only tests name
-are tests, whatever the project's globs say: a change of these can turn a test green without a fix.
+are tests, regardless of the project's globs, because a change of these can make a test pass without
+a fix.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Change:
 
 def changes(repo: Repo, base: str, head: str) -> list[Change]:
     if base == head:
-        return []  # as of most agents whose test passed
+        return []  # as for most agents whose test passed
     raw = os.fsdecode(repo.git("diff-tree", "-r", "-z", "--no-renames", base, head))
     parts = iter(raw.split("\0"))
     found = []
@@ -46,7 +46,7 @@ def descends(repo: Repo, base: str, head: str) -> bool:
 
 
 def odd(change: Change) -> bool:
-    """Return whether this adds or changes a link or a submodule, which a fix never needs."""
+    """Return whether this adds or changes a link or a submodule, which a fix never requires."""
     return change.new_mode not in (*PLAIN, GONE)
 
 

@@ -1,4 +1,4 @@
-"""Whether a change of tests is accepted. What it does is measured, in sessions of pytest.
+"""Decide whether a test change is accepted. Its effect is measured, in pytest sessions.
 
 The old tests and the new ones run with the same implementation: the accepted fix, or the base.
 """
@@ -38,7 +38,7 @@ class Commits:
     both: str
     """The base with the fix and the test change; without a fix the same as `tests`."""
     green: tuple[str, ...] = ()
-    """Tests that the fix turns green."""
+    """Tests that the fix makes pass."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class AcceptedTestChange:
     """The test passes only because it was changed."""
     mutants: str = ""
     commit: str = ""
-    """The base with everything that was judged together."""
+    """The base with everything that was verified together."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class TestJudge:
             case.remarks.append(f"{told}: the assertions were compared by their source code")
 
     def _hints(self, touched: Touched) -> dict[str, str]:
-        """Return what reading shows, also of helpers, which may change every assertion."""
+        """Return what the source shows, including helpers, which may change every assertion."""
         both = [test for test in touched.before if test in touched.after]
         found = {test: weaker(touched.before[test], touched.after[test]) for test in both}
         return {test: why for test, why in found.items() if why}
@@ -261,9 +261,9 @@ class TestJudge:
             if test in noticing:
                 continue
             if measured.tried:
-                raise Refusal(f"{test} detects none of {measured.tried} planted defects")
+                raise Refusal(f"{test} detects none of {measured.tried} mutants")
             if self._runs(touched, test):
-                continue  # it fails if they do nothing
+                continue  # the test fails if its commands do nothing
             if self._parts.has_python:
                 raise Refusal(f"{test} reaches no code of the implementation")
             case.remarks.append(f"not measured, because the implementation is not Python: {test}")
@@ -276,7 +276,7 @@ class TestJudge:
             read += [test for test in touched.changed if _asserts_more(touched, test)]
             read += [] if self._parts.has_python else [*touched.added]
         if not read:
-            counted = f" and planted defects (0 of {measured.tried})" if measured.tried else ""
+            counted = f" and mutants (0 of {measured.tried})" if measured.tried else ""
             raise Refusal(f"not an improvement: it detects no more no-ops{counted} than before")
 
 

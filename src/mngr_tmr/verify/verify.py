@@ -1,6 +1,6 @@
-"""The verdict on one attempt. What an agent reports is not used; what its change does is measured.
+"""Return the verdict on one attempt. Agents' reports are not used; the change is measured.
 
-The change is split by path into implementation, tests and documents, and each part is judged by
+The change is split by path into implementation, tests and documents, and each part is verified by
 itself: the implementation in `fixed.py`, the tests in `testchange.py`, special cases in `flags.py`.
 A test that passes only because it was changed is a changed expectation, for a person to decide.
 """
@@ -114,7 +114,7 @@ class RealInspector:
             implementation=fix.commit,
             other=other,
             together=together,
-            # Added tests that fail without the fix are turned green as well.
+            # Added tests that fail without the fix are fixed by it too.
             turned_green=(*fix.green, *(taken.touched.added if taken and together else ())),
             tests_changed=taken.touched.changed if taken else (),
             tests_added=taken.touched.added if taken else (),

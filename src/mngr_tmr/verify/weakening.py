@@ -1,4 +1,4 @@
-"""Whether a changed test asserts less than before. Pure.
+"""Decide whether a changed test asserts less than before. Pure.
 
 If that is not certain, the answer is yes: an agent can always leave a test unchanged.
 """
@@ -150,7 +150,7 @@ def _first_words(command: str) -> str:
 def _backed(old: Assertion, new: Assertion, block: str) -> bool:
     """Return whether the block shows the literals that are new."""
     fresh = [literal for literal in new.literals if literal not in old.literals]
-    less = any(literal in text for literal in fresh for text in old.literals)  # a part of it
+    less = any(literal in text for literal in fresh for text in old.literals)  # a part is enough
     return bool(fresh) and not less and all(_shown(literal, block) for literal in fresh)
 
 

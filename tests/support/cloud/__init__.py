@@ -1,1 +1,1 @@
-"""Modal's service on the loopback: the real SDK talks to it, and sandboxes are local processes."""
+"""Modal's service on loopback: the real SDK uses it, and sandboxes are local processes."""

@@ -1,4 +1,4 @@
-"""Sandboxes as local process trees, each with a root file system laid over its image's layers."""
+"""Sandboxes as local process trees; each has a root file system on top of its image's layers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TIOCGPTPEER, TIOCSPTLCK = 0x5441, 0x40045431
 
 
 def token(**claims: object) -> str:
-    """What looks like a JWT; nobody verifies it here."""
+    """Return a text that looks like a JWT; it is never verified here."""
     parts: tuple[dict[str, object], ...] = (
         {"alg": "none"},
         {"exp": time.time() + 3600, **claims},
@@ -38,7 +38,7 @@ def token(**claims: object) -> str:
 
 @dataclass
 class Exec:
-    """A command in a sandbox, with what was read of its output and not forgotten."""
+    """A command in a sandbox, with the part of its output that is still needed."""
 
     process: asyncio.subprocess.Process
     streams: dict[int, asyncio.StreamReader]
@@ -47,17 +47,17 @@ class Exec:
     dropped: dict[int, int] = field(default_factory=lambda: {1: 0, 2: 0})
     written: int = 0
     code: int | None = None
-    """What to answer instead of the process's own code."""
+    """The exit code to report instead of the process's own."""
 
     async def output(self, number: int, offset: int) -> bytes:
-        """What follows after `offset`; empty at the end. Reads only as much as is asked for."""
+        """Return the output after `offset`, empty at the end; read only as much as is requested."""
         held, start = self.held[number], offset - self.dropped[number]
         assert start >= 0, "output that was forgotten"
         if start < len(held):
             return bytes(held[start : start + (1 << 16)])
         try:
             data = await self.streams[number].read(1 << 16) if number in self.streams else b""
-        except OSError:  # a terminal whose last user is gone
+        except OSError:  # the last process on the terminal has ended
             data = b""
         held += data
         if (excess := len(held) - KEPT) > 0:
@@ -107,7 +107,7 @@ class Box:
         return int(Path(path).read_text().split()[0])
 
     def end(self, status: int) -> None:
-        """As it is ended from outside: at once, with all its processes."""
+        """End it from outside: at once, with all its processes."""
         if self.result is None:
             self.result = Result(status=status)  # type: ignore[arg-type]
             with suppress(ProcessLookupError):
@@ -134,7 +134,7 @@ class Box:
         return Exec(process, {1: process.stdout, 2: process.stderr}, process.stdin)
 
     async def _on_terminal(self, words: list[str], pty: api_pb2.PTYInfo) -> Exec:
-        """Of the sandbox's own devpts, so that its commands can name it."""
+        """Start the command on a terminal of the sandbox's own devpts, so that it can name it."""
         master = os.open(f"/proc/{self.init}/root/dev/pts/ptmx", os.O_RDWR | os.O_NOCTTY)
         fcntl.ioctl(master, TIOCSPTLCK, struct.pack("i", 0))
         slave = fcntl.ioctl(master, TIOCGPTPEER, os.O_RDWR | os.O_NOCTTY)
@@ -155,7 +155,7 @@ class Box:
 
 
 class Boxes:
-    """Every sandbox and image of the service."""
+    """All sandboxes and images of the service."""
 
     def __init__(self, folder: Path, root: Path) -> None:
         self.folder, self.root = folder / "state", root
@@ -221,7 +221,7 @@ class Boxes:
         await asyncio.to_thread(shutil.rmtree, box.folder, True)
 
     async def _end(self, box: Box) -> int:
-        """The code of its first process; a file in `doomed` is a machine that fails."""
+        """Return the exit code of its first process; a file in `doomed` is a failed machine."""
         ending = asyncio.create_task(box.process.wait())
         while not ending.done():
             await asyncio.wait({ending}, timeout=0.2)

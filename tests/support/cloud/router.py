@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Router:
-    """What the SDK asks of the machine that a sandbox runs on."""
+    """The requests that the SDK sends to the machine of a sandbox."""
 
     def __init__(self, boxes: Boxes, orders: Orders) -> None:
         self.boxes, self.orders = boxes, orders

@@ -1,4 +1,4 @@
-"""Start the service for a test process, and look into it."""
+"""Start the test service, inspect it, and make it misbehave."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REAL = "MNGR_MODAL_REAL"
 
 
 def why_not() -> str:
-    """Why this machine cannot have the service, or nothing."""
+    """Return why this machine cannot run the service, or an empty text."""
     if REAL in os.environ:
         return ""
     if sys.platform != "linux" or os.geteuid() != 0:
@@ -54,7 +54,7 @@ class Cloud:
         }
 
     def order(self, owner: str, **orders: object) -> None:
-        """How to misbehave from now on, to that token."""
+        """Set how the service misbehaves from now on for that token."""
         path = self.folder / "orders" / f"{owner}.json"
         path.with_suffix(".new").write_text(json.dumps(orders))
         path.with_suffix(".new").rename(path)
@@ -65,11 +65,11 @@ class Cloud:
         return [(float(time), method) for time, method, whose in words if whose == owner]
 
     def sandboxes(self, owner: str) -> list[str]:
-        """Those of that token that run."""
+        """Return the running sandboxes of that token."""
         return [box for box, (whose, _) in self._alive().items() if whose == owner]
 
     def _alive(self) -> dict[str, list[str]]:
-        """By id, the token and the first process as the service counts."""
+        """Return, by id, the token and the first process of each running sandbox."""
         found: dict[str, list[str]] = {}
         for each in sorted((self.folder / "alive").glob("*")):
             with suppress(FileNotFoundError):
@@ -78,16 +78,16 @@ class Cloud:
 
     @property
     def pid(self) -> int:
-        """The service itself, below `unshare`."""
+        """Return the process of the service itself, below `unshare`."""
         path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
         return int(Path(path).read_text().split()[0])
 
     def freeze(self) -> None:
-        """It answers nobody any more; the sandboxes run on."""
+        """Stop answering; the sandboxes keep running."""
         os.kill(self.pid, signal.SIGSTOP)
 
     def refuse(self) -> None:
-        """Every connection breaks, and none is accepted."""
+        """Break every connection, and accept no new one."""
         (self.folder / "refusing").touch()
         until((self.folder / "refused").exists, what="the end of the connections")
 
@@ -97,7 +97,7 @@ class Cloud:
         until(lambda: not (self.folder / "refused").exists(), what="the service's return")
 
     def inside(self, box: str, script: str, *, ends: bool = False) -> str:
-        """Run something in a sandbox without the service; what ends the sandbox may end with it."""
+        """Run a command in a sandbox without the service; it may end with the sandbox."""
         init = self._alive()[box][1]
         within = ("nsenter", "-m", "-p", "-t", str(self.pid), "--", "nsenter", "-t", init)
         space = ("-m", "-u", "-i", "-n", "-p", "-r", f"--wd=/proc/{init}/root/root", "--")
@@ -108,23 +108,23 @@ class Cloud:
         return done.stdout.decode().strip()
 
     def end(self, owner: str, *names: str) -> None:
-        """As if the machines of these sandboxes had failed; all of that token unless named."""
+        """End these sandboxes as if their machines had failed; by default all of that token."""
         names = names or tuple(self.sandboxes(owner))
         for name in names:
             (self.folder / "doomed" / name).touch()
         until(lambda: not {*names} & {*self.sandboxes(owner)}, what="the end of sandboxes")
 
     def asked(self, name: str) -> dict[str, Any]:
-        """What a sandbox or an image was made from."""
+        """Return the request that a sandbox or an image was created from."""
         found: dict[str, Any] = json.loads((self.folder / "sandboxes" / f"{name}.json").read_text())
         return found
 
 
 @contextmanager
 def cloud(folder: Path, root: Path | None = None) -> Iterator[Cloud]:
-    """In a mount namespace of its own, on a tmpfs: its layers need a file system for overlays.
+    """Start the service in a mount namespace with a tmpfs, which its overlays require.
 
-    Sandboxes have the lab's root unless told otherwise: `/` has all programs of this machine.
+    Sandboxes use the lab's root by default; the root `/` has all programs of this machine.
     """
     folder.mkdir(parents=True, exist_ok=True)
     script = (
@@ -151,25 +151,25 @@ def cloud(folder: Path, root: Path | None = None) -> Iterator[Cloud]:
 
 
 class Real(Cloud):
-    """Modal itself, with the login of whoever runs `make modal-check`."""
+    """Modal itself, with your login, for `make modal-check`."""
 
     def __init__(self) -> None:
-        """There is no process of ours."""
+        """Nothing is started: the service is Modal's."""
 
     def env(self, owner: str) -> dict[str, str]:
         mine = {key: value for key, value in os.environ.items() if key.startswith("MODAL_")}
         return {"MODAL_CONFIG_PATH": str(Path.home() / ".modal.toml"), **mine}
 
     def sandboxes(self, owner: str) -> list[str]:
-        """Not asked: `host destroy` was told that they ended."""
+        """Return none: `host destroy` has reported that they ended."""
         return []
 
     def end(self, owner: str, *names: str) -> None:
-        """Nothing of Modal's is broken on purpose."""
+        """Do nothing: Modal's own machines are not ended by tests."""
 
 
 def sockets(cli: Cli) -> list[Path]:
-    """What a bridge of this world that was killed leaves."""
+    """Return the sockets that a killed bridge of this home left."""
     with pytest.MonkeyPatch.context() as patch:
         for key, value in cli.env.items():
             if key.startswith("MODAL_"):

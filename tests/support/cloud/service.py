@@ -2,17 +2,17 @@
 
     python -m tests.support.cloud.service FOLDER ROOT
 
-FOLDER/port says where it listens, FOLDER/requests has one line per request (time, method, token),
-FOLDER/sandboxes/ID.json what was asked for. FOLDER/orders/TOKEN.json tells it to misbehave:
+FOLDER/port contains its port, FOLDER/requests has one line per request (time, method, token),
+FOLDER/sandboxes/ID.json the request. FOLDER/orders/TOKEN.json makes it misbehave:
 
     quota      how many sandboxes that token may have
-    lose       {method: count}: do it, then cut the connection instead of answering
+    lose       {method: count}: act, then cut the connection instead of answering
     hold       {method: seconds}: answer late
-    code       what every command answers as its exit code
+    code       the exit code of every command
     deny       refuse the token
     secrets    {name: {key: value}}
     build      the error of every image build
-    page       sandboxes per page of a list; 50 unless told
+    page       sandboxes per page of a list; 50 by default
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tests.support.cloud.router import Router
 
 
 class Orders:
-    """How to misbehave, as a file per token says at this moment."""
+    """How to misbehave now, from the file of each token."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "orders"
@@ -59,7 +59,7 @@ class Orders:
         return found
 
     def lost(self, owner: str, method: str) -> bool:
-        """Whether this answer is to be lost; each that is ordered is lost once."""
+        """Return whether this answer is to be lost; each requested loss happens once."""
         orders = self.of(owner)
         left = orders.get("lose", {}).get(method, 0)
         if left > 0:
@@ -80,7 +80,7 @@ class Orders:
 
 
 def _owner(metadata: Any) -> str:
-    """The token's id; of a router's request, the one that its JWT was made for."""
+    """Return the token's id; for a request to a router, from its JWT."""
     if "x-modal-token-id" in metadata:
         return str(metadata["x-modal-token-id"])
     claims = str(metadata.get("authorization", "..")).split(".")[1]
@@ -88,7 +88,7 @@ def _owner(metadata: Any) -> str:
 
 
 class Control:
-    """What the SDK asks of api.modal.com."""
+    """The requests that the SDK sends to api.modal.com."""
 
     def __init__(self, folder: Path, root: Path, orders: Orders) -> None:
         self.folder, self.orders = folder, orders
@@ -99,7 +99,7 @@ class Control:
         (folder / "sandboxes").mkdir()
 
     def methods(self) -> dict[str, Any]:
-        """By the name of each request; sandboxes of the first kind have names of their own."""
+        """Return the methods by the names of their requests, with those for older sandboxes."""
         plain = {
             "ClientHello": self.hello,
             "AuthTokenGet": self.auth,
@@ -149,7 +149,7 @@ class Control:
         return api_pb2.EnvironmentGetOrCreateResponse(environment_id="en-1", metadata=metadata)
 
     async def image(self, owner: str, asked: Any) -> Any:
-        """Built at once: whatever its commands say, it has the lab's root."""
+        """Return an image, built at once: whatever its commands are, it has the lab's root."""
         if error := self.orders.of(owner).get("build"):
             failed = Result(status=Result.GENERIC_STATUS_FAILURE, exception=error)
             return api_pb2.ImageGetOrCreateResponse(image_id="im-failed", result=failed)
@@ -297,7 +297,7 @@ def _info(box: Box) -> api_pb2.SandboxInfo:
 
 
 def served(base: type, methods: dict[str, Any], orders: Orders) -> Any:
-    """The SDK's own service class with those methods; any other is unimplemented."""
+    """Return the SDK's own service class with those methods; any other is unimplemented."""
 
     def handler(name: str) -> Any:
         async def answer(self: object, stream: Stream[Any, Any]) -> None:
@@ -347,7 +347,7 @@ async def main(folder: Path, root: Path) -> None:
 
 
 class Cuttable(Server):
-    """Knows its connections, so that they can be broken."""
+    """A server that knows its connections, so that they can be cut."""
 
     def __init__(self, services: Any) -> None:
         super().__init__(services)

@@ -1,1 +1,1 @@
-"""Real hosts on this machine: sshd in namespaces, with file systems of their own."""
+"""Real hosts on this machine: sshd in namespaces, with their own file systems."""

@@ -1,4 +1,4 @@
-"""A Slurm cluster of the tests' own: munge, slurmctld and two slurmd in one network namespace."""
+"""A Slurm cluster for tests: munge, slurmctld and two slurmd in one network namespace."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ PROGRAMS = ("sbatch", "srun", "munged", "slurmctld", "slurmd", "unshare", "nsent
 
 
 def why_not() -> str:
-    """Why this machine cannot have a cluster of its own, or nothing."""
+    """Return why this machine cannot run a cluster, or an empty text."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return "a Slurm cluster for tests needs Linux and root"
     missing = [each for each in PROGRAMS if not shutil.which(each)]
@@ -66,7 +66,7 @@ def why_not() -> str:
 
 
 def start_apart(script: str, folder: Path, *words: str) -> None:
-    """Run a script of this folder in namespaces of its own; its folder goes when it ends."""
+    """Run a script of this folder in its own namespaces; its folder is removed when it ends."""
     apart = 'unshare -m -n -p -i -u --fork --kill-child -- "$0" "$@" & echo $! > "$1/keeper"'
     start = ["sh", "-c", f'({apart}; wait; rm -rf "$1") &', str(HERE / script), str(folder)]
     with open(folder / "log", "ab") as log:
@@ -78,7 +78,7 @@ def start_apart(script: str, folder: Path, *words: str) -> None:
 
 
 def first_process(folder: Path) -> int:
-    """The process that runs the script, as this machine counts; 0 while there is none."""
+    """Return the process that runs the script, in this machine's count; 0 if there is none."""
     try:
         keeper = int((folder / "keeper").read_text())
         children = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()
@@ -100,12 +100,12 @@ class Cluster:
 
     @property
     def private(self) -> str:
-        """A folder that each node has for itself, and this machine not at all."""
+        """Return a folder that each node has for itself and this machine does not have."""
         return str(self.folder / "private")
 
     @property
     def nodes(self) -> list[str]:
-        """Cgroups of all clusters on this machine are in one place, by the names of nodes."""
+        """Return names of nodes, unique because cgroups of all clusters here share one place."""
         return [f"{self.folder.name}-{number}" for number in (1, 2)]
 
     @property
@@ -131,21 +131,21 @@ class Cluster:
         until(lambda: self.ask("sinfo", "-h", "-o", "%T %D") == "idle 2", 60, "the cluster")
 
     def freeze(self) -> None:
-        """Nothing of Slurm answers; what jobs started goes on."""
+        """Stop Slurm from answering; running jobs continue."""
         for pid in self._daemons("slurm"):
             os.kill(pid, signal.SIGSTOP)
 
     def refuse(self) -> None:
-        """The controller ends, as for an upgrade, and every step that is under way breaks off."""
+        """End the controller, as for an upgrade, and break off every running step."""
         for pid in self._steps():
             os.kill(pid, signal.SIGKILL)
-        # Killed, it would forget jobs that it has not yet written down.
+        # If it were killed, it would forget jobs that it has not recorded yet.
         for pid in self._daemons("slurmctld"):
             os.kill(pid, signal.SIGTERM)
         until(lambda: not self._daemons("slurmctld"), 30, what="the controller's end")
 
     def heal(self) -> None:
-        """After `freeze` and `refuse`, as often as it is asked for."""
+        """Undo `freeze` and `refuse`; may be repeated."""
         for pid in self._daemons("slurm"):
             os.kill(pid, signal.SIGCONT)
         if not self._daemons("slurmctld"):
@@ -154,8 +154,8 @@ class Cluster:
         until(lambda: "UP" in self.ask("scontrol", "ping"), 60, "the controller")
 
     def inside(self, node: str, script: str) -> str:
-        """Run something on a node without Slurm."""
-        # A slurmd that is about to start a step has forked, and both look the same.
+        """Run a command on a node without Slurm."""
+        # A slurmd that starts a step has forked, and both processes look the same.
         slurmd = min(pid for pid in self._daemons("slurmd") if node.encode() in _words(pid))
         words = ["nsenter", "-a", "-t", str(slurmd), "sh", "-c", script]
         done = subprocess.run(words, capture_output=True, timeout=60, check=False)
@@ -163,12 +163,12 @@ class Cluster:
         return done.stdout.decode().strip()
 
     def _steps(self) -> list[int]:
-        """Those of visits: the job's own script, its batch step, goes on."""
+        """Return the steps of remote commands, without the batch step of the job itself."""
         found = self._daemons("slurmstepd")
         return [pid for pid in found if not any(b"batch" in word for word in _words(pid))]
 
     def _daemons(self, name: str) -> list[int]:
-        """This cluster's processes whose names begin so."""
+        """Return the processes of this cluster whose names begin with this text."""
         mine = os.readlink(f"/proc/{self.init}/ns/pid")
         return [pid for pid in _named(name) if _namespace(pid) == mine]
 
@@ -211,7 +211,7 @@ def cluster(
     """Its folder's name is short, for the sockets in it. `patience` is how many seconds a node may
     be silent before its jobs are given up, `memory` for how many ended jobs are known."""
     made = Cluster(Path(mkdtemp(prefix="slurm-", dir="/tmp")), proctrack, patience, memory)
-    made.folder.chmod(0o711)  # munge wants it
+    made.folder.chmod(0o711)  # munge requires it
     users = made.folder / "users"
     with open(users, "a+") as held:
         fcntl.flock(held, fcntl.LOCK_SH)

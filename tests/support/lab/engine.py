@@ -1,6 +1,6 @@
-"""A Docker engine of the tests' own: its own network, processes and data, one per session.
+"""A Docker engine for tests, with its own network, processes and data; one per session.
 
-All workers of a session share it; it ends with the last of them, also with one that was killed.
+All workers of a session share it; it ends with the last of them, even if that one was killed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.support.cli import Cli, until
 from tests.support.lab.machines import HERE, cache, root
 
 BASE = "mngr-lab:base"
-# Another user, other paths and another language than on the machine that runs the tests.
+# The user, the paths and the language differ from those of this machine.
 DOCKERFILE = """\
 FROM mngr-lab:root
 RUN useradd -m -d /srv/dev -s /bin/bash dev && mkdir /volume && chown dev /volume
@@ -33,7 +33,7 @@ ENV LANG=de_DE.UTF-8
 
 
 def why_not() -> str:
-    """Why this machine cannot have an engine of its own, or nothing."""
+    """Return why this machine cannot run an engine, or an empty text."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return "a Docker engine for tests needs Linux and root"
     missing = [each for each in ("docker", "dockerd", "unshare", "flock") if not shutil.which(each)]
@@ -63,7 +63,7 @@ class Engine:
         until(lambda: self.docker("info").returncode == 0, 60, "the Docker engine")
 
     def down(self) -> None:
-        """As for an upgrade: containers go on, nothing answers."""
+        """Stop the engine, as for an upgrade: containers continue, and nothing answers."""
         (self.folder / "down").touch()
         until(lambda: self.docker("info").returncode, 60, "the engine's end")
 
@@ -72,11 +72,11 @@ class Engine:
         self.wait()
 
     def freeze(self) -> None:
-        """Connections are accepted, and nothing is answered."""
+        """Accept connections without answering."""
         self._signal(signal.SIGSTOP)
 
     def heal(self) -> None:
-        """After `down` and `freeze`, as often as it is asked for."""
+        """Undo `down` and `freeze`; may be repeated."""
         self._signal(signal.SIGCONT)
         (self.folder / "down").unlink(missing_ok=True)
         self.wait()
@@ -88,7 +88,7 @@ class Engine:
                 os.kill(int(path.parent.name), number)
 
     def crash(self) -> None:
-        """While the engine is down, end what it left running, as a crash of its machine would."""
+        """While the engine is down, end its containers, as a crash of its machine would."""
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             if f"{self.folder}/".encode() in _content(path) and b"containerd-shim" in _content(
                 path
@@ -98,7 +98,7 @@ class Engine:
                         os.kill(int(pid), signal.SIGKILL)
 
     def remove(self, cli: Cli) -> None:
-        """End the containers that a home made; a test that failed may have left the engine down."""
+        """End the containers that a home created, even if a failed test left the engine down."""
         self.heal()
         if left := self.containers(cli):
             self.docker("rm", "-f", *left)
@@ -110,7 +110,7 @@ class Engine:
         )  # fmt: skip
 
     def containers(self, cli: Cli, *, every: bool = True) -> list[str]:
-        """The names of those that a home made."""
+        """Return the names of the containers that a home created."""
         try:
             mark = (cli.controller_home / "hosts" / "controller").read_text()
         except FileNotFoundError:
@@ -133,7 +133,7 @@ def _content(path: Path) -> bytes:
 
 @contextmanager
 def engine(session: Path) -> Iterator[Engine]:
-    """`session` is a folder that the workers of one test session have in common."""
+    """Yield the engine; `session` is a folder that all workers of a test session share."""
     with open(session / "engine.users", "a+") as users, open(session / "engine.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         fcntl.flock(users, fcntl.LOCK_SH)
@@ -148,12 +148,12 @@ def engine(session: Path) -> Iterator[Engine]:
 
 
 def fresh_data() -> Path:
-    """A folder with an engine's data, which has the lab's image."""
+    """Return a folder with an engine's data, which contains the lab's image."""
     return _copy(_template())
 
 
 def _template() -> Path:
-    """An engine's data with the lab's root as an image: importing it takes ten seconds."""
+    """Return engine data with the lab's root as an image; importing it takes ten seconds."""
     mark = hashlib.sha256(f"{root().name} {DOCKERFILE}".encode()).hexdigest()[:12]
     folder = cache() / f"docker-{mark}"
     with open(cache() / "docker.lock", "w") as lock:
@@ -164,7 +164,7 @@ def _template() -> Path:
 
 
 def _build(folder: Path) -> None:
-    """Nothing is fetched: there may be no network."""
+    """Build the image without fetching anything, because there may be no network."""
     fresh = Engine(Path(mkdtemp(prefix="build-", dir=cache())))
     users = fresh.folder / "users"
     with open(users, "a+") as held:
@@ -180,14 +180,14 @@ def _build(folder: Path) -> None:
         assert done.returncode == 0, done.stderr.decode()
         fresh.told("build", "-q", "--network", "none", "-t", BASE, "-", input=DOCKERFILE.encode())
         fresh.down()
-        # Only the engine's own end leaves its databases whole.
+        # Only a normal end of the engine leaves its databases intact.
         until(lambda: not (fresh.folder / "docker.sock").exists(), 60, "the engine's end")
         (fresh.folder / "data").rename(folder)
     until(lambda: not fresh.folder.exists(), 60, "the end of the engine's processes")
 
 
 def _copy(template: Path) -> Path:
-    """Layers are never written to, so links do; the databases are copied."""
+    """Copy the data: links for layers, which are never written, and copies of the databases."""
     folder = Path(mkdtemp(prefix="engine-", dir=cache()))
     data = folder / "data"
     data.mkdir(mode=0o710)

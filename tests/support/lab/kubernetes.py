@@ -1,4 +1,4 @@
-"""A Kubernetes cluster of the tests' own: one node, with its own network, processes and data.
+"""A Kubernetes cluster for tests: one node, with its own network, processes and data.
 
 Debian has no packages of the servers, so they are built from its source, once per machine.
 """
@@ -30,7 +30,7 @@ DAEMONS = ("dockerd", "etcd", "apiserver", "scheduler", "kubelet")
 
 
 def why_not() -> str:
-    """Why this machine cannot have a cluster of its own, or nothing."""
+    """Return why this machine cannot run a cluster, or an empty text."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return "a Kubernetes cluster for tests needs Linux and root"
     wanted = PROGRAMS if _built().exists() else (*PROGRAMS, *TO_BUILD)
@@ -44,7 +44,7 @@ def _built() -> Path:
 
 
 def programs() -> Path:
-    """A folder with kube-apiserver, kube-scheduler and kubelet."""
+    """Return a folder with kube-apiserver, kube-scheduler and kubelet."""
     with open(cache() / "kubernetes.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not _built().exists():
@@ -55,7 +55,7 @@ def programs() -> Path:
 
 @dataclass
 class Pods:
-    """The cluster. Its users are `admin`, who may do everything, and `guest`, who may nothing."""
+    """The cluster. Its user `admin` may do everything, `guest` nothing."""
 
     folder: Path
 
@@ -75,11 +75,11 @@ class Pods:
         self.wait()
         until(lambda: self.ask("get", "namespace", "default").returncode == 0, 60, "its namespace")
         self.told("create", "serviceaccount", "default")
-        # Pods with a token get this too; a controller would write it.
+        # Pods with a token also mount this; usually a controller writes it.
         self.told("create", "configmap", "kube-root-ca.crt", "--from-literal=ca.crt=none")
 
     def _settle(self) -> None:
-        """Who may come, with which token, and where to."""
+        """Write the users, their tokens, and the address."""
         tokens = {"admin": os.urandom(16).hex(), "guest": os.urandom(16).hex()}
         rows = [f"{token},{name},{name}" for name, token in tokens.items()]
         _secret(self.folder / "tokens", f'{rows[0]},"system:masters"\n{rows[1]}\n')
@@ -101,7 +101,7 @@ class Pods:
         until(self.ready, 120, "the cluster's node")
 
     def down(self, daemon: str) -> None:
-        """Kill it, and do not start it again."""
+        """Kill a server, and do not start it again."""
         (self.folder / f"{daemon}.down").touch()
         self.kill(daemon)
 
@@ -109,7 +109,7 @@ class Pods:
         self._signal(daemon, "KILL")
 
     def freeze(self, daemon: str) -> None:
-        """It takes connections and answers none."""
+        """Accept connections without answering."""
         self._signal(daemon, "STOP")
 
     def _signal(self, daemon: str, name: str, *, check: bool = True) -> None:
@@ -135,7 +135,7 @@ class Pods:
         return done.stdout.decode().strip()
 
     def names(self, cli: Cli) -> list[str]:
-        """The pods that a home made and did not end."""
+        """Return the pods that a home created and did not end."""
         try:
             mark = (cli.controller_home / "hosts" / "controller").read_text()
         except FileNotFoundError:
@@ -145,13 +145,13 @@ class Pods:
         return [f"pod/{each['name']}" for each in found if "deletionTimestamp" not in each]
 
     def containers(self) -> list[str]:
-        """What runs on the node for pods, of whatever home."""
+        """Return the containers that run on the node for pods of any home."""
         return self.docker.told(
             "ps", "--filter", "name=k8s_host_", "--format", "{{.Names}}"
         ).split()
 
     def heal(self) -> None:
-        """A test that failed may have left daemons down, and pods."""
+        """Start everything again and remove the pods that a failed test may have left."""
         for each in DAEMONS:
             (self.folder / f"{each}.down").unlink(missing_ok=True)
             self._signal(each, "CONT", check=False)
@@ -184,7 +184,7 @@ def _secret(path: Path, content: str) -> None:
 
 @contextmanager
 def pods() -> Iterator[Pods]:
-    """A cluster that ends with this process, also if that is killed."""
+    """Yield a cluster that ends with this process, even if that is killed."""
     made = Pods(engine.fresh_data())
     users = made.folder / "users"
     with open(users, "a+") as held:

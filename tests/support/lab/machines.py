@@ -1,4 +1,4 @@
-"""Hosts for tests: network and process namespaces with a root file system and sshd of their own.
+"""Hosts for tests: network and process namespaces, each with a root file system and sshd.
 
 A lab has one network namespace for the controller, in which the tests' commands run, and one per
 host. No packet leaves them.
@@ -28,7 +28,7 @@ CLONE_NEWNET = 0x40000000
 
 
 def why_not() -> str:
-    """Why this machine cannot have such hosts, or nothing."""
+    """Return why this machine cannot run such hosts, or an empty text."""
     if sys.platform != "linux":
         return "test hosts need Linux namespaces"
     if os.geteuid() != 0:
@@ -49,7 +49,7 @@ def cache() -> Path:
 
 
 def root() -> Path:
-    """The unpacked root that all hosts lay their own files over; built once, then cached."""
+    """Return the unpacked root below the files of all hosts; built once, then cached."""
     script = (HERE / "root.sh").read_bytes()
     name = f"root-{hashlib.sha256(script).hexdigest()[:12]}"
     folder, packed = cache() / name, cache() / f"{name}.tar.zst"
@@ -83,19 +83,19 @@ class Machine:
         return f"/srv/{self.user}"
 
     def cut(self) -> None:
-        """Every packet to it is dropped, and nobody is told."""
+        """Drop every packet to it, without an error."""
         self._filter("-A", "-j", "DROP")
 
     def refuse(self) -> None:
-        """As if its power had failed: every connection is reset, and none is accepted."""
+        """Reset every connection and accept none, as after a power failure."""
         self._filter("-A", "-p", "tcp", "-j", "REJECT", "--reject-with", "tcp-reset")
 
     def only_from(self, address: str) -> None:
-        """Nobody else can reach it, until it is healed."""
+        """Make it unreachable for all others, until it is healed."""
         self._filter("-A", "!", "-s", address, "-j", "DROP")
 
     def forget(self) -> None:
-        """Whoever is connected learns with the next packet that they are not."""
+        """Forget all connections, which clients notice with their next packet."""
         for line in self.inside("cat", "/proc/net/tcp").splitlines()[1:]:
             local, remote, state = line.split()[1:4]
             if local.endswith(":0016") and state == "01":
@@ -104,7 +104,7 @@ class Machine:
                 self._filter("-A", "-p", "tcp", "--sport", port, *tail)
 
     def heal(self) -> None:
-        """As often as it is asked for."""
+        """Undo all of these; may be repeated."""
         self._filter("-F")
 
     def _filter(self, change: str, *rule: str) -> None:
@@ -112,28 +112,28 @@ class Machine:
         subprocess.run([*inside, "iptables", "-w", change, "INPUT", *rule], check=True, timeout=20)
 
     def inside(self, *argv: str, user: str = "root") -> str:
-        """Run something there without ssh."""
+        """Run a command there without ssh."""
         words = ["nsenter", "-a", "-t", str(self.init), "chroot", "--userspec", user, "/", *argv]
         done = subprocess.run(words, capture_output=True, timeout=60, check=False)
         assert done.returncode == 0, f"{argv}: {done.stderr.decode()}"
         return done.stdout.decode().strip()
 
     def copy(self, source: str, target: str) -> None:
-        """Put a program of this machine's into its root."""
+        """Copy a program of this machine into its root."""
         words = ["nsenter", "-a", "-t", str(self.init), "sh", "-c", 'cat > "$0"; chmod 755 "$0"']
         with open(source, "rb") as file:
             subprocess.run([*words, target], stdin=file, check=True, timeout=120)
 
     @property
     def gateway(self) -> str:
-        """The controller's address, as this host sees it."""
+        """Return the controller's address, as this host sees it."""
         return f"{self.address.rpartition('.')[0]}.1"
 
     def host_key(self) -> str:
         return self.inside("cat", "/etc/ssh/ssh_host_ed25519_key.pub").rpartition(" ")[0]
 
     def _at_each_visit(self, line: str) -> None:
-        """Let sshd run this before each command from now on, until the host is reset."""
+        """Let sshd run this before each command, until the host is reset."""
         self.inside("sh", "-c", f"echo '{line}' > {self.home}/.ssh/rc", user=self.user)
 
     def answer_after(self, seconds: int) -> None:
@@ -148,43 +148,43 @@ class Machine:
         return int(self.inside("wc", "-l", f"{self.home}/visits").split()[0])
 
     def reset(self) -> None:
-        """As it was at first, for the next test: no process, no file of its user's."""
+        """Restore its first state for the next test: no process and no file of its user."""
         self.heal()
-        # As that user, and in the host's own namespace of processes: nobody else can be meant.
+        # As that user and in the host's own namespace, so that no other process is ended.
         own = f"{self.home}/.mngr {self.home}/visits {self.home}/.ssh/rc"
         script = f"kill -KILL -1; rm -rf {own} /tmp/mngr-*"
         self.inside("sh", "-c", script, user=self.user)
 
     @property
     def init(self) -> int:
-        """The host's first process, as this machine counts."""
+        """Return the host's first process, in this machine's count."""
         path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
         return int(Path(path).read_text().split()[0])
 
     def kill(self) -> None:
-        """As if its power had failed."""
+        """Kill every process, as a power failure would."""
         self.process.kill()
         self.process.wait()
 
 
 @dataclass
 class Lab:
-    """A controller's network and the hosts it can reach."""
+    """The network of a controller, and the hosts that it can reach."""
 
     folder: Path
     machines: list[Machine] = field(default_factory=list)
 
     @property
     def controller(self) -> str:
-        """The namespace, named after this process: so what one that was killed left is known."""
+        """Return the namespace, named after this process, so that a killed one's is recognised."""
         return f"mngrlab{os.getpid()}"
 
     def entering(self) -> list[str]:
-        """What a command of the controller's begins with."""
+        """Return the first words of a command that runs on the controller."""
         return ["nsenter", f"--net=/run/netns/{self.controller}", "--"]
 
     def here(self, make: Callable[[], T]) -> T:
-        """Call this in the controller's network: a socket belongs to the one it was made in."""
+        """Enter the controller's network: a socket belongs to the network it was created in."""
 
         def entered() -> T:
             libc = ctypes.CDLL(None, use_errno=True)
@@ -218,7 +218,7 @@ class Lab:
         return Machine(name, _address(index), user, namespace, process, folder)
 
     def _wire(self, namespace: str, index: int) -> None:
-        """A cable between the controller and the host; no other lab sees these addresses."""
+        """Connect the controller and the host by addresses that no other lab sees."""
         _ip("netns", "add", namespace)
         link = ("link", "add", f"veth{index}", "netns", self.controller, "type", "veth")
         _ip(*link, "peer", "name", "eth0", "netns", namespace)
@@ -240,7 +240,7 @@ class Lab:
         return bool(subprocess.run(words, capture_output=True, timeout=60, check=False).stdout)
 
     def config(self) -> str:
-        """For the controller's ~/.ssh/config."""
+        """Return the lines for the controller's ~/.ssh/config."""
         return "".join(
             f"Host {each.name}\n  HostName {each.address}\n  User {each.user}\n"
             f"  IdentityFile {self.folder / 'id_ed25519'}\n  IdentitiesOnly yes\n"
@@ -259,7 +259,7 @@ class Lab:
 
 @contextmanager
 def lab(folder: Path) -> Iterator[Lab]:
-    """One per test process."""
+    """Yield a lab; there is one per test process."""
     folder.mkdir(parents=True, exist_ok=True)
     key = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "id_ed25519")]
     subprocess.run(key, check=True)
@@ -274,7 +274,7 @@ def lab(folder: Path) -> Iterator[Lab]:
 
 
 def _sweep() -> None:
-    """Namespaces of test processes that were killed; their hosts ended with them."""
+    """Remove the namespaces of killed test processes, whose hosts ended with them."""
     for each in Path("/run/netns").glob("mngrlab*") if Path("/run/netns").exists() else ():
         owner = each.name.removeprefix("mngrlab").partition("-")[0]
         if owner.isdigit() and not Path("/proc", owner).exists():

@@ -1,4 +1,4 @@
-"""A model on loopback that says and does what a test's script tells it.
+"""A scripted model on loopback: a test defines what it answers.
 
     with ModelServer() as server:
         server.on("fix the bug", say="Looking.", run="sed -i s/1/2/ a.py").then(

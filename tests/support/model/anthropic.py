@@ -1,4 +1,4 @@
-"""Anthropic's Messages API: requests in, events out."""
+"""Anthropic's Messages API: parse requests, write events."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from tests.support.model.scenario import Call, Step, Turn, Usage
 
-# What the client says in the user's name: context, and the traces of an interruption.
+# Text that the client sends in the user's name: context, and the traces of an interruption.
 NOT_A_PROMPT = re.compile(
     r"\s*(<system-reminder>|\[Request interrupted|<local-command-|<bash-(input|stdout)>"
     r"|Continue from where you left off)"
 )
-# What the user typed while the model was at work reaches it wrapped like this.
+# Text typed while the model was at work is wrapped like this.
 QUEUED = re.compile(
     r"The user sent a new message while you were working:\n"
     r"(.*?)(?=\n\nThis is how Claude Code|\n*</system-reminder>|\Z)",
@@ -32,7 +32,7 @@ def read(body: Any, headers: dict[str, str]) -> Turn:
         if message["role"] == "assistant":
             said += [text for text in texts if text]
             answered += 1
-        # The client's own words come as a system message among the others.
+        # The client's own text is a system message among the messages.
         if message["role"] != "user":
             continue
         parts += texts + results_of(message)
@@ -55,7 +55,7 @@ def read(body: Any, headers: dict[str, str]) -> Turn:
 
 
 def session_of(body: Any, headers: dict[str, str]) -> str:
-    """Claude Code names its session in a header and in the user id of the metadata."""
+    """Return the session, which Claude Code puts into a header and the user id of the metadata."""
     if headers.get("x-claude-code-session-id"):
         return headers["x-claude-code-session-id"]
     user = str((body.get("metadata") or {}).get("user_id", ""))
@@ -89,12 +89,12 @@ def prompts_of(text: str) -> list[str]:
     queued = [found.strip() for found in QUEUED.findall(text)]
     if queued:
         return queued
-    # Where several reach it at once, the client ends each but the last with a newline.
+    # If several are sent at once, the client ends each but the last with a newline.
     return [] if NOT_A_PROMPT.match(text) or not text.strip() else [text.removesuffix("\n")]
 
 
 def failure(step: Step) -> tuple[int, dict[str, str], Any]:
-    """Status, headers and body of an error."""
+    """Return status, headers and body of an error."""
     headers = {} if step.retry_after is None else {"retry-after": str(step.retry_after)}
     kind, text, status = step.kind, step.text, step.fail or 429
     if step.quota:
@@ -123,7 +123,7 @@ def usage_json(usage: Usage) -> dict[str, int]:
 
 
 def whole(number: int, turn: Turn, step: Step, calls: list[Call], usage: Usage) -> Any:
-    """The answer to a request that does not stream."""
+    """Return the answer to a request that does not stream."""
     content: list[Any] = [{"type": "text", "text": step.say}] if step.say or not calls else []
     content += [
         {"type": "tool_use", "id": f"toolu_{number:08d}{index:02d}", "name": name, "input": given}
@@ -142,9 +142,9 @@ def whole(number: int, turn: Turn, step: Step, calls: list[Call], usage: Usage) 
 
 
 def events(answer: Any) -> Iterator[tuple[str, Any]]:
-    """The same answer as a stream of named events."""
+    """Yield the same answer as a stream of named events."""
     start = answer | {"content": [], "stop_reason": None}
-    # The first event knows only what came in; the last one what went out.
+    # The first event has only the input tokens; the last one has the output tokens.
     start["usage"] = answer["usage"] | {"output_tokens": 1}
     yield "message_start", {"type": "message_start", "message": start}
     for index, block in enumerate(answer["content"]):
@@ -180,6 +180,6 @@ def block_events(index: int, block: Any) -> Iterator[tuple[str, Any]]:
 
 
 def halves(text: str) -> list[str]:
-    """Clients must put pieces together, so there are always two where two are possible."""
+    """Return text in two parts if possible, because clients must join them."""
     middle = len(text) // 2
     return [part for part in (text[:middle], text[middle:]) if part] or [""]

@@ -1,4 +1,4 @@
-"""How each client is pointed at the server."""
+"""Point each client at the server."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ TOKEN = "sk-ant-oat01-" + "0123456789" * 6
 
 
 def environment(program: str, url: str, plan: bool = False) -> dict[str, str]:
-    """The variables; a test adds the home directories it wants."""
+    """Return the variables; a test adds the home directories it requires."""
     if program == "claude":
         return {
             "ANTHROPIC_BASE_URL": url,
             **({"CLAUDE_CODE_OAUTH_TOKEN": TOKEN} if plan else {"ANTHROPIC_API_KEY": KEY}),
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
-            # Pauses between attempts double from half a second on; three are enough to see them.
+            # Pauses between attempts double, starting at half a second; three are enough.
             "CLAUDE_CODE_MAX_RETRIES": "3",
         }
     if program == "codex":

@@ -1,4 +1,4 @@
-"""What was asked, and what one conversation makes of it."""
+"""Requests, and the conversations that they form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.model.scenario import Turn, Usage
 
 @dataclass(eq=False)
 class Request:
-    """One request as it came, and how it was answered."""
+    """One request and its answer."""
 
     method: str
     path: str
@@ -20,9 +20,9 @@ class Request:
     turn: Turn | None = None
     usage: Usage = field(default_factory=Usage)
     calls: int = 0
-    """How many tools the answer calls."""
+    """The number of tools that the answer calls."""
     cut: bool = False
-    """The client went away, or the script broke the stream."""
+    """Whether the client disconnected, or the script broke the stream."""
 
     @property
     def key(self) -> str:
@@ -45,7 +45,7 @@ class Conversation:
 
     id: str
     asked: list[Request] = field(default_factory=list)
-    """Every request, failed ones too."""
+    """All requests, including failed ones."""
 
     @property
     def turns(self) -> list[Request]:
@@ -53,7 +53,7 @@ class Conversation:
 
     @property
     def over(self) -> bool:
-        """Whether the model has had the last word: an answer that calls no tool."""
+        """Return whether the model's last answer calls no tool."""
         last = self.asked[-1]
         return last.status == 200 and not last.cut and not last.calls
 

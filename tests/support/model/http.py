@@ -1,4 +1,4 @@
-"""Requests in, answers out, over plain HTTP."""
+"""Read requests and write answers over plain HTTP."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Server(ThreadingHTTPServer):
         super().close_request(request)
 
     def hang_up(self) -> None:
-        """Connections that are kept alive would let a server that is gone answer."""
+        """Close connections that are kept alive: on these a closed server would still answer."""
         for connection in list(self.connections):
             try:
                 connection.shutdown(socket.SHUT_RDWR)
@@ -86,7 +86,7 @@ class Server(ThreadingHTTPServer):
                 continue
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that go away in the middle are part of the game; other errors are ours."""
+        """Ignore clients that disconnect in the middle; raise all other errors."""
         error = sys.exception()
         if not isinstance(error, OSError):
             self.problems.append(error)
@@ -99,7 +99,7 @@ class Exchange(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: object) -> None:
-        """The log is `requests`."""
+        """Write no log: the log is `requests`."""
 
     def do_HEAD(self) -> None:
         self.reply(200, {})
@@ -153,7 +153,7 @@ class Exchange(BaseHTTPRequestHandler):
             step, calls = Step(say=f"The script is wrong: {error_}"), []
         usage = usage_of(step, turn)
         answer = dialect.answer(number, turn, step, calls, usage)
-        # Noted before the last byte leaves: whoever saw the answer must find it counted.
+        # Recorded before the last byte is sent, so that a client with the answer finds it counted.
         request.usage, request.calls, request.cut = usage, len(calls), step.broken
         request.status = 200
         if turn.stream:
@@ -171,7 +171,7 @@ class Exchange(BaseHTTPRequestHandler):
                 continue
 
     def client_is_gone(self) -> bool:
-        """It was interrupted or killed while it waited: what it never got is not counted."""
+        """Return whether the client was interrupted while it waited; such requests do not count."""
         if not select.select([self.connection], [], [], 0)[0]:
             return False
         try:

@@ -1,4 +1,4 @@
-"""OpenAI's Responses API as Codex speaks it, and Chat Completions as OpenCode does."""
+"""OpenAI's Responses API, as Codex uses it, and Chat Completions, as OpenCode does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def text_of(content: Any) -> str:
 
 
 def is_prompt(text: str) -> bool:
-    """Codex introduces itself, its sandbox and the project in the user's name, in tags."""
+    """Return whether a person wrote it: Codex sends context in the user's name, in tags."""
     return bool(text.strip()) and not text.lstrip().startswith(("<", "# AGENTS.md"))
 
 
@@ -63,7 +63,7 @@ def turn(items: list[tuple[str, str]], body: Any, headers: dict[str, str], where
     before = ""
     for role, text in items:
         if role == "assistant":
-            # Text and calls of one answer are items that follow each other.
+            # Text and calls of one answer are separate items, in order.
             answered += before != "assistant"
             said += [text] if text else []
         elif role in ("user", "tool"):
@@ -116,7 +116,7 @@ def failure(step: Step) -> tuple[int, dict[str, str], Any]:
 
 
 def responses_usage(usage: Usage) -> Any:
-    """Here what was read from the cache is part of the input."""
+    """Return the usage; tokens read from the cache are part of the input."""
     given = usage.input + usage.cache_read + usage.cache_write
     return {
         "input_tokens": given,
@@ -222,7 +222,7 @@ def chat(number: int, turn: Turn, step: Step, calls: list[Call], usage: Usage) -
 
 
 def chat_events(answer: Any) -> Iterator[tuple[str, Any]]:
-    """Chunks without names; the caller ends them with [DONE]."""
+    """Yield chunks without names; the caller ends them with [DONE]."""
     frame = answer | {"object": "chat.completion.chunk"}
     choice = answer["choices"][0]
 

@@ -1,4 +1,4 @@
-"""What the model does when: rules, their steps, and the choice between them."""
+"""Choose the model's answers: rules, their steps, and the choice between them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Call = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one answer, or of many."""
+    """The tokens of one answer, or of several."""
 
     input: int = 0
     output: int = 0
@@ -30,13 +30,13 @@ class Usage:
 
 @dataclass(frozen=True)
 class Step:
-    """One answer, or one way to fail."""
+    """One answer, or one failure."""
 
     say: str = ""
     call: Call | list[Call] | None = None
     run: str = ""
     ask: bool = False
-    """Codex leaves it to the model which commands need the user's permission."""
+    """Whether `run` requires permission; with Codex the model decides that."""
     usage: Usage | None = None
     slow: float = 0
     hold: str = ""
@@ -47,7 +47,7 @@ class Step:
     quota: int = 0
     broken: bool = False
     times: int | None = 0
-    """How often a failure happens; None: always; 0: once if broken, else always."""
+    """The number of failures; None means always; 0 means once if broken, else always."""
 
     @property
     def fails(self) -> bool:
@@ -83,22 +83,22 @@ class Rule:
 
 @dataclass(frozen=True)
 class Turn:
-    """A request, in words common to all APIs."""
+    """A request, in terms common to all APIs."""
 
     conversation: str
     prompts: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
     answered: int = 0
-    """How many answers the history holds since the last prompt."""
+    """The number of answers in the history since the last prompt."""
     user_text: str = ""
-    """All that came from the user's side, tool results included."""
+    """All text from the user's side, including tool results."""
     tools: tuple[str, ...] = ()
     size: int = 0
-    """Characters of the whole request."""
+    """The number of characters of the whole request."""
     stream: bool = True
     model: str = ""
     structured: bool = False
-    """It wants JSON of a given shape: titles and the like."""
+    """Whether it requests JSON of a given shape, such as a title."""
 
     @property
     def background(self) -> bool:
@@ -110,7 +110,7 @@ class Turn:
 
 
 class Script:
-    """All rules; remembers only how often each failure has happened to whom."""
+    """All rules; it stores only how often each failure has happened to each session."""
 
     def __init__(self) -> None:
         self.rules: list[Rule] = []
@@ -125,12 +125,12 @@ class Script:
         return Step(say=f"No rule matches: {turn.prompt[:200]}")
 
     def step(self, rule: Rule, number: int, turn: Turn) -> Step:
-        """The step that is due: failures are none of the answers that the history holds."""
+        """Return the step that is due; failures are not among the answers in the history."""
         due = turn.answered
         for index, step in enumerate(rule.steps):
             if step.fails:
                 key = (turn.conversation, number, len(turn.prompts), index)
-                # An answer that came later proves that this failure is over.
+                # A later answer proves that this failure is over.
                 if due == 0 and self.failures[key] < step.limit:
                     self.failures[key] += 1
                     return step
@@ -151,7 +151,7 @@ SHELLS: dict[str, Any] = {
 
 
 def calls_of(step: Step, turn: Turn) -> list[Call]:
-    """The step's tool calls, `run` under the name that this client's shell has."""
+    """Return the step's tool calls, `run` under the name of this client's shell tool."""
     calls = list(step.calls)
     if step.run:
         names = [name for name in SHELLS if name in turn.tools]
@@ -167,7 +167,7 @@ def calls_of(step: Step, turn: Turn) -> list[Call]:
 def usage_of(step: Step, turn: Turn) -> Usage:
     if step.usage:
         return step.usage
-    # Clients show and sum these, so each part is there and no two answers look alike.
+    # Clients show and sum these, so all parts are present and differ between answers.
     size = turn.size // 4 + 1
     said = len(step.say) + len(step.run) + len(str(step.call or ""))
     return Usage(input=size // 4 + 3, output=said // 4 + 1, cache_read=size // 2, cache_write=7)

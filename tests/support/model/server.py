@@ -1,4 +1,4 @@
-"""The server itself: one thread per connection, one script for all."""
+"""The server: one thread per connection, one script for all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.model.scenario import Rule, Script, Step, Usage
 
 
 class ModelServer:
-    """A scripted model; see the package's docstring."""
+    """A scripted model; see the docstring of the package."""
 
     def __init__(self, address: str = "127.0.0.1") -> None:
         self.address = address
@@ -46,7 +46,7 @@ class ModelServer:
     def until_held(self, name: str, timeout: float = 240) -> None:
         self.until(lambda: name in self.held, timeout, f"a request held at {name!r}")
 
-    # what was asked
+    # requests
 
     @property
     def conversations(self) -> dict[str, Conversation]:
@@ -72,7 +72,7 @@ class ModelServer:
         return sum((each.usage for each in self.conversations.values()), Usage())
 
     def summary(self) -> str:
-        """For failures: every conversation with its prompts."""
+        """Return every conversation with its prompts, for failure messages."""
         return "; ".join(f"{id}: {each.prompts}" for id, each in self.conversations.items())
 
     def until(self, condition: Callable[[], object], timeout: float = 60, what: str = "") -> None:
@@ -82,7 +82,7 @@ class ModelServer:
             time.sleep(0.02)
 
     def save(self, path: str) -> None:
-        """The log, one request per line, for a person who looks for the reason."""
+        """Write the log, one request per line, for a person who searches for the cause."""
         with open(path, "w") as file:
             for each in list(self.requests):
                 row = {"method": each.method, "path": each.path, "status": each.status}
@@ -104,7 +104,7 @@ class ModelServer:
     def opencode_config(self) -> str:
         return clients.opencode_config(self.url)
 
-    # trouble, and the end
+    # failures and end
 
     def vanish(self) -> None:
         self.listener.close()

@@ -1,4 +1,4 @@
-"""The command line: parse, do one thing, say what was done."""
+"""The command line: parse the arguments, run one command, print the result."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def list_notes(store: Store, args: argparse.Namespace) -> int:
 
 
 def search(store: Store, args: argparse.Namespace) -> int:
-    """Like grep: status 1 says that nothing was found."""
+    """Print matching notes; like grep, return 1 if there are none."""
     found = notes.matching(store.read(), args.words, some=args.any)
     if args.count:
         print(len(found))
@@ -66,9 +66,9 @@ def tag(store: Store, args: argparse.Namespace) -> int:
 
 
 def edit(store: Store, args: argparse.Namespace) -> int:
-    from jot.editor import edited  # subprocess and tempfile: only this command pays for them
+    from jot.editor import edited  # imports subprocess and tempfile, which no other command uses
 
-    # The editor may stay open for hours, so nothing is locked while it does.
+    # The editor may stay open for hours, so the notes are not locked meanwhile.
     before = notes.find(store.read(), args.number)
     text = " ".join(args.text).strip() if args.text else edited(before.text)
     if not text:
@@ -136,7 +136,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"jot {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    sub = commands.add_parser("add", help="write a note down")
+    sub = commands.add_parser("add", help="add a note")
     sub.set_defaults(run=add)
     sub.add_argument("text", nargs="+", help="the note, or - to read it from stdin")
     sub.add_argument("-t", "--tag", action="append", default=[], help="give it a tag; repeatable")
@@ -152,22 +152,22 @@ def parser() -> argparse.ArgumentParser:
 
     sub = commands.add_parser("search", help="find notes by their words")
     sub.set_defaults(run=search)
-    sub.add_argument("words", nargs="+", help="all of these must occur, in any case and order")
+    sub.add_argument("words", nargs="+", help="words that must all occur, in any case and order")
     sub.add_argument("--any", action="store_true", help="one of the words is enough")
-    sub.add_argument("-c", "--count", action="store_true", help="only say how many")
+    sub.add_argument("-c", "--count", action="store_true", help="only print the number of notes")
 
     sub = commands.add_parser("tag", help="tag a note, or show all tags")
     sub.set_defaults(run=tag)
     sub.add_argument("number", nargs="?", type=count, help="the note")
     sub.add_argument("tags", nargs="*", metavar="tag")
-    sub.add_argument("--remove", action="append", default=[], metavar="TAG", help="take one away")
+    sub.add_argument("--remove", action="append", default=[], metavar="TAG", help="remove a tag")
 
     sub = commands.add_parser("edit", help="change a note's text")
     sub.set_defaults(run=edit)
     sub.add_argument("number", type=count, help="the note")
     sub.add_argument("text", nargs="*", help="the new text; without it $EDITOR opens")
 
-    sub = commands.add_parser("remove", help="drop notes")
+    sub = commands.add_parser("remove", help="remove notes")
     sub.set_defaults(run=remove)
     sub.add_argument("numbers", nargs="+", type=count, metavar="number")
 
@@ -175,12 +175,12 @@ def parser() -> argparse.ArgumentParser:
     sub.set_defaults(run=export)
     sub.add_argument("-f", "--format", choices=list(formats.FORMATS), default="jsonl")
     sub.add_argument("-t", "--tag", help="only those with this tag")
-    sub.add_argument("-o", "--output", type=Path, metavar="FILE", help="not to stdout")
+    sub.add_argument("-o", "--output", type=Path, metavar="FILE", help="instead of stdout")
 
-    sub = commands.add_parser("import", help="take in notes that export wrote")
+    sub = commands.add_parser("import", help="import notes that export wrote")
     sub.set_defaults(run=import_notes)
     sub.add_argument("file", type=Path, help="a jsonl or json file, or - for stdin")
-    sub.add_argument("--dry-run", action="store_true", help="only say what would happen")
+    sub.add_argument("--dry-run", action="store_true", help="only show what would change")
     return top
 
 
@@ -193,7 +193,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"jot: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # Python would complain about stdout once more on its way out.
+        # Otherwise Python would report stdout again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except UnicodeError:

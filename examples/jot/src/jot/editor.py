@@ -1,4 +1,4 @@
-"""The user's own editor on a piece of text."""
+"""Edit a text in the user's editor."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What can go wrong: one line on stderr, and exit status 1."""
+"""Errors: each is printed as one line on stderr, with exit code 1."""
 
 from __future__ import annotations
 
 
 class JotError(Exception):
-    """The message is what the user reads after `jot: `."""
+    """An error; its message is printed after `jot: `."""
 
 
 class NoSuchNote(JotError):

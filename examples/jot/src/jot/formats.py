@@ -1,4 +1,4 @@
-"""Notes as text for people and for other programs."""
+"""Convert notes to text for people and for other programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jot.store import line, parse_json, parse_lines
 
 
 def as_list(notes: Sequence[Note]) -> str:
-    """One line per note: number, day, first line of the text, tags."""
+    """Return one line per note: number, day, first line of the text, tags."""
     width = max((len(str(note.number)) for note in notes), default=0)
     return "".join(
         " ".join([f"{note.number:>{width}}", str(note.day), note.title(), *hashes(note)]) + "\n"
@@ -41,7 +41,7 @@ def as_csv(notes: Sequence[Note]) -> str:
 
 
 def as_markdown(notes: Sequence[Note]) -> str:
-    """A heading per day, a bullet per note."""
+    """Return a heading per day and a bullet per note."""
     lines = []
     day = None
     for note in sorted(notes, key=lambda note: (note.day, note.number)):
@@ -62,7 +62,7 @@ FORMATS: dict[str, Callable[[Sequence[Note]], str]] = {
 
 
 def parse(text: str, name: str) -> list[Note]:
-    """What `export` wrote as jsonl or json: the first character tells which."""
+    """Return the notes in jsonl or json; the first character shows the format."""
     if not text.lstrip().startswith("["):
         return parse_lines(text, name)
     items = parse_json(text, name)

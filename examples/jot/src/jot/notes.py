@@ -1,4 +1,4 @@
-"""A note, and everything about notes that needs no disk."""
+"""Notes, and all operations on them without the disk."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Note:
 
 
 def from_json(data: object, where: str) -> Note:
-    """Read one note that a file claims to hold; `where` names the place in errors."""
+    """Return the note in JSON data; errors name its place, `where`."""
     if not isinstance(data, dict):
         raise BadNote(where, "expected an object")
     number, text, day, tags = (data.get(key) for key in ("number", "text", "day", "tags"))
@@ -58,7 +58,7 @@ def parse_day(text: str) -> date:
 
 
 def clean_tags(words: Iterable[str]) -> tuple[str, ...]:
-    """Lower case, without `#`, each once, in the order given."""
+    """Return the tags in lower case, without `#`, each once, in the given order."""
     tags = [word.removeprefix("#").lower() for word in words]
     for tag in tags:
         if not TAG.fullmatch(tag):
@@ -93,7 +93,7 @@ def untagged(note: Note, tags: Sequence[str]) -> Note:
 
 
 def between(notes: Iterable[Note], since: date | None, until: date | None) -> list[Note]:
-    """Both days are part of the answer."""
+    """Return the notes from `since` to `until`, both included."""
     if since:
         notes = [note for note in notes if note.day >= since]
     if until:
@@ -106,26 +106,26 @@ def with_tag(notes: Iterable[Note], tag: str) -> list[Note]:
 
 
 def newest(notes: Sequence[Note], count: int) -> list[Note]:
-    """The last `count` notes by day, oldest of them first."""
+    """Return the last `count` notes by day, the oldest first."""
     ordered = sorted(notes, key=lambda note: (note.day, note.number))
     return ordered[max(len(ordered) - count, 0) :]
 
 
 def matching(notes: Iterable[Note], words: Sequence[str], some: bool = False) -> list[Note]:
-    """Notes that contain every word (or at least one), whatever the case."""
+    """Return notes that contain every word (or with `some`, any), ignoring case."""
     wanted = [word.casefold() for word in words]
     enough = any if some else all
     return [note for note in notes if enough(word in note.text.casefold() for word in wanted)]
 
 
 def tag_counts(notes: Iterable[Note]) -> list[tuple[str, int]]:
-    """Most used first, then by name."""
+    """Return each tag with its count, most used first, then by name."""
     counts = Counter(tag for note in notes for tag in note.tags)
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def not_yet_in(notes: Iterable[Note], incoming: Iterable[Note]) -> list[Note]:
-    """The incoming notes that are new: same day and same text is the same note."""
+    """Return the new notes; notes with the same day and text are equal."""
     known = {(note.day, note.text) for note in notes}
     fresh = []
     for note in incoming:

@@ -1,4 +1,4 @@
-"""Notes on disk: one JSON object per line, replaced as a whole, one writer at a time."""
+"""Store notes: one JSON object per line, replaced as a whole, by one writer at a time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Store:
 
     @contextmanager
     def change(self) -> Iterator[list[Note]]:
-        """The notes as a list to change in place; written back unless an error is raised."""
+        """Yield the notes as a list to change in place; write it unless an error is raised."""
         self.directory.mkdir(parents=True, exist_ok=True)
         with open(self.directory / "lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -63,7 +63,7 @@ def parse_json(text: str, where: str) -> object:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Readers see the old file or the new one, also when the machine stops half way."""
+    """Write a file so that readers see the old or the new one, even after a crash."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(beside, "w", encoding="utf-8") as file:
@@ -72,14 +72,14 @@ def write_whole(path: Path, text: str) -> None:
             os.fsync(file.fileno())
         os.replace(beside, path)
     except OSError as error:
-        error.filename = str(path)  # the user never heard of the other one
+        error.filename = str(path)  # the user does not know the temporary name
         raise
     finally:
         beside.unlink(missing_ok=True)
 
 
 def write_out(path: Path, text: str) -> None:
-    """To a place of the user's choice, which may be a link, a pipe or a terminal."""
+    """Write to a path chosen by the user, which may be a link, a pipe or a terminal."""
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8")
     else:

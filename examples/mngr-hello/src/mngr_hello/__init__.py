@@ -1,7 +1,7 @@
-"""What this plugin adds to mngr.
+"""Register everything that this plugin adds to mngr.
 
-This module is imported at every start of mngr, so it imports nothing itself: all that it names is
-loaded on use.
+This module is imported at every start of mngr, so it imports nothing itself: the modules that it
+names are imported when they are used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A command: `mngr hello` greets agents. `configure` declares, `run` does."""
+"""The command `mngr hello`. `configure` declares its arguments, `run` executes it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from mngr.cli.app.parser import Parser
 
 
 def configure(parser: Parser) -> None:
-    parser.description = "Greet agents: those named, or all of them."
+    parser.description = "Greet the named agents, or all agents."
     help = "agents to greet"
     parser.add_argument("names", nargs="*", metavar="NAME", help=help, completes="agent")
-    parser.add_argument("--greeting", default="Hello", metavar="WORD", help="what to say first")
+    parser.add_argument("--greeting", default="Hello", metavar="WORD", help="greeting to use")
     parser.examples = [
-        ("greet everybody", "mngr hello"),
-        ("in French", "mngr hello --greeting Salut"),
+        ("greet all agents", "mngr hello"),
+        ("greet in French", "mngr hello --greeting Salut"),
     ]
     parser.see_also = ["mngr-list"]
 

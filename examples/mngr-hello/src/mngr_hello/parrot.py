@@ -1,4 +1,4 @@
-"""An agent type: a parrot repeats what it is told, and says when it listens."""
+"""An agent type whose program repeats each message, and reports when it waits for one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from mngr.agents.base import AgentType, Launch, LaunchContext
 from mngr.model.state import Evidence, Signals
 
-# The signal is written by rename, so that nobody reads half of it.
+# The signal is written by rename, so that a reader never sees a partial file.
 SCRIPT = b"""\
 signals=$MNGR_AGENT_STATE_DIR/signals launch=$1
 shift
@@ -23,7 +23,7 @@ class Parrot(AgentType):
     name = "parrot"
 
     def prepare(self, context: LaunchContext) -> Launch:
-        """What to run, and the files it needs. The first message rides in argv."""
+        """Return the command and its files; the first message is part of the command line."""
         first = (context.prompt,) if context.prompt else ()
         script = os.path.join(context.state_dir, "parrot.sh")
         return Launch(
@@ -33,7 +33,7 @@ class Parrot(AgentType):
         )
 
     def signals(self, evidence: Evidence) -> Signals:
-        """WAITING while it listens. A signal of an earlier launch says nothing about this one."""
+        """Return WAITING once the program listens; ignore signals of earlier launches."""
         said, record = evidence.signals.get("Listening"), evidence.record
         if record is None or not isinstance(said, dict) or said.get("launch") != record.launch:
             return Signals()

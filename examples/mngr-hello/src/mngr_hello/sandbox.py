@@ -1,7 +1,8 @@
-"""A provider: this machine again, with a home of its own and an empty environment.
+"""A provider of one host: this machine, with another home and an empty environment.
 
-`argv` says how to get there, and ShellHost makes a host of it: attaching, messages, files and
-records all follow. A host behind ssh or in a container differs in that one method.
+`argv` returns the local command that runs a command on the host; ShellHost implements everything
+else with it: attaching, messages, files and records. For a host behind ssh or in a container, only
+that method differs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class SandboxProvider:
     name = "sandbox"
 
     def __init__(self, config: Config) -> None:
-        # Settings under providers.NAME are the provider's own.
+        # A provider defines its own settings, under providers.NAME.
         default = os.path.join(config.home, "sandbox")
         self._home = os.path.abspath(str(config.get("providers.sandbox.home", default)))
 
@@ -28,7 +29,7 @@ class SandboxProvider:
 
 
 class SandboxHost(ShellHost):
-    # Paths mean the same there, so agents can have worktrees of local repositories.
+    # Paths are the same on this host, so agents can have worktrees of local repositories.
     capabilities = Capabilities(shares_files=True)
 
     def __init__(self, home: str) -> None:

@@ -36,7 +36,7 @@ def receipt(delivery: Delivery) -> Receipt:
             sent = look if sent < 0 else sent
             if state.status(delivery.before).word == "busy":
                 delivery.pause(0.1)
-                return Receipt(outcome="queued", detail="the agent is busy and reads it later")
+                return Receipt(outcome="queued", detail="the agent is busy and will read it later")
             if look - sent >= SETTLE:
                 return Receipt(outcome="delivered")  # a command that leaves no other trace
         elif look in ENTER and not _asks(delivery):
@@ -44,7 +44,7 @@ def receipt(delivery: Delivery) -> Receipt:
         if look % 10 == 9 and delivery.ended():
             return Receipt(outcome="failed", detail="the agent ended before it read the message")
         delivery.pause(0.05 if look < 20 else 0.2 if look < 70 else 0.5)
-    return Receipt(outcome="failed", detail="typed, but the program has not read it")
+    return Receipt(outcome="failed", detail="typed, but the program has not read it yet")
 
 
 def _hooked(delivery: Delivery) -> str:

@@ -58,7 +58,7 @@ export const Mngr = async () => {
     "session.created": ({ info }) => handlers["session.updated"]({ info }),
     "session.updated": ({ info }) => {
       if (info.parentID) children.add(info.id)
-      // Without what changes at each step.
+      // Leave out what changes at each step.
       const { tokens, cost, summary, ...value } = info
       const created = info.time?.created || 0
       once("session", info.id, info.id, { ...value, time: { created, updated: created } })

@@ -85,7 +85,7 @@ def add_ends(parser: Parser, what: str, until: str) -> None:
 
 def check_ends(args: Namespace) -> None:
     if args.follow and args.head is not None:
-        raise UsageError("--head and --follow exclude each other", "use one of them")
+        raise UsageError("--head and --follow cannot be used together", "use one of them")
 
 
 def print_stream(

@@ -108,7 +108,7 @@ def command_named(registry: Registry, word: str) -> str:
     if full != word:
         from mngr.errors import UsageError
 
-        raise UsageError(f"{word!r} is short for {full!r}", f"use commands.{full}")
+        raise UsageError(f"{word!r} is an alias of {full!r}", f"use commands.{full}")
     return full
 
 

@@ -11,7 +11,7 @@ from mngr.cli.app.parser import Parser
 from mngr.cli.app.rendering import Page, Paragraph, Section, as_text, text_width
 from mngr.plugins.registry import Command, Registry
 
-SUMMARY = "run coding agents, or any command, side by side"
+SUMMARY = "run coding agents, or any command, in parallel"
 
 _FAILURE = """\
 failure. `wait`: an agent is FAILED or LOST, or ended in another state than the given ones; `usage \

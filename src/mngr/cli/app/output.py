@@ -122,7 +122,7 @@ def _agrees(answer: str, default: bool) -> bool:
 
 
 def declined(args: Namespace) -> bool:
-    """Return whether a pipe answers no, as in `echo n | mngr destroy foo`, although not asked."""
+    """Return whether standard input is a pipe that answers no: `echo n | mngr destroy foo`."""
     import select
     import stat
 

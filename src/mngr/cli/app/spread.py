@@ -1,4 +1,4 @@
-"""Do something to several agents and keep every result, good or bad."""
+"""Act on several agents and keep every result, including errors."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ LIMIT = 2 << 20
 def given_text(args: Namespace) -> str | None:
     """Return the text of --message or --message-file, or None if neither is given."""
     if args.message is not None and args.message_file is not None:
-        raise UsageError("--message and --message-file exclude each other")
+        raise UsageError("--message and --message-file cannot be used together")
     if args.message_file is not None:
         return read_text(args.message_file)
     return None if args.message is None else str(args.message)

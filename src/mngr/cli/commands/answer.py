@@ -72,7 +72,7 @@ def _choice(args: Namespace) -> bool | None:
             raise UsageError(f"CHOICE: unknown value {args.choice!r}", hint)
         given.append(args.choice.lower())
     if len({CHOICES[word] for word in given}) > 1:
-        raise UsageError("allow and deny exclude each other", "choose one")
+        raise UsageError("allow and deny cannot be used together", "choose one")
     return CHOICES[given[0]] if given else None
 
 

@@ -25,7 +25,7 @@ from mngr.settings.schema import (
     split_key,
 )
 
-SETTINGS_OPTIONAL = True  # it has to work with broken settings: it is how they are mended
+SETTINGS_OPTIONAL = True  # this command repairs broken settings
 SCOPES = ("user", "project", "local")
 
 DESCRIPTION = """\
@@ -120,7 +120,7 @@ def _get(args: Namespace) -> int:
     if value is None:
         check_known(parts)
         raise NotFound(f"{args.key} is not set")
-    for problem in args.config.faults:  # what the other layers say may be wrong
+    for problem in args.config.faults:  # the value may come from an invalid layer
         raise problem
     human = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if isinstance(value, dict):

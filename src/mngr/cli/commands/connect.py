@@ -130,7 +130,7 @@ def _by_answer(api: Mngr, pool: list[Agent], answer: str) -> Agent:
     begun = [agent for agent in pool if agent.name.startswith(answer)]
     if not named and len(begun) > 1:
         names = ", ".join(agent.name for agent in begun)
-        raise Ambiguous(f"{answer!r} is the start of {names}", "type more of the name")
+        raise Ambiguous(f"{answer!r} matches {names}", "type more of the name")
     return begun[0] if len(begun) == 1 else api.one(pool, answer)
 
 

@@ -131,7 +131,7 @@ def _take_name(args: Namespace) -> None:
     word = args.address or ""
     if word and not word.startswith("@"):
         if args.type_word is not None:
-            raise UsageError(f"--name and the name {word!r} exclude each other")
+            raise UsageError(f"--name and the name {word!r} cannot be used together")
         args.type_word, word = word, ""
     args.address = args.name + word
 
@@ -175,9 +175,9 @@ def _refuse_contradictions(args: Namespace) -> None:
         given.append(("--edit-message", args.edit_message))
         for name, value in given:
             if value:
-                raise UsageError(f"--batch and {name} exclude each other")
+                raise UsageError(f"--batch and {name} cannot be used together")
     if args.edit_message and (args.message is not None or args.message_file is not None):
-        raise UsageError("--edit-message and --message exclude each other")
+        raise UsageError("--edit-message and --message cannot be used together")
     if args.edit_message and not terminal.is_terminal():
         raise UsageError("--edit-message requires a terminal", "use --message or --message-file")
     if args.foreground and args.format != "human":
@@ -311,7 +311,7 @@ def _foreground(args: Namespace, api: Mngr, request: CreateRequest) -> int:
             stream.buffer.write(data)
             stream.buffer.flush()
     except (KeyboardInterrupt, BrokenPipeError):
-        api.stop(agent)  # the caller is gone; keep the work
+        api.stop(agent)  # the caller has exited; keep the text
         raise
     agent = api.get(agent)
     if failure := launch_failure(agent) or message_failure(created):

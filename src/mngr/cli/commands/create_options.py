@@ -201,7 +201,7 @@ def type_of(args: Namespace) -> str:
         return str(args.type) if args.type not in (None, configured) else "command"
     # What the settings or a template say gives way to the word; another --type beside it does not.
     if word and args.type not in (None, word, args.parser.base.get("type")):
-        raise UsageError(f"the type {word!r} contradicts --type {args.type}")
+        raise UsageError(f"the type {word!r} conflicts with --type {args.type}")
     return str(word or args.type or ("command" if args.rest else ""))
 
 

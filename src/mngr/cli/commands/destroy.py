@@ -90,7 +90,7 @@ def _agreed(args: Namespace, api: Mngr, chosen: Sequence[Agent]) -> list[Agent]:
     """Return the agents to destroy, after all questions are answered."""
     agreed = []
     for agent, risk in spread(chosen, lambda each: _risk(args, api, each)):
-        if isinstance(risk, MngrError):  # what cannot be judged stays
+        if isinstance(risk, MngrError):  # its risk is unknown, so it is kept
             args.failures.append(risk)
         elif _may_go(args, agent, risk):
             agreed.append(agent)
@@ -102,7 +102,7 @@ def _agreed(args: Namespace, api: Mngr, chosen: Sequence[Agent]) -> list[Agent]:
 
 
 def _risk(args: Namespace, api: Mngr, agent: Agent) -> Risk | None:
-    _ = agent.record  # or an error that says why there is none
+    _ = agent.record  # raises if it cannot be read
     if (args.force or args.yes) and not args.dry_run:
         return None
     return api.risk(agent, drop_branch=args.remove_created_branch)

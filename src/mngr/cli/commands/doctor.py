@@ -1,4 +1,4 @@
-"""`mngr doctor`: check this machine and say what to do."""
+"""`mngr doctor`: check this machine, and print how to fix each problem."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def configure(parser: Parser) -> None:
         ("check this machine", "mngr doctor"),
         ("check another machine", "mngr doctor --host box"),
         ("repair and install", "mngr doctor --fix"),
-        ("list all that is not ok", "mngr doctor --format '{status} {detail}' | grep -v ^ok"),
+        ("list what is not ok", "mngr doctor --format '{status} {detail}' | grep -v ^ok"),
     ]
     parser.see_also = ["mngr-gc", "mngr-config"]
 

@@ -116,9 +116,9 @@ def _interact(args: Namespace, api: Mngr, agents: Sequence[Agent], argv: Sequenc
     if len(agents) != 1:
         raise UsageError(f"-i and -t require one agent, not {len(agents)}")
     if args.stdin or "-" in args.target:
-        raise UsageError("-i and names on standard input exclude each other")
+        raise UsageError("-i and names on standard input cannot be used together")
     if args.stream or args.timeout is not None:
-        raise UsageError("-i and -t exclude --stream and --timeout")
+        raise UsageError("-i and -t cannot be used with --stream and --timeout")
     if args.format != "human":
         raise UsageError("-i and -t print the output of the command", "leave out --format")
     if args.tty and not terminal.is_terminal():

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
-Manage the hosts that agents run on. `start` also starts the agents that `stop` stopped. Before \
-`destroy` destroys a host with agents, it saves the host as an image, if the provider supports \
-images.
+Manage the hosts that agents run on. `start` also starts the agents that ran when the host was \
+stopped. `destroy` first saves a host that has agents as an image, if the provider supports images.
 
 `audit` lists hosts that are unknown, gone, or past their maximum age; --end destroys or forgets \
 them. Hosts that another mngr home created with the same engine are listed too, and ended only \
@@ -35,7 +34,7 @@ SCREENS = {
         "create a host with a provider",
         "--provider --build-arg --start-arg --max-age --idle-timeout --dry-run".split(),
     ),
-    "start": ("HOST...", "start hosts and the agents that `stop` stopped", ["--dry-run"]),
+    "start": ("HOST...", "start hosts, and the agents that ran on them", ["--dry-run"]),
     "stop": ("HOST...", "stop hosts and their agents", ["--dry-run"]),
     "snapshot": ("HOST...", "save the file system of hosts as images", ["--dry-run"]),
     "destroy": ("HOST...", "destroy hosts", ["--force", "--dry-run", "--yes"]),

@@ -17,7 +17,7 @@ def add_options(parser: Parser) -> None:
     add = parser.add_argument
     help = "`trust`: expected fingerprint of the key"
     add("--fingerprint", default="", metavar="SHA256:HASH", help=help)
-    add("--replace", action="store_true", help="`trust`: replace the trusted key")
+    add("--replace", action="store_true", help="`trust`: replace the pinned key")
 
 
 def run(args: Namespace, api: Mngr) -> int:

@@ -87,7 +87,7 @@ def _rounded(cost: float | None) -> float | None:
 def _state(api: Mngr, host: Host, lease: Lease | None, told: bool) -> dict[str, Json]:
     """Return the state of a host, the time it has left, and the reason if it is not running.
 
-    `told`: the provider listed its hosts, so a host without a lease no longer exists.
+    If `told`, the provider has listed its hosts, so a host without a lease no longer exists.
     """
     reason = api.silence(host)
     if told and lease is None:

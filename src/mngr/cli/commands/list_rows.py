@@ -227,7 +227,7 @@ def _direction(item: str, fields: Fields) -> tuple[str, bool]:
 
 def _rank(value: Json, down: bool) -> tuple[object, ...]:
     """Return a sort key, for an order that is reversed if it is `down`."""
-    if value is None or value != value:  # not-a-number has no place among numbers
+    if value is None or value != value:  # NaN cannot be compared with numbers
         return (not down,)
     if isinstance(value, (bool, int, float, str)):
         return (down, 0 if isinstance(value, bool) else 2 if isinstance(value, str) else 1, value)

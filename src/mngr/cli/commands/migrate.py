@@ -48,7 +48,7 @@ def run(args: Namespace) -> int:
         there = api.arrived(args.target, host)
         if there is None:
             raise
-        return _tell(args, there, f"{there.name} is on {host.ref.name} already.")
+        return _tell(args, there, f"{there.name} is already on {host.ref.name}.")
     if args.dry_run:
         return _tell(args, agent, f"Would move {agent.name} to {host.ref.name}.")
     done = api.migrate(agent, host, pass_login=args.pass_login)
@@ -76,7 +76,7 @@ def _agent(args: Namespace, api: Mngr, host: Host) -> Agent:
         return api.one(elsewhere, args.target)
     except NotFound:
         there = api.one(pool, args.target)
-    raise UsageError(f"{there.name} is on {host.ref.name} already", "name another host")
+    raise UsageError(f"{there.name} is already on {host.ref.name}", "name another host")
 
 
 def _tell(args: Namespace, agent: Agent, human: str) -> int:

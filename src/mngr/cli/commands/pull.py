@@ -97,7 +97,7 @@ def _report_commits(args: Namespace, agent: Agent, found: Pulled) -> int:
 def _told(args: Namespace, agent: Agent, found: Pulled) -> str:
     tip = found.tip[:12]
     if found.there:
-        return f"{found.branch} is there already, at {tip}."
+        return f"{found.branch} is up to date, at {tip}."
     done = "Would fetch" if args.dry_run else "Fetched"
     commits = many(found.commits, "commit")
     kept = f"; the old tip is kept as {found.replaced}" if found.replaced else ""

@@ -86,7 +86,7 @@ def _report(args: Namespace, agent: Agent, pushed: Pushed) -> int:
     }
     where = pushed.branch or "its detached HEAD"
     if not pushed.commits:
-        print_result(args, row, f"{agent.name} has it already: {where} is at {pushed.tip[:12]}.")
+        print_result(args, row, f"{agent.name} is up to date: {where} is at {pushed.tip[:12]}.")
         return 0
     done = f"{'Would push' if args.dry_run else 'Pushed'} {many(pushed.commits, 'commit')}"
     print_result(args, row, f"{done} to {agent.name}: {where} is now at {pushed.tip[:12]}.")

@@ -31,7 +31,7 @@ def run(args: Namespace) -> int:
     def describe(before: Agent, after: Agent) -> tuple[Row, str]:
         row = {**after.to_json(), "name": args.new, "old_name": before.name}
         if before.name == args.new:
-            return row, f"{before.name} has that name already."
+            return row, f"{before.name} already has that name."
         done = "Would rename" if args.dry_run else "Renamed"
         return row, f"{done} {before.name} to {args.new}."
 

@@ -132,10 +132,10 @@ def _purge(args: Namespace, api: Mngr) -> int:
         raise NotFound(f"no agent {args.name!r} in the trash", "see `mngr restore --list`")
     if found and not args.dry_run and not args.force:
         names = ", ".join(each.note.name for each in found)
-        reason = f"{names} would be removed for good"
-        otherwise = "use --force to remove without being asked"
+        reason = f"{names} would be deleted for good"
+        otherwise = "use --force to skip the question"
         if not confirm(args, "Delete for good?", reason=reason, otherwise=otherwise):
-            raise Refused("nothing was removed")
+            raise Refused("nothing was deleted")
     return _purged(args, api, found)
 
 

@@ -145,7 +145,7 @@ def _restore(args: Namespace, api: Mngr) -> int:
     for remark in done.remarks:
         say(args, f"Note: {remark}; check it out yourself.")
     note = f"Restored {wanted.label}: {many(done.files, 'file')} changed."
-    note = note if done.files else "Nothing differs from it."
+    note = note if done.files else "No file differs from the snapshot."
     saved = done.saved.to_json() if done.saved else None
     print_result(args, {**wanted.to_json(), "files_changed": done.files, "saved": saved}, note)
     return 0

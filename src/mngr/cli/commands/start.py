@@ -103,7 +103,7 @@ def login_notes(api: Mngr, agent: Agent, before: Agent) -> str:
 def _connect(args: Namespace, api: Mngr, agent: Agent) -> int:
     agent = api.get(agent)
     if agent.state not in ALIVE:
-        warn(f"{agent.name} has ended already: {agent.verdict}")
+        warn(f"{agent.name} has already ended: {agent.verdict}")
         return 1
     from mngr.cli.app import terminal
 

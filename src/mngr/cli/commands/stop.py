@@ -123,7 +123,7 @@ def _chosen(args: Namespace, api: Mngr) -> list[Agent]:
     if not args.all:
         return targets.agents(args, api)
     if args.target or args.session or args.stdin:
-        raise UsageError("--all and names exclude each other", "use one of them")
+        raise UsageError("--all and names cannot be used together", "use one of them")
     alive = [agent for agent in api.list() if agent.state in ALIVE]
     targets.footnotes(api)
     return alive

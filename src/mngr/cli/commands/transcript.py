@@ -71,7 +71,7 @@ def _told(record: Record, whole: bool) -> str:
         lines = _shortened(lines)
     tools = record.get("tools")
     for tool in tools if isinstance(tools, list) else ():
-        assert isinstance(tool, dict), "made by us"
+        assert isinstance(tool, dict), "not a record of mngr"
         lines.append(f"> {cell(tool['name'])} {cell(json.dumps(tool['input']))}"[:WIDTH])
     shown = "".join(f"{line}\n" for line in lines)
     return f"{bold(f'# {role}, {stamp}' if stamp else f'# {role}')}\n{shown}\n"

@@ -74,7 +74,7 @@ def _label(text: str) -> str:
 
 def run(args: Namespace) -> int:
     if args.wait != (args.until is not None):
-        raise UsageError("--wait and --until require each other")
+        raise UsageError("--wait and --until must be used together")
     if args.timeout is not None and not args.wait:
         raise UsageError("--timeout requires --wait")
     api = Mngr(args.config, args.registry)

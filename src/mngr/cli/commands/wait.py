@@ -48,7 +48,7 @@ def configure(parser: Parser) -> None:
 
 def run(args: Namespace) -> int:
     if args.any and args.all:
-        raise UsageError("--any and --all exclude each other", "use one of them")
+        raise UsageError("--any and --all cannot be used together", "use one of them")
     states = _split(args)
     api = Mngr(args.config, args.registry)
     chosen = _agents(args, api)

@@ -173,7 +173,7 @@ async def _told(made: socket.socket, line: bytes) -> None:
 
 def main(argv: Sequence[str]) -> None:
     os.closerange(3, 256)  # it outlives the command that starts it, and must not hold its locks
-    # Without a deadline, a throttling server would be waited for without end.
+    # Without a deadline, mngr would wait forever for a server that throttles requests.
     os.environ.setdefault("MODAL_MAX_THROTTLE_WAIT", "60")
     asyncio.run(Bridge(*argv).serve())
 

@@ -230,7 +230,7 @@ def _merge(here: Place, agent: Agent, tip: str, squash: bool) -> None:
 
 
 def _words(done: Completed) -> str:
-    """Return the cause from git's output: its first words, without the indented list of files."""
+    """Return the error in git's output: its first words, without the indented list of files."""
     lines = done.stderr.decode("utf-8", "replace").splitlines()
     said = [line.strip() for line in lines if not line.startswith(("hint:", "Aborting"))]
     return " ".join(said[:6]).removeprefix("error: ").removeprefix("fatal: ") or done.complaint

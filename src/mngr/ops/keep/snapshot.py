@@ -111,7 +111,7 @@ def keep(
     repo = transport.theirs(agent.host, agent.record)
     for _ in range(ATTEMPTS):
         if name and any(each.name == name for each in known):
-            raise Taken(f"{agent.name} has a snapshot {name!r} already", "choose another name")
+            raise Taken(f"{agent.name} already has a snapshot {name!r}", "choose another name")
         number = max((each.number for each in known), default=0) + 1
         commit = git.commit_tree(repo, tree, at.head, _message(agent, at, number, name, note))
         step("snapshot_committed")

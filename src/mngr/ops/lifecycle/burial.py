@@ -189,8 +189,8 @@ def _remarks(each: Condemned) -> Iterator[str]:
     record, seen = each.record, each.seen
     stays = record.made_work_dir and not each.moves and not seen.moved
     if stays and seen.kind:
-        yield f"{record.work_dir} was left alone: it is not a work directory mngr made for it"
+        yield f"{record.work_dir} was not changed: it is not a work directory that mngr created"
     elif stays:
         yield f"its work directory {record.work_dir} did not exist"
     if record.transfer == "git-worktree" and seen.kind and each.moves and not each.note.worktree:
-        yield f"the branch {record.branch} was left alone: no worktree of it was found there"
+        yield f"the branch {record.branch} was not changed: no worktree of it was found there"

@@ -141,7 +141,7 @@ def _create_claimed(
         path = {**env, **prepared.env}.get("PATH", "")
         types.require_program(host, kind, prepared.argv[0], path)
     if not host.swap(record_stem(host.home, agent_id), 0, encode(record)):
-        raise MngrError(f"the id {agent_id} exists already", "try again")
+        raise MngrError(f"the id {agent_id} already exists", "try again")
     step("recorded")
     try:
         record, remarks = _make_work_dir(world, host, record, plan, request)
@@ -267,7 +267,7 @@ def _make_work_dir(
     remarks, changes = list(made.remarks), {}
     if made.branch != plan.branch:
         changes["branch"] = made.branch
-        remarks.insert(0, f"the branch {plan.branch} exists already; using {made.branch}")
+        remarks.insert(0, f"the branch {plan.branch} already exists; using {made.branch}")
     if record.cwd and not _is_folder(host, os.path.join(record.work_dir, record.cwd)):
         changes["cwd"] = ""
         remarks.append(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 LAUNCHER = (
     r"""#!/bin/sh
-# Runs one launch of one agent: says when it started and how it ended. Its word: the first event.
+# Run one launch of an agent, and record its start and its end. Argument: the first event.
 dir={dir} launch={launch}
 {mark}. "$dir/env"
 """
@@ -42,7 +42,7 @@ now() {{
   time=$(date -u +%s.%N,%Y-%m-%dT%H:%M:%SZ) || return
   stamp=${{time#*,}} time=${{time%%,*}}; case $time in *N) time=${{time%.*}} ;; esac
 }}
-# Over what is there, and not in a new file: the disk may be full by then.
+# Overwrite the reserved file, because the disk may be full when the program ends.
 report() {{ printf '%s\n' "$2" 1<> "$dir/.$1.$launch" && mv -f "$dir/.$1.$launch" "$dir/$1"; }}
 ended() {{
   # A command that ends the program may also end a child of this shell, such as mv.
@@ -57,11 +57,11 @@ ended() {{
   exit "$1"
 }}
 printf '%1000s\n' '' > "$dir/.exit.$launch"
-# Written here and not by mngr: a program may end before mngr looks again.
+# Written here and not by mngr, because a program may end before mngr reads the agent.
 note "$dir/events.jsonl" "$1"
-# Signals meant for the program must not end the launcher before it has reported. A handler, not
-# '': an ignored signal would stay ignored in the program. HUP ends it: when tmux dies, only the
-# end of the session's leader makes the kernel tell the program too.
+# Signals for the program must not end the launcher before it has reported. A handler instead of '',
+# because the program would inherit an ignored signal. HUP ends the launcher: if tmux dies, the
+# kernel sends HUP to the program only when the leader of the session ends.
 trap : INT QUIT TERM
 cd {cwd} 2> /dev/null || cd {work_dir} || ended 125 '"work directory is missing"'
 unset OLDPWD

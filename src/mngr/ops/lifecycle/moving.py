@@ -43,17 +43,18 @@ class Condemned(Struct):
 
     @property
     def worktree_of(self) -> str:
-        """The repository whose records of the work directory change, if there is one."""
+        """Return the repository that has the work directory as a worktree, or ""."""
         return self.note.repository if self.note.worktree else ""
 
 
-# Words: six for each agent, as `_words` has them. Nothing moves unless the record is the one that
-# was judged. Prints the id and what went wrong; `refs` if the transaction failed.
+# Arguments: six words for each agent, from `_words`. An agent is moved only if its record has not
+# changed since it was read. Print the id and the error of each failure, and `refs` if the
+# transaction failed.
 #
-# A work directory that is in the trash already is half of a move between two disks that was
-# interrupted: it is kept, aside. Two state directories of one agent could be made by an earlier
-# version of mngr: both are kept. `gitdir` is all that `git worktree repair` changes, in many more
-# steps; an agent can replace it by a link or a pipe.
+# A work directory that is already in the trash is the result of an interrupted move between two
+# disks; it is kept under another name. Earlier versions of mngr could create two state directories
+# for one agent; both are kept. Only `gitdir` is rewritten, which is all that `git worktree repair`
+# would change, in many more steps. An agent can replace it by a link or a pipe.
 MOVE = r"""
 umask 077; unset CDPATH
 home=$1 failed= updates=; shift

@@ -26,7 +26,7 @@ def refuse_different(host: Host, agent: Agent, request: CreateRequest) -> None:
     found = list(_differences(host, agent.record, request))
     if found:
         raise Taken(
-            f"{agent.name} exists already and differs in: {', '.join(found)}",
+            f"{agent.name} already exists and differs in: {', '.join(found)}",
             "drop these options to reuse it, or choose another name",
         )
 

@@ -31,7 +31,7 @@ def examine(world: World) -> list[Finding]:
 def _permissions(home: str) -> Iterator[Finding]:
     if os.path.isdir(home) and os.stat(home).st_mode & 0o022:
         yield Finding(
-            check="permissions", status="warning", detail=f"others can write to {home}",
+            check="permissions", status="warning", detail=f"other users can write to {home}",
             remedy=f"chmod go-w {home}", fix=lambda: os.chmod(home, 0o700),
         )  # fmt: skip
 

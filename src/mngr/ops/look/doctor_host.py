@@ -41,7 +41,7 @@ for each; do
     *) echo "$each installed" ;;
   esac
 done
-# Through cat, because a shell's own printf calls a full disk an I/O error.
+# Through cat, because the shell's own printf reports a full disk as an I/O error.
 write() { mkdir -p -m 700 "$home" && printf '%4096s' x | cat > "$home/.probe.$$"; }
 if why=$(write 2>&1); then echo "free $(df -Pk "$home" | awk 'NR == 2 { print $4 }')"
 else echo "why ${why##*: }"; fi

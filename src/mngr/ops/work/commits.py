@@ -126,8 +126,9 @@ def _refusal(between: Ends, pulled: Pulled, old: str, complaint: str) -> MngrErr
         )
     if old and exchange.has_commit(between.home, pulled.tip):
         mine = exchange.count(between.home, old, pulled.tip)
+        commits = "1 commit" if mine == 1 else f"{mine} commits"
         return Refused(
-            f"the branch {pulled.branch} has {mine} commits that are not in {between.agent.name}",
+            f"the branch {pulled.branch} has {commits} that {between.agent.name} does not have",
             "use --branch NAME, or --force to replace it and keep the old tip",
         )
     return MngrError(

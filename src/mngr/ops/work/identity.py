@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from mngr.hosts.base import Host
     from mngr.model.records import AgentRecord
 
-# Everything that is to be known about each agent in one visit, as fields that end in NUL: the
-# note in the trash; the newest claim of the name, its revision first; what is at the work
-# directory's path and where that really is; which git directory its `.git` file names, or that of
-# the one in the trash; where that one is; whether there is a state directory in the trash; whether
-# the record is still the one that was read.
+# Print the data about all agents in one visit, as fields that end in NUL. For each agent: the note
+# in the trash; the revision of the newest claim of its name, and the claim; the kind of file at the
+# work directory's path, and that path with links resolved; the git directory that its `.git` file
+# names (or that of the work directory in the trash); the path of the work directory in the trash;
+# whether its state directory is in the trash; whether the record has changed since it was read.
 LOOK = r"""
 home=$1; shift; unset CDPATH
-# Without a process of its own, as `$(pwd -P)` would be; every path here is absolute.
+# This starts no process, unlike `$(pwd -P)`. Every path here is absolute.
 really() { real=; ! cd -P -- "$1" 2>/dev/null || real=$PWD; }
 line() { said=; [ ! -f "$1" ] || [ -h "$1" ] || IFS= read -r said < "$1" || :; }
 field() { printf '%s\0' "$1"; }
@@ -76,22 +76,22 @@ class Seen(Struct):
     """The data found on the host for one agent."""
 
     worktrees: str
-    """Where the directory of all work directories really is."""
+    """The directory of all work directories, with links resolved."""
     note: str
     claim_rev: int
     claim: str
     kind: str
     """`directory`, `other` (a link, a file) or nothing."""
     path: str
-    """Where the work directory really is, every link on the way followed."""
+    """The path of the work directory, with links resolved."""
     admin: str
-    """The directory of git that its `.git` file names."""
+    """The git directory that its `.git` file names."""
     moved: str
-    """Where its work directory is in the trash, if it is there."""
+    """The path of its work directory in the trash; empty if it is not there."""
     buried: bool
     """Whether its state directory is in the trash."""
     since: str
-    """What became of the record since it was read: nothing, `changed` or `gone`."""
+    """Empty if the record is as it was read, else `changed` or `gone`."""
 
 
 def look(host: Host, read: Sequence[tuple[AgentRecord, int]]) -> dict[str, Seen]:

@@ -52,7 +52,7 @@ sweep() { # remove such names of killed processes, including zombies
       rm -rf "$each"
   done
 }
-# $1 what to do, $2 folder of the stage, $3 the same in the work directory
+# $1 the action, $2 a folder of the staging directory, $3 the same folder of the work directory
 walk() (
   [ "$1" = look ] || sweep "$3"
   for each in "$2"/* "$2"/.[!.]* "$2"/..?*; do

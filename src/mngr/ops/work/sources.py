@@ -28,24 +28,24 @@ class Source(Struct):
     """The source of an agent's work."""
 
     path: str
-    """What the record names: where `pull` brings the work back to."""
+    """The source as the record names it; `pull` fetches the work into it."""
     repo: Repo
-    """How git is run on it, from this machine."""
+    """The repository, with the function that runs git on it from this machine."""
     checkout: Checkout | None = None
-    """Where it stands; None where it is no repository."""
+    """Its commit and branch; None if it is not a repository."""
     changes: list[StatusLine] | None = None
-    """Its uncommitted changes, if they were looked at."""
+    """Its uncommitted changes, if they were read."""
     bare: bool = False
-    """There is no work tree to look at, so only a clone can be made."""
+    """Whether it has no work tree, so that only a clone can be made."""
     carried: Repo | None = None
-    """A work tree whose uncommitted changes always come along, on `folder_host`."""
+    """A work tree on `folder_host` whose uncommitted changes are always copied."""
     overlay: str = ""
-    """A commit whose files are laid over those of the base, uncommitted."""
+    """A commit whose files replace those of the base, as uncommitted changes."""
     subdir: str = ""
-    """Where in the repository the user is: the agent starts in the same place."""
+    """The user's subdirectory of the repository; the agent starts in the same one."""
     folder: str = ""
     folder_host: Host | None = None
-    """The directory to copy where that is asked for, and whose it is."""
+    """The directory to copy if a copy is requested, and its host."""
 
 
 def resolve(world: World, host: Host, text: str, *, status: bool = False) -> Source:
@@ -104,7 +104,7 @@ def _uncommitted(repo: Repo) -> list[StatusLine] | None:
     try:
         return git.uncommitted(repo)
     except MngrError:
-        return None  # not a repository, perhaps
+        return None  # it may not be a repository
 
 
 def is_other(host: Host, text: str, source: str) -> bool:
@@ -135,7 +135,7 @@ def from_url(world: World, url: str) -> Source:
     repo = Bare(run=spawn.run, path=path)
     with Lock(world.home, "mirror", path):
         exchange.make_mirror(spawn.run, path, world.home, commit)
-        if _fetched(path) < asked:  # else another process fetched during the wait for the lock
+        if _fetched(path) < asked:  # else another process has fetched
             _refresh(repo, url)
     top = Checkout(top=url, common_dir=path, head=commit, branch=branch)
     return Source(path=url, repo=repo, checkout=top, bare=True)

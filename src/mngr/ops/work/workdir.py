@@ -53,7 +53,7 @@ class Plan(Struct):
     agent_id: str = ""
     origin: Source
     remarks: tuple[str, ...] = ()
-    """What could not be brought along, once it is made."""
+    """What could not be copied, known once the work directory exists."""
 
 
 def plan(host: Host, request: CreateRequest, origin: Source, name: str, agent_id: str) -> Plan:
@@ -265,13 +265,13 @@ def _free_branch(repo: Repo, plan: Plan) -> str:
         return plan.branch
     if plan.explicit_branch:
         raise Taken(
-            f"the branch {plan.branch!r} exists already",
+            f"the branch {plan.branch!r} already exists",
             f"use --branch {plan.branch} to work on it, or choose another name",
         )
     for number in range(2, 10_000):
         if not git.branch_exists(repo, f"{plan.branch}-{number}"):
             return f"{plan.branch}-{number}"
-    raise Taken(f"the branch {plan.branch!r} exists already, with every suffix tried")
+    raise Taken(f"the branch {plan.branch!r} already exists, with every suffix tried")
 
 
 def _refuse_shadowed(repo: Repo, branch: str) -> None:

@@ -1,6 +1,6 @@
 """The data of an exception: its frames, its message, and the values on the failing line."""
 
-# What pytest and the tests hand over is anything.
+# pytest and the tests pass values of any type.
 # mypy: disallow-any-explicit=false
 # ruff: noqa: ANN401
 from __future__ import annotations
@@ -29,7 +29,7 @@ def failure(error: BaseException, test_file: str) -> dict[str, Any]:
 def _text(error: BaseException) -> str:
     try:
         return str(error).encode("utf-8", "replace").decode()
-    except Exception:  # its own __str__ may be what is broken
+    except Exception:  # its own __str__ may be the defect
         return ""
 
 

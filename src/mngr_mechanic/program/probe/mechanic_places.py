@@ -1,4 +1,4 @@
-"""Which file of the project a running file is: the file itself, through a link, or a copy of it."""
+"""Find the file of the project that is running: directly, through a link, or as a copy."""
 
 from __future__ import annotations
 

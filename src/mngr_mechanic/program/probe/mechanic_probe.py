@@ -1,11 +1,11 @@
 """A pytest plugin that collects once, then runs requested tests in forks.
 
 Starting pytest and collecting takes longer than most tests. The process that forks must not have
-imported the code under repair, because that changes between two forks; if the tests of a project
+imported the code that is edited, because that changes between two forks; if the tests of a project
 import it, the forks are made before anything is collected.
 """
 
-# What pytest and the tests hand over is anything.
+# pytest and the tests pass values of any type.
 # mypy: disallow-any-explicit=false
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def _imports_code(root: str) -> bool:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Write all node ids, if that is all that is asked for."""
+    """Write all node ids, if nothing else is requested."""
     if "MECHANIC_COLLECT" in os.environ:
         with open(os.environ["MECHANIC_COLLECT"], "w", encoding="utf-8") as file:
             json.dump([item.nodeid for item in session.items], file)

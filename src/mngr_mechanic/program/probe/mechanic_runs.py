@@ -1,6 +1,6 @@
 """Processes that a test starts get a mark; results of its commands are recorded or changed."""
 
-# What pytest and the tests hand over is anything.
+# pytest and the tests pass values of any type.
 # mypy: disallow-any-explicit=false
 # ruff: noqa: ANN401
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Record the lines of a project that a process runs, for Python 3.9 and newer.
 
-Each line is written when it first runs: a process that loops forever is killed, and its lines
-matter most.
+Each line is written when it first runs, because a process that loops forever is killed, and its
+lines are the most useful ones.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def noted(path: str) -> Iterator[tuple[str, int]]:
 
 
 def start(folder: str) -> Callable[[], None]:
-    """Write the lines that this process runs to a file in `folder`; return what ends it."""
+    """Write the lines that this process runs to a file in `folder`; return how to stop."""
     import mechanic_places  # type: ignore[import-not-found]
 
     root = os.environ["MECHANIC_ROOT"]

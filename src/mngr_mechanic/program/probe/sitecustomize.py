@@ -1,4 +1,4 @@
-"""Starts the tracer in every Python that a traced test starts, as the first of its name."""
+"""Start the tracer in every Python that a traced test starts; Python finds this file first."""
 
 from __future__ import annotations
 
