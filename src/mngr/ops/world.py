@@ -103,7 +103,7 @@ class World:
             if not name:
                 near = nearest(provider, providers)
                 hint = f"did you mean {near!r}?" if near else f"there are {', '.join(providers)}"
-                raise NotFound(f"unknown provider {provider!r}", hint)
+                raise UsageError(f"unknown provider {provider!r}", hint)
             name, provider = f"{name}.{provider}", ""  # box.example.com names no provider
         matches = [
             host
