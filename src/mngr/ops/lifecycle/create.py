@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mngr.ops.world import World
 
 ENV_LIMIT = 1 << 20
+OR_REUSE = "choose another, or use --reuse"
 
 
 class Created(Struct):
@@ -91,11 +92,11 @@ def _claim(world: World, host: Host, name: str, agent_id: str) -> str:
                 continue
         raise Taken("no free name found", "choose one with --name")
     try:
-        names.claim(host, name, agent_id)
+        names.claim(host, name, agent_id, OR_REUSE)
     except Taken:
         if not _clear_interrupted(world, host, name):
             raise
-        names.claim(host, name, agent_id)
+        names.claim(host, name, agent_id, OR_REUSE)
     return name
 
 
@@ -196,7 +197,7 @@ def preview(world: World, request: CreateRequest) -> tuple[str, Host, Plan | Non
         reusing.refuse_different(host, existing, request)
         return name, host, None
     if existing is not None and existing.verdict.reason != "create interrupted":
-        raise Taken(f"the name {name!r} is taken", "choose another, or use --reuse")
+        raise Taken(f"the name {name!r} is taken", OR_REUSE)
     types.settled(world, host, request)
     name = name or names.random_name()
     return name, host, _plan(world, host, name, "agent-" + "x" * 32, request)

@@ -39,7 +39,7 @@ def random_name() -> str:
     return f"{ADJECTIVES[adjective]}-{NOUNS[noun]}-{dice % 1000:03d}"
 
 
-def claim(host: Host, name: str, agent_id: str) -> None:
+def claim(host: Host, name: str, agent_id: str, hint: str = "choose another") -> None:
     """Take `name` for `agent_id`, or raise Taken."""
     check_name(name)
     mine = _claim_by(agent_id)
@@ -50,7 +50,7 @@ def claim(host: Host, name: str, agent_id: str) -> None:
         if holder is not None and holder.agent_id == agent_id:
             return
         if holder is not None and _holds(host, name, holder):
-            raise Taken(f"the name {name!r} is taken", "choose another, or use --reuse")
+            raise Taken(f"the name {name!r} is taken", hint)
         if host.swap(name_stem(host.home, name), rev, mine):
             return
     raise Taken(f"the name {name!r} is being claimed by another command", "try again")
