@@ -70,7 +70,7 @@ def _create_on(world: World, host: Host, name: str, request: CreateRequest) -> C
         raise UsageError(f"--record: the recorder runs on this machine, not on {host.ref.name}")
     request, chosen = types.settled(world, host, request)
     agent_id = events.new_id("agent")
-    name = _claim(world, host, name, agent_id)
+    name = _claim(world, host, name, agent_id, request.numbered)
     step("claimed")
     try:
         agent, took_prompt, remarks = _create_claimed(world, host, name, agent_id, request)
@@ -81,16 +81,11 @@ def _create_on(world: World, host: Host, name: str, request: CreateRequest) -> C
     return _confirmed(world, agent, request, took_prompt, (*chosen, *remarks))
 
 
-def _claim(world: World, host: Host, name: str, agent_id: str) -> str:
+def _claim(world: World, host: Host, name: str, agent_id: str, numbered: bool) -> str:
     if not name:
-        for _ in range(20):
-            chosen = names.random_name()
-            try:
-                names.claim(host, chosen, agent_id)
-                return chosen
-            except Taken:
-                continue
-        raise Taken("no free name found", "choose one with --name")
+        return names.claim_any(host, (names.random_name() for _ in range(20)), agent_id)
+    if numbered:
+        return names.claim_any(host, names.numbered_from(name), agent_id)
     try:
         names.claim(host, name, agent_id, OR_REUSE)
     except Taken:
