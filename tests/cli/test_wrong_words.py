@@ -27,6 +27,11 @@ WRONG: list[tuple[str, str]] = [
 ]
 
 
+def test_an_empty_name_is_not_the_same_as_none(local: Cli) -> None:
+    for words in (("clone", "foo", ""), ("pull", "foo", "--branch", ""), ("create", "")):
+        local(*words).fails(2, "is empty; leave it out")
+
+
 def test_words_that_do_not_go_together_are_named(local: Cli) -> None:
     for words, told in WRONG:
         local(*words.split()).fails(2, told)
