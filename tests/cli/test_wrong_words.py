@@ -23,6 +23,7 @@ WRONG: list[tuple[str, str]] = [
     ("logs foo --follow --format json", "leave out --format"),
     ("migrate foo box:path", "'box:path' is not a host"),
     ("snapshot restore --stdin", "takes one agent"),
+    ("create --batch - --name foo", "--batch and --name exclude each other"),
     ("create foo --edit-message -m x -- true", "--edit-message and --message exclude each other"),
 ]
 
