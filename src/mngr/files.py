@@ -23,6 +23,8 @@ def replace(path: str, content: bytes, mode: int = 0o600, *, durable: bool = Fal
                 file.flush()
                 os.fsync(descriptor)
         os.rename(temporary, path)
-    except BaseException:
+    except BaseException as error:
         os.unlink(temporary)
+        if isinstance(error, OSError):
+            error.filename = error.filename or path
         raise

@@ -196,8 +196,9 @@ def _write_beside(path: str, content: bytes, mode: int) -> str:
     try:
         with open(descriptor, "wb") as file:
             file.write(content)
-    except OSError:
+    except OSError as error:  # such as a full disk; Python does not say on which file
         os.unlink(temporary)
+        error.filename = path
         raise
     return temporary
 
