@@ -46,7 +46,9 @@ def _beside(path: str, content: bytes, mode: int, durable: bool, keep_mode: bool
             if durable:
                 file.flush()
                 os.fsync(descriptor)
-    except BaseException:
+    except BaseException as error:
         os.unlink(temporary)
+        if isinstance(error, OSError):
+            error.filename = error.filename or path
         raise
     return temporary

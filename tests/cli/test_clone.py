@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_snapshot import busy, tree
-from tests.support.cli import Cli, until
+from tests.support.cli import PAUSE_AT, Cli, until
 
 LEFT_OUT = {"a.o", "build/out"}
 
@@ -79,6 +79,18 @@ def test_every_kind_of_work_directory_can_be_cloned(mngr: Cli, transfer: str) ->
     mngr("destroy", "-f", "foo").ok()
     assert (copy / "new").read_text() == "2"
     assert mngr.git("log", "-1", "--format=%s", cwd=copy) == "its own"
+
+
+def test_a_clone_without_a_name_takes_the_next_number_if_another_is_faster(
+    local: Cli, tmp_path: Path
+) -> None:
+    local.create("foo", "--transfer", "none")
+    gate = tmp_path / "gate"
+    slow = local.start("clone", "foo", env=local.environment({PAUSE_AT: f"claimed:{gate}"}))
+    until(Path(f"{gate}.there").exists, 60, "a claim of foo-2")
+    assert "Cloned foo as foo-3" in local("clone", "foo").ok().out
+    gate.touch()
+    assert b"Cloned foo as foo-2" in slow.communicate(timeout=60)[0]
 
 
 def test_wrong_input_is_refused(local: Cli) -> None:

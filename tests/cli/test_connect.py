@@ -132,6 +132,15 @@ def test_the_hint_knows_of_a_tmux_around_ours(local: Cli) -> None:
     assert local.tmux(*status) == "detach: C-a d\n"
 
 
+def test_an_attached_terminal_shows_that_the_program_has_ended(local: Cli) -> None:
+    local.create("foo", "--", "sh", "-c", "until [ -e go ]; do sleep 0.02; done")
+    with Screen(local) as screen:
+        screen.mngr("connect", "foo")
+        screen.shows("detach: C-b d")
+        (local.work_dir("foo") / "go").touch()
+        screen.shows("the program has ended; detach: C-b d")
+
+
 def test_colours_and_mouse_work_and_the_users_tmux_settings_win(local: Cli) -> None:
     local.controller_home.mkdir()
     (local.controller_home / "tmux.user.conf").write_text("set -g prefix C-a\n")

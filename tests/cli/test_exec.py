@@ -41,7 +41,8 @@ def test_one_agent_gives_the_commands_own_bytes_and_exit_code(mngr: Cli) -> None
     big = mngr("exec", "foo", "head -c 5000000 /dev/zero").ok()
     assert big.out == "\0" * 5_000_000
     assert mngr("exec", "foo", "--", "no-such-program").code == 127
-    assert mngr("exec", "foo", "--cwd", "nowhere", "true").code != 0
+    gone = f"there is no directory {mngr.work_dir('foo')}/nowhere"
+    mngr("exec", "foo", "--cwd", "nowhere", "true").fails(1, gone)
     assert mngr.state("foo") == "RUNNING"
 
 
@@ -62,7 +63,8 @@ def test_several_agents_are_told_apart(mngr: Cli) -> None:
         "total_executed": 2,
         "total_failed": 1,
     }
-    assert mngr("exec", "one", "two", "exit 5").code == 1
+    both = mngr("exec", "one", "two", "exit 5")
+    assert (both.code, both.err) == (1, "mngr: one: exit code 5\nmngr: two: exit code 5\n")
     alone = mngr("exec", "one", "--format", "json", "exit 5")
     assert (alone.code, alone.json()["results"][0]["exit_code"]) == (1, 5)
     assert mngr("exec", "one", "two", "--on-error", "abort", "touch mark; exit 1").code == 1

@@ -49,6 +49,10 @@ def test_processes_end_though_nothing_can_be_recorded_and_that_is_said(small: Cl
     )
     assert [lives(pid) for pid in pids] == [False, False, False]
     assert small.agent("foo")["state_reason"] == "signal SIGTERM"
+    if small.provider == "local":
+        for words in (("rename", "foo", "other"), ("label", "foo", "a=b"), ("start", "foo")):
+            full = small(*words).fails(1, f"mngr: {small.home}/", ": No space left on device")
+            assert "Errno" not in full.err
     filler.unlink()
     small("start", "foo", "bar").ok()
     small("destroy", "--force", "baz").ok()

@@ -226,7 +226,8 @@ def test_rename_changes_the_name_and_nothing_else(mngr: Cli) -> None:
     assert {key: after[key] for key in kept} == {key: before[key] for key in kept}
     assert mngr.tmux("show-options", "-v", "-t", f"={after['id']}:", "@mngr_name") == "bar\n"
     assert mngr("rename", "bar", "bar").ok().out == "bar already has that name.\n"
-    mngr("rename", "bar", "other").fails(1, "other", "taken")
+    taken = mngr("rename", "bar", "other").fails(1, "other", "taken; choose another")
+    assert "--reuse" not in taken.err
     mngr("rename", "bar", "a b").fails(2, "a b")
     mngr("rename", "foo", "baz").fails(4, "foo")
     mngr("rename", "bar").fails(2, "NEW")

@@ -161,6 +161,8 @@ def test_wrong_input_is_refused(local: Cli) -> None:
     local("merge", "fop").fails(4, "did you mean 'foo'?")
     local("merge", "plain").fails(1, "git repository of its own")
     local("merge", "foo", cwd=plain).fails(1, "is not in a git repository")
+    local.git("init", "-q", "--bare", cwd=plain)
+    local("merge", "foo", cwd=plain).fails(1, "is in a bare repository", "change to the repository")
     before = head(local)
     local("merge", "foo", "nosuch").fails(4, "nosuch")
     assert head(local) == before

@@ -199,6 +199,7 @@ def test_submodules_come_along_and_what_is_missing_is_told(mngr: Cli) -> None:
     assert "Would destroy" in mngr("destroy", "foo", "--dry-run").ok().out
     (work / "sub/lib/f").write_text("changed")
     mngr.commit("deep inside", cwd=work / "sub/lib")
+    mngr("destroy", "foo").fails(1, "(1 modified file: sub/lib)", "deep inside")
     mngr.commit("outside", cwd=work)
     mngr("pull", "foo").ok()
     mngr("destroy", "foo", "--headless").fails(1, "sub/lib", "deep inside")

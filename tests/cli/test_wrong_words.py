@@ -19,15 +19,28 @@ WRONG: list[tuple[str, str]] = [
     ("host create box --provider nosuch", "known providers: local, ssh"),
     ("stop @localhost", "to list its agents: `mngr list --include"),
     ("host forget", "no host to forget given"),
+    ("host list --provider docker", "--provider is an option of `mngr host create or audit`"),
+    ("host list --force", "--force is an option of `mngr host destroy or audit"),
+    ("host start box --end", "--end is an option of `mngr host audit`"),
+    ("host create box --provider dockr --dry-run", "unknown provider 'dockr'"),
+    ("host create a/b --provider docker --dry-run", "'a/b' is not a host name"),
+    ("host create box --provider docker -b x=1 --dry-run", "-b x: unknown build argument"),
+    ("create foo --provider dockr -- true", "unknown provider 'dockr'; did you mean 'docker'?"),
     ("list --running=yes", "--running takes no value"),
     ("logs foo --follow --format json", "leave out --format"),
     ("migrate foo box:path", "'box:path' is not a host"),
     ("snapshot restore --stdin", "takes one agent"),
+    ("create --batch - --name foo", "--batch and --name cannot be used together"),
     (
         "create foo --edit-message -m x -- true",
         "--edit-message and --message cannot be used together",
     ),
 ]
+
+
+def test_an_empty_name_is_not_the_same_as_none(local: Cli) -> None:
+    for words in (("clone", "foo", ""), ("pull", "foo", "--branch", ""), ("create", "")):
+        local(*words).fails(2, "is empty; leave it out")
 
 
 def test_words_that_do_not_go_together_are_named(local: Cli) -> None:

@@ -69,6 +69,10 @@ class Hosts(Targets):
         """Destroy a host whose creation was interrupted, and its record."""
         hosts.engine(self._world, provider).destroy(name)
 
+    def check_new_host(self, provider: str, request: HostRequest) -> None:
+        """Raise UsageError unless the provider accepts the request for a host."""
+        hosts.engine(self._world, provider).check_request(request)
+
     def create_host(self, provider: str, request: HostRequest) -> Host:
         return hosts.create(self._world, provider, request)
 

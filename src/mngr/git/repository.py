@@ -159,7 +159,8 @@ def changes(repo: Repo, *, ignored: bool = False) -> list[StatusLine]:
             found.append(StatusLine(code=code, path=path))
             if "R" in code or "C" in code:
                 found.append(StatusLine(code="D " if "R" in code else "  ", path=next(parts)))
-    return [change for change in found if change.code != "  "]
+    # git and the script for submodules may both list a submodule.
+    return list({str(each): each for each in found if each.code != "  "}.values())
 
 
 def uncommitted(repo: Repo) -> list[StatusLine]:

@@ -36,9 +36,11 @@ set -g set-titles on
 set -g set-titles-string "#{{?@mngr_name,#{{@mngr_name}},#S}}"
 set -g status-left-length 64
 set -g status-left "[#{{?@mngr_name,#{{@mngr_name}},#S}}] "
-set -g status-right-length 60
-# An outer tmux reports its terminal type, and may use the same prefix.
-set -g status-right "detach: #{{prefix}} d\
+set -g status-right-length 90
+set -g status-interval 2
+# Otherwise an ended program looks like a busy one. An outer tmux reports its terminal type, and may
+# use the same prefix.
+set -g status-right "#{{?pane_dead,the program has ended; ,}}detach: #{{prefix}} d\
 #{{?#{{m:tmux*,#{{client_termtype}}}}, (#{{prefix}} #{{prefix}} d if your tmux uses #{{prefix}}),}}"
 source-file -q "{home}/tmux.user.conf"
 """

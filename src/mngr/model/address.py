@@ -49,7 +49,7 @@ def parse_address(text: str) -> Address:
 
 
 def check_name(name: str, kind: str = "an agent") -> None:
-    """Raise UsageError with the allowed form unless this is a valid name."""
+    """Raise UsageError with the allowed form unless this is a valid name of an agent or host."""
     if not NAME.fullmatch(name):
         shown = name if len(name) <= 80 else name[:77] + "..."
         raise UsageError(

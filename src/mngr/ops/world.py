@@ -102,7 +102,7 @@ class World:
         if provider and provider not in providers:
             if not name:
                 hint = suggestion(provider, providers, f"there are {', '.join(providers)}")
-                raise NotFound(f"unknown provider {provider!r}", hint)
+                raise UsageError(f"unknown provider {provider!r}", hint)
             name, provider = f"{name}.{provider}", ""  # box.example.com names no provider
         matches = [
             host

@@ -54,7 +54,8 @@ def _attempt(action: Callable[[Agent], T], agent: Agent) -> T | MngrError:
     except MngrError as error:
         return error
     except OSError as error:
-        return MngrError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        reason = error.strerror or str(error)
+        return MngrError(f"{error.filename}: {reason}" if error.filename else reason)
 
 
 def exit_code(failed: int, total: int) -> int:

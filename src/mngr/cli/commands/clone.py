@@ -56,6 +56,8 @@ def defaults(args: Namespace) -> dict[str, Json]:
 def run(args: Namespace) -> int:
     if args.source != ".":
         raise UsageError("--from: a clone has the work of its original", "use `mngr create --from`")
+    if args.address == "":
+        raise UsageError("the name is empty", "leave it out to get a generated name")
     api = Mngr(args.config, args.registry)
     api.ask_with(asker(args))
     agent = targets.agents(args, api, [args.target])[0]

@@ -172,7 +172,7 @@ def _refuse_contradictions(args: Namespace) -> None:
         raise UsageError("the name is empty", "leave it out to get a generated name")
     if args.batch is not None:
         given = [("ADDRESS", args.address), ("--foreground", args.foreground)]
-        given.append(("--edit-message", args.edit_message))
+        given += [("--edit-message", args.edit_message), ("--name", args.name)]
         for name, value in given:
             if value:
                 raise UsageError(f"--batch and {name} cannot be used together")

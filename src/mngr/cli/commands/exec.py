@@ -17,6 +17,10 @@ from mngr.model.state import ALIVE
 from mngr.model.struct import Json
 
 HOUR = 3600.0
+NOT_RUN = 125
+"""The exit code in the results if mngr could not run the command."""
+EXPLAINED = (NOT_RUN, TimedOut.exit_code)
+"""Exit codes that come with an error of mngr."""
 DESCRIPTION = """\
 Run a shell command in the work directory of an agent, with the agent's environment. The agent \
 itself is not affected. The last argument is the command; everything after `--` is a program with \
@@ -193,6 +197,8 @@ def _run_all(args: Namespace, api: Mngr, agents: Sequence[Agent], argv: Sequence
         results.append(result)
         if args.format == "human" and not live:
             prefixed(result, _write)
+        if args.format == "human" and result.exit_code not in (0, *EXPLAINED):
+            warn(f"{result.agent}: exit code {result.exit_code}")
     failed = [result.agent for result in results if result.exit_code]
     _report(args, results, failed)
     missing = len(args.failures)
@@ -201,7 +207,7 @@ def _run_all(args: Namespace, api: Mngr, agents: Sequence[Agent], argv: Sequence
 
 def _impossible(agent: Agent, error: MngrError) -> ExecResult:
     text = f"mngr: {error}\n".encode()
-    return ExecResult(agent=agent.name, exit_code=125, stdout=b"", stderr=text)
+    return ExecResult(agent=agent.name, exit_code=NOT_RUN, stdout=b"", stderr=text)
 
 
 def _report(args: Namespace, results: list[ExecResult], failed: list[str]) -> None:

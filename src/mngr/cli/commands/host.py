@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mngr.api import Mngr
 from mngr.cli.app.output import confirm, one, rows, say, warn
-from mngr.cli.app.targets import concluded
+from mngr.cli.app.targets import check_providers, concluded
 from mngr.cli.commands import host_trust, list_hosts
 from mngr.cli.commands.create_options import add_host_options, host_tags
 from mngr.errors import MngrError, Refused, UsageError
@@ -52,6 +52,17 @@ SCREENS = {
 }
 """What `-h` shows about each verb: its arguments, what it does, and its options."""
 
+ONLY = {
+    "provider": ("create", "audit"),
+    **dict.fromkeys(("build_arg", "start_arg", "max_age", "idle_timeout"), ("create",)),
+    "host_label": ("create",),
+    "force": ("destroy", "audit", "trust", "forget"),
+    "end": ("audit",),
+    "fingerprint": ("trust",),
+    "replace": ("trust",),
+}
+"""Options that only some verbs have."""
+
 COLUMNS: list[Column] = ["provider", "name", "running", "problem"]
 
 
@@ -79,6 +90,12 @@ homes; `forget`: hosts that mngr created)"
 
 
 def run(args: Namespace) -> int:
+    for option in args.parser.given(args):
+        verbs = ONLY.get(option.dest, (args.verb,))
+        if args.verb not in verbs:
+            name = option.dest.replace("_", "-")
+            hint = "to filter hosts, use `mngr list --hosts`" if args.verb == "list" else ""
+            raise UsageError(f"--{name} is an option of `mngr host {' or '.join(verbs)}`", hint)
     if args.names and not SCREENS[args.verb][0]:
         raise UsageError(f"`mngr host {args.verb}` takes no host name", "leave it out")
     return _VERBS[args.verb](args, Mngr(args.config, args.registry))
@@ -91,15 +108,17 @@ def _create(args: Namespace, api: Mngr) -> int:
     if len(args.names) != 1 or not args.provider:
         hint = "for instance: mngr host create box --provider docker"
         raise UsageError("host create requires one name and --provider", hint)
-    if args.dry_run:
-        row = {"name": args.names[0], "provider_name": args.provider}
-        one(args, row, f"Would create the host {args.names[0]} of {args.provider}.")
-        return 0
+    check_providers(args, [args.provider])
     request = HostRequest(
         name=args.names[0], build=args.build_arg, start=tuple(args.start_arg),
         lifetime=args.max_age, idle=args.idle_timeout, tags=host_tags(args),
         waiting=waiting(args),
     )  # fmt: skip
+    if args.dry_run:
+        api.check_new_host(args.provider, request)
+        row = {"name": request.name, "provider_name": args.provider}
+        one(args, row, f"Would create the host {request.name} of {args.provider}.")
+        return 0
     host = api.create_host(args.provider, request)
     row = {"id": host.ref.id, "name": host.ref.name, "provider_name": host.ref.provider}
     one(args, row, f"Created host {host.ref.name}.")
@@ -162,6 +181,7 @@ def _ask(args: Namespace, api: Mngr, host: Host) -> None:
 
 
 def _audit(args: Namespace, api: Mngr) -> int:
+    check_providers(args, filter(None, [args.provider]))
     found = api.audit_hosts(args.provider)
     table = [each.to_json() for each in found]
     rows(args, table, COLUMNS, "hosts", empty="No hosts that mngr created")

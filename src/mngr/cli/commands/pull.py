@@ -52,6 +52,8 @@ def run(args: Namespace) -> int:
     name, path, local = targets.with_path(words)
     if path is not None and args.branch:
         raise UsageError("--branch applies to commits and cannot be used with PATH")
+    if args.branch == "":
+        raise UsageError("--branch is empty", "leave it out to use the agent's branch")
     api, agent = targets.one(args, name)
     if path is None:
         found = api.pull(agent, branch=args.branch or "", force=args.force, dry_run=args.dry_run)

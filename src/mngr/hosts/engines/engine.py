@@ -216,7 +216,7 @@ class Engine:
         self, request: HostRequest, step: Callable[[str], None] = lambda name: None
     ) -> EngineHost:
         """Write the note, then create the host: if mngr is killed, `host audit` finds the host."""
-        self._check(request)
+        self.check_request(request)
         if why := self.why_not():  # before the note is written, since nothing is created
             told = why if why.startswith(f"{self.name}:") else f"{self.name}: {why}"
             raise MngrError(told, "see `mngr provider list`")
@@ -253,7 +253,7 @@ class Engine:
             if isinstance(error, MngrError):
                 error.hint = f"when {self.name} answers again, run `mngr host audit --end`"
 
-    def _check(self, request: HostRequest) -> None:
+    def check_request(self, request: HostRequest) -> None:
         check_name(request.name, "a host")
         if unknown := [key for key in request.build if key not in self.build_keys]:
             hint = f"{self.name} takes {', '.join(self.build_keys) or 'none'}"

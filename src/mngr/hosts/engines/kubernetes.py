@@ -63,7 +63,7 @@ class KubernetesProvider(Engine):
         self, request: HostRequest, step: Callable[[str], None] = lambda name: None
     ) -> EngineHost:
         """Create a pod; its namespace and context are part of the note."""
-        self._check(request)
+        self.check_request(request)
         self._image(request.build)
         _check_values(request.build)
         namespace, context = self._current(*self._scope(request.build))

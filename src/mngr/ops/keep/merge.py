@@ -79,9 +79,9 @@ def place(world: World, folder: str) -> Place:
 
     checkout = git.checkout(Repo(run=run, path=folder))
     if checkout is None:
-        raise MngrError(
-            f"{folder} is not in a git repository", "change to the repository to merge into"
-        )
+        bare = Repo(run=run, path=folder).ask("rev-parse", "--is-bare-repository") == "true"
+        why = "is in a bare repository, without files" if bare else "is not in a git repository"
+        raise MngrError(f"{folder} {why}", "change to the repository to merge into")
     repo = Repo(run=run, path=checkout.top, flags=OWN)
     _refuse_unfinished(repo)
     return Place(repo=repo, checkout=checkout, home=world.home)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mngr.ops.world import World
 
 ENV_LIMIT = 1 << 20
+OR_REUSE = "choose another, or use --reuse"
 
 
 class Created(Struct):
@@ -69,7 +70,7 @@ def _create_on(world: World, host: Host, name: str, request: CreateRequest) -> C
         raise UsageError(f"--record: the recorder runs on this machine, not on {host.ref.name}")
     request, chosen = types.settled(world, host, request)
     agent_id = events.new_id("agent")
-    name = _claim(world, host, name, agent_id)
+    name = _claim(world, host, name, agent_id, request.numbered)
     step("claimed")
     try:
         agent, took_prompt, remarks = _create_claimed(world, host, name, agent_id, request)
@@ -80,22 +81,17 @@ def _create_on(world: World, host: Host, name: str, request: CreateRequest) -> C
     return _confirmed(world, agent, request, took_prompt, (*chosen, *remarks))
 
 
-def _claim(world: World, host: Host, name: str, agent_id: str) -> str:
+def _claim(world: World, host: Host, name: str, agent_id: str, numbered: bool) -> str:
     if not name:
-        for _ in range(20):
-            chosen = names.random_name()
-            try:
-                names.claim(host, chosen, agent_id)
-                return chosen
-            except Taken:
-                continue
-        raise Taken("no free name found", "choose one with --name")
+        return names.claim_any(host, (names.random_name() for _ in range(20)), agent_id)
+    if numbered:
+        return names.claim_any(host, names.numbered_from(name), agent_id)
     try:
-        names.claim(host, name, agent_id)
+        names.claim(host, name, agent_id, OR_REUSE)
     except Taken:
         if not _clear_interrupted(world, host, name):
             raise
-        names.claim(host, name, agent_id)
+        names.claim(host, name, agent_id, OR_REUSE)
     return name
 
 
@@ -196,7 +192,7 @@ def preview(world: World, request: CreateRequest) -> tuple[str, Host, Plan | Non
         reusing.refuse_different(host, existing, request)
         return name, host, None
     if existing is not None and existing.verdict.reason != "create interrupted":
-        raise Taken(f"the name {name!r} is taken", "choose another, or use --reuse")
+        raise Taken(f"the name {name!r} is taken", OR_REUSE)
     types.settled(world, host, request)
     name = name or names.random_name()
     return name, host, _plan(world, host, name, "agent-" + "x" * 32, request)

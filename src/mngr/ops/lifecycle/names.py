@@ -17,6 +17,10 @@ from mngr.model.address import check_name
 from mngr.model.records import NameClaim, decode, encode, name_stem
 from mngr.ops import versioned
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
 ADJECTIVES = (
     "amber brave brisk calm clear cosy crisp eager early fair fleet fond gentle glad grand green "
     "happy hardy honest jolly keen kind light lively lucky mellow merry mild neat noble plain "
@@ -39,7 +43,7 @@ def random_name() -> str:
     return f"{ADJECTIVES[adjective]}-{NOUNS[noun]}-{dice % 1000:03d}"
 
 
-def claim(host: Host, name: str, agent_id: str) -> None:
+def claim(host: Host, name: str, agent_id: str, hint: str = "choose another") -> None:
     """Take `name` for `agent_id`, or raise Taken."""
     check_name(name)
     mine = _claim_by(agent_id)
@@ -50,10 +54,27 @@ def claim(host: Host, name: str, agent_id: str) -> None:
         if holder is not None and holder.agent_id == agent_id:
             return
         if holder is not None and _holds(host, name, holder):
-            raise Taken(f"the name {name!r} is taken", "choose another, or use --reuse")
+            raise Taken(f"the name {name!r} is taken", hint)
         if host.swap(name_stem(host.home, name), rev, mine):
             return
     raise Taken(f"the name {name!r} is being claimed by another command", "try again")
+
+
+def claim_any(host: Host, candidates: Iterable[str], agent_id: str) -> str:
+    """Claim and return the first of these names that is free."""
+    for name in candidates:
+        try:
+            claim(host, name, agent_id)
+            return name
+        except Taken:
+            continue
+    raise Taken("no free name found", "choose one with --name")
+
+
+def numbered_from(name: str) -> Iterator[str]:
+    """Yield `foo-2` and a hundred names with the numbers after it."""
+    stem, _, number = name.rpartition("-")
+    yield from (f"{stem}-{n}" for n in range(int(number), int(number) + 100))
 
 
 def release(host: Host, name: str, agent_id: str) -> None:

@@ -39,6 +39,8 @@ class CreateRequest(Struct):
     uploads: tuple[tuple[str, str], ...] = ()
     provision: tuple[str, ...] = ()
     reuse: bool = False
+    numbered: bool = False
+    """The name ends in a number, which is raised if another command takes the name first."""
     timeout: float | None = None
     max_cost: float | None = None
     max_tokens: int | None = None

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from mngr.errors import MngrError, Refused
 from mngr.hosts.base import Host
+from mngr.model.address import parse_address
 from mngr.model.records import AgentRecord
 from mngr.model.state import ALIVE, State
 from mngr.ops.keep import trees
@@ -37,15 +38,15 @@ def request(
     """Return the request that copies an agent; `changes` replace fields, merge labels and env."""
     record, given = agent.record, dict(changes or {})
     provider = str(given.get("provider") or "")
-    address = _address(world, agent, address, provider)
-    host, _ = place(world, CreateRequest(address=address, provider=provider))
+    full = _address(world, agent, address, provider)
+    host, _ = place(world, CreateRequest(address=full, provider=provider))
     passes = bool(given.get("pass_login", record.pass_login))
     env = _environment(agent, everything=host.ref == agent.host.ref)
     if agent.host.capabilities.shares_files and not (host.capabilities.shares_files or passes):
         env = _without_login(env, world.agent_type(record.type).environment)
     work = work_of(agent.host, record)
     base = CreateRequest(
-        address=address,
+        address=full,
         type=record.type,
         args=record.argv,
         source=agent.id,
@@ -67,6 +68,7 @@ def request(
         width=record.width,
         height=record.height,
         plugin={"clone": {"of": agent.id, "work": work}},
+        numbered=not parse_address(address).name,
         conversation=conversation.files(world, [agent])[agent.id],
         verify=lambda host, copy: _verify(host, copy, agent, work),
     )
@@ -87,8 +89,6 @@ def _branch(record: AgentRecord) -> str:
 
 def _address(world: World, agent: Agent, address: str, provider: str) -> str:
     """Return the address; by default the original's host, with its name and a number."""
-    from mngr.model.address import parse_address
-
     asked = parse_address(address)
     ref = agent.host.ref
     name = asked.name or _free_name(world, agent)

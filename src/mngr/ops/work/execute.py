@@ -17,7 +17,9 @@ from mngr.ops.look.listing import Agent
 
 # The outer shell drops all but the basic variables of the caller's environment.
 INNER = f"""[ -f "$1" ] && [ ! -h "$1" ] || {{ echo "$1 is not a regular file" >&2; exit 1; }}
-. "$1" && cd -- "$2" && box=$3 && shift 3 && {{ {sandboxing.WRAP}; }} && exec "$@" """
+. "$1" || exit 1
+cd -- "$2" 2>/dev/null || {{ echo "mngr: there is no directory $2" >&2; exit 1; }}
+box=$3 && shift 3 && {{ {sandboxing.WRAP}; }} && exec "$@" """
 SCRIPT = tmux_scripts.CLEAN + f'clean ${{TERM+"TERM=$TERM"}} sh -c {quote(INNER)} mngr "$@"\n'
 
 # Arguments before those of SCRIPT: the stem of the record, its revision, and the error to print if
