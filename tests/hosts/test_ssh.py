@@ -152,6 +152,7 @@ def test_a_silent_host_delays_nobody_for_long(boxes: Boxes) -> None:
     assert "box1" in json.dumps(told.json()["errors"])
     boxes("exec", "foo", *QUICK, "true").fails(5, "box1")
     boxes("message", "foo", *QUICK, "-m", "x").fails(5, "box1")
+    boxes("stop", "foo", *QUICK).fails(5, "box1")
     boxes("gc", *QUICK, "-S", "trash.keep=0s").ok()
     boxes.one.heal()
     assert boxes.states()["foo"] == "RUNNING"
