@@ -278,6 +278,12 @@ def test_doctor_says_what_a_host_lacks(boxes: Boxes) -> None:
         assert boxes.states() == {}
     finally:
         boxes.one.inside("mv", "/usr/bin/tmux.away", "/usr/bin/tmux")
+    busybox = f"echo 'echo tar \\(busybox\\) 1.36.1' > {PROGRAMS}/tar; chmod 755 {PROGRAMS}/tar"
+    boxes.one.inside("sh", "-c", busybox)
+    try:
+        assert checks()["tar"]["status"] == "problem"
+    finally:
+        boxes.one.inside("rm", f"{PROGRAMS}/tar")
     boxes.one.inside("chmod", "0", boxes.one.home)
     try:
         assert checks()["home"]["status"] == "problem"
