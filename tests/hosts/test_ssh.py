@@ -150,7 +150,8 @@ def test_a_silent_host_delays_nobody_for_long(boxes: Boxes) -> None:
     }
     assert "last known RUNNING" in listed["foo"]["state_reason"]
     assert "box1" in json.dumps(told.json()["errors"])
-    boxes("exec", "foo", *QUICK, "true").fails(5, "box1")
+    refused = boxes("exec", "foo", *QUICK, "true").fails(5, "box1")
+    assert len(refused.err.splitlines()) == 1, refused.err
     boxes("message", "foo", *QUICK, "-m", "x").fails(5, "box1")
     boxes("stop", "foo", *QUICK).fails(5, "box1")
     boxes("gc", *QUICK, "-S", "trash.keep=0s").ok()

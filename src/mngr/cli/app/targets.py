@@ -72,7 +72,6 @@ def agents(
     """
     wanted = named(args) if words is None else list(words)
     pool = api.candidates(wanted, look=look)
-    footnotes(api)
     found: dict[str, Agent] = {}
     args.failures = []
     called = api.by_word(pool)
@@ -82,6 +81,9 @@ def agents(
             found[agent.id] = agent
         except MngrError as error:
             args.failures.append(error)
+    # What is done to an agent that cannot be reached fails with the same reason.
+    silent = {agent.host.ref.name for agent in found.values() if agent.state == "UNREACHABLE"}
+    footnotes(api, silent)
     if not found:
         _raise_failures(args)
     return list(found.values())
@@ -168,10 +170,11 @@ def warn_failures(args: Namespace) -> int:
     return PartialFailure.exit_code if args.failures else 0
 
 
-def footnotes(api: Mngr) -> None:
-    """Print the hosts that did not answer, each once."""
+def footnotes(api: Mngr, but: Iterable[str] = ()) -> None:
+    """Print the hosts that did not answer, each once, `but` not those with these names."""
     for problem in dict.fromkeys(api.problems):
-        warn(problem)
+        if problem.partition(": ")[0] not in but:
+            warn(problem)
 
 
 def each(
