@@ -13,7 +13,6 @@ WRONG: list[tuple[str, str]] = [
     ("host trust one two", "host trust requires one host"),
     ("host list box", "takes no host name"),
     ("host audit box", "takes no host name"),
-    ("host stop localhost", "host localhost cannot be stopped or started"),
     ("host snapshot localhost", "host localhost cannot be saved as an image"),
     ("host create a.b --provider docker", "'a.b' is not a host name"),
     ("host create box --provider nosuch", "known providers: local, ssh"),

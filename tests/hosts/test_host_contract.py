@@ -184,6 +184,15 @@ def test_of_many_files_in_an_agents_folder_only_some_are_read(host: Host) -> Non
     assert [each.problem for each in agents.values() if each.id != AGENT_ID] == [""]
 
 
+def test_of_many_hidden_signals_only_some_are_read(host: Host) -> None:
+    host.swap(record_stem(host.home, AGENT_ID), 0, encode(a_record()))
+    host.put(
+        {f"{host.home}/agents/{AGENT_ID}/signals/.S{n}.json": (b"{}", 0o600) for n in range(99)}
+    )
+    (evidence,) = host.read().agents
+    assert len(evidence.signals) <= CANDIDATES
+
+
 @pytest.mark.parametrize(
     "bad", [b"", b"{", b"[]", b"{}", b'{"id":"agent-other"}', b"\xff\xfe", b"x" * (2 << 20)]
 )

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from mngr.errors import Unreachable
+from mngr.hosts.ssh import SshHost
 from mngr.model.quoting import quote
 from tests.support.cli import until
 from tests.support.lab.machines import Machine
@@ -73,6 +75,22 @@ def test_logs_paths_and_input_reach_another_machine(boxes: Boxes) -> None:
     given = boxes.cli("exec", "-i", "foo", "pwd; cat", input="over there\n").ok()
     assert given.out == f"{done.out}over there\n"
     assert "box1 (ssh)" in boxes("show", "foo").ok().out
+
+
+def test_a_command_tries_a_host_that_cannot_be_reached_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ssh = tmp_path / "ssh"
+    said = "ssh: connect to host box port 22: Connection timed out"
+    ssh.write_text(f"#!/bin/sh\necho >> {tmp_path}/calls\necho {said} >&2\nexit 255\n")
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    host = SshHost("box", str(tmp_path / "home"))
+    for _ in range(3):
+        with pytest.raises(Unreachable, match="Connection timed out") as caught:
+            host.run(["true"], timeout=10)
+        assert caught.value.hint == "test it with `ssh box`"
+    assert (tmp_path / "calls").read_text() == "\n"
 
 
 GREETING = "echo Welcome; echo 12345; printf 'a\\tb\\n'; echo Ciao >&2"
@@ -150,8 +168,10 @@ def test_a_silent_host_delays_nobody_for_long(boxes: Boxes) -> None:
     }
     assert "last known RUNNING" in listed["foo"]["state_reason"]
     assert "box1" in json.dumps(told.json()["errors"])
-    boxes("exec", "foo", *QUICK, "true").fails(5, "box1")
+    refused = boxes("exec", "foo", *QUICK, "true").fails(5, "box1")
+    assert len(refused.err.splitlines()) == 1, refused.err
     boxes("message", "foo", *QUICK, "-m", "x").fails(5, "box1")
+    boxes("stop", "foo", *QUICK).fails(5, "box1")
     boxes("gc", *QUICK, "-S", "trash.keep=0s").ok()
     boxes.one.heal()
     assert boxes.states()["foo"] == "RUNNING"
@@ -277,6 +297,12 @@ def test_doctor_says_what_a_host_lacks(boxes: Boxes) -> None:
         assert boxes.states() == {}
     finally:
         boxes.one.inside("mv", "/usr/bin/tmux.away", "/usr/bin/tmux")
+    busybox = f"echo 'echo tar \\(busybox\\) 1.36.1' > {PROGRAMS}/tar; chmod 755 {PROGRAMS}/tar"
+    boxes.one.inside("sh", "-c", busybox)
+    try:
+        assert checks()["tar"]["status"] == "problem"
+    finally:
+        boxes.one.inside("rm", f"{PROGRAMS}/tar")
     boxes.one.inside("chmod", "0", boxes.one.home)
     try:
         assert checks()["home"]["status"] == "problem"

@@ -6,7 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.model.records import AgentRecord, Exit, Removal, Started, StopIntent, Worker
-from mngr.model.state import ALIVE, Evidence, Judgement, Pane, Signals, State, describe_code, judge
+from mngr.model.state import (
+    ALIVE,
+    Ending,
+    Evidence,
+    Judgement,
+    Pane,
+    Signals,
+    State,
+    describe_code,
+    judge,
+)
 
 WORKER = Worker(machine="m", pid=1, start="s")
 NOW = 1000.0
@@ -127,6 +137,20 @@ def test_a_forged_start_does_not_hide_the_agents_pane() -> None:
 def test_an_exit_with_a_cause_tells_the_cause() -> None:
     seen = verdict(record(), exit=exit(124, cause="timed out after 5 s"))
     assert (seen.state, seen.reason) == (State.FAILED, "timed out after 5 s")
+
+
+def test_the_kind_of_an_end_is_known_without_reading_the_reason() -> None:
+    def ending(code: int, cause: str, *, began: bool = True) -> Ending:
+        begun = started() if began else None
+        return verdict(record(), exit=exit(code, cause=cause), started=begun).ending
+
+    assert ending(124, "timed out after 5 s") is Ending.TIMED_OUT
+    assert ending(124, "over its limit of 5 tokens (6 used)") is Ending.OVER_LIMIT
+    assert ending(124, "") is ending(1, "timed out after 5 s") is Ending.PLAIN
+    assert ending(127, "command not found: x", began=False) is Ending.NEVER_BEGAN
+    assert ending(127, "command not found: x") is Ending.PLAIN
+    killed = verdict(record(), started=started(), panes=(pane(dead=True, dead_time=1.0),))
+    assert killed.ending is Ending.UNREPORTED
 
 
 def test_files_of_another_launch_are_ignored() -> None:

@@ -6,7 +6,7 @@ import heapq
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from mngr.model.struct import Json
@@ -112,9 +112,7 @@ class SimulatedFleet:
         while self._later and self._later[0][0] <= self.clock.now():
             due, name, last = heapq.heappop(self._later)
             if name in self._now:
-                self._now[name] = Sighting(
-                    last.state, last.reason, last.since or due, last.outcome, last.spent
-                )
+                self._now[name] = replace(last, since=last.since or due)
                 if last.outcome:
                     self._gone.add(name)
         return self._now

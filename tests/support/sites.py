@@ -107,7 +107,9 @@ def ssh(request: pytest.FixtureRequest, base: Path) -> Iterator[Site]:
     lab: machines.Lab = request.getfixturevalue("lab")
     box = lab.machines[0]
     cli = reaching(lab, base)
-    note = HostNote(name=box.name, provider="ssh", home=f"{box.home}/.mngr", user=1000)
+    note = HostNote(
+        name=box.name, provider="ssh", home=f"{box.home}/.mngr", user=1000, shell="bash"
+    )
     ledger.write(str(cli.controller_home), note)  # as if it had been used before
 
     def inside(script: str) -> str:

@@ -14,7 +14,7 @@ from mngr.api.modules import (
     running,
     types,
 )
-from mngr.ops.look.listing import Agent
+from mngr.ops.look.listing import Agent, check_reachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,6 +155,7 @@ class Act(Hosts):
 
     def check_stopped(self, agent: Agent, unrecorded: Mapping[str, str]) -> None:
         """Raise unless the agent has ended and the stop was recorded."""
+        check_reachable(agent)
         running.check_stopped(agent, unrecorded)
 
     def restart(self, target: str | Agent) -> Agent:

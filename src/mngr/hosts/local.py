@@ -269,7 +269,7 @@ def _listed(folder: str) -> list[str]:
     if os.path.islink(folder):
         return []
     try:
-        names = [name for name in os.listdir(folder) if name.endswith(".json")]
+        names = [name for name in os.listdir(folder) if name.endswith(".json") and name[0] != "."]
     except OSError:
         return []
     return names[:CANDIDATES]

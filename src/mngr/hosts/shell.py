@@ -59,7 +59,7 @@ for each in "$@"; do
   [ -d "$each" ] && [ ! -h "$each" ] || continue
   find_newest "$each/agent"
   [ "$best" -gt 0 ] || continue
-  [ -h "$each/signals" ] || for file in "$each"/signals/*; do count=$((count + 1)); done
+  [ -h "$each/signals" ] || for file in "$each"/signals/*.json; do count=$((count + 1)); done
   [ "$count" -le CANDIDATES ] || many=1
   set -- "$@" "./$each"
   if [ "$best" = "$solid" ]; then odd=; else odd=" odd"; fi
@@ -84,7 +84,7 @@ files() {
   find "$@" -type d \( -path './*/*/*' -o -path './*/*' ! -name signals \) -prune -o \
     -type f -size -2050 ! -name '*
 *' \( -name 'agent.[1-9]*.json' -o -name started -o -name exit -o -name outcome.json \
-      -o -path './*/signals/*.json' \) -print 2>/dev/null
+      -o -path './*/signals/[!.]*.json' \) -print 2>/dev/null
 }
 few() { LC_ALL=C awk -F/ '++seen[$2, NF == 4, substr($3, 1, 6)] <= CANDIDATES'; }
 pack() { set --; [ -z "$tails" ] || set -- -C "$tails" .; tar -cf - -T - "$@" 2>/dev/null || :; }
@@ -208,7 +208,7 @@ class ShellHost:
         lines = text.decode("utf-8", "replace").split("\n")
         panes = tmux.parse_panes("\n".join(lines))
         told = [line for line in lines if "\t" not in line]  # a pane's line has tabs
-        now = next((float(line) for line in told if line.isdigit()), 0.0)
+        now = next((float(line) for line in told if line.isdecimal()), 0.0)
         error = next((x.removeprefix("error ") for x in told if x.startswith("error ")), "")
         folders = _unpack(archive)
         agents, torn = [], {}

@@ -42,6 +42,8 @@ OPTIONS = (
 )
 
 TRIES = 8
+SILENCE = 5.0
+"""Seconds for which a connection that timed out is not tried again by the same process."""
 
 HELLO = 'printf "%s\\n%s\\n%s\\n" "${MNGR_HOST_DIR:-$HOME/.mngr}" "$(id -u)" "${SHELL##*/}"'
 POSIX = frozenset("sh ash bash dash ksh mksh zsh".split())
@@ -91,6 +93,8 @@ class SshHost(RemoteHost):
         self._controller = controller_home
         self._config = ["-F", config] if config else []
         self._note: HostNote | None = None
+        self._silent_until = 0.0
+        self._silence = ""
 
     @property
     def known_hosts(self) -> str:
@@ -135,6 +139,8 @@ class SshHost(RemoteHost):
         sink: Sink | None = None,
     ) -> Completed:
         """Run a command; retry if sshd was overloaded, since then nothing has started."""
+        if time.monotonic() < self._silent_until:
+            raise Unreachable(self._silence, f"test it with `ssh {self.ref.name}`")
         for number in range(1, TRIES):
             try:
                 return super().run(argv, input=input, timeout=timeout, sink=sink)
@@ -210,6 +216,8 @@ class SshHost(RemoteHost):
             )
         lost = super()._lost(stderr, code)
         lost.hint = f"test it with `ssh {name}`"
+        if told.startswith("ssh: connect to host") and "timed out" in told:
+            self._silence, self._silent_until = lost.message, time.monotonic() + SILENCE
         return lost
 
     def greeted(self) -> HostNote:

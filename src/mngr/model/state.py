@@ -39,6 +39,22 @@ ALIVE = (State.CREATING, State.RUNNING, State.WAITING)
 ENDED = (State.STOPPED, State.DONE, State.FAILED, State.LOST)
 
 
+class Ending(StrEnum):
+    """What is known of the end of an agent beside its exit code."""
+
+    PLAIN = ""
+    NEVER_BEGAN = "never began"
+    """Its launcher ended without starting its program."""
+    UNREPORTED = "unreported"
+    """Its launcher was killed."""
+    TIMED_OUT = "timed out"
+    OVER_LIMIT = "over its limit"
+
+
+LIMITED = 124
+"""The exit code with which a launcher reports that the program was ended for a limit."""
+
+
 class Pane(Struct):
     """One tmux pane, as `list-panes` reports it."""
 
@@ -174,6 +190,7 @@ class Judgement(Struct):
     reason: str
     since: float
     exit_code: int | None = None
+    ending: Ending = Ending.PLAIN
 
     @property
     def detail(self) -> str:
@@ -212,7 +229,7 @@ def _judge_answered(
     if alive:  # even with an `exit`: the launcher is about to end, or the agent wrote it
         return _judge_alive(evidence, record, worker_alive, signals)
     if exit:
-        return _judge_exit(exit)
+        return _judge_exit(exit, evidence.not_run)
     started = evidence.this_started
     if started is None:
         return _not_started(record, pane, worker_alive)
@@ -220,7 +237,7 @@ def _judge_answered(
         since = pane.dead_time or max(started.time, pane.activity)
         if now - since <= (KILLED_GRACE if pane.dead_time else UNREAPED_GRACE):
             return Judgement(state=State.RUNNING, reason="ending", since=since)
-        return Judgement(state=State.FAILED, reason="killed before it could report", since=since)
+        return _unreported(since)
     return Judgement(
         state=State.LOST,
         reason="its tmux session is gone (reboot, killed server or out of memory)",
@@ -233,10 +250,22 @@ def _ended_by_mngr(reason: str, since: float, exit: Exit | None) -> Judgement:
     return Judgement(state=State.STOPPED, reason=reason, since=since, exit_code=code)
 
 
-def _judge_exit(exit: Exit) -> Judgement:
+def _judge_exit(exit: Exit, not_run: str) -> Judgement:
     reason = exit.cause or describe_code(exit.code)
     state = State.DONE if exit.code == 0 else State.FAILED
-    return Judgement(state=state, reason=reason, since=exit.time, exit_code=exit.code)
+    limits = (Ending.TIMED_OUT, Ending.OVER_LIMIT) if exit.code == LIMITED else ()
+    ending = next((each for each in limits if exit.cause.startswith(each)), Ending.PLAIN)
+    return Judgement(
+        state=state, reason=reason, since=exit.time, exit_code=exit.code,
+        ending=Ending.NEVER_BEGAN if not_run else ending,
+    )  # fmt: skip
+
+
+def _unreported(since: float) -> Judgement:
+    return Judgement(
+        state=State.FAILED, reason="killed before it could report", since=since,
+        ending=Ending.UNREPORTED,
+    )  # fmt: skip
 
 
 def _judge_alive(
@@ -266,9 +295,7 @@ def _not_started(record: AgentRecord, pane: Pane | None, worker_alive: bool) -> 
             state=State.CREATING, reason=f"{verb} in progress", since=record.launch_time
         )
     if pane is not None:
-        return Judgement(
-            state=State.FAILED, reason="killed before it could report", since=record.launch_time
-        )
+        return _unreported(record.launch_time)
     return Judgement(state=State.LOST, reason=f"{verb} interrupted", since=record.launch_time)
 
 

@@ -72,7 +72,9 @@ def agents(
     """
     found, failures = api.find(named(args) if words is None else words, look=look)
     args.failures = [*failures]
-    footnotes(api)
+    # What is done to an agent that cannot be reached fails with the same reason.
+    silent = {agent.host.ref.name for agent in found if agent.state == "UNREACHABLE"}
+    footnotes(api, silent)
     if not found:
         _raise_failures(args)
     return [*found]
@@ -152,10 +154,11 @@ def warn_failures(args: Namespace) -> int:
     return PartialFailure.exit_code if args.failures else 0
 
 
-def footnotes(api: Mngr) -> None:
-    """Print the hosts that did not answer, each once."""
+def footnotes(api: Mngr, but: Iterable[str] = ()) -> None:
+    """Print the hosts that did not answer, each once, `but` not those with these names."""
     for problem in dict.fromkeys(api.problems):
-        warn(problem)
+        if problem.partition(": ")[0] not in but:
+            warn(problem)
 
 
 def each(

@@ -167,7 +167,7 @@ def snapshot(world: World, host: Host, name: str = "") -> str:
     """Save the file system of a host as an image with that name."""
     if not capabilities(world, host.ref.provider).snapshots:
         raise UsageError(
-            f"host {host.ref.name} cannot be saved as an image: it is a host of {host.ref.provider}",
+            f"host {host.ref.name} cannot be saved as an image",
             "to save the work of an agent: `mngr snapshot create AGENT`",
         )
     maker = engine(world, host.ref.provider)
@@ -257,9 +257,5 @@ def _made(maker: Engine, host: Host) -> HostNote:
 def restartable(world: World, host: Host) -> Engine:
     """Return the host's engine; raise if it cannot stop and start hosts."""
     if not capabilities(world, host.ref.provider).restarts:
-        raise UsageError(
-            f"host {host.ref.name} cannot be stopped or started: it is a host of "
-            f"{host.ref.provider}",
-            "stop and start its agents with `mngr stop` and `mngr start`",
-        )
+        raise UsageError(f"hosts of {host.ref.provider} cannot be stopped and started")
     return engine(world, host.ref.provider)

@@ -38,6 +38,8 @@ for each; do
   case $each in
     git | rsync | asciinema) "$each" --version 2>&1 | { IFS= read -r line; echo "$each $line"; } ;;
     tmux) echo "$each $(tmux -V 2>&1)" ;;
+    # BusyBox's cannot read names from a file, or looks for them in the folder given by -C.
+    tar) case $(tar --version 2>&1) in *[Bb]usy[Bb]ox*) ;; *) echo "tar installed" ;; esac ;;
     *) echo "$each installed" ;;
   esac
 done

@@ -303,6 +303,11 @@ def _is_at(ref: HostRef, address: Address) -> bool:
     return named or dotted == ref.name
 
 
+def check_reachable(agent: Agent) -> None:
+    if agent.state is State.UNREACHABLE:
+        raise Unreachable(f"{agent.name}: {agent.verdict.reason}", "see `mngr list`")
+
+
 def refreshed(world: World, agent: Agent, reading: HostReading | None = None) -> Agent:
     """Read the agent again, or take it from a reading."""
     reading = reading or agent.host.read([agent.id])

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from mngr.errors import Stale, Unreachable
+from mngr.errors import Stale
 from mngr.hosts import agent_files, tmux_scripts
 from mngr.hosts.base import Host
 from mngr.model.quoting import quote
 from mngr.model.records import AgentRecord, agent_dir, record_stem
-from mngr.model.state import State
 from mngr.model.struct import Json, Struct
 from mngr.ops.lifecycle import sandboxing
-from mngr.ops.look.listing import Agent
+from mngr.ops.look.listing import Agent, check_reachable
 
 # The outer shell drops all but the basic variables of the caller's environment.
 INNER = f"""[ -f "$1" ] && [ ! -h "$1" ] || {{ echo "$1 is not a regular file" >&2; exit 1; }}
@@ -85,8 +84,7 @@ def stream(
     timeout: float,
 ) -> int:
     """Run a command, pass its output to `sink(1 or 2, bytes)`, and return the exit code."""
-    if agent.state is State.UNREACHABLE:
-        raise Unreachable(f"{agent.name}: {agent.verdict.reason}", "see `mngr list`")
+    check_reachable(agent)
     words = exec_argv(agent.host, agent.record, argv, cwd)
     return agent.host.run(words, timeout=timeout, sink=sink).code
 
