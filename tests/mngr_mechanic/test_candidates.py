@@ -91,6 +91,7 @@ def _headless(node: ast.stmt) -> ast.AST:
         ("x = a[1:]", "x = a[0:]"),
         ("x = a[:n]", "x = a[:n + 1]"),
         ("x = a[n]", "x = a[n - 1]"),
+        ("x = a[args.n]", "x = a[args.n - 1]"),
         ("x = min(a)", "x = max(a)"),
         ("x = any(a)", "x = all(a)"),
         ("x = sorted(a)", "x = sorted(a, reverse=True)"),

@@ -122,7 +122,7 @@ def test_a_program_that_is_missing_is_asked_for(garage: Garage) -> None:
         return
     outcome = garage.work(f"{MOVING}::test_export_makes_a_page")
     assert outcome.blocked is not None
-    assert "lowdown" in outcome.blocked.reason
+    assert outcome.blocked.reason == "the test runs lowdown, which is not installed here"
     assert outcome.blocked.needs == "the program lowdown"
     assert outcome.blocked.obstacle is Obstacle.MISSING
     assert garage.changed() == []

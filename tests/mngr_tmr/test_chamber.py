@@ -325,3 +325,15 @@ def test_git_reads_back_what_we_write(settings: list[tuple[str, str]]) -> None:
     ).stdout.decode()
     read = [tuple(entry.split("\n", 1)) for entry in found.split("\0") if entry]
     assert read == settings
+
+
+def test_a_set_up_that_fails_is_named_with_its_setting(lab: Lab) -> None:
+    broken = bench(lab, setup="false")
+    try:
+        with pytest.raises(
+            MngrError, match=r"`false` failed in a checkout of .*: it printed nothing"
+        ) as error:
+            check(lab, "pass", on=broken)
+        assert "[tool.mngr_tmr]" in error.value.hint
+    finally:
+        broken.close()

@@ -100,17 +100,22 @@ def test_a_run_is_cancelled_while_its_tests_still_run(robots: Robots) -> None:
     robots.cli("tmr", "resume", timeout=PATIENCE).fails(1, "was cancelled")
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code", "dry"),
+    [(signal.SIGINT, 130, False), (signal.SIGTERM, 143, False), (signal.SIGTERM, 143, True)],
+)
 def test_who_is_interrupted_leaves_no_check_behind(
-    robots: Robots, number: signal.Signals, code: int
+    robots: Robots, number: signal.Signals, code: int, *, dry: bool
 ) -> None:
     mark = robots.hang()
-    running = robots.start()
+    running = robots.start(*(["--dry-run"] if dry else []))
     until(lambda: mark.exists() and mark.read_text(), PATIENCE, "a check hangs")
     running.send_signal(number)
     _, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == code, err
-    assert b"continue with `mngr tmr resume six`" in err and b"Traceback" not in err
+    told = b"Interrupted. Continue with `mngr tmr resume six`." if not dry else b""
+    assert told in err and b"Traceback" not in err
+    assert robots.run_folder.exists() is not dry
     until(lambda: not lives(mark.read_text()), 30, "the check ends")
     assert robots.agents() == {}
 
@@ -263,6 +268,13 @@ def test_a_run_that_nobody_works_on_cannot_be_steered(past: Cli, verb: str) -> N
 def test_retune_wants_something_to_change_even_if_that_is_the_default(past: Cli) -> None:
     past("tmr", "retune").fails(2, "nothing to change", "--max-agents")
     past("tmr", "retune", "--max-agents", "4").fails(1, "is not in progress")
+
+
+def test_budgets_and_seeds_may_be_large(past: Cli) -> None:
+    budgets = ["--max-tokens", "2000000", "--agent-max-tokens", "500k"]
+    past("tmr", "retune", *budgets).fails(1, "is not in progress")
+    past("tmr", "retune", "--max-tokens", "0").fails(2, "--max-tokens: must be more than 0")
+    past("tmr", "show", "--seed", "20261119").fails(2, "does not take --seed")
 
 
 def test_orders_that_are_none_do_not_reach_the_journal(past: Cli) -> None:

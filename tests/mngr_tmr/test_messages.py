@@ -15,6 +15,7 @@ from mngr_tmr.journal.model import (
     Eviction,
     Outcome,
     Pick,
+    Proof,
     Ruling,
     Run,
     Task,
@@ -134,6 +135,21 @@ def test_a_flag_and_a_test_that_needed_a_second_try_are_in_the_evidence() -> Non
         "## Flagged lines, possible special cases for tests\n\n- `src/a.py:3:"
         in messages.pull_request(run)[1]
     )
+
+
+def test_a_test_change_is_listed_with_what_it_newly_detects() -> None:
+    idle = Proof("the original tests, with commands that do nothing", "pytest", 0)
+    noticed = Proof("with commands that do nothing", "pytest", 1)
+    for proofs, times in (
+        ((idle, noticed), 1),
+        ((noticed,), 0),
+        ((idle, replace(noticed, exit_code=0)), 0),
+    ):
+        run = judged(proofs=proofs, mutants="of 2 mutants the old tests killed 1")
+        _, listed = messages.others([[run.tasks["a"]]])
+        said = "  Measured: if the commands do nothing, the old tests pass and the new tests fail\n"
+        assert listed.count(said) == times
+        assert "  Measured: of 2 mutants the old tests killed 1\n" in listed
 
 
 def test_a_changed_expectation_is_shown_beside_its_block() -> None:

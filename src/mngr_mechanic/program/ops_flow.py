@@ -33,7 +33,8 @@ def slices(scope: Scope, node: ast.AST) -> Iterator[Edit]:
 def indexes(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     """Shift an index by one, because people count from 1 and lists from 0."""
     index = node.slice if isinstance(node, ast.Subscript) else None
-    if not isinstance(index, (ast.Name, ast.Call)) or getattr(index, "id", "") in BUILT_IN:
+    kinds = (ast.Name, ast.Attribute, ast.Call)
+    if not isinstance(index, kinds) or getattr(index, "id", "") in BUILT_IN:
         return
     outside = "index out of range" in scope.hints.message
     text = scope.source.segment(index)

@@ -59,6 +59,10 @@ def _leaving_nothing(args: Namespace, folder: Path) -> Iterator[None]:
     except (MngrError, OSError):
         _drop_unless_agreed(folder)
         raise
+    except (KeyboardInterrupt, SystemExit):
+        if args.dry_run:
+            _drop_unless_agreed(folder)
+        raise
     if _drop_unless_agreed(folder):
         say(args, "No agent was started; the run was discarded.")
 
@@ -219,10 +223,9 @@ def _interruptible(args: Namespace, folder: Path) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
-        say(
-            args,
-            f"Interrupted. Agents keep working; continue with `mngr tmr resume {folder.name}`.",
-        )
+        if not args.dry_run:
+            keep = "Agents keep working; continue" if runs.load(folder).consent else "Continue"
+            say(args, f"Interrupted. {keep} with `mngr tmr resume {folder.name}`.")
         raise
 
 

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from mngr_outcome.outcome import cleaned
 from mngr_tmr.integrate import ranking
 from mngr_tmr.integrate.ranking import Repair
-from mngr_tmr.journal.model import Outcome, Run, Task
+from mngr_tmr.journal.model import Outcome, Run, Task, Verdict
 from mngr_tmr.run.words import counted, result_of
+from mngr_tmr.verify.testchange import NOOP, OLD_NOOP
 
 WIDTH = 72
 GATED = (
@@ -46,9 +47,16 @@ def others(groups: Sequence[Sequence[Task]], shaky: Sequence[str] = ()) -> tuple
 
 def _item(group: Sequence[Task]) -> list[str]:
     task = group[0]
-    measured = task.verdict.mutants if task.verdict else ""
-    lines = [f"  Measured: {measured}"] if measured else []
+    measured = [_noticed(task.verdict), task.verdict.mutants] if task.verdict else []
+    lines = [f"  Measured: {each}" for each in measured if each]
     return [f"- {task.node_id}", *_said(_why(task)), *lines, f"  {_by(group)}"]
+
+
+def _noticed(verdict: Verdict) -> str:
+    codes = {proof.what: proof.exit_code for proof in verdict.proofs}
+    if codes.get(OLD_NOOP) == 0 and codes.get(NOOP):
+        return "if the commands do nothing, the old tests pass and the new tests fail"
+    return ""
 
 
 def repair(run: Run, each: Repair, shaky: Sequence[str] = ()) -> tuple[str, str]:
