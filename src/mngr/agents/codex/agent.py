@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from mngr.agents.base import (
     UNREACHABLE,
-    ConversingAgent,
+    AgentType,
     Delivery,
     Launch,
     LaunchContext,
@@ -43,7 +43,7 @@ GRACE = 60.0
 """Seconds in which an attempt fails; one that takes longer is being answered."""
 
 
-class CodexAgent(ConversingAgent):
+class CodexAgent(AgentType):
     name = "codex"
     program = "codex"
     install = "npm install --global @openai/codex"

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from mngr.agents.base import (
     UNREACHABLE,
-    ConversingAgent,
+    AgentType,
     Delivery,
     Launch,
     LaunchContext,
@@ -68,7 +68,7 @@ exec opencode "$@"
 """
 
 
-class OpenCodeAgent(ConversingAgent):
+class OpenCodeAgent(AgentType):
     name = "opencode"
     program = "opencode"
     install = "npm install --global opencode-ai"
