@@ -165,7 +165,7 @@ def _made(args: Namespace, api: Mngr, request: CreateRequest) -> Created:
     try:
         return api.create(request.replace(progress=progress))
     finally:
-        progress.close()
+        progress.clear()
 
 
 def _refuse_contradictions(args: Namespace) -> None:
