@@ -123,7 +123,7 @@ class LocalHost:
     def _read(self, ids: Sequence[str], panes: dict[str, list[Pane]], error: str) -> HostReading:
         agents = (_evidence(self.home, each, tuple(panes.get(each, ()))) for each in ids)
         found = tuple(each for each in agents if each is not None)
-        return HostReading(host=self.ref, now=time.time(), agents=found, error=error)
+        return HostReading(now=time.time(), agents=found, error=error)
 
     def _panes(self) -> tuple[dict[str, list[Pane]], str]:
         """Return every pane of mngr's server; no server means none, a missing tmux is an error."""

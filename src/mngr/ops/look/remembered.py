@@ -61,8 +61,7 @@ class AbsentHost:
         self, ids: Sequence[str] | None = None, after: Sequence[str] = (), patience: float = 0.0
     ) -> HostReading:
         """Return an empty reading without a problem: the provider's failure is reported already."""
-        error = f"host {self.ref.name} cannot be reached: {self._error}"
-        return HostReading(host=self.ref, now=0.0, agents=(), error=error)
+        return HostReading(error=f"host {self.ref.name} cannot be reached: {self._error}")
 
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
         return ["sh", "-c", 'echo "$0" >&2; exit 5', f"host {self.ref.name}: {self._error}"]
@@ -146,7 +145,7 @@ def meant(world: World, word: str) -> Agent | None:
 
 
 def _last_seen(host: Host, known: Known) -> Agent:
-    reading = HostReading(host=host.ref, now=time.time(), agents=(), error="not checked yet")
+    reading = HostReading(now=time.time(), error="not checked yet")
     return _recalled(host, known, reading, reading.now)
 
 
