@@ -157,7 +157,6 @@ class LocalHost:
 
     def put(self, given: Files) -> None:
         for path, (content, mode) in given.items():
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             files.replace(path, content, mode, keep_mode=False)
 
     def swap(self, stem: str, rev: int, content: bytes) -> bool:

@@ -74,10 +74,7 @@ def hosts(home: str, provider: str, error: str) -> list[Host]:
 
 
 def forget(home: str, host_id: str) -> None:
-    try:
-        os.unlink(os.path.join(home, "cache", "hosts", f"{host_id}.json"))
-    except FileNotFoundError:
-        pass
+    files.remove(os.path.join(home, "cache", "hosts", f"{host_id}.json"))
 
 
 def _memories(home: str) -> list[Memory]:
@@ -215,7 +212,6 @@ def _load(path: str) -> Memory | None:
 def _write(path: str, memory: Memory) -> None:
     """Write the file by rename; a failure is ignored, because this is only a cache."""
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         # json.dump takes ten times as long.
         files.replace(path, json.dumps(memory.to_json()).encode())
     except OSError:
