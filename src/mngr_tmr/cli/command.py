@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.create_options import count
+from mngr.cli.commands.limit_values import tokens
 from mngr.errors import UsageError, nearest
 from mngr.model.durations import parse_duration
 from mngr.model.quoting import quote
@@ -123,11 +124,11 @@ def _limits(parser: Parser) -> None:
     title = "Limits"
     add = parser.add_argument_group(title).add_argument
     add("--max-cost", type=_money, metavar="DOLLARS", help="cost budget of the run")
-    add("--max-tokens", type=count, metavar="N", help="token budget of the run")
+    add("--max-tokens", type=tokens, metavar="N", help="token budget of the run")
     add("--max-time", type=parse_duration, metavar="DURATION", help="time limit of the run")
     add("--max-launches", type=count, metavar="N", help="maximum number of agents")
     add("--agent-max-cost", type=_money, metavar="DOLLARS", help="cost budget of each agent")
-    add("--agent-max-tokens", type=count, metavar="N", help="token budget of each agent")
+    add("--agent-max-tokens", type=tokens, metavar="N", help="token budget of each agent")
     help = "time limit of each agent (default 30m)"
     add("--agent-timeout", type=parse_duration, metavar="DURATION", help=help)
 
