@@ -13,7 +13,6 @@ import time
 from mngr.errors import MissingProgram, MngrError, Taken, UsageError
 from mngr.model import events
 from mngr.model.records import AgentRecord, agent_dir, encode, record_stem
-from mngr.model.state import State
 from mngr.model.struct import Struct
 from mngr.ops import types
 from mngr.ops.change import change
@@ -102,9 +101,7 @@ def _claim(world: World, host: Host, name: str, agent_id: str) -> str:
 def _clear_interrupted(world: World, host: Host, name: str) -> bool:
     """Move the remains of a killed create to the trash; return whether there were any."""
     existing = _existing(world, host, name)
-    if existing is None or existing.state is not State.LOST:
-        return False
-    if existing.verdict.reason != "create interrupted":
+    if existing is None or not existing.unfinished:
         return False
     from mngr.ops.lifecycle import destroy
 
@@ -195,7 +192,7 @@ def preview(world: World, request: CreateRequest) -> tuple[str, Host, Plan | Non
 
         reusing.refuse_different(host, existing, request)
         return name, host, None
-    if existing is not None and existing.verdict.reason != "create interrupted":
+    if existing is not None and not existing.unfinished:
         raise Taken(f"the name {name!r} is taken", "choose another, or use --reuse")
     types.settled(world, host, request)
     name = name or names.random_name()
