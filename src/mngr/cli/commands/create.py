@@ -6,6 +6,7 @@ import sys
 
 from mngr.api import Mngr
 from mngr.cli.app import terminal
+from mngr.cli.app.options import overlay
 from mngr.cli.app.output import asker, clean, one, print_result, say, warn
 from mngr.cli.commands import create_options
 from mngr.cli.commands.stop import standing
@@ -103,8 +104,6 @@ def defaults(args: Namespace) -> dict[str, Json]:
 
 
 def templates(args: Namespace, names: list[str]) -> dict[str, Json]:
-    from mngr.cli.app.options import overlay
-
     known = args.config.table("create_templates")
     found: dict[str, object] = {}
     for name in names:

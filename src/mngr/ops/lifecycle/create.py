@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import time
 
+from mngr.agents.base import Receipt
 from mngr.errors import MissingProgram, MngrError, Taken, UsageError
+from mngr.hosts.processes import this_process
 from mngr.model import events
 from mngr.model.records import AgentRecord, agent_dir, encode, record_stem
 from mngr.model.struct import Struct
@@ -24,7 +26,7 @@ from mngr.ops.work import risk, sources, workdir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.agents.base import Launch, Receipt
+    from mngr.agents.base import Launch
     from mngr.hosts.base import Host, HostReading
     from mngr.ops.work.workdir import Plan
     from mngr.ops.world import World
@@ -209,8 +211,6 @@ def _plan(world: World, host: Host, name: str, agent_id: str, request: CreateReq
 def _record(
     world: World, name: str, agent_id: str, request: CreateRequest, plan: Plan
 ) -> AgentRecord:
-    from mngr.hosts.processes import this_process
-
     now = time.time()
     return AgentRecord(
         id=agent_id,
@@ -327,7 +327,6 @@ def _require_launched(world: World, agent: Agent) -> None:
 
 def _first_message(world: World, agent: Agent, text: str) -> Receipt:
     """Send the first message; a failure here does not undo the creation of the agent."""
-    from mngr.agents.base import Receipt
     from mngr.ops.talk import message
 
     try:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from mngr.errors import MngrError, Refused
 from mngr.hosts.base import Host
+from mngr.model.address import parse_address
 from mngr.model.records import AgentRecord
 from mngr.model.state import ALIVE
 from mngr.ops.keep import trees
@@ -87,8 +88,6 @@ def _branch(record: AgentRecord) -> str:
 
 def _address(world: World, agent: Agent, address: str, provider: str) -> str:
     """Return the address; by default the original's host, with its name and a number."""
-    from mngr.model.address import parse_address
-
     asked = parse_address(address)
     ref = agent.host.ref
     name = asked.name or _free_name(world, agent)
