@@ -12,17 +12,13 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Sequence
 
 from mngr import files
 from mngr.errors import MngrError
 from mngr.hosts.modal.hosting import Hosting
 from mngr.hosts.modal.pump import Call, settled
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mngr.model.struct import Json
+from mngr.model.struct import Json
 
 LINGER = 300.0
 """Seconds that the bridge keeps running after the last request."""

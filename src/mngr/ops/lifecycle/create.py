@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import time
 
-from mngr.agents.base import Receipt
+from mngr.agents.base import Launch, Receipt
 from mngr.errors import MissingProgram, MngrError, Taken, UsageError
+from mngr.hosts.base import Host, HostReading
 from mngr.hosts.processes import this_process
 from mngr.model import events
 from mngr.model.records import AgentRecord, agent_dir, encode, record_stem
@@ -23,13 +24,8 @@ from mngr.ops.lifecycle.request import CreateRequest, place
 from mngr.ops.look.listing import Agent, agents, one, read, refreshed
 from mngr.ops.steps import step
 from mngr.ops.work import risk, sources, workdir
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.agents.base import Launch
-    from mngr.hosts.base import Host, HostReading
-    from mngr.ops.work.workdir import Plan
-    from mngr.ops.world import World
+from mngr.ops.work.workdir import Plan
+from mngr.ops.world import World
 
 ENV_LIMIT = 1 << 20
 

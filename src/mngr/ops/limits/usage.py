@@ -6,15 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from mngr.agents.base import KINDS, Tokens, by_model
 from mngr.errors import MngrError
+from mngr.hosts.base import Host
 from mngr.model.records import agents_dir
 from mngr.model.struct import Json, Struct
 from mngr.ops.limits.prices import Prices
 from mngr.ops.look.listing import Agent
 from mngr.ops.world import World
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.hosts.base import Host
 
 CHUNK = 500
 """Agents whose names fit into one command line."""
