@@ -9,10 +9,11 @@ import stat
 def replace(
     path: str, content: bytes, mode: int = 0o600, *, durable: bool = False, keep_mode: bool = True
 ) -> None:
-    """Write a file under a temporary name and rename it.
+    """Write a file under a temporary name and rename it; make its folder if it is missing.
 
     With `keep_mode`, an existing file keeps its permissions.
     """
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     temporary = _beside(path, content, mode, durable, keep_mode)
     try:
         os.rename(temporary, path)
@@ -31,6 +32,14 @@ def create(path: str, content: bytes, *, durable: bool = False) -> bool:
     finally:
         os.unlink(temporary)
     return True
+
+
+def remove(path: str) -> None:
+    """Remove a file, if it exists."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
 
 
 def _beside(path: str, content: bytes, mode: int, durable: bool, keep_mode: bool = False) -> str:

@@ -12,8 +12,9 @@ import pytest
 from mngr.agents.base import Launch, LaunchContext
 from mngr.agents.claude.agent import ClaudeAgent
 from mngr.agents.claude.launch import LINKS, session_of
-from mngr.model.records import AgentRecord, Worker
+from mngr.model.records import AgentRecord
 from mngr.model.state import Evidence
+from tests.support.records import agent_record
 
 CLAUDE = ClaudeAgent()
 ID = "agent-0123456789abcdef0123456789abcdef"
@@ -32,21 +33,8 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def record(*argv: str, **changes: object) -> AgentRecord:
-    base = AgentRecord(
-        id=ID,
-        name="fox",
-        type="claude",
-        argv=argv,
-        work_dir="/den/fox",
-        source="/den/source",
-        transfer="none",
-        made_work_dir=False,
-        create_time=1.0,
-        launch="L1",
-        launch_time=1.0,
-        worker=Worker(machine="m", pid=1, start="s"),
-    )
-    return base.updated(changes)
+    places = {"work_dir": "/den/fox", "source": "/den/source"}
+    return agent_record(**{"id": ID, "type": "claude", "argv": argv, **places, **changes})
 
 
 def first(*argv: str, prompt: str = "", **context: object) -> Launch:

@@ -12,27 +12,16 @@ from hypothesis import strategies as st
 from mngr.agents.base import Delivery
 from mngr.agents.claude.agent import ClaudeAgent
 from mngr.model.events import iso
-from mngr.model.records import AgentRecord, Started, Worker
+from mngr.model.records import Started
 from mngr.model.state import Evidence
+from tests.support.records import agent_record
 
 RECORDED = Path(__file__).parent / "recorded" / "claude"
 START = 1794787000.0
 """2026-11-15T23:56:40Z; the recordings are of the half hour after it."""
 LATER = START + 7200
 
-RECORD = AgentRecord(
-    id="agent-" + "a" * 32,
-    name="fox",
-    type="claude",
-    argv=(),
-    work_dir="/w",
-    transfer="none",
-    made_work_dir=False,
-    create_time=START,
-    launch="L1",
-    launch_time=START,
-    worker=Worker(machine="m", pid=1, start="s"),
-)
+RECORD = agent_record(type="claude", create_time=START, launch_time=START)
 CLAUDE = ClaudeAgent()
 
 

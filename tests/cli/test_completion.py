@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from mngr.model.records import AgentRecord, Worker, agent_dir, encode
+from mngr.model.records import AgentRecord, agent_dir, encode
 from tests.support.kite import environment, mngr
+from tests.support.records import agent_record
 
 AGENTS = ("alpha", "alphabet", "beta")
 
@@ -47,19 +48,7 @@ def furnished(tmp_path: Path) -> str:
 
 
 def record(agent_id: str, name: str) -> AgentRecord:
-    return AgentRecord(
-        id=agent_id,
-        name=name,
-        type="command",
-        argv=("sleep", "1"),
-        work_dir="/",
-        transfer="none",
-        made_work_dir=False,
-        create_time=0.0,
-        launch="x",
-        launch_time=0.0,
-        worker=Worker(machine="m", pid=1, start="0"),
-    )
+    return agent_record(id=agent_id, name=name, argv=("sleep", "1"), work_dir="/")
 
 
 def candidates(home: str, *words: str) -> list[str]:

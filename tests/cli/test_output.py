@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.cli.app.output import cell, clean, confirm, one, rows, say, warn
-from mngr.cli.app.templates import lookup, parse_template
+from mngr.cli.app.templates import parse_template
 from mngr.errors import Refused, UsageError
 from mngr.model.struct import Json
+from mngr.query import select
 
 AGENTS: list[dict[str, Json]] = [
     {
@@ -172,9 +173,9 @@ def test_escapes_in_templates() -> None:
 
 
 def test_a_dotted_name_looks_inside() -> None:
-    assert lookup({"a": {"b": {"c": 1}}}, "a.b.c") == 1
-    assert lookup({"a": {"b": 1}}, "a.b.c") is None
-    assert lookup({"a.b": 2}, "a.b") == 2
+    assert select({"a": {"b": {"c": 1}}}, "a.b.c") == 1
+    assert select({"a": {"b": 1}}, "a.b.c") is None
+    assert select({"a.b": 2}, "a.b") == 2
 
 
 def test_a_question_without_a_terminal_is_refused() -> None:

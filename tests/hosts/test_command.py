@@ -26,24 +26,24 @@ def printed(script: str) -> bytes:
 
 @given(st.text(st.characters(min_codepoint=1, max_codepoint=0x10FFFF, exclude_categories=["Cs"])))
 def test_a_value_arrives_as_one_word_whatever_it_holds(value: str) -> None:
-    script = filled("printf '%s|' before {name} after", {"name": quote(value)}, str)
+    script = filled("printf '%s|' before {name} after", {"name": quote(value)})
     assert printed(script) == f"before|{value}|after|".encode()
 
 
 @given(st.dictionaries(st.sampled_from(["a", "b", "c"]), st.text(), min_size=3))
 def test_a_value_that_looks_like_a_place_is_not_filled_again(values: dict[str, str]) -> None:
     values = {**values, "a": "{b}"}
-    assert filled("{a}-{b}-{c}", values, str) == f"{{b}}-{values['b']}-{values['c']}"
+    assert filled("{a}-{b}-{c}", values) == f"{{b}}-{values['b']}-{values['c']}"
 
 
 @given(st.sampled_from(["${HOME}", "{}", "{ echo; }", "{{x}}", "{A}", "awk '{print $1}'"]))
 def test_other_braces_stay(text: str) -> None:
-    assert filled(text, {"x": "y"}, str) == text.replace("{x}", "y")
+    assert filled(text, {"x": "y"}) == text.replace("{x}", "y")
 
 
 def test_an_unknown_place_is_refused_by_name() -> None:
     with pytest.raises(UsageError, match=r"label.*known here: handle"):
-        filled("rm {label}", {"handle": "x"}, str)
+        filled("rm {label}", {"handle": "x"})
 
 
 @pytest.fixture

@@ -13,10 +13,11 @@ from mngr.errors import MissingProgram, TimedOut
 from mngr.hosts.base import CHANGING, Host
 from mngr.hosts.evidence import CANDIDATES
 from mngr.hosts.local import LocalHost
-from mngr.model.records import AgentRecord, Worker, encode, record_stem
+from mngr.model.records import AgentRecord, encode, record_stem
 from mngr.ops.versioned import current
 from tests.support.bare import BareHost
 from tests.support.cli import until
+from tests.support.records import agent_record
 
 AGENT_ID = "agent-" + "a" * 32
 
@@ -28,19 +29,7 @@ def host(request: pytest.FixtureRequest, tmp_path: Path) -> Host:
 
 
 def a_record(**changes: object) -> AgentRecord:
-    return AgentRecord(
-        id=AGENT_ID,
-        name="foo",
-        type="command",
-        argv=("x",),
-        work_dir="/w",
-        transfer="none",
-        made_work_dir=False,
-        create_time=1.0,
-        launch="L",
-        launch_time=1.0,
-        worker=Worker(machine="m", pid=1, start="s"),
-    ).updated(changes)
+    return agent_record(**{"id": AGENT_ID, **changes})
 
 
 def test_run_returns_exact_bytes_and_the_code(host: Host) -> None:

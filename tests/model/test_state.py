@@ -17,26 +17,14 @@ from mngr.model.state import (
     describe_code,
     judge,
 )
+from tests.support.records import agent_record
 
 WORKER = Worker(machine="m", pid=1, start="s")
 NOW = 1000.0
 
 
 def record(**changes: object) -> AgentRecord:
-    base = AgentRecord(
-        id="agent-1",
-        name="foo",
-        type="command",
-        argv=("x",),
-        work_dir="/w",
-        transfer="none",
-        made_work_dir=False,
-        create_time=900.0,
-        launch="L1",
-        launch_time=900.0,
-        worker=WORKER,
-    )
-    return base.updated(changes)
+    return agent_record(**{"create_time": 900.0, "launch_time": 900.0, **changes})
 
 
 def pane(

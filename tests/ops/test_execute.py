@@ -12,7 +12,7 @@ from mngr.hosts.local import LocalHost
 from mngr.model.completed import Completed
 from mngr.model.state import Judgement, State
 from mngr.ops.look.listing import Agent
-from mngr.ops.work.execute import stream_unseen
+from mngr.ops.work.execute import stream
 from tests.support.fox import evidence, record
 
 
@@ -46,7 +46,7 @@ def errors(tmp_path: Path, written: int) -> bytes:
         now=0.0,
     )
     found: list[bytes] = []
-    stream_unseen(agent, ["true"], lambda _, data: found.append(data), timeout=1)
+    stream(agent, ["true"], lambda _, data: found.append(data), timeout=1, remembered=True)
     return b"".join(found)
 
 

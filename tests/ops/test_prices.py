@@ -12,11 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mngr.agents.base import AgentType, Tokens
-from mngr.model.records import AgentRecord, Worker
 from mngr.ops.limits.prices import TABLE, Prices, plain
 from mngr.ops.limits.watcher import Limits, script
 from mngr.settings.layers import Config
 from tests.support.cli import until
+from tests.support.records import agent_record
 
 SHIPPED = Prices(Config("/nowhere", "", ()))
 
@@ -68,11 +68,8 @@ def watching(
     folder: Path, meter: str, max_cost: float | None = None, max_tokens: int | None = None
 ) -> str:
     """Return the watcher's script, and write the files that it reads."""
-    record = AgentRecord(
-        id="agent-of-test-prices", name="x", type="x", argv=(), work_dir="", transfer="none",
-        made_work_dir=False, create_time=0.0, launch="l", launch_time=0.0,
-        worker=Worker(machine="", pid=1, start=""), max_cost=max_cost, max_tokens=max_tokens,
-    )  # fmt: skip
+    limits = {"max_cost": max_cost, "max_tokens": max_tokens}
+    record = agent_record(launch="l", launch_time=0.0, **limits)
     (folder / "used").write_text(meter)
     (folder / "prices").write_text(SHIPPED.lines())
     (folder / "limits").write_text(Limits.of(record).lines())

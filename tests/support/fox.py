@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from mngr.model.records import AgentRecord, Started, Worker
+from mngr.model.records import AgentRecord, Started
 from mngr.model.state import Evidence, Pane
 from mngr.model.struct import Json
+from tests.support.records import agent_record
 
 
 def record(type: str, began: float, **changes: object) -> AgentRecord:
     """Return a record of the second launch."""
-    base = AgentRecord(
-        id="agent-1",
-        name="fox",
-        type=type,
-        argv=(),
-        work_dir="/home/fox/den",
-        source="/home/fox/repo",
-        transfer="git-worktree",
-        made_work_dir=True,
-        create_time=began,
-        launch="L2",
-        launch_time=began,
-        worker=Worker(machine="m", pid=1, start="1"),
-    )
-    return base.updated(changes)
+    places = {"work_dir": "/home/fox/den", "source": "/home/fox/repo"}
+    made = {"transfer": "git-worktree", "made_work_dir": True, "launch": "L2", **places}
+    times = {"create_time": began, "launch_time": began}
+    return agent_record(**{"name": "fox", "type": type, "argv": (), **made, **times, **changes})
 
 
 def evidence(

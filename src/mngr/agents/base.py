@@ -13,8 +13,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Protocol
-else:
-    Protocol = object
+
+    class Reader(Protocol):
+        """A module that reads the conversation files of a program."""
+
+        METER: str
+
+        def transcript(self, files: Mapping[str, bytes], /) -> list[Turn]: ...
+
 
 PROMPT_LIMIT = 96 * 1024
 """Bytes; a word of an argv is limited to 128 KB."""
@@ -206,6 +212,8 @@ class AgentType:
     """The command that installs it."""
     conversation: tuple[str, ...] = ()
     """Shell patterns of the files that `transcript` reads, in the state directory."""
+    reader: Reader | None = None
+    """The module that reads these files; without it, override `transcript` and `meter`."""
     forks = False
     """Whether a clone continues with a copy of the conversation."""
     headless = ""
@@ -239,7 +247,7 @@ class AgentType:
 
     def transcript(self, files: Mapping[str, bytes]) -> list[Turn]:
         """Return the conversation, oldest first; `files` is by path in the state directory."""
-        return []
+        return self.reader.transcript(files) if self.reader else []
 
     def answer(self, evidence: Evidence, allow: bool) -> tuple[str, ...]:
         """Return the keys, as tmux names them, that answer the permission request."""
@@ -252,7 +260,7 @@ class AgentType:
         and runs on the host, in the parent of the state directories; `"$@"` are the names of some
         of these. Without a meter, a type has no usage, and no limits on tokens and cost.
         """
-        return ""
+        return self.reader.METER if self.reader else ""
 
     def evidence(self, delivery: Delivery) -> Receipt:
         """Return a receipt; here, text is delivered when none of it is unread on the terminal."""
@@ -270,23 +278,3 @@ class AgentType:
         if delivery.ended():
             return Receipt(outcome="failed", detail="the agent ended before it read the message")
         return Receipt(outcome="queued", detail="typed, but the program has not read it yet")
-
-
-class Reader(Protocol):
-    """A module that reads the conversation files of a program."""
-
-    METER: str
-
-    def transcript(self, files: Mapping[str, bytes], /) -> list[Turn]: ...
-
-
-class ConversingAgent(AgentType):
-    """A program that stores its conversation in files, which a module of its own reads."""
-
-    reader: Reader
-
-    def transcript(self, files: Mapping[str, bytes]) -> list[Turn]:
-        return self.reader.transcript(files)
-
-    def meter(self) -> str:
-        return self.reader.METER

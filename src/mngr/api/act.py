@@ -121,8 +121,7 @@ class Act(Hosts):
         An agent that was only `remembered` is checked in the same round trip; if it has changed,
         nothing runs and Stale is raised.
         """
-        run = execute.stream_unseen if remembered else execute.stream
-        return run(agent, argv, sink, cwd=cwd, timeout=timeout)
+        return execute.stream(agent, argv, sink, cwd=cwd, timeout=timeout, remembered=remembered)
 
     def exec_argv(
         self, agent: Agent, argv: Sequence[str], *, cwd: str = "", tty: bool = False

@@ -87,9 +87,9 @@ class Hosts(Targets):
         """Start a host; return the agents that were started with it."""
         return hosts.start(self._world, hosts.find(self._world, name))
 
-    def snapshot_host(self, name: str, label: str = "") -> str:
+    def snapshot_host(self, name: str) -> str:
         """Save the file system of a host; return the image."""
-        return hosts.snapshot(self._world, hosts.find(self._world, name), label)
+        return hosts.snapshot(self._world, hosts.find(self._world, name))
 
     def destroy_host(self, name: str, *, force: bool = False, keep: bool = True) -> str:
         """Destroy a host; return the image it was saved as, if it had agents."""

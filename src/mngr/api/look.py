@@ -101,7 +101,7 @@ class Look(Targets):
 
     def usage(self, agents: Iterable[Agent]) -> dict[str, Usage]:
         """Return the usage by id, for agents that report it."""
-        return usage.of_reachable(self._world, tuple(agents))
+        return usage.of(self._world, tuple(agents))
 
     def limits(self, target: str | Agent) -> Limits:
         from mngr.ops.limits.watcher import Limits

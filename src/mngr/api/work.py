@@ -23,6 +23,7 @@ from mngr.api.modules import (
     trash,
 )
 from mngr.api.targets import Targets
+from mngr.errors import MngrError
 from mngr.ops.look.listing import Agent
 
 TYPE_CHECKING = False
@@ -220,8 +221,6 @@ class Work(Targets):
         self, agents: Sequence[Agent], *, drop_branch: bool = False
     ) -> Callable[[Agent], Destroyed]:
         """Destroy all at once; return a function that returns the result of each or raises."""
-        from mngr.errors import MngrError
-
         outcomes = destroy.destroy_many(self._world, agents, drop_branch=drop_branch)
 
         def outcome(agent: Agent) -> Destroyed:

@@ -47,9 +47,8 @@ class CommandFailed(MngrError):
 class HostReading(Struct):
     """The answer of a host to one reading."""
 
-    host: HostRef
-    now: float
-    agents: tuple[Evidence, ...]
+    now: float = 0.0
+    agents: tuple[Evidence, ...] = ()
     error: str = ""
     """Why the host, or its tmux, did not answer."""
     stopped: bool = False

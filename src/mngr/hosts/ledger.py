@@ -52,8 +52,8 @@ def write(home: str, note: HostNote, *, new: bool = False) -> None:
 
 
 def _put(path: str, text: str, new: bool) -> bool:
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     if new:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         return files.create(path, text.encode(), durable=True)
     files.replace(path, text.encode(), durable=True)
     return True
@@ -79,10 +79,10 @@ def known(home: str, provider: str) -> Iterator[HostNote]:
 
 def forget(home: str, provider: str, name: str) -> None:
     note = read(home, provider, name)
-    _unlink(_path(home, provider, name))
+    files.remove(_path(home, provider, name))
     if note and note.id:
         for folder in ("ended", "asked"):
-            _unlink(os.path.join(home, "hosts", folder, note.id))
+            files.remove(os.path.join(home, "hosts", folder, note.id))
 
 
 def ended(home: str, host_id: str, why: str = "") -> str:
@@ -111,10 +111,3 @@ def controller(home: str) -> str:
     except FileNotFoundError:
         _put(path, os.urandom(8).hex(), new=True)
         return controller(home)
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass

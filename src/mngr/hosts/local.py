@@ -124,7 +124,7 @@ class LocalHost:
     def _read(self, ids: Sequence[str], panes: dict[str, list[Pane]], error: str) -> HostReading:
         agents = (_evidence(self.home, each, tuple(panes.get(each, ()))) for each in ids)
         found = tuple(each for each in agents if each is not None)
-        return HostReading(host=self.ref, now=time.time(), agents=found, error=error)
+        return HostReading(now=time.time(), agents=found, error=error)
 
     def _panes(self) -> tuple[dict[str, list[Pane]], str]:
         """Return every pane of mngr's server; no server means none, a missing tmux is an error."""
@@ -158,7 +158,6 @@ class LocalHost:
 
     def put(self, given: Files) -> None:
         for path, (content, mode) in given.items():
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             files.replace(path, content, mode, keep_mode=False)
 
     def swap(self, stem: str, rev: int, content: bytes) -> bool:

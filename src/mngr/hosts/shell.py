@@ -217,7 +217,7 @@ class ShellHost:
             agents.append(evidence)
             if caught < int(rev) and not odd:
                 torn[agent_id] = int(rev)
-        reading = HostReading(host=self.ref, now=now, agents=tuple(agents), error=error)
+        reading = HostReading(now=now, agents=tuple(agents), error=error)
         return reading, torn
 
     def put(self, files: Files) -> None:

@@ -181,7 +181,7 @@ def new_session(
     *,
     size: tuple[int, int],
     windows: Sequence[tuple[str, Sequence[str]]],
-    pipe_to: str = "",
+    pipe_to: str,
 ) -> list[str]:
     """Return the words after `tmux`: the session, its windows and options, then a list of panes.
 
@@ -195,8 +195,7 @@ def new_session(
         *(";", "set-option", "-q", "-t", f"={session}:", "@mngr_name", name),
         *(";", "set-option", "-q", "-t", f"={session}:", "@mngr_launch", launch),
     ]
-    if pipe_to:
-        words += [";", "pipe-pane", "-t", f"={session}:agent", _plain([pipe_to])[0]]
+    words += [";", "pipe-pane", "-t", f"={session}:agent", _plain([pipe_to])[0]]
     for title, window_argv in windows:
         words += [";", "new-window", "-d", "-t", f"={session}:", "-n", title, "-c", work_dir]
         words += ["--", *_plain(window_argv)]

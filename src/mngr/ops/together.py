@@ -45,4 +45,4 @@ def readings(world: World, hosts: Sequence[Host], ids: Sequence[str] | None) -> 
 def _late(world: World, host: Host, patience: float) -> HostReading:
     error = Unreachable(f"host {host.ref.name} did not answer within {patience:g} s")
     world.note(host.ref.name, error)
-    return HostReading(host=host.ref, now=0.0, agents=(), error=error.message)
+    return HostReading(error=error.message)

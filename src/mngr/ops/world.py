@@ -175,7 +175,7 @@ class World:
             if not isinstance(error, MngrError) and is_here(host):
                 raise  # a bug, not an unreachable host
             self.note(host.ref.name, error)
-            return HostReading(host=host.ref, now=0.0, agents=(), error=_told(error))
+            return HostReading(error=_told(error))
 
     def note(self, who: str, error: Exception) -> None:
         """Record a problem once, for any number of agents."""

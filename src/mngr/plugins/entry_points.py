@@ -189,7 +189,6 @@ def _write(home: str, index: str, folders: Folders) -> None:
 
     kept = dict(list(folders.items())[-REMEMBERED:])
     try:
-        os.makedirs(os.path.dirname(index), mode=0o700, exist_ok=True)
         files.replace(index, "\n".join((HEAD, *_encoded(kept), END)).encode())
     except OSError:
         pass  # the folders are read again next time

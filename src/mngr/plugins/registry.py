@@ -10,7 +10,7 @@ import sys
 
 from mngr.errors import MngrError, Taken, UsageError, suggestion
 from mngr.model.struct import Json, Struct
-from mngr.plugins.entry_points import EntryPoint, installed
+from mngr.plugins.entry_points import EntryPoint, installed, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -229,8 +229,6 @@ def load_registry(config: Config | None) -> Registry:
 
 def own_registry() -> Registry:
     """Return a registry with the built-ins and the plugins that are part of mngr."""
-    from mngr.plugins.entry_points import scan
-
     registry = load_registry(None)
     for folder in sys.path:
         points = [point for point in scan(folder or ".") if point.distribution == "mngr"]

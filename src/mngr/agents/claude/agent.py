@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mngr.agents.base import ConversingAgent, Delivery, Launch, LaunchContext, Login, Receipt
+from mngr.agents.base import AgentType, Delivery, Launch, LaunchContext, Login, Receipt
 from mngr.agents.claude import log
 from mngr.agents.claude import state as claude_state
 from mngr.model.state import Evidence, Signals
@@ -17,7 +17,7 @@ NOT_A_YES = ("AskUserQuestion", "ExitPlanMode")
 """Questions whose first choice is not simply yes."""
 
 
-class ClaudeAgent(ConversingAgent):
+class ClaudeAgent(AgentType):
     name = "claude"
     program = "claude"
     install = "npm install -g @anthropic-ai/claude-code"

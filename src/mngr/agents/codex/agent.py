@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from mngr.agents.base import (
     UNREACHABLE,
-    ConversingAgent,
+    AgentType,
     Delivery,
     Launch,
     LaunchContext,
@@ -25,6 +25,7 @@ from mngr.agents.codex.rollout import TurnState
 from mngr.agents.hooks import note, noted
 from mngr.agents.jsonl import iso, objects, one_line, table, text
 from mngr.agents.taking import receipt
+from mngr.errors import UsageError
 from mngr.model.state import STARTING, Evidence, Signals
 from mngr.model.struct import Json
 
@@ -43,7 +44,7 @@ GRACE = 60.0
 """Seconds in which an attempt fails; one that takes longer is being answered."""
 
 
-class CodexAgent(ConversingAgent):
+class CodexAgent(AgentType):
     name = "codex"
     program = "codex"
     install = "npm install --global @openai/codex"
@@ -187,8 +188,6 @@ def _own(context: LaunchContext) -> tuple[Mapping[str, object], dict[str, str], 
 def _refuse_profile(words: Sequence[str]) -> None:
     for word in words:
         if word in ("-p", "--profile") or word.startswith("--profile="):
-            from mngr.errors import UsageError
-
             raise UsageError(
                 f"codex: {word}: mngr sets the profile of an agent", "use -c KEY=VALUE"
             )

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from mngr.agents.base import (
     UNREACHABLE,
-    ConversingAgent,
+    AgentType,
     Delivery,
     Launch,
     LaunchContext,
@@ -28,6 +28,7 @@ from mngr.agents.jsonl import one_line, read, text
 from mngr.agents.opencode import talk
 from mngr.agents.opencode.talk import TalkState
 from mngr.agents.taking import receipt
+from mngr.errors import UsageError
 from mngr.model.records import AgentRecord
 from mngr.model.state import STARTING, Evidence, Signals
 
@@ -68,7 +69,7 @@ exec opencode "$@"
 """
 
 
-class OpenCodeAgent(ConversingAgent):
+class OpenCodeAgent(AgentType):
     name = "opencode"
     program = "opencode"
     install = "npm install --global opencode-ai"
@@ -199,8 +200,6 @@ def _trying(moment: TalkState, detail: str, now: float) -> Signals:
 
 def _refuse_narrow(record: AgentRecord) -> None:
     if record.width < COLUMNS and not record.headless:
-        from mngr.errors import UsageError
-
         told = f"opencode crashes on a terminal of {record.width} columns"
         raise UsageError(told, f"use --tmux-width {COLUMNS} or more")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 
@@ -118,7 +119,6 @@ def leave_with_reader() -> None:
 
 
 def _leave_with_reader() -> None:
-    import os
     import select
 
     poll = select.poll()

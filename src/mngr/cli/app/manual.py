@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
+from mngr.cli.app.main import make_parser
 from mngr.cli.app.options import HIDDEN, Option
 from mngr.cli.app.parser import Parser
 from mngr.cli.app.rendering import Page, Paragraph, Section, as_text, text_width
@@ -89,8 +90,6 @@ def command_page(parser: Parser) -> Page:
 
 def overview_page(registry: Registry) -> Page:
     """Return mngr(1): the commands by group, the common options and the exit codes."""
-    from mngr.cli.app.parser import Parser
-
     sections = (
         Section(title="SYNOPSIS", blocks=(_code("mngr [OPTIONS] COMMAND [ARGUMENTS]"),)),
         Section(title="DESCRIPTION", blocks=tuple(_paragraphs(DESCRIPTION))),
@@ -214,8 +213,6 @@ def _code(text: str) -> Paragraph:
 
 def pages(registry: Registry) -> Iterator[Page]:
     """Yield all pages, mngr(1) first."""
-    from mngr.cli.app.main import make_parser
-
     yield overview_page(registry)
     for name in registry.names("command"):
         yield command_page(make_parser(registry, name))

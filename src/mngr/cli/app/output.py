@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import sys
+import time
 
 from mngr.cli.app.templates import check_fields, parse_template
 from mngr.errors import Refused
@@ -124,7 +126,6 @@ def _agrees(answer: str, default: bool) -> bool:
 def declined(args: Namespace) -> bool:
     """Return whether standard input is a pipe that answers no: `echo n | mngr destroy foo`."""
     import select
-    import stat
 
     if args.headless or sys.stdin.isatty():
         return False
@@ -170,8 +171,6 @@ def cell(value: Json) -> str:
 
 def local_time(stamp: Json) -> str:
     """Return an ISO 8601 time in local time with its zone; other text unchanged."""
-    import time
-
     from mngr.model.events import epoch
 
     moment = epoch(stamp) if isinstance(stamp, str) else None

@@ -12,25 +12,31 @@ from mngr.cli.app.parser import Namespace
 PAUSE = 0.1
 
 
-class Copying:
-    """Call it with the number of files so far; close it before anything else is written."""
+class LastLine:
+    """The last line of a terminal; clear it before anything else is written."""
 
-    def __init__(self) -> None:
-        self._shown = 0.0
+    def __init__(self, quiet: bool) -> None:
+        self.hidden = quiet or not sys.stderr.isatty()
+
+    def show(self, text: str) -> None:
+        if not self.hidden:
+            sys.stderr.write(f"\r{text}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        self.show("\x1b[K")
+
+
+class Copying(LastLine):
+    """Call it with the number of files so far."""
+
+    _shown = 0.0
 
     def __call__(self, count: int) -> None:
         now = time.monotonic()
         if now - self._shown >= PAUSE:
             self._shown = now
-            self._write(f"\r{count} files copied")
-
-    def close(self) -> None:
-        if self._shown:
-            self._write("\r\x1b[K")
-
-    def _write(self, text: str) -> None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+            self.show(f"{count} files copied")
 
 
 def waiting(args: Namespace) -> Callable[[str], None] | None:
@@ -49,5 +55,5 @@ def waiting(args: Namespace) -> Callable[[str], None] | None:
 
 def copying(args: Namespace) -> Copying | None:
     """Return a progress display on a terminal, unless an editor uses the terminal."""
-    hidden = args.quiet or args.edit_message or not sys.stderr.isatty()
-    return None if hidden else Copying()
+    line = Copying(args.quiet or args.edit_message)
+    return None if line.hidden else line

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 
+from mngr.cli.app.main import command_named, make_parser
 from mngr.cli.app.output import one, print_result, rows, warn
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import MngrError, NotFound, UsageError
@@ -262,8 +263,6 @@ def _tables(tree: Json) -> Iterator[tuple[str, dict[str, Json]]]:
 
 
 def _try_options(registry: Registry, command: str, options: dict[str, Json], where: str) -> None:
-    from mngr.cli.app.main import command_named, make_parser
-
     try:
         parser = make_parser(registry, command_named(registry, command))
     except MngrError as error:

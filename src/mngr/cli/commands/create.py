@@ -6,6 +6,7 @@ import sys
 
 from mngr.api import Mngr
 from mngr.cli.app import terminal
+from mngr.cli.app.options import overlay
 from mngr.cli.app.output import asker, clean, one, print_result, say, warn
 from mngr.cli.commands import create_options
 from mngr.errors import MissingProgram, MngrError, UsageError, suggestion
@@ -102,8 +103,6 @@ def defaults(args: Namespace) -> dict[str, Json]:
 
 
 def templates(args: Namespace, names: list[str]) -> dict[str, Json]:
-    from mngr.cli.app.options import overlay
-
     known = args.config.table("create_templates")
     found: dict[str, object] = {}
     for name in names:
@@ -164,7 +163,7 @@ def _made(args: Namespace, api: Mngr, request: CreateRequest) -> Created:
     try:
         return api.create(request.replace(progress=progress))
     finally:
-        progress.close()
+        progress.clear()
 
 
 def _refuse_contradictions(args: Namespace) -> None:

@@ -10,6 +10,7 @@ import sys
 from mngr.cli.app.options import overlay
 from mngr.cli.app.output import clean, warn
 from mngr.cli.app.parser import Namespace
+from mngr.cli.app.progress import LastLine
 from mngr.cli.app.spread import exit_code
 from mngr.cli.commands import create_options
 from mngr.errors import MngrError, UsageError, nearest
@@ -45,13 +46,12 @@ def run_batch(args: Namespace, api: Mngr) -> int:
     lines = list(parse_lines(args, read_lines(args.batch), {a.name for a in api.list()}))
     if not lines:
         raise UsageError(f"--batch: {args.batch} has no lines to create agents from")
-    failed = 0
-    progress = BatchProgress(len(lines), args.quiet)
-    for row in _results(args, api, lines):
+    failed, progress = 0, LastLine(args.quiet)
+    for number, row in enumerate(_results(args, api, lines), start=1):
         failed += row["error"] is not None
         progress.clear()
         print(json.dumps(row), flush=True)
-        progress.advance()
+        progress.show(f"{number}/{len(lines)} created")
     progress.clear()
     return exit_code(failed, len(lines))
 
@@ -215,22 +215,3 @@ def free_name(name: str, taken: set[str]) -> str:
     if not name or name not in taken:
         return name
     return next(f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken)
-
-
-class BatchProgress:
-    """A count on the last line of a terminal."""
-
-    def __init__(self, total: int, quiet: bool) -> None:
-        self.total, self.done = total, 0
-        self.shown = not quiet and sys.stderr.isatty()
-
-    def advance(self) -> None:
-        self.done += 1
-        if self.shown:
-            sys.stderr.write(f"\r{self.done}/{self.total} created")
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        if self.shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()

@@ -16,7 +16,7 @@ ENV_FILE_LIMIT = 1 << 20
 
 def environment(args: Namespace, below: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of the type, then files, --pass-env and --env; later ones override."""
-    found = {key: _value(key, value, "agent_types") for key, value in below.items()}
+    found = {key: sound(value, f"agent_types: {key}") for key, value in below.items()}
     for path in args.env_file:
         found.update(read_env_file(path))
     for key in args.pass_env:
@@ -25,7 +25,7 @@ def environment(args: Namespace, below: Mapping[str, str]) -> dict[str, str]:
         else:
             warn(f"--pass-env: {key} is not set here; the agent will not have it")
     for key, value in args.env.items():
-        found[_key(key, "--env")] = _value(key, value, "--env")
+        found[_key(key, "--env")] = sound(value, f"--env: {key}")
     return found
 
 
@@ -35,10 +35,6 @@ def _key(key: str, where: str) -> str:
     if key.startswith("MNGR_"):
         raise UsageError(f"{where}: {key} is set by mngr itself")
     return key
-
-
-def _value(key: str, value: str, where: str) -> str:
-    return sound(value, f"{where}: {key}")
 
 
 def sound(text: str, where: str) -> str:
@@ -74,7 +70,7 @@ def _assignments(text: str, where: str) -> Iterator[tuple[str, str]]:
         if not equals:
             raise UsageError(f"{here}: expected KEY=VALUE")
         key = _key(key.strip(), here)
-        yield key, _value(key, _unquoted(value.strip(), here), here)
+        yield key, sound(_unquoted(value.strip(), here), f"{here}: {key}")
 
 
 def _unquoted(value: str, where: str) -> str:

@@ -11,6 +11,7 @@ from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.commands.create_env import environment, sound
 from mngr.cli.commands.limit_values import add_limits
 from mngr.errors import UsageError
+from mngr.model.durations import parse_duration
 from mngr.model.records import Window
 
 LARGEST = 10_000
@@ -72,8 +73,6 @@ a snapshot is written AGENT/SNAPSHOT, and an agent's uncommitted changes are cop
 
 def add_host_options(group: Group) -> None:
     """Add the options for creating a host."""
-    from mngr.model.durations import parse_duration
-
     add = group.add_argument
     help = "argument for creating the new host, such as image=NAME; repeatable"
     add("-b", "--build-arg", action="pairs", default={}, metavar="K=V", help=help)

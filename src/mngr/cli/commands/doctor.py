@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from mngr.api import Mngr
 from mngr.cli.app.output import asker, clean, rows, say, warn
 from mngr.cli.app.tables import terminal_width
@@ -72,8 +74,6 @@ def _findings(args: Namespace, api: Mngr) -> list[Finding]:
 
 def _completion() -> list[Finding]:
     """Return a finding about completion in the user's shell."""
-    import os
-
     from mngr.api import Finding
     from mngr.cli.commands.completion import PLACES, is_set_up, set_up
 

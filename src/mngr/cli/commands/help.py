@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mngr.cli.app.main import make_parser
 from mngr.cli.app.manual import SUMMARY, command_page, grouped, overview_page, print_paged, show
 from mngr.cli.app.output import bold, rows
 from mngr.cli.app.parser import Namespace, Parser
@@ -38,8 +39,6 @@ def configure(parser: Parser) -> None:
 
 def run(args: Namespace) -> int:
     if args.topic and args.topic != "mngr":
-        from mngr.cli.app.main import make_parser
-
         return show(command_page(make_parser(args.registry, args.topic)))
     if args.command == "man" or args.topic:
         return show(overview_page(args.registry))

@@ -6,7 +6,7 @@ from mngr.api import Mngr
 from mngr.cli.app import targets
 from mngr.cli.commands.list_rows import FIELDS, add_filters, chosen, listed, providers, requested
 from mngr.errors import UsageError
-from mngr.model.durations import written
+from mngr.model.durations import parse_duration, written
 from mngr.model.quoting import join
 from mngr.query import select
 
@@ -79,8 +79,6 @@ def configure(parser: Parser) -> None:
 
 
 def _interval(text: str) -> float:
-    from mngr.model.durations import parse_duration
-
     seconds = parse_duration(text)
     if seconds < 0.1:
         raise UsageError("must be at least 0.1 s")

@@ -13,6 +13,7 @@ from mngr.cli.app.spread import add_on_error, exit_code, spread
 from mngr.cli.app.text import given_text, read_stdin
 from mngr.errors import MngrError, TimedOut, Unreachable, UsageError
 from mngr.model.durations import parse_duration
+from mngr.model.quoting import join
 from mngr.model.state import ALIVE
 from mngr.model.struct import Json
 
@@ -108,8 +109,6 @@ def _explain_words(args: Namespace, agents: Sequence[Agent]) -> None:
     known = [word for word in args.target if any(word in (a.name, a.id) for a in agents)]
     words = args.target[len(known) :]
     if args.failures and words and known == args.target[: len(known)]:
-        from mngr.model.quoting import join
-
         right = join(["mngr", "message", *known, "-m", " ".join(words)])
         raise UsageError(f"there is no agent {words[0]!r}", f"to send this text: {right}")
 

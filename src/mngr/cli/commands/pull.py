@@ -67,7 +67,7 @@ def destination(path: str, local: str | None) -> str:
     """Return the destination as cp does; without LOCAL, the same relative path."""
     from mngr.api import inside_work_dir
 
-    path = inside_work_dir(path, "PATH")
+    path = inside_work_dir(path)
     if local is None:
         return os.path.normpath(os.path.join(os.getcwd(), path))
     goal = os.path.abspath(local)

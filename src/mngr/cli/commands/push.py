@@ -70,7 +70,7 @@ def destination(api: Mngr, agent: Agent, local: str, path: str | None) -> str:
     if path is None:
         relative = os.path.relpath(os.path.abspath(local), os.getcwd())
         return name if relative == ".." or relative.startswith("../") else relative
-    goal = inside_work_dir(path, "PATH")
+    goal = inside_work_dir(path)
     if name and (path.endswith("/") or api.is_directory(agent, goal)):
         return os.path.join(goal, name)
     return goal

@@ -11,6 +11,7 @@ from mngr.errors import MngrError, TimedOut, UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.state import ALIVE
 from mngr.query import Fields, compile_filter
+from mngr.settings.schema import join_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,11 +188,5 @@ def _tell_unpriced(total: Mapping[str, Json]) -> None:
     for model in unpriced:
         warn(
             f"no price is known for the model {model!r}; "
-            f"set prices.{_quoted(str(model))}.input and .output"
+            f"set {join_key(('prices', str(model)))}.input and .output"
         )
-
-
-def _quoted(model: str) -> str:
-    from mngr.settings.schema import join_key
-
-    return join_key((model,))

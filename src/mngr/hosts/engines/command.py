@@ -17,7 +17,7 @@ the host, as ssh and similar programs require.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from mngr.errors import MngrError, UsageError
 from mngr.hosts import ledger, spawn
@@ -79,7 +79,7 @@ class CommandProvider(Engine):
             words = split(template)
         except ValueError as error:
             raise UsageError(f"providers.{self.name}.exec: {error}") from None
-        return [filled(word, {"handle": handle}, str) for word in words]
+        return [filled(word, {"handle": handle}) for word in words]
 
     def make(self, note: HostNote, request: HostRequest) -> str:
         values = {f"b.{key}": request.build.get(key, "") for key in self.build_keys}
@@ -150,7 +150,7 @@ class CommandProvider(Engine):
     ) -> str:
         """Run a template; `scripts` are inserted as is, because their words are quoted."""
         every = {key: quote(value) for key, value in values.items()} | dict(scripts or {})
-        script = filled(self._template(key), every, str)
+        script = filled(self._template(key), every)
         done = spawn.run(["sh", "-c", script], timeout=timeout)
         if done.code:
             raise MngrError(f"providers.{self.name}.{key}: {done.complaint}")
@@ -165,7 +165,7 @@ def _ends(note: HostNote) -> float | None:
     return note.time + note.lifetime if note.lifetime else None
 
 
-def filled(template: str, values: Mapping[str, str], put: Callable[[str], str]) -> str:
+def filled(template: str, values: Mapping[str, str]) -> str:
     """Return the template with each `{name}` replaced; other braces are kept."""
 
     def value(found: re.Match[str]) -> str:
@@ -173,6 +173,6 @@ def filled(template: str, values: Mapping[str, str], put: Callable[[str], str]) 
         if name not in values:
             hint = f"known here: {', '.join(sorted(values)) or 'none'}"
             raise UsageError(f"{{{name}}} in a template is unknown", hint)
-        return put(values[name])
+        return values[name]
 
     return PLACE.sub(value, template)

@@ -130,7 +130,7 @@ class EngineHost(RemoteHost):
             ledger.ended(self._engine.controller, self._note.id, why)
         if after:
             raise Unreachable(told)
-        return HostReading(host=self.ref, now=0.0, agents=(), error=told, stopped=True)
+        return HostReading(error=told, stopped=True)
 
 
 class Engine:

@@ -12,16 +12,13 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Sequence
 
+from mngr import files
 from mngr.errors import MngrError
 from mngr.hosts.modal.hosting import Hosting
 from mngr.hosts.modal.pump import Call, settled
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mngr.model.struct import Json
+from mngr.model.struct import Json
 
 LINGER = 300.0
 """Seconds that the bridge keeps running after the last request."""
@@ -39,7 +36,7 @@ class Bridge:
 
     async def serve(self) -> None:
         door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        _unlink(f"{self._path}.new")  # left by a bridge that was killed at this point
+        files.remove(f"{self._path}.new")  # left by a bridge that was killed at this point
         door.bind(f"{self._path}.new")
         door.listen(512)
         door.setblocking(False)
@@ -51,9 +48,9 @@ class Bridge:
         while self._active or self._used:
             self._used = False
             await asyncio.sleep(linger)
-        _unlink(self._path)
+        files.remove(self._path)
         if not os.stat(f"{self._path}.log").st_size:
-            _unlink(f"{self._path}.log")
+            files.remove(f"{self._path}.log")
         accepting.cancel()
         guarding.cancel()
 
@@ -158,13 +155,6 @@ async def _orders(made: socket.socket, call: Call) -> None:
         for line in lines:
             word, *values = line.decode().split()
             call.signal(values[0]) if word == "signal" else call.resize(*values)
-
-
-def _unlink(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
 
 
 async def _told(made: socket.socket, line: bytes) -> None:

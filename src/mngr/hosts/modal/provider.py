@@ -6,24 +6,19 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 
 from mngr import errors
 from mngr.errors import MngrError, Unreachable, UsageError
 from mngr.hosts import ledger
-from mngr.hosts.base import Capabilities
+from mngr.hosts.base import Capabilities, HostRequest, Lease
 from mngr.hosts.engines import engine, holding
 from mngr.hosts.engines.engine import Engine, EngineHost
+from mngr.hosts.ledger import HostNote
 from mngr.hosts.modal import enter
 from mngr.hosts.modal import state as states
 from mngr.model.durations import parse_duration
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mngr.hosts.base import HostRequest, Lease
-    from mngr.hosts.ledger import HostNote
-    from mngr.model.struct import Json
+from mngr.model.struct import Json
 
 DAY = 86400
 """Seconds after which Modal ends a sandbox."""

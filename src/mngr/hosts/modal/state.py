@@ -47,17 +47,12 @@ def read(home: str, host_id: str) -> ModalState:
 
 
 def write(home: str, host_id: str, state: ModalState) -> ModalState:
-    place = path(home, host_id)
-    os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-    files.replace(place, json.dumps(state.to_json()).encode(), durable=True)
+    files.replace(path(home, host_id), json.dumps(state.to_json()).encode(), durable=True)
     return state
 
 
 def forget(home: str, host_id: str) -> None:
-    try:
-        os.unlink(path(home, host_id))
-    except FileNotFoundError:
-        pass
+    files.remove(path(home, host_id))
 
 
 def changed(home: str, host_id: str, **changes: Json) -> ModalState:

@@ -163,15 +163,15 @@ def cost(world: World, host: Host) -> float | None:
     return maker.cost(note) if note else None
 
 
-def snapshot(world: World, host: Host, name: str = "") -> str:
-    """Save the file system of a host as an image with that name."""
+def snapshot(world: World, host: Host) -> str:
+    """Save the file system of a host as an image; return its name."""
     if not capabilities(world, host.ref.provider).snapshots:
         raise UsageError(
             f"host {host.ref.name} cannot be saved as an image",
             "to save the work of an agent: `mngr snapshot create AGENT`",
         )
     maker = engine(world, host.ref.provider)
-    label = name or f"mngr-snapshot:{host.ref.name}-{os.urandom(4).hex()}"
+    label = f"mngr-snapshot:{host.ref.name}-{os.urandom(4).hex()}"
     return maker.snapshot(_made(maker, host).handle, label)
 
 

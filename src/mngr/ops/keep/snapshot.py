@@ -15,6 +15,7 @@ from mngr.errors import NotFound, Stale, Taken, UsageError, suggestion
 from mngr.git import repository as git
 from mngr.git.repository import Checkout, Repo
 from mngr.model.address import AGENT_ID
+from mngr.model.events import iso
 from mngr.model.struct import Json, Struct
 from mngr.ops.keep import trees
 from mngr.ops.look.listing import Agent, agents, one
@@ -54,8 +55,6 @@ class Snapshot(Struct):
         return f"{self.agent_name}/{self.name or self.number}"
 
     def to_json(self) -> dict[str, Json]:
-        from mngr.model.events import iso
-
         return {
             "agent": self.agent_name,
             "agent_id": self.agent_id,

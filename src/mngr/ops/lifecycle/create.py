@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import time
 
+from mngr.agents.base import Launch, Receipt
 from mngr.errors import MissingProgram, MngrError, Taken, UsageError
+from mngr.hosts.base import Host, HostReading
+from mngr.hosts.processes import this_process
 from mngr.model import events
 from mngr.model.records import AgentRecord, agent_dir, encode, record_stem
-from mngr.model.state import State
 from mngr.model.struct import Struct
 from mngr.ops import types
 from mngr.ops.change import change
@@ -22,13 +24,8 @@ from mngr.ops.lifecycle.request import CreateRequest, place
 from mngr.ops.look.listing import Agent, agents, one, read, refreshed
 from mngr.ops.steps import step
 from mngr.ops.work import risk, sources, workdir
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.agents.base import Launch, Receipt
-    from mngr.hosts.base import Host, HostReading
-    from mngr.ops.work.workdir import Plan
-    from mngr.ops.world import World
+from mngr.ops.work.workdir import Plan
+from mngr.ops.world import World
 
 ENV_LIMIT = 1 << 20
 OR_REUSE = "choose another, or use --reuse"
@@ -98,9 +95,7 @@ def _claim(world: World, host: Host, name: str, agent_id: str, numbered: bool) -
 def _clear_interrupted(world: World, host: Host, name: str) -> bool:
     """Move the remains of a killed create to the trash; return whether there were any."""
     existing = _existing(world, host, name)
-    if existing is None or existing.state is not State.LOST:
-        return False
-    if existing.verdict.reason != "create interrupted":
+    if existing is None or not existing.unfinished:
         return False
     from mngr.ops.lifecycle import destroy
 
@@ -191,7 +186,7 @@ def preview(world: World, request: CreateRequest) -> tuple[str, Host, Plan | Non
 
         reusing.refuse_different(host, existing, request)
         return name, host, None
-    if existing is not None and existing.verdict.reason != "create interrupted":
+    if existing is not None and not existing.unfinished:
         raise Taken(f"the name {name!r} is taken", OR_REUSE)
     types.settled(world, host, request)
     name = name or names.random_name()
@@ -208,8 +203,6 @@ def _plan(world: World, host: Host, name: str, agent_id: str, request: CreateReq
 def _record(
     world: World, name: str, agent_id: str, request: CreateRequest, plan: Plan
 ) -> AgentRecord:
-    from mngr.hosts.processes import this_process
-
     now = time.time()
     return AgentRecord(
         id=agent_id,
@@ -326,7 +319,6 @@ def _require_launched(world: World, agent: Agent) -> None:
 
 def _first_message(world: World, agent: Agent, text: str) -> Receipt:
     """Send the first message; a failure here does not undo the creation of the agent."""
-    from mngr.agents.base import Receipt
     from mngr.ops.talk import message
 
     try:

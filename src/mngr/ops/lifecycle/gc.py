@@ -10,7 +10,7 @@ from mngr.errors import MngrError, Refused
 from mngr.hosts import processes
 from mngr.hosts.base import Host
 from mngr.model.records import trash_dir
-from mngr.model.state import ALIVE, State
+from mngr.model.state import ALIVE
 from mngr.ops.lifecycle import destroy, gc_git, trash
 from mngr.ops.lifecycle.leftover import Leftover, remover
 from mngr.ops.lifecycle.trash import Trashed
@@ -69,8 +69,7 @@ def _why_interrupted(agent: Agent, entry: Trashed | None) -> str:
         return "" if alive else "its destruction was interrupted"
     if entry and "a" in entry.parts and not agent.evidence.started and agent.state not in ALIVE:
         return "a second record of an agent in the trash"
-    interrupted = agent.state is State.LOST and agent.verdict.reason == "create interrupted"
-    return "its creation was interrupted" if interrupted else ""
+    return "its creation was interrupted" if agent.unfinished else ""
 
 
 def _finish(world: World, agent: Agent) -> None:

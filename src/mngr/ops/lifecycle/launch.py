@@ -14,6 +14,7 @@ from mngr.agents.base import LaunchContext
 from mngr.errors import MissingProgram, MngrError, NotFound
 from mngr.hosts import agent_files, tmux, tmux_scripts
 from mngr.hosts.base import CommandFailed
+from mngr.hosts.processes import this_process
 from mngr.model import events
 from mngr.model.quoting import join, quote
 from mngr.model.records import AgentRecord, agent_dir
@@ -262,8 +263,6 @@ def context(host: Host, record: AgentRecord) -> LaunchContext:
 
 def launched_now(record: AgentRecord) -> AgentRecord:
     """Return the record of the next launch: new id, no stop intent, this process as creator."""
-    from mngr.hosts.processes import this_process
-
     return record.replace(
         launch=new_launch_id(),
         launch_time=time.time(),

@@ -116,7 +116,7 @@ def _script(host: Host, repo: Bare, look: bool) -> str:
     return "\n".join(parts)
 
 
-def _words(host: Host, each: Condemned) -> Iterator[str]:
+def _words(each: Condemned) -> Iterator[str]:
     """Yield id, revision, work directory, git's directory of the worktree, ref updates, event."""
     yield from (each.id, str(each.rev), each.seen.path if each.moves else "")
     git = os.path.join(each.worktree_of, "worktrees", each.note.worktree)
@@ -130,7 +130,7 @@ def move(
     """Move agents of one repository in one visit; return errors by id, and sessions that exist."""
     repo = Bare(run=host.run, path=path)
     look = not all(each.id in settled for each in mine)
-    words = [word for each in mine for word in _words(host, each)]
+    words = [word for each in mine for word in _words(each)]
     with Lock(world.home, "repo", path):
         argv = ["sh", "-c", _script(host, repo, look), "mngr", host.home, *words]
         done = host.run(argv, timeout=600 + len(mine))

@@ -101,17 +101,20 @@ class Keeper:
         self._next = time.monotonic() + LOOK
 
     def _end(self, agent: Agent, cause: str) -> None:
+        """End an agent as the watcher would: its launcher reports the cause, its work is kept."""
+        host, started = agent.host, agent.evidence.this_started
+        if started is None:
+            return
+        script = os.path.join(agent_dir(host.home, agent.id), "limit.sh")
         try:
-            end(self._world, agent, cause)
+            host.put(watcher.files(self._world, host, agent.record))
+            host.run(["sh", script, str(started.pid), cause], timeout=120)
         except MngrError as error:
             self._world.note(agent.name, error)
 
     def _exceeded(self, agents: list[Agent]) -> dict[str, str]:
         metered = [agent for agent in agents if Limits.of(agent.record).metered]
-        try:
-            used = usage.tokens(self._world, metered)
-        except MngrError:
-            used = {}  # its host does not answer, so it cannot be stopped either
+        used = usage.tokens(self._world, metered)
         prices = Prices(self._world.config)
         found = {agent.id: _cause(agent, used.get(agent.id, {}), prices) for agent in agents}
         return {id: cause for id, cause in found.items() if cause}
@@ -129,13 +132,3 @@ def _cause(agent: Agent, used: Mapping[str, Tokens], prices: Prices) -> str:
     if limits.max_cost is not None and cost > limits.max_cost:
         return f"{Ending.OVER_LIMIT} of ${limits.max_cost:g} (${cost:.4g} used)"
     return ""
-
-
-def end(world: World, agent: Agent, cause: str) -> None:
-    """End an agent as the watcher would: its launcher reports the cause, its work is kept."""
-    host, started = agent.host, agent.evidence.this_started
-    if started is None:
-        return
-    host.put(watcher.files(world, host, agent.record))
-    script = os.path.join(agent_dir(host.home, agent.id), "limit.sh")
-    host.run(["sh", script, str(started.pid), cause], timeout=120)

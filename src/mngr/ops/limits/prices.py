@@ -5,6 +5,8 @@ Prices are in dollars per million tokens. The longest matching prefix applies.
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from mngr.agents.base import KINDS
 from mngr.model.struct import Struct
 
@@ -147,8 +149,6 @@ class Prices:
 
 def vendor(name: str) -> str:
     """Return the letters a model's name begins with, as its vendor; the watcher does the same."""
-    from itertools import takewhile
-
     letters = "".join(takewhile(str.isalpha, name))
     return "gpt" if letters in ("o", "chatgpt", "codex") else letters
 

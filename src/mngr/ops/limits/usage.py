@@ -6,15 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from mngr.agents.base import KINDS, Tokens, by_model
 from mngr.errors import MngrError
+from mngr.hosts.base import Host
 from mngr.model.records import agents_dir
 from mngr.model.struct import Json, Struct
 from mngr.ops.limits.prices import Prices
 from mngr.ops.look.listing import Agent
 from mngr.ops.world import World
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.hosts.base import Host
 
 CHUNK = 500
 """Agents whose names fit into one command line."""
@@ -54,14 +51,13 @@ class Usage(Struct):
 
 
 def of(world: World, agents: Sequence[Agent]) -> dict[str, Usage]:
-    """Return usage by agent id, one round trip per host, for types that report it."""
+    """Return usage by agent id, for types that report it, on hosts that answer."""
     prices = Prices(world.config)
-    used = tokens(world, agents)
-    return {id: _usage(prices, models) for id, models in used.items()}
+    return {id: _usage(prices, models) for id, models in tokens(world, agents).items()}
 
 
 def tokens(world: World, agents: Sequence[Agent]) -> dict[str, dict[str, Tokens]]:
-    """Return the tokens by agent id and model, for types that report them."""
+    """Return the tokens by agent id and model, with one round trip per host."""
     found: dict[str, dict[str, Tokens]] = {}
     for host in {agent.host.ref.id: agent.host for agent in agents}.values():
         groups: dict[str, list[str]] = {}
@@ -69,8 +65,10 @@ def tokens(world: World, agents: Sequence[Agent]) -> dict[str, dict[str, Tokens]
             if agent.host.ref == host.ref and agent.evidence.record is not None:
                 groups.setdefault(_meter(world, agent.record.type), []).append(agent.id)
         groups.pop("", None)
-        if groups:
-            found |= _metered(host, groups)
+        try:
+            found |= _metered(host, groups) if groups else {}
+        except MngrError as error:
+            world.note(host.ref.name, error)
     return found
 
 
@@ -123,14 +121,3 @@ def total_usage(each: Iterable[Usage]) -> Usage:
         unpriced=tuple(sorted({name for usage in every for name in usage.unpriced})),
         guarded=sum(usage.guarded for usage in every),
     )
-
-
-def of_reachable(world: World, agents: Sequence[Agent]) -> dict[str, Usage]:
-    """Return usage by agent id without hosts that do not answer, which are reported elsewhere."""
-    found: dict[str, Usage] = {}
-    for ref in {agent.host.ref.id: agent.host.ref for agent in agents}.values():
-        try:
-            found |= of(world, [agent for agent in agents if agent.host.ref == ref])
-        except MngrError as error:
-            world.note(ref.name, error)
-    return found

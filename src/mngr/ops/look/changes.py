@@ -142,7 +142,6 @@ def _keep(home: str, known: dict[Span, Changes]) -> None:
     newest = list(known.items())[-KEPT:]
     rows = [[*span, each.commits, each.added, each.removed] for span, each in newest]
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         files.replace(path, json.dumps(rows).encode())
     except OSError:
         pass  # the next `list` asks git again

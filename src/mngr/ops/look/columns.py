@@ -111,11 +111,11 @@ def _behind(agent: Agent, looked: Looked, upstream: str) -> Looked:
 def _used(
     world: World, agents: Sequence[Agent], names: Collection[str]
 ) -> Sequence[dict[str, Json]]:
-    from mngr.ops.limits.usage import of_reachable
+    from mngr.ops.limits import usage
 
     if not any(name in names for name in USED):
         return ()
-    found = of_reachable(world, agents)
+    found = usage.of(world, agents)
     return [_usage(found.get(agent.id)) for agent in agents]
 
 

@@ -44,6 +44,11 @@ class Agent(Struct):
         return self.verdict.state
 
     @property
+    def unfinished(self) -> bool:
+        """Return whether its creation was interrupted."""
+        return self.state is State.LOST and self.verdict.reason == "create interrupted"
+
+    @property
     def folder(self) -> str:
         """Return the agent's state directory, a path on its host."""
         return agent_dir(self.host.home, self.id)

@@ -62,8 +62,7 @@ class AbsentHost:
         self, ids: Sequence[str] | None = None, after: Sequence[str] = (), patience: float = 0.0
     ) -> HostReading:
         """Return an empty reading without a problem: the provider's failure is reported already."""
-        error = f"host {self.ref.name} cannot be reached: {self._error}"
-        return HostReading(host=self.ref, now=0.0, agents=(), error=error)
+        return HostReading(error=f"host {self.ref.name} cannot be reached: {self._error}")
 
     def argv(self, argv: Sequence[str], *, tty: bool = False) -> list[str]:
         return ["sh", "-c", 'echo "$0" >&2; exit 5', f"host {self.ref.name}: {self._error}"]
@@ -76,10 +75,7 @@ def hosts(home: str, provider: str, error: str) -> list[Host]:
 
 
 def forget(home: str, host_id: str) -> None:
-    try:
-        os.unlink(os.path.join(home, "cache", "hosts", f"{host_id}.json"))
-    except FileNotFoundError:
-        pass
+    files.remove(os.path.join(home, "cache", "hosts", f"{host_id}.json"))
 
 
 def _memories(home: str) -> list[Memory]:
@@ -147,7 +143,7 @@ def meant(world: World, word: str) -> Agent | None:
 
 
 def _last_seen(host: Host, known: Known) -> Agent:
-    reading = HostReading(host=host.ref, now=time.time(), agents=(), error="not checked yet")
+    reading = HostReading(now=time.time(), error="not checked yet")
     return _recalled(host, known, reading, reading.now)
 
 
@@ -217,7 +213,6 @@ def _load(path: str) -> Memory | None:
 def _write(path: str, memory: Memory) -> None:
     """Write the file by rename; a failure is ignored, because this is only a cache."""
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         # json.dump takes ten times as long.
         files.replace(path, json.dumps(memory.to_json()).encode())
     except OSError:

@@ -6,12 +6,8 @@ import os
 
 from mngr.errors import MngrError
 from mngr.hosts import tmux
-from mngr.hosts.base import is_here
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.hosts.base import Host
-    from mngr.model.records import AgentRecord
+from mngr.hosts.base import Host, is_here
+from mngr.model.records import AgentRecord
 
 # tmux refuses a terminal type that the host does not know; most are compatible with xterm. The
 # script is one line, so that it can be printed and parsed as part of the command that connects.

@@ -87,13 +87,6 @@ def _fetch(host: Host, pairs: str, found: dict[str, dict[str, bytes]]) -> None:
         return
 
 
-def kept(world: World, agent: Agent) -> bool:
-    """Return whether its program keeps a conversation that mngr can read."""
-    return agent.evidence.record is not None and bool(
-        world.known_type(agent.record.type).conversation
-    )
-
-
 def transcript(world: World, agent: Agent) -> list[Turn]:
     return world.known_type(agent.record.type).transcript(files(world, [agent])[agent.id])
 
@@ -116,7 +109,8 @@ def past(world: World, agent: Agent) -> list[dict[str, Json]]:
 
 
 def require(world: World, agent: Agent) -> None:
-    if not kept(world, agent):
+    """Raise unless its program keeps a conversation that mngr can read."""
+    if not world.known_type(agent.record.type).conversation:
         raise Refused(
             f"{agent.name} runs {agent.record.type!r}, which has no transcript",
             f"see its screen with `mngr capture {agent.name}`",

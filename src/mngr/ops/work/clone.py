@@ -15,7 +15,7 @@ from mngr.errors import MngrError, Refused
 from mngr.hosts.base import Host
 from mngr.model.address import parse_address
 from mngr.model.records import AgentRecord
-from mngr.model.state import ALIVE, State
+from mngr.model.state import ALIVE
 from mngr.ops.keep import trees
 from mngr.ops.keep.trees import standing
 from mngr.ops.lifecycle import create, destroy, running
@@ -199,8 +199,7 @@ def copied(world: World, agent: Agent, host: Host) -> Agent | None:
         record = each.evidence.record
         if record is None or each.host.ref != host.ref or record.name != agent.name:
             continue
-        unfinished = each.state is State.LOST and each.verdict.reason == "create interrupted"
-        if _mark(record).get("of") == agent.id and not unfinished:
+        if _mark(record).get("of") == agent.id and not each.unfinished:
             return each
     return None
 

@@ -199,7 +199,6 @@ class Pushed(Struct):
     branch: str
     tip: str
     commits: int
-    repository: str
 
 
 def push(world: World, between: Ends, *, rev: str = "HEAD", dry_run: bool = False) -> Pushed:
@@ -208,7 +207,7 @@ def push(world: World, between: Ends, *, rev: str = "HEAD", dry_run: bool = Fals
     if commit is None:
         raise UsageError(f"{rev!r} is not a commit in {between.home.path}")
     where, head = between.standing.branch, between.standing.head
-    pushed = Pushed(branch=where, tip=commit, commits=0, repository=between.folder)
+    pushed = Pushed(branch=where, tip=commit, commits=0)
     if exchange.has_commit(between.work, commit) and exchange.is_ancestor(
         between.work, commit, head
     ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from mngr.errors import Stale
 from mngr.hosts import agent_files, tmux_scripts
@@ -13,6 +13,10 @@ from mngr.model.records import AgentRecord, agent_dir, record_stem
 from mngr.model.struct import Json, Struct
 from mngr.ops.lifecycle import sandboxing
 from mngr.ops.look.listing import Agent, check_reachable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mngr.hosts.spawn import Sink
 
 # The outer shell drops all but the basic variables of the caller's environment.
 INNER = f"""[ -f "$1" ] && [ ! -h "$1" ] || {{ echo "$1 is not a regular file" >&2; exit 1; }}
@@ -78,29 +82,26 @@ def execute(
 def stream(
     agent: Agent,
     argv: Sequence[str],
-    sink: Callable[[int, bytes], None],
+    sink: Sink,
     *,
     cwd: str = "",
     timeout: float,
+    remembered: bool = False,
 ) -> int:
-    """Run a command, pass its output to `sink(1 or 2, bytes)`, and return the exit code."""
-    check_reachable(agent)
+    """Run a command, pass its output to `sink(1 or 2, bytes)`, and return the exit code.
+
+    An agent that was only `remembered` is checked in the same round trip.
+    """
+    if not remembered:
+        check_reachable(agent)
     words = exec_argv(agent.host, agent.record, argv, cwd)
+    if remembered:
+        return _guarded(agent, words, sink, timeout)
     return agent.host.run(words, timeout=timeout, sink=sink).code
 
 
-def stream_unseen(
-    agent: Agent,
-    argv: Sequence[str],
-    sink: Callable[[int, bytes], None],
-    *,
-    cwd: str = "",
-    timeout: float,
-) -> int:
-    """Run a command in one round trip, for an agent that was only remembered.
-
-    Raise Stale and run nothing if the agent has changed since: it may be renamed or gone.
-    """
+def _guarded(agent: Agent, argv: Sequence[str], sink: Sink, timeout: float) -> int:
+    """Raise Stale and run nothing if the agent has changed: it may be renamed or gone."""
     nonce = os.urandom(8).hex()
     refusal, held = f"{nonce}\n".encode(), b""
 
@@ -114,7 +115,7 @@ def stream_unseen(
         sink(stream, data)
 
     stem, rev = record_stem(agent.host.home, agent.id), str(agent.evidence.rev)
-    _, _, script, name, *words = exec_argv(agent.host, agent.record, argv, cwd)
+    _, _, script, name, *words = argv
     guarded = ["sh", "-c", GUARD + script, name, stem, rev, nonce, *words]
     code = agent.host.run(guarded, timeout=timeout, sink=pass_on).code
     if held == refusal:

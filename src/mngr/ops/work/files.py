@@ -49,11 +49,11 @@ class Copied(Struct):
     """Paths that are neither a file, a directory nor a link."""
 
 
-def inside_work_dir(path: str, what: str) -> str:
+def inside_work_dir(path: str) -> str:
     """Return a path below the work directory; raise if it leaves it."""
     clean = os.path.normpath(path or ".")
     if os.path.isabs(clean) or clean == ".." or clean.startswith("../"):
-        raise UsageError(f"{what}: {path!r} is not inside the work directory")
+        raise UsageError(f"PATH: {path!r} is not inside the work directory")
     return clean
 
 
@@ -85,7 +85,7 @@ def pull(
     home: str, agent: Agent, path: str, target: str, *, force: bool = False, dry_run: bool = False
 ) -> Copied:
     """Copy a file or directory of the work directory to exactly `target`."""
-    path = inside_work_dir(path, "PATH")
+    path = inside_work_dir(path)
     with StagingDirectory(home) as stage:
         arrived = _receive(agent, path, stage)
         root = target if arrived.is_directory else os.path.dirname(target)
@@ -149,7 +149,7 @@ def push(
     agent: Agent, local: str, path: str, *, force: bool = False, dry_run: bool = False
 ) -> Copied:
     """Copy a file or directory of this machine to exactly `path` in the work directory."""
-    path = inside_work_dir(path, "PATH")
+    path = inside_work_dir(path)
     host, record = agent.host, agent.record
     whole = os.path.isdir(local) and not os.path.islink(local)
     folder, name = (local, ".") if whole else os.path.split(os.path.abspath(local))
