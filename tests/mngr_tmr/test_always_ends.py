@@ -165,7 +165,7 @@ def reopened(stage: Stage, fate: Fate) -> bool:
     if not tasks or over_budget(run, stage.clock.now()):
         return False
     groups = selecting.grouped(run, tasks, {}, results)
-    stage.note("round", round=run.round + 1, tip=rounds.tip_of(run), **groups.to_json())
+    stage.note("round", round=run.round + 1, tip=rounds.tip_of(run), **groups)
     return True
 
 

@@ -196,7 +196,7 @@ class Pipeline:
             fields = {"node_id": node_id, "reason": reason}
             apply(self.run, self._journal.append("skipped", fields, sync=False))
         groups = selecting.grouped(self.run, selection.tasks, self._reached())
-        self.note("selected", groups.to_json())
+        self.note("selected", groups)
 
     def _known_files(self) -> coverage.Files:
         return coverage.load_files(self._api.home, self.run.repository)
@@ -249,7 +249,7 @@ class Pipeline:
         if not tasks or over_budget(self.run, time.time()):
             return False
         groups = selecting.grouped(self.run, tasks, self._reached(), results)
-        self.note("round", {"round": self.run.round + 1, "tip": tip, **groups.to_json()})
+        self.note("round", {"round": self.run.round + 1, "tip": tip, **groups})
         return True
 
     def _reached(self) -> dict[str, Lines]:
