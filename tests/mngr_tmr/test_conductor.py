@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from mngr.model.struct import Json
 from mngr_outcome.codec import from_json, to_json
-from mngr_tmr.dispatch.conductor import Conductor
+from mngr_tmr.dispatch.conductor import SPARE, Conductor
+from mngr_tmr.dispatch.effects import Collect
 from mngr_tmr.dispatch.judging import Sighting
 from mngr_tmr.integrate.ranking import counts
 from mngr_tmr.journal.fold import apply, fold
@@ -27,12 +29,28 @@ from tests.support.simulated import (
     Inline,
     Life,
     Order,
+    P,
     SimulatedClock,
     SimulatedFleet,
     SimulatedInbox,
     SimulatedInspector,
     SimulatedTrials,
+    T,
 )
+
+
+class SlowToCollect(Inline):
+    """Collecting the work of an agent takes a minute of the simulated clock."""
+
+    def __init__(self, clock: SimulatedClock) -> None:
+        self._clock = clock
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future = super().submit(fn, *args, **kwargs)
+        if isinstance(args[0], Collect):
+            due = self._clock.now() + 60
+            future.done = lambda: self._clock.now() >= due  # type: ignore[method-assign]
+        return future
 
 
 class Stage:
@@ -68,7 +86,7 @@ class Stage:
         ]
         self.note("selected", tasks=told)
 
-    def conductor(self, *, launches: bool = True) -> Conductor:
+    def conductor(self, executor: Executor | None = None, *, launches: bool = True) -> Conductor:
         return Conductor(
             self.run,
             self.journal,
@@ -76,7 +94,7 @@ class Stage:
             self.inspector,
             self.trials,
             self.clock,
-            Inline(),
+            executor or Inline(),
             self.inbox,
             launches=launches,
         )
@@ -113,11 +131,28 @@ def test_all_tasks_get_an_agent_and_never_more_at_once_than_slots(stage: Stage) 
 def test_a_free_slot_is_filled_before_the_work_of_the_one_before_is_brought_home(
     tmp_path: Path,
 ) -> None:
-    stage = Stage(tmp_path / "run", Options(max_agents=2))
-    stage.tasks("a", "b", "c", "d")
+    stage = Stage(tmp_path / "run", Options(max_agents=4))
+    stage.tasks("a", "b", "c", "d", "e")
     stage.conduct()
-    launches, collects = ([f"{word} {n}" for n in "abcd"] for word in ("launch", "collect"))
-    assert stage.fleet.calls == [*launches[:2], *launches[2:], *collects[:2], *collects[2:]]
+    launches, collects = ([f"{word} {n}" for n in "abcde"] for word in ("launch", "collect"))
+    assert stage.fleet.calls == [*launches, *collects]
+    stage.close()
+
+
+def test_agents_that_have_published_do_not_pile_up_while_collecting_is_slow(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(tmp_path / "run", Options(max_agents=8))
+    stage.tasks(*(f"t{n}" for n in range(40)))
+    alive: list[int] = []
+
+    def watch(run: Run) -> None:
+        latest = [task.latest for task in run.tasks.values()]
+        alive.append(sum(each is not None and each.ended is None for each in latest))
+
+    stage.conductor(SlowToCollect(stage.clock)).conduct(1.0, watch)
+    assert len(stage.fleet.stopped) == 40
+    assert max(alive) == 8 + 8 // SPARE
     stage.close()
 
 

@@ -100,14 +100,16 @@ def _act(run: Run, text: str) -> None:
 def state(run: Run) -> dict[str, object]:
     tasks, spent = run.tasks.values(), run.spent
     ended = [task for task in tasks if ranking.ending_of(task) != "unfinished"]
-    running = [t for t in tasks if t.latest and t.latest.launched and t.latest.ended is None]
+    live = [t.latest for t in tasks if t.latest and t.latest.launched and t.latest.ended is None]
+    ending = [each for each in live if each.ending is not None]
     return {
         "run": run.name,
         "stage": stage(run),
         "tests": len(run.tests),
         "tasks": len(run.tasks),
         "ended": len(ended),
-        "running": len(running),
+        "running": len(live) - len(ending),
+        "ending": len(ending),
         "slots": run.slots,
         "tokens": spent.tokens,
         "cost": spent.cost,
@@ -123,6 +125,7 @@ def told(run: Run) -> str:
     now = state(run)
     ended = f"{now['ended']} of {counted(len(run.tasks), 'test')} ended"
     agents = f"{counted(int(str(now['running'])), 'agent')} at work"
+    agents += f", {now['ending']} being collected" if now["ending"] else ""
     parts = [
         f"{run.name}: {now['stage']}",
         f"{ended}, {agents}" if run.consent else "",

@@ -33,6 +33,8 @@ from mngr_tmr.journal.model import Outcome, Run
 
 REST = 4.0
 """Pause between two looks, as a multiple of the time that a look takes."""
+SPARE = 4
+"""For so many slots, one agent that has published may be collected outside of them."""
 
 
 class Conductor:
@@ -220,7 +222,9 @@ class Conductor:
     def _slots_in_use(self) -> int:
         ending = [self.run.tasks[each] for each in self._tasks[Stage.COLLECTING]]
         kept = sum(life.keeps_slot(self.run, task) for task in ending)
-        return len(self._tasks[Stage.LAUNCHING]) + len(self._tasks[Stage.WORKING]) + kept
+        # If collecting is slow, agents that have published would pile up, each with its memory.
+        late = max(0, len(ending) - kept - max(1, self.run.slots // SPARE))
+        return len(self._tasks[Stage.LAUNCHING]) + len(self._tasks[Stage.WORKING]) + kept + late
 
     def _next(self) -> str:
         """Return the next task to launch. While a fix is tried, tests that it may fix are held."""
