@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mngr.model.struct import Json
-from mngr_e2e.artifacts import CommandRecord, slug
+from mngr_e2e.artifacts import slug
 from mngr_tmr.journal.events import as_table, loaded, number_of, tables_in, tables_of, text_of
 from mngr_view.markup import decoded
 
@@ -30,7 +30,8 @@ class Recorded:
     seconds: float
     noop: bool
     block: str
-    commands: tuple[CommandRecord, ...]
+    commands: tuple[tuple[str, int | None], ...]
+    """Text and exit code; None if it did not end."""
     transcript: str
     casts: tuple[Path, ...]
 
@@ -63,19 +64,9 @@ def _recorded(folder: Path, name: str) -> Recorded:
         seconds=number_of(told, "seconds"),
         noop=told.get("noop") is True,
         block=text_of(told, "block"),
-        commands=tuple(_command(each) for each in commands[:200]),
+        commands=tuple((text_of(each, "text"), _code(each)) for each in commands[:200]),
         transcript=decoded(content(folder / "transcript.txt")),
         casts=tuple(_casts(folder)),
-    )
-
-
-def _command(told: dict[str, Json]) -> CommandRecord:
-    return CommandRecord(
-        text=text_of(told, "text"),
-        exit_code=_code(told),
-        seconds=number_of(told, "seconds"),
-        start=number_of(told, "start"),
-        timed_out=told.get("timed_out") is True,
     )
 
 

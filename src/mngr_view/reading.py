@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mngr_tmr.journal.events import Event, list_of, table_of, time_of
 from mngr_tmr.journal.fold import apply
-from mngr_tmr.journal.journal import NAME, is_at_work, parsed
+from mngr_tmr.journal.journal import Reader, is_at_work
 from mngr_tmr.journal.model import Run
 
 EVERYTHING = frozenset(("run_started", "collected", "baseline", "selected", "integration_started"))
@@ -23,7 +22,9 @@ class Reading:
     run: Run = field(default_factory=Run)
     last: float = 0.0
     """The time of the newest event, which the pages show."""
-    _offset: int = 0
+
+    def __post_init__(self) -> None:
+        self._journal = Reader(self.folder)
 
     @property
     def at_work(self) -> bool:
@@ -33,26 +34,12 @@ class Reading:
         """Read new events and return their tasks; None if any task may have changed."""
         touched: set[str] = set()
         everything = False
-        for event in self._fresh():
+        for event in self._journal.fresh():
             apply(self.run, event)
             self.last = time_of(event) or self.last
             everything = everything or event["type"] in EVERYTHING
             touched |= _tasks(event)
         return None if everything else touched
-
-    def _fresh(self) -> Iterator[Event]:
-        try:
-            with (self.folder / NAME).open("rb") as file:
-                file.seek(self._offset)
-                for line in file:
-                    if not line.endswith(b"\n"):
-                        return  # it is being written
-                    self._offset += len(line)
-                    event = parsed(line)
-                    if event is not None:
-                        yield event
-        except FileNotFoundError:
-            return
 
 
 def _tasks(event: Event) -> set[str]:

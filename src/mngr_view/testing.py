@@ -244,8 +244,8 @@ def cast_names(name: str, run: Recorded) -> list[tuple[str, Path]]:
 def _recorded(view: View, name: str, run: Recorded, *, open: bool) -> Html:
     casts = [_cast(view, cast, path) for cast, path in cast_names(name, run)]
     commands = [
-        (el("code", cut(c.text, 2000)), "" if c.exit_code is None else exit_code(c.exit_code))
-        for c in run.commands
+        (el("code", cut(text, 2000)), "" if code is None else exit_code(code))
+        for text, code in run.commands
     ]
     noop = ", with commands that do nothing" if run.noop else ""
     took = f" {lasting(run.seconds)}{noop}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from mngr_tmr.journal.journal import read
 from mngr_tmr.journal.model import Eviction, Pick, Ruling, Task, TestRun, Try, Verdict
 from mngr_tmr.run import rounds, selecting
 from mngr_tmr.run.options import Options
-from tests.mngr_tmr.test_conductor import Killed, Stage
+from tests.mngr_tmr.test_conductor import Killed, Stage, dying_after
 from tests.support.simulated import ACCEPTED, DONE, Life, Order, SimulatedTrials
 
 LIVES = (
@@ -166,7 +166,7 @@ def reopened(stage: Stage, fate: Fate) -> bool:
     if not tasks or over_budget(run, stage.clock.now()):
         return False
     groups = selecting.grouped(run, tasks, {}, results)
-    stage.note("round", round=run.round + 1, tip=rounds.tip_of(run), **groups.to_json())
+    stage.note("round", round=run.round + 1, tip=rounds.tip_of(run), **groups)
     return True
 
 
@@ -226,17 +226,3 @@ def test_a_run_that_is_killed_ends_too_and_launches_nothing_twice(
     intended = [(e["task"], e["try"]) for e in read(folder) if e["type"] == "try_intended"]
     assert len(intended) == len(set(intended))
     assert len(first.fleet.launched) == len(set(first.fleet.launched))
-
-
-def dying_after(stage: Stage, lines: int) -> None:
-    append: Callable[..., object] = stage.journal.append
-    left = [lines]
-
-    def dying(type: str, fields: Mapping[str, Json], *, sync: bool = True) -> object:
-        event = append(type, fields, sync=False)
-        left[0] -= 1
-        if left[0] < 0:
-            raise Killed
-        return event
-
-    stage.journal.append = dying  # type: ignore[method-assign, assignment]

@@ -226,4 +226,3 @@ def test_what_the_probe_says_of_lines_is_hostile(monkeypatch: pytest.MonkeyPatch
     probed = reports.parse(b"\n".join(told), "n")
     assert {line for _, line in reaching.decoded(probed.lines["t"])} >= {1, 2, 3, 7}
     assert len(reaching.decoded(probed.lines["u"])) == reaching.MOST
-    assert sum(map(len, reaching.by_file(probed.lines["u"]).values())) == reaching.MOST

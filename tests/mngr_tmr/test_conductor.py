@@ -145,10 +145,14 @@ def test_agents_that_have_published_do_not_pile_up_while_collecting_is_slow(
 ) -> None:
     stage = Stage(tmp_path / "run", Options(max_agents=8))
     stage.tasks(*(f"t{n}" for n in range(40)))
-    fleet, alive = stage.fleet, []
-    conductor = stage.conductor(SlowToCollect(stage.clock))
-    conductor.conduct(1.0, lambda run: alive.append(len(fleet.launched) - len(fleet.stopped)))
-    assert len(fleet.stopped) == 40
+    alive: list[int] = []
+
+    def watch(run: Run) -> None:
+        latest = [task.latest for task in run.tasks.values()]
+        alive.append(sum(each is not None and each.ended is None for each in latest))
+
+    stage.conductor(SlowToCollect(stage.clock)).conduct(1.0, watch)
+    assert len(stage.fleet.stopped) == 40
     assert max(alive) == 8 + 8 // SPARE
     stage.close()
 
@@ -498,6 +502,20 @@ class Killed(BaseException):
     """Stands for kill -9."""
 
 
+def dying_after(stage: Stage, lines: int) -> None:
+    append: Callable[..., object] = stage.journal.append
+    left = [lines]
+
+    def dying(type: str, fields: Mapping[str, Json], *, sync: bool = True) -> object:
+        event = append(type, fields, sync=False)
+        left[0] -= 1
+        if left[0] < 0:
+            raise Killed
+        return event
+
+    stage.journal.append = dying  # type: ignore[method-assign, assignment]
+
+
 @settings(max_examples=60, deadline=None)
 @given(kills=st.lists(st.integers(0, 25), min_size=1, max_size=6))
 def test_a_killed_conductor_is_followed_by_one_that_launches_nothing_twice(
@@ -507,24 +525,7 @@ def test_a_killed_conductor_is_followed_by_one_that_launches_nothing_twice(
     stage.tasks(*(f"t{n}" for n in range(6)))
     world = stage.fleet
     for kill in [*kills, 10_000]:
-        append: Callable[..., object] = stage.journal.append
-        left = [kill]
-
-        def dying(
-            type: str,
-            fields: Mapping[str, Json],
-            *,
-            sync: bool = True,
-            append: Callable[..., object] = append,
-            left: list[int] = left,
-        ) -> object:
-            event = append(type, fields, sync=False)
-            left[0] -= 1
-            if left[0] < 0:
-                raise Killed
-            return event
-
-        stage.journal.append = dying  # type: ignore[method-assign, assignment]
+        dying_after(stage, kill)
         try:
             stage.conduct()
         except Killed:

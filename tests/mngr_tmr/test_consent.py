@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,13 +11,6 @@ from tests.support.cli import Cli, until
 from tests.support.robots import Robots
 
 PATIENCE = 300
-
-
-@pytest.fixture
-def robots(local: Cli) -> Iterator[Robots]:
-    robots = Robots(local, seconds=0)
-    yield robots
-    robots.release()
 
 
 def nothing_is_left(robots: Robots) -> bool:

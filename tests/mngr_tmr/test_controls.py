@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,13 +26,6 @@ from tests.support.simulated import SimulatedInbox
 
 PATIENCE = 300
 """Seconds; a quiet machine needs a hundredth of it."""
-
-
-@pytest.fixture
-def robots(local: Cli) -> Iterator[Robots]:
-    robots = Robots(local, seconds=0)
-    yield robots
-    robots.release()
 
 
 def test_a_run_is_paused_retuned_and_cancelled_from_other_processes(robots: Robots) -> None:

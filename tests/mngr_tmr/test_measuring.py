@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mngr.api import local_repository
 from mngr_tmr.probes.reports import parse
-from mngr_tmr.run.coverage import by_file
+from mngr_tmr.run.coverage import decoded
 from mngr_tmr.run.settings import ProjectSettings
 from mngr_tmr.verify.flags import Added, expected, flags
 from mngr_tmr.verify.measuring import Measured, sample_size
@@ -90,7 +90,7 @@ def test_no_entry_disturbs_the_reading(entries: list[dict[str, object]]) -> None
     told = [json.dumps({"nonce": "n", **each}).encode() for each in entries]
     probed = parse(b"\n".join(told), "n")
     for files in probed.lines.values():
-        assert all(type(line) is int for each in by_file(files).values() for line in each)
+        assert all(type(line) is int for _, line in decoded(files))
     assert all(type(number) is int for number in probed.mutants)
 
 

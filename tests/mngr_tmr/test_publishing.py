@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.support.cli import Cli
 from tests.support.robots import SETTINGS, Robots
 
 PATIENCE = 300
 
 
 @pytest.fixture
-def robots(local: Cli) -> Iterator[Robots]:
-    robots = Robots(local, seconds=0)
+def robots(robots: Robots) -> Robots:
     robots.paths = ("tests/test_add.py",)
-    yield robots
-    robots.release()
+    return robots
 
 
 def test_only_with_pr_a_run_uses_the_remote_and_gh(robots: Robots) -> None:

@@ -27,7 +27,7 @@ case $MNGR_TMR_TASK in
     [ "$MNGR_TMR_TRY" = 2 ] && grep -q '= 1' app/one.py || sed -i 's/= 5/= 6/' app/fine.py
     done_with 'Two is two' ;;
   *) "$MNGR_AGENT_STATE_DIR/publish" --attempted none --summary 'Too hard' \
-      --blocked 'found no repair' --needs 'a manual fix' ;;
+      --blocked 'found no repair' --needs 'a manual fix' --no-fix ;;
 esac
 """
 VALUES = {"one": 0, "two": 0, "fine": 5}

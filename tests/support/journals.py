@@ -116,10 +116,9 @@ class Story:
             }
             for node, want in wants.items()
         ]
-        left = [each for each in self.tests if each not in wants]
+        left = {each: "it passes" for each in self.tests if each not in wants}
         self.tell(
-            *(("skipped", {"node_id": each, "reason": "it passes"}) for each in left),
-            ("selected", {"tasks": chosen}),
+            ("selected", {"tasks": chosen, "left_out": left}),
             ("agreed", {}),
         )
 

@@ -39,16 +39,18 @@ def _remove(args: Namespace, name: str) -> int:
     stamp = f"{name}.{time.time_ns()}"
     repo = _repository(run)
     moves = _away(repo, run, stamp) if repo else {}
+    api = Mngr(args.config, args.registry)
+    agents = runs.agents(api, name)
     if not args.dry_run:
-        agents = _bury(args, name)
+        bury = api.destroy_many(agents)
+        for agent in agents:
+            bury(agent)
         if repo:
             _move(repo, moves)
         trash = runs.trash(args.config.home) / stamp
         trash.parent.mkdir(parents=True, exist_ok=True)
         folder.rename(trash)
-    else:
-        agents = len(_agents(Mngr(args.config, args.registry), name))
-    row: dict[str, Json] = {"run": name, "refs": len(moves), "agents": agents}
+    row: dict[str, Json] = {"run": name, "refs": len(moves), "agents": len(agents)}
     done = "Would remove" if args.dry_run else "Removed"
     back = "" if args.dry_run else f" To restore it: mngr tmr rm --undo {name}"
     row["removed"] = not args.dry_run
@@ -104,22 +106,6 @@ def _stamp(path: Path) -> int:
 def _repository(run: Run) -> Repo | None:
     """Return the repository of a run, or None if it no longer exists."""
     return local_repository(run.repository) if os.path.isdir(run.repository) else None
-
-
-def _agents(api: Mngr, name: str) -> list[str]:
-    records = [(agent.id, agent.evidence.record) for agent in api.list()]
-    return [id for id, record in records if record and record.labels.get("tmr") == name]
-
-
-def _bury(args: Namespace, name: str) -> int:
-    api = Mngr(args.config, args.registry)
-    ids = _agents(api, name)
-    agents = api.list(ids) if ids else []
-    if agents:
-        bury = api.destroy_many(agents)
-        for agent in agents:
-            bury(agent)
-    return len(agents)
 
 
 # refs: one transaction each way

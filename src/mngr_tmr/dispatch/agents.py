@@ -18,6 +18,7 @@ from mngr_outcome.publish import scripts
 from mngr_tmr.dispatch.artifacts import ARTIFACTS, unpack
 from mngr_tmr.dispatch.judging import Sighting
 from mngr_tmr.journal.model import Ended, Outcome, Run, Task, Try
+from mngr_tmr.run import runs
 from mngr_tmr.run.costs import Spending
 from mngr_tmr.run.pool import Pool
 
@@ -99,7 +100,7 @@ class RealFleet:
     def look(self, tries: Sequence[Try] | None = None) -> Mapping[str, Sighting]:
         """Read each host once. Usage is read less often."""
         ids = None if tries is None else [each.agent_id for each in tries]
-        mine = [each for each in self._api.list(ids) if self._is_mine(each)]
+        mine = runs.agents(self._api, self._run.name, "tester", ids)
         self._seen = {each.id: each for each in mine}
         self._meter(mine)
         return self._silent(tries or ()) | {each.name: self._sighting(each) for each in mine}
@@ -112,12 +113,6 @@ class RealFleet:
         since = {each.agent_id: self._missing.get(each.agent_id, time.time()) for each in missing}
         self._missing = since
         return {e.agent_name: Sighting("UNREACHABLE", since=since[e.agent_id]) for e in missing}
-
-    def _is_mine(self, agent: Agent) -> bool:
-        record = agent.evidence.record
-        if record is None or record.labels.get("tmr") != self._run.name:
-            return False
-        return record.labels.get("role") == "tester"
 
     def _sighting(self, agent: Agent) -> Sighting:
         return Sighting(

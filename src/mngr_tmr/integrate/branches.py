@@ -7,8 +7,7 @@ from itertools import count
 from mngr.api import Repo
 from mngr_tmr.dispatch.roles import Note
 from mngr_tmr.journal.model import Run
-
-ABSENT = "0" * 40
+from mngr_tmr.verify.patches import ABSENT
 
 
 def publish(repo: Repo, run: Run, tip: str, note: Note) -> str:

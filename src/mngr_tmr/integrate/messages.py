@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from mngr_outcome.outcome import cleaned
 from mngr_tmr.integrate import ranking
@@ -216,20 +216,27 @@ def pull_request(run: Run) -> tuple[str, str]:
         "",
         GATED,
     ]
-    repairs = [pick for pick in run.picks if pick.kind == "implementation"]
-    if repairs:
-        lines += ["", "## Implementation fixes, by rank", ""]
-        lines += [
-            f"{n}. {_quoted(pick.subject)} ({pick.commit[:12]})"
-            for n, pick in enumerate(repairs, 1)
-        ]
-    lines += _flags(run)
-    lines += _expectations(run)
-    lines += _held(run)
-    lines += _not_taken(run)
+    lines += _section("Implementation fixes, by rank", _repairs(run))
+    lines += _section("Flagged lines, possible special cases for tests", _flags(run))
+    lines += _section("Changed expectations, for you to decide", _expectations(run), EXPECTATION)
+    lines += _section("Held for review, not on this branch", _held(run), HELD)
+    lines += _section("Blocked", _blocked(run))
+    lines += _section("Evicted changes", _evicted(run))
     if run.unsteady:
         lines += ["", UNSTEADY, "", *(f"- {_quoted(each)}" for each in sorted(run.unsteady)[:50])]
     return textwrap.shorten(title, 100, placeholder=" …"), "\n".join(lines) + "\n"
+
+
+def _section(title: str, lines: Sequence[str], *told: str) -> list[str]:
+    """Return the lines below their title and what is told about them; nothing without lines."""
+    return ["", f"## {title}", "", *told, *lines] if lines else []
+
+
+def _repairs(run: Run) -> list[str]:
+    repairs = [pick for pick in run.picks if pick.kind == "implementation"]
+    return [
+        f"{n}. {_quoted(pick.subject)} ({pick.commit[:12]})" for n, pick in enumerate(repairs, 1)
+    ]
 
 
 def _flags(run: Run) -> list[str]:
@@ -240,8 +247,7 @@ def _flags(run: Run) -> list[str]:
         if (verdict := run.tasks[task].verdict)
         for each in verdict.flags
     ]
-    lines = [f"- {_quoted(each)}" for each in dict.fromkeys(found)]
-    return ["", "## Flagged lines, possible special cases for tests", "", *lines] if lines else []
+    return [f"- {_quoted(each)}" for each in dict.fromkeys(found)]
 
 
 def _expectations(run: Run) -> list[str]:
@@ -253,9 +259,7 @@ def _expectations(run: Run) -> list[str]:
             block = task.verdict.block if task.verdict else ""
             lines += ["", f"- {_quoted(task.node_id)} ({pick.commit[:12]}) cites:", ""]
             lines += textwrap.indent(_plain(block) or "(nothing)", " " * 6).splitlines()
-    return (
-        ["", "## Changed expectations, for you to decide", "", EXPECTATION, *lines] if lines else []
-    )
+    return lines
 
 
 def _held(run: Run) -> list[str]:
@@ -264,7 +268,7 @@ def _held(run: Run) -> list[str]:
     for task, verdict in ranking.held(run):
         lines += ["", f"- {_quoted(task.node_id)}: `{taking(run, task)}`"]
         lines += [f"  - {_quoted(each)}" for each in verdict.flags]
-    return ["", "## Held for review, not on this branch", "", HELD, *lines] if lines else []
+    return lines
 
 
 def taking(run: Run, task: Task) -> str:
@@ -272,27 +276,22 @@ def taking(run: Run, task: Task) -> str:
     return f"git cherry-pick {ranking.held_ref(run, task)}"
 
 
-def _not_taken(run: Run) -> list[str]:
-    lines: list[str] = []
-    blocked = [task for task in run.tasks.values() if ranking.ending_of(task) == "blocked"]
-    if blocked:
-        lines += ["", "## Blocked", ""]
-        lines += _folded(blocked)
-    if run.evictions:
-        lines += ["", "## Evicted changes", ""]
-        lines += [f"- {each.task} ({each.part}): {_quoted(each.reason)}" for each in run.evictions]
-    return lines
+def _evicted(run: Run) -> list[str]:
+    return [f"- {each.task} ({each.part}): {_quoted(each.reason)}" for each in run.evictions]
 
 
-def _folded(tasks: Iterable[Task]) -> Iterator[str]:
-    """Yield one entry per cluster, with the reason of a test that had an agent."""
+def _blocked(run: Run) -> list[str]:
+    """Return one entry per cluster, with the reason of a test that had an agent."""
     clusters: dict[str, list[Task]] = {}
-    for task in tasks:
-        clusters.setdefault(task.cluster or task.id, []).append(task)
+    for task in run.tasks.values():
+        if ranking.ending_of(task) == "blocked":
+            clusters.setdefault(task.cluster or task.id, []).append(task)
+    lines = []
     for members in clusters.values():
         first, *others = sorted(members, key=lambda task: task.latest is None)
         more = f" and {len(others)} more of its cluster" if others else ""
-        yield f"- {_quoted(first.node_id)}{more}: {_quoted(why_blocked(first))}"
+        lines.append(f"- {_quoted(first.node_id)}{more}: {_quoted(why_blocked(first))}")
+    return lines
 
 
 def _quoted(text: str) -> str:

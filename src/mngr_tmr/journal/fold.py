@@ -75,6 +75,7 @@ def _weighed(run: Run, event: Event) -> None:
 
 def _selected(run: Run, event: Event) -> None:
     run.selected = True
+    run.left_out = {node_id: str(why) for node_id, why in table_of(event, "left_out").items()}
     for told in tables_of(event, "tasks"):
         id, node_id, want = (text_of(told, key) for key in ("task", "node_id", "want"))
         reach = int(number_of(told, "reach"))
@@ -145,8 +146,6 @@ def _skipped(run: Run, event: Event) -> None:
     if task is not None:
         task.skipped, task.skipped_as = text_of(event, "reason"), text_of(event, "as")
         task.spared_by = text_of(event, "by")
-    else:
-        run.left_out[text_of(event, "node_id")] = text_of(event, "reason")
 
 
 # attempts

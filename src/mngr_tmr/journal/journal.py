@@ -23,22 +23,29 @@ NAME = "journal.jsonl"
 
 
 def read(folder: Path) -> Iterator[Event]:
-    """Yield the events, without a torn line, which a killed writer may leave."""
-    try:
-        with (folder / NAME).open("rb") as file:
-            for line in file:
-                event = parsed(line)
-                if event is not None:
-                    yield event
-    except FileNotFoundError:
-        return
+    return Reader(folder).fresh()
 
 
-def parsed(line: bytes) -> Event | None:
-    if not line.endswith(b"\n"):
-        return None
-    event = as_table(loaded(line))
-    return event if isinstance(event.get("type"), str) else None
+class Reader:
+    """Reads a journal that may be growing."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path, self._offset = folder / NAME, 0
+
+    def fresh(self) -> Iterator[Event]:
+        """Yield the events since the last call, without the torn line of a killed writer."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        return  # perhaps it is being written
+                    self._offset += len(line)
+                    event = as_table(loaded(line))
+                    if isinstance(event.get("type"), str):
+                        yield event
+        except FileNotFoundError:
+            return
 
 
 class Journal:

@@ -54,13 +54,6 @@ def decoded(files: Mapping[str, str]) -> Lines:
     return frozenset(islice(_lines(files), MOST))
 
 
-def by_file(files: Mapping[str, str]) -> dict[str, frozenset[int]]:
-    found: dict[str, set[int]] = {path: set() for path in files}
-    for path, line in islice(_lines(files), MOST):
-        found[path].add(line)
-    return {path: frozenset(lines) for path, lines in found.items()}
-
-
 def _lines(files: Mapping[str, str]) -> Iterator[tuple[str, int]]:
     for path, text in files.items():
         for part in RANGES.findall(text):

@@ -192,11 +192,8 @@ class Pipeline:
             return
         known = self._known_files() if self.run.options.only == "changed" else {}
         selection = selecting.select(self.run, coverage.changed(self.run, self._repo, known))
-        for node_id, reason in selection.left_out.items():
-            fields = {"node_id": node_id, "reason": reason}
-            apply(self.run, self._journal.append("skipped", fields, sync=False))
         groups = selecting.grouped(self.run, selection.tasks, self._reached())
-        self.note("selected", groups.to_json())
+        self.note("selected", {**groups, "left_out": {**selection.left_out}})
 
     def _known_files(self) -> coverage.Files:
         return coverage.load_files(self._api.home, self.run.repository)
@@ -249,7 +246,7 @@ class Pipeline:
         if not tasks or over_budget(self.run, time.time()):
             return False
         groups = selecting.grouped(self.run, tasks, self._reached(), results)
-        self.note("round", {"round": self.run.round + 1, "tip": tip, **groups.to_json()})
+        self.note("round", {"round": self.run.round + 1, "tip": tip, **groups})
         return True
 
     def _reached(self) -> dict[str, Lines]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mngr.errors import NotFound, nearest
 from mngr_tmr.journal.events import time_of
 from mngr_tmr.journal.fold import fold
 from mngr_tmr.journal.journal import NAME, read
 from mngr_tmr.journal.model import Run
+
+if TYPE_CHECKING:
+    from mngr.api import Agent, Mngr
 
 
 def root(home: str) -> Path:
@@ -46,3 +51,14 @@ def find(home: str, name: str) -> Path:
 
 def load(folder: Path) -> Run:
     return fold(read(folder))
+
+
+def agents(api: Mngr, run: str, role: str = "", ids: Sequence[str] | None = None) -> list[Agent]:
+    """Return the agents of a run, or those with one role or these ids, by their labels."""
+    found = []
+    for agent in api.list(ids):
+        record = agent.evidence.record
+        labels = record.labels if record is not None else {}
+        if labels.get("tmr") == run and role in ("", labels.get("role")):
+            found.append(agent)
+    return found

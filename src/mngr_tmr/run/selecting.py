@@ -7,13 +7,13 @@ import random
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
 from mngr_tmr.journal.model import Run, Task, TestRun
 from mngr_tmr.run import clustering
-from mngr_tmr.run.clustering import FailingTest, Lines, Suspect
+from mngr_tmr.run.clustering import FailingTest, Lines
 
 CHOICES = ("all", "problems", "failing", "weak", "flaky", "changed")
 """`weak` passes although its commands do nothing; `problems` is weak, flaky or failing."""
@@ -26,18 +26,6 @@ WANT = {"failed": "fix", "flaky": "fix", "passed": "improve"}
 class Selection:
     tasks: tuple[Task, ...]
     left_out: Mapping[str, str]
-
-
-@dataclass
-class Groups:
-    """Which tasks wait for which, and the suspicious lines of each cluster."""
-
-    tasks: list[Json] = field(default_factory=list)
-    suspects: dict[str, tuple[Suspect, ...]] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Json]:
-        suspects = {name: to_json(lines) for name, lines in self.suspects.items() if lines}
-        return {"tasks": self.tasks, "suspects": suspects}
 
 
 def select(run: Run, changed: Collection[str] | None = None) -> Selection:
@@ -61,12 +49,12 @@ def grouped(
     tasks: Sequence[Task],
     reached: Mapping[str, Lines],
     results: Mapping[str, TestRun] | None = None,
-) -> Groups:
+) -> dict[str, Json]:
     """Group tests that probably fail for one reason; all but the canary of a group wait.
 
-    `results` are newer than the baseline: from the tip of the branch, in a later round.
+    Return the fields of an event: the tasks, and the suspicious lines of each cluster. `results`
+    are newer than the baseline: from the tip of the branch, in a later round.
     """
-    found = Groups()
     broken = [
         failure(run, task, reached.get(task.node_id, frozenset()), results or {})
         for task in tasks
@@ -79,12 +67,12 @@ def grouped(
     passed = Counter(line for lines in passing for line in lines)
     first = {member.id: group for group in groups for member in group}
     signatures = {failure.id: failure.signature for failure in broken}
-    for group in groups:
-        found.suspects[group[0].id] = clustering.suspects(group, passed)
-    for task in tasks:
-        group = first.get(task.id, ())
-        found.tasks.append(_row(task, group, signatures.get(task.id, ""), reached))
-    return found
+    suspects = {group[0].id: clustering.suspects(group, passed) for group in groups}
+    rows = [_row(t, first.get(t.id, ()), signatures.get(t.id, ""), reached) for t in tasks]
+    return {
+        "tasks": rows,
+        "suspects": {name: to_json(lines) for name, lines in suspects.items() if lines},
+    }
 
 
 def _row(

@@ -14,19 +14,8 @@ from unicodedata import category
 from mngr.errors import UsageError, nearest
 from mngr.model.quoting import quote
 
-NOT_IMPLEMENTATION = (
-    "tests/**",
-    "test/**",
-    "**/tests/**",
-    "**/test_*.py",
-    "**/*_test.py",
-    "**/conftest.py",
-    "docs/**",
-    "doc/**",
-    "**/*.md",
-    "**/*.rst",
-    "tutorial.sh",
-)
+TESTS = ("tests/**", "test/**", "**/tests/**", "**/test_*.py", "**/*_test.py", "**/conftest.py")
+DOCUMENTS = ("docs/**", "doc/**", "**/*.md", "**/*.rst")
 FORBIDDEN = (
     "**/.git*",
     "**/.git*/**",
@@ -86,7 +75,7 @@ class ProjectSettings:
     def is_implementation(self, path: str) -> bool:
         if self.implementation:
             return any(matches(path, glob) for glob in self.implementation)
-        return not any(matches(path, glob) for glob in NOT_IMPLEMENTATION)
+        return not any(matches(path, glob) for glob in (*TESTS, *DOCUMENTS, "tutorial.sh"))
 
     @property
     def off_limits(self) -> tuple[str, ...]:

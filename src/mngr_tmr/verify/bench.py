@@ -22,6 +22,7 @@ from mngr.errors import MngrError, TimedOut
 from mngr_tmr.dispatch.artifacts import ARTIFACTS, unpack
 from mngr_tmr.journal.model import Proof
 from mngr_tmr.probes import reports, sources
+from mngr_tmr.run import runs
 from mngr_tmr.run.options import Options
 from mngr_tmr.run.settings import ProjectSettings, pytest_command
 from mngr_tmr.verify import chamber
@@ -113,12 +114,7 @@ class Bench:
 
     def sweep(self) -> None:
         """Destroy the workers that a killed process left, with their checks."""
-        self._destroy([each for each in self._api.list() if self._is_mine(each)])
-
-    def _is_mine(self, agent: Agent) -> bool:
-        record = agent.evidence.record
-        labels = record.labels if record is not None else {}
-        return labels.get("tmr") == self._run and labels.get("role") == "bench"
+        self._destroy(runs.agents(self._api, self._run, "bench"))
 
     def close(self) -> None:
         """Destroy all workers; their checks are stopped."""

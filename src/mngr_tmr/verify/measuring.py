@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -33,23 +33,6 @@ class Sides:
     """Tests that pass on the new side."""
     limit: float = 30.0
     """Time limit of a session in seconds: a mutant may never end."""
-
-
-@dataclass(frozen=True)
-class Goal:
-    """The questions that mutants answer."""
-
-    keeps: bool = False
-    """Whether the new tests kill what the old ones did."""
-    more: bool = False
-    """Whether they kill more mutants."""
-    killers: frozenset[str] = frozenset()
-    """Tests that must kill one."""
-
-    @property
-    def compares(self) -> bool:
-        """Return whether mutants that no old test kills matter."""
-        return self.more or bool(self.killers)
 
 
 @dataclass
@@ -99,24 +82,24 @@ class Measure:
         self._repo, self._bench = repo, bench
 
     def measured(
-        self, sides: Sides, goal: Goal, lines: Mapping[str, frozenset[int]], seed: str, count: int
+        self, sides: Sides, lines: Mapping[str, Set[int]], seed: str, count: int, *, compares: bool
     ) -> Measured:
+        """Return what both sides detect; unless it `compares`, only of what the old tests kill."""
         texts = {path: patches.show(self._repo, sides.new, path) or "" for path in lines}
         made = mutants(texts, lines, seed, count)
-        found = Measured(seed, compared=goal.compares)
-        for look in self._looked(sides, goal, made):
+        found = Measured(seed, compared=compares)
+        for look in self._looked(sides, made, compares=compares):
             found.count(*look)
         return found
 
     def _looked(
-        self, sides: Sides, goal: Goal, made: Sequence[Mutant]
+        self, sides: Sides, made: Sequence[Mutant], *, compares: bool
     ) -> Iterator[tuple[Mutant, Failing, Failing]]:
         """Yield each mutant with its old and new killers; mutants that were lost run twice."""
-        asked = sides.before if goal.keeps or goal.more else ()
-        old, new = self._both(sides, made, asked) if goal.compares else self._kept(sides, made)
+        old, new = self._both(sides, made) if compares else self._kept(sides, made)
         known = [mutant for mutant in made if mutant in old and mutant in new]
         lost = [mutant for mutant in known if old[mutant].keys() - new[mutant].keys()]
-        still, again = self._both(sides, lost, asked) if lost else ({}, {})
+        still, again = self._both(sides, lost) if lost else ({}, {})
         for mutant in known:
             before, after = old[mutant], new[mutant]
             if mutant in lost:  # so that neither result is due to chance
@@ -131,12 +114,10 @@ class Measure:
         new = self._killers(sides.new, killed, sides.after, sides.limit)
         return old, {**{mutant: {} for mutant in made if mutant not in killed}, **new}
 
-    def _both(
-        self, sides: Sides, made: Sequence[Mutant], asked: tuple[str, ...]
-    ) -> tuple[Killers, Killers]:
+    def _both(self, sides: Sides, made: Sequence[Mutant]) -> tuple[Killers, Killers]:
         """Return the killers of both sides, which run at the same time."""
         with ThreadPoolExecutor(max_workers=2) as pool:
-            old = pool.submit(self._killers, sides.old, made, asked, sides.limit)
+            old = pool.submit(self._killers, sides.old, made, sides.before, sides.limit)
             new = pool.submit(self._killers, sides.new, made, sides.after, sides.limit)
             return old.result(), new.result()
 
@@ -160,12 +141,4 @@ def _failing(outcomes: Mapping[str, str]) -> Failing:
     for node, how in outcomes.items():
         if how in ("failed", "crashed"):
             found[function(node)] = found.get(function(node), False) or how == "failed"
-    return found
-
-
-def union(reached: Iterable[Mapping[str, frozenset[int]]]) -> dict[str, frozenset[int]]:
-    found: dict[str, frozenset[int]] = {}
-    for files in reached:
-        for path, lines in files.items():
-            found[path] = found.get(path, frozenset()) | lines
     return found

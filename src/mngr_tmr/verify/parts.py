@@ -15,11 +15,9 @@ from functools import cache
 from pathlib import PurePosixPath
 
 from mngr.api import Repo
-from mngr_tmr.run.settings import ProjectSettings, matches
+from mngr_tmr.run.settings import DOCUMENTS, TESTS, ProjectSettings, matches
 from mngr_tmr.verify.patches import show
 
-TESTS = ("tests/**", "test/**", "**/tests/**", "**/test_*.py", "**/*_test.py", "**/conftest.py")
-DOCUMENTS = ("docs/**", "doc/**", "**/*.md", "**/*.rst")
 METADATA = ("pyproject.toml", "setup.py", "setup.cfg")
 DEPTH = 4
 """The number of files between a test and a file that it uses, at most."""

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Set
 from dataclasses import dataclass
 
 from mngr.api import Repo
 from mngr_tmr.journal.model import Run
 from mngr_tmr.run import coverage
+from mngr_tmr.run.clustering import Lines
 from mngr_tmr.verify import assertions, concerned, measuring
 from mngr_tmr.verify.cases import Case, Refusal, failure
 from mngr_tmr.verify.checks import Check, Checked, function
 from mngr_tmr.verify.concerned import Touched
-from mngr_tmr.verify.measuring import Goal, Measure, Measured, Sides
+from mngr_tmr.verify.measuring import Measure, Measured, Sides
 from mngr_tmr.verify.parts import Kind, Parts
 from mngr_tmr.verify.weakening import beyond_only, expects_else, weaker
 
@@ -178,31 +179,34 @@ class TestJudge:
         before = [t for t in dict.fromkeys([own, *touched.changed, *some]) if t in seen.before]
         after = list(dict.fromkeys([own, *touched.changed, *touched.added, *some]))
         after = [test for test in after if seen.new.outcome(test) == "passed"]
-        silent = {each for each in touched.added if each not in seen.red | seen.noop}
-        goal = Goal(
-            bool({*before} & {*touched.old}),
-            case.task.want == "improve" and not commits.fix and not seen.noop,
-            frozenset([*silent, *([own] if seen.turned else [])]),
-        )
-        if goal == Goal():
+        # Without a test that must detect something, defects that no old test detects do not matter.
+        improves = case.task.want == "improve" and not commits.fix and not seen.noop
+        compares = improves or seen.turned or bool({*touched.added} - seen.red - seen.noop)
+        if not compares and not {*before} & {*touched.old}:
             return Measured()
-        reached = [*_reached(seen.old, before)]
-        if goal.more or goal.killers:
+        reached = _reached(seen.old, before)
+        if compares:
             traced = case.check(
                 Check("lines that it reaches", commits.both, tuple(after), reach=True)
             )
-            reached += _reached(traced, after)
-        lines = {
-            path: lines
-            for path, lines in measuring.union(reached).items()
-            if path.endswith(".py") and self._parts.kind(path) is Kind.IMPLEMENTATION
-        }
+            reached |= _reached(traced, after)
+        lines = self._of_implementation(reached)
         seconds = sum(self._seconds(test) for test in after)
         count = measuring.sample_size(self._budget, seconds)
         sides = Sides(
             commits.fix or case.base, commits.both, tuple(before), tuple(after), 10 + 5 * seconds
         )
-        return self._measure.measured(sides, goal, lines, seed, count) if lines else Measured()
+        if not lines:
+            return Measured()
+        return self._measure.measured(sides, lines, seed, count, compares=compares)
+
+    def _of_implementation(self, reached: Lines) -> dict[str, set[int]]:
+        paths = {path for path, _ in reached if path.endswith(".py")}
+        found = {p: set[int]() for p in paths if self._parts.kind(p) is Kind.IMPLEMENTATION}
+        for path, line in reached:
+            if path in found:
+                found[path].add(line)
+        return found
 
     def _seconds(self, test: str) -> float:
         """Return the time of a test at the baseline, which the journal has."""
@@ -280,10 +284,9 @@ class TestJudge:
             raise Refusal(f"not an improvement: it detects no more no-ops{counted} than before")
 
 
-def _reached(checked: Checked, tests: Collection[str]) -> Iterator[Mapping[str, frozenset[int]]]:
-    for node, files in checked.lines.items():
-        if function(node) in tests:
-            yield coverage.by_file(files)
+def _reached(checked: Checked, tests: Collection[str]) -> Lines:
+    of_tests = [files for node, files in checked.lines.items() if function(node) in tests]
+    return frozenset().union(*map(coverage.decoded, of_tests))
 
 
 def _passing(checked: Checked) -> set[str]:
