@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Optional
 
+from mngr_e2e.blocks import commands
 from mngr_mechanic.program import citations
 from mngr_mechanic.program.ops_text import written
 from mngr_mechanic.program.reports import Result
@@ -109,7 +110,7 @@ def _commands(
     source: SourceFile, test: citations.Function, block: str, result: Result
 ) -> Iterator[Edit]:
     """Yield commands of the block that the test does not run, where it runs a similar one."""
-    wanted = citations.commands(block)
+    wanted = commands(block)
     ran = [command.text for command in result.commands]
     missing = [command for command in wanted if command not in ran]
     literals = [
