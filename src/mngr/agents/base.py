@@ -226,7 +226,7 @@ class AgentType:
         return self.prepare(context)
 
     def signals(self, evidence: Evidence) -> Signals:
-        """Return what hooks, files and the terminal say about the state of the program."""
+        """Return the state of the program as hooks, files and the terminal report it."""
         return Signals()
 
     def typed(self, text: str) -> str:
@@ -281,7 +281,7 @@ class Reader(Protocol):
 
 
 class ConversingAgent(AgentType):
-    """A program that stores its conversation in files, which a module of its own reads."""
+    """A program that stores its conversation in files, which a `Reader` module parses."""
 
     reader: Reader
 
