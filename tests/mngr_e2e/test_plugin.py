@@ -252,7 +252,7 @@ def test_setup_fills_in_places_and_an_unknown_placeholder_is_named(project: Proj
     project.settings('setup = "cp {rot}/seed ."')
     done = project.pytest()
     assert done.returncode == 1
-    told = "unknown placeholder '{rot}' in 'setup' of [tool.mngr_e2e]; there are {root}, {home}"
+    told = "unknown placeholder '{rot}' in 'setup' of [tool.mngr_e2e]; known: {root}, {home}"
     assert told in done.stdout
 
 
