@@ -1,4 +1,4 @@
-"""The `e2e` fixture as a project meets it: pytest runs in a process of its own."""
+"""The `e2e` fixture in a project, run by a separate pytest process."""
 
 from __future__ import annotations
 
