@@ -43,7 +43,7 @@ def stop(world: World, agent: Agent) -> Agent:
 
 
 def check_stopped(agent: Agent, unrecorded: Mapping[str, str]) -> None:
-    """Raise unless the agent has ended and its record shows the stop."""
+    """Raise unless the agent has ended and its record says so."""
     told = f"{agent.state} ({agent.verdict.reason})"
     if agent.state in ALIVE:
         raise MngrError(f"{agent.name} is still {told}", "see `mngr doctor`")
