@@ -50,24 +50,24 @@ ASKED = "until mngr answer notes | grep -q 'make notes'; do :; done"
 # Each scene begins on an empty screen. The second command of a pair is a wait, which is not shown.
 SCENES: list[list[tuple[str, str]]] = [
     [
-        ("# three agents, each on a branch of its own", ""),
+        ("# create three agents, each on its own branch", ""),
         ("mngr create fix mechanic -m 'fix tests/test_shop.py::test_total'", ""),
         ("mngr create suite -- python3 -m pytest -q", "mngr wait suite --timeout 2m"),
         (f"mngr create notes claude -m '{PROMPT}'", f"mngr wait fix notes --timeout 2m; {ASKED}"),
     ],
     [
-        ("# what became of them?", ""),
+        ("# show their states, and answer a permission request", ""),
         ("mngr list", ""),
         ("mngr answer notes", ""),
         ("mngr answer notes --allow", "until mngr exec notes 'test -s NOTES.md'; do :; done"),
     ],
     [
-        ("# one repaired the bug: read it, and take it", ""),
+        ("# review the fix of the bug, and merge it", ""),
         ("mngr diff fix", ""),
         ("mngr merge fix", ""),
     ],
     [
-        ("# destroying is no loss: uncommitted files come back, too", ""),
+        ("# a destroyed agent can be restored, with its uncommitted files", ""),
         ("mngr destroy suite notes --force", ""),
         ("mngr restore notes", ""),
         ("mngr exec notes 'cat NOTES.md'", ""),

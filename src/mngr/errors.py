@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class MngrError(Exception):
-    """An error: `message` says what failed and on what, `hint` what to do next."""
+    """An error: `message` names what failed and on what, `hint` what to do next."""
 
     exit_code = 1
 

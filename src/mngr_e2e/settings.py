@@ -88,7 +88,7 @@ def _check_places(path: Path, key: str, texts: list[str]) -> None:
             if name not in PLACES:
                 known = ", ".join(f"{{{place}}}" for place in PLACES)
                 unknown = f"unknown placeholder '{{{name}}}' in '{key}' of [tool.mngr_e2e]"
-                raise SettingsError(f"{path}: {unknown}; there are {known}")
+                raise SettingsError(f"{path}: {unknown}; known: {known}")
 
 
 def _compile(path: Path, patterns: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The real programs, each in a world of its own."""
+"""Fixtures: the real programs, each with its own home."""
 
 from __future__ import annotations
 

@@ -73,5 +73,5 @@ def assert_usage(real: Stage, name: str, conversation: str) -> None:
     served = real.server.conversations[conversation].usage
     [row] = real.cli("usage", name, "--format", "json").ok().json()["usage"]
     assert (row["output"], row["cache_read"]) == (served.output, served.cache_read)
-    # Not every API tells what was written to the cache apart from what came in.
+    # Not every API reports tokens written to the cache separately from input tokens.
     assert row["input"] + row["cache_write"] == served.input + served.cache_write

@@ -24,7 +24,7 @@ def outcome(claude: Stage, name: str, text: str) -> str:
 
 
 def said_to(claude: Stage, text: str, name: str = "fox") -> list[str]:
-    """Without what the program tells of commands."""
+    """Return the user messages, without what the program adds about commands."""
     talk = claude.answered(name, text)
     return [each for each in talk.prompts if not each.startswith("<")]
 
@@ -73,7 +73,7 @@ def test_each_message_is_told_for_what_became_of_it(claude: Stage) -> None:
     cli("restart", "fox", timeout=PATIENCE).ok()
     claude.say("fox", "last: and now").ok()
     assert said_to(claude, "last:") == [*begun, "last: and now"]
-    # and goes on in a clone, also in one that is stopped before it hears a word
+    # and continues in a clone, also in one that is stopped before its first message
     cli("clone", "fox", "cub", timeout=PATIENCE).ok()
     cli("restart", "cub", timeout=PATIENCE).ok()
     claude.say("cub", "other: and you").ok()

@@ -190,7 +190,7 @@ def test_only_what_was_added_since_is_looked_at() -> None:
     assert delivery.fresh({"a": b"one\n"}, {"a": b"other"}) == {"a": b"other"}
 
 
-# whatever stands in the files
+# with any content of the files
 
 
 JSON = st.recursive(

@@ -236,7 +236,7 @@ def test_on_this_machine_it_has_what_the_user_has(settled: Path) -> None:
     assert launch.files["claude/CLAUDE.md"][0] == b"Be kind.\n"
     assert launch.files["claude/commands/deep/do.md"][0] == b"Do.\n"
     assert "claude/commands/huge.md" not in launch.files
-    # The login itself is shared, not copied: a renewed one is everybody's.
+    # The login itself is shared, not copied, so that all agents see a renewed one.
     assert launch.env["CLAUDE_SECURESTORAGE_CONFIG_DIR"] == str(settled)
     assert "claude/.credentials.json" not in launch.files
 
@@ -250,7 +250,7 @@ def test_to_another_machine_goes_the_login_if_asked_but_no_other_secret(settled:
     everything = b"".join(data for data, _ in launch.files.values())
     assert b"secret" not in everything and b"beep" not in everything
     assert written(launch, "settings.json")["permissions"] == SETTINGS["permissions"]
-    # With a key of its own it needs no login.
+    # With its own key it requires no login.
     keyed = first(local=False, record=record(pass_login=True), env={"ANTHROPIC_API_KEY": "k"})
     assert "claude/.credentials.json" not in keyed.files
 
@@ -262,7 +262,7 @@ def test_hooks_that_the_user_switched_off_stay_off_and_ours_on(settled: Path) ->
 
 
 def test_servers_that_the_user_has_not_decided_on_are_not_used(user: Path, tmp_path: Path) -> None:
-    """Rather than that the agent asks before its session begins, where nobody sees it."""
+    """Otherwise the agent would ask before its session begins, when mngr cannot see it."""
     brought = '{"mcpServers": {"old": {}, "new": {}, "no": {}}}'
     (tmp_path / ".mcp.json").write_text(brought)
     (user / "settings.json").write_text('{"enabledMcpjsonServers": ["old"]}')

@@ -23,7 +23,7 @@ def codex(local: Cli) -> Iterator[Stage]:
 def test_a_nested_codex_changes_nothing_and_a_busy_one_queues(codex: Stage) -> None:
     server, cli = codex.server, codex.cli
     words = " ".join(FREE["codex"][2:])
-    # By its full name: commands run in a login shell, which may have a PATH of its own.
+    # By its full path, because commands run in a login shell, whose PATH may differ.
     command = f"{program('codex')}/codex exec {words} 'nested: hello'"
     nested = f"{command} > said 2> complaints; echo $? >> said"
     dear = Usage(input=10, output=5000)
@@ -43,7 +43,7 @@ def test_a_nested_codex_changes_nothing_and_a_busy_one_queues(codex: Stage) -> N
     told = [turn["text"] for turn in codex.transcript("fox")]
     assert "Starting it." in told and "I am inside." not in told
     [row] = cli("usage", "fox", "--format", "json").ok().json()["usage"]
-    assert row["output"] > 5000  # whoever asked, it is paid for
+    assert row["output"] > 5000  # the tokens of nested programs are paid for too
 
     cli("restart", "fox", timeout=PATIENCE).ok()
     codex.say("fox", "later: still you").ok()

@@ -128,7 +128,7 @@ def test_a_server_that_is_gone_refuses_and_comes_back(server: ModelServer) -> No
     assert said(ask(server, "x")) == "here"
 
 
-# The real programs: they edit a file, run a command and commit because the script says so.
+# The real programs edit a file, run a command and commit, as the script defines.
 
 COMMIT = "cat poem >> seen && git add -A && git commit -qm 'a poem'"
 

@@ -1,4 +1,4 @@
-"""When a real program waits, and for what: not before it has begun, nor after it could go on."""
+"""When a real program is WAITING, and why: not before it has begun, nor once it can continue."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_a_question_is_shown_and_answered_both_ways(mngr: Cli) -> None:
 
 
 def test_an_agent_that_does_not_go_on_was_not_answered(local: Cli) -> None:
-    """Its program is stopped, so that the keys are typed and nobody reads them."""
+    """Its program is stopped, so that the keys are typed but not read."""
     scribe(local, "foo", *NONE, "-m", "ask")
     pid = local.tmux("list-panes", "-aF", "#{pane_pid}").strip()
     children = f"pgrep -P {pid}"

@@ -138,7 +138,7 @@ def test_an_unknown_shell_is_refused(home: str) -> None:
 
 
 class Shell:
-    """An interactive shell on a terminal of its own, which tells the line it is editing."""
+    """An interactive shell on its own terminal, which reports the line that it is editing."""
 
     def __init__(self, home: str, argv: list[str], setup: str) -> None:
         self.line = Path(home, "line")

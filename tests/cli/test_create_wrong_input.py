@@ -1,4 +1,4 @@
-"""Whatever is wrong, `mngr create` says so in one line and leaves nothing behind."""
+"""`mngr create` reports each mistake in one line and leaves nothing behind."""
 
 from __future__ import annotations
 

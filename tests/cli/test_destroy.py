@@ -1,4 +1,4 @@
-"""destroy moves, restore moves back: nothing is lost on the way, whatever it is."""
+"""destroy moves an agent to the trash and restore moves it back, and nothing is lost."""
 
 from __future__ import annotations
 

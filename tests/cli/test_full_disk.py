@@ -18,7 +18,7 @@ NONE = ("--transfer", "none")
 
 @pytest.fixture
 def small(mngr: Cli) -> Iterator[Cli]:
-    """A world whose home is a disk of its own, of two megabytes."""
+    """Yield a CLI whose home is on a separate disk of two megabytes."""
     mngr.home.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "mngr-test", str(mngr.home)]
     subprocess.run(mount, check=True)

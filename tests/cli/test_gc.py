@@ -1,4 +1,4 @@
-"""gc removes what mngr recorded creating and nobody needs, and nothing else."""
+"""gc removes what mngr recorded creating and no longer uses, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every agent is listed, whatever state it or its record is in; filters say what they mean."""
+"""Every agent is listed, in any state and with any record; filters select correctly."""
 
 from __future__ import annotations
 

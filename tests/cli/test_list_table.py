@@ -80,7 +80,7 @@ def test_no_line_is_wider_than_the_terminal(local: Cli) -> None:
     with Screen(local) as screen:
         for width in (80, 40):
             screen.tmux("resize-window", "-x", str(width), "-y", "40")
-            # tmux tells the terminal its new size a moment later. And the shell adds the numbers
+            # tmux resizes the terminal a moment later. And the shell adds the numbers
             # up, so that the mark is not on the screen when it is typed.
             resized = f'until [ "$(stty size)" = "40 {width}" ]; do sleep 0.01; done'
             command = " ".join(local.argv("list"))

@@ -45,7 +45,7 @@ def kite(site: Path) -> Path:
 
 
 def plugins(cli: Cli) -> dict[str, dict[str, object]]:
-    """Those of others: mngr has some of its own."""
+    """Return the third-party plugins, without those that are part of mngr."""
     listed = cli("plugin", "list", "--format", "json").ok().json()
     assert listed["errors"] == []
     return {row["name"]: row for row in listed["plugins"] if row["distribution"] != "mngr"}
@@ -301,7 +301,7 @@ def test_hooks_are_called_after_the_fact_with_who_and_where(mngr: Cli, tmp_path:
         assert each["home"] == str(mngr.controller_home)
 
 
-# The example, installed by pip into an environment of its own.
+# The example, installed by pip into a separate environment.
 
 
 class Environment:

@@ -89,7 +89,7 @@ def test_show_fits_a_narrow_terminal_and_is_not_painted_by_its_agent(local: Cli)
     with Screen(local) as screen:
         screen.tmux("resize-window", "-x", "80", "-y", "40")
         until(lambda: "xxx" in local("show", "foo").ok().out)
-        # tmux tells the terminal its new size a moment later.
+        # tmux resizes the terminal a moment later.
         resized = 'until [ "$(stty size)" = "40 80" ]; do sleep 0.01; done'
         screen.type(f"{resized}; clear; {' '.join(local.argv('show', 'foo'))}")
         screen.shows("mngr connect foo")

@@ -1,4 +1,4 @@
-"""Snapshots: everything that counts is kept, nobody is disturbed, nothing is lost."""
+"""Snapshots: all work is saved, the agent is not disturbed, and nothing is lost."""
 
 from __future__ import annotations
 

@@ -274,7 +274,7 @@ def test_an_edited_note_or_record_in_the_trash_moves_and_removes_nothing_else(
 
 @pytest.mark.parametrize("link", ["", "gitdir: {outer}/.git\n"])
 def test_a_repository_around_the_home_is_not_touched(tmp_path: Path, link: str) -> None:
-    """As with dotfiles: whatever asks git about a directory in there is told of that repository."""
+    """For example with dotfiles: git in a directory of the home finds that repository."""
     mngr = Cli(tmp_path)
     try:
         mngr.git("init", "-q", cwd=tmp_path)

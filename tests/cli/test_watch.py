@@ -202,7 +202,7 @@ def test_waiting_notices_the_end_at_once(local: Cli) -> None:
     out, _ = waiting.communicate(timeout=15)
     ended = time.time()
     assert out == b"foo FAILED exit code 7\n"
-    # 0.1 s on a quiet machine; the bound only has to tell polling from sleeping.
+    # 0.1 s on an idle machine; the bound only distinguishes polling from sleeping.
     assert ended - json.loads((local.state_dir("foo") / "exit").read_text())["time"] < 2
 
 

@@ -1,4 +1,4 @@
-"""Every example in the documents is run. What cannot be run has to say so."""
+"""Every example in the documents is run, unless it is marked as text."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ DOCUMENTS = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "examples").glob("*/README.md")),
 ]
-# Attaching needs a person at a terminal.
+# Attaching requires a terminal.
 CONNECT = {"MNGR__COMMANDS__CONNECT__CONNECT_COMMAND": "echo attached to $MNGR_AGENT_NAME"}
-# An agent that converses, without an account.
+# An agent with conversations, without an account.
 SCRIBE = {"MNGR__PLUGINS__MODULES": '["tests.support.scribe"]'}
 NEEDS: dict[str, dict[str, str]] = {"README.md": CONNECT, "docs/conversations.md": SCRIBE}
 

@@ -13,7 +13,7 @@ from tests.support.cli import PAUSE_AT, Cli, until
 
 
 def paused(mngr: Cli, step: str, gate: Path, *words: str) -> subprocess.Popen[bytes]:
-    """A command that has got to this step and goes on when the gate is there."""
+    """Start a command that pauses at this step until the gate file exists."""
     running = mngr.start(*words, env=mngr.environment({PAUSE_AT: f"{step}:{gate}"}))
     until(Path(f"{gate}.there").exists, 60, f"{words} is at {step}")
     return running

@@ -1,4 +1,4 @@
-"""What every host's `argv` promises, whatever is behind it; everything else follows from that."""
+"""The contract of every host's `argv`, on which everything else is based."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def bytes_and_codes(site: Site) -> None:
         site, "sh", "-c", 'printf "%s|" "$@"; printf no >&2; exit 3', "x", "a b", "$(id)", "'"
     )
     assert (done.returncode, done.stdout) == (3, b"a b|$(id)|'|")
-    assert b"no" in done.stderr  # srun puts words of its own around it
+    assert b"no" in done.stderr  # srun prints its own words around the output
 
     with opened(site, "sh", "-c", "printf partial; read -r line; printf '<%s>' \"$line\"") as one:
         assert heard(one, 7) == b"partial"

@@ -96,7 +96,7 @@ def test_a_stopped_host_and_its_agents_come_back(docker: Cli, engine: Engine) ->
     assert "Stopped host foo." in docker("stop", "foo", "--stop-host").ok().out
     assert hosts(docker)["foo"]["state"] == "STOPPED"
     docker("start", "foo").ok()
-    # Ended by somebody else, without a word to its agents.
+    # Ended outside mngr, without notice to its agents.
     engine.told("kill", *engine.containers(docker))
     assert "exited (137)" in docker.agent("foo")["state_reason"]
     docker("start", "foo").ok()

@@ -116,7 +116,7 @@ exec /usr/bin/tmux "$@"
 
 
 def message(site: Site, fault: str) -> None:
-    """What was under way over there comes to its end over there, with its Enter, or not at all."""
+    """Check that a message in progress is typed completely with its Enter, or not at all."""
     site.cli.create(site.at("foo"), "--", "sh", "-c", ECHO)
     site.program("tmux", SLOW_TMUX.format(home=site.home))
     try:
@@ -280,7 +280,8 @@ def test_an_engine_that_is_gone_while_a_host_is_made(site: Site, tmp_path: Path)
     site(*words).ok()
 
 
-# Root obeys the modes of files where it lacks these; a socket that nobody may open is refused.
+# Without these capabilities, root obeys the modes of files: a socket without permissions is
+# refused.
 PLAIN = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--")
 
 

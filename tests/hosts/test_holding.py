@@ -33,7 +33,7 @@ def test_a_host_is_held_until_its_time_is_over(shell: list[str], tmp_path: Path)
     began = time.time()
     assert holding.ended(hold(shell, tmp_path, 2, None).wait(60)) == "reached its --max-age"
     assert time.time() - began > 1
-    # It was started again: its time does not begin anew.
+    # It was started again, but its time counts from the first start.
     assert hold(shell, tmp_path, 2, None).wait(60) == holding.AGED
 
 

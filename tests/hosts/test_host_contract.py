@@ -270,7 +270,7 @@ def test_a_record_that_cannot_be_caught_is_a_problem_and_not_absent(
 def test_a_record_that_is_replaced_at_every_reading_is_called_changing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not unreadable: its name may be the one that somebody else is about to claim."""
+    """It is not unreadable: another agent may be about to claim its name."""
     host = BareHost(str(tmp_path / "home"))
     stem = record_stem(host.home, AGENT_ID)
     host.swap(stem, 0, encode(a_record()))

@@ -187,7 +187,7 @@ def test_a_pod_deleted_under_its_agent(cluster: Cli, pods: Pods) -> None:
     assert audited(cluster) == {}
 
 
-# Ends whoever asked for the pod, before the cluster has heard of it, and asks on its own.
+# Kills the process that requests the pod before the request is sent, and sends it itself.
 WRAPPER = """#!/bin/sh
 case "$KILL_ASKER $* " in
   yes*" create "*) cat > "$0.input"; kill -KILL $PPID; exec {kubectl} "$@" < "$0.input" ;;

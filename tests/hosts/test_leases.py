@@ -1,4 +1,4 @@
-"""No host that mngr made is ever forgotten, wherever it was killed."""
+"""Every host that mngr created is found again, wherever mngr was killed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RESTART = ("host_agents_stopped", "host_started")
 HOST_STEPS = {*BEFORE, *CUT, *AFTER, *RESTART} - {"making"}
 
 # Ends the mngr that asked for a host before the engine has heard of it, and asks on its own once
-# $ASK_AFTER exists. `late` is an engine that works on a request after whoever sent it has ended.
+# $ASK_AFTER exists. `late` is an engine that works on a request after its sender has ended.
 WRAPPER = r"""#!/bin/sh
 asked() {
   case "$0 $1" in */docker\ run | */sbatch*) ;; *) false ;; esac
@@ -73,7 +73,7 @@ def docker(engine: Engine, tmp_path: Path) -> Iterator[Cli]:
 
 @dataclass
 class Maker:
-    """A provider that nobody else uses, and how many of its hosts run as it says itself."""
+    """A provider that no other test uses, and the number of its running hosts, as it reports it."""
 
     cli: Cli
     provider: str
@@ -109,7 +109,7 @@ def audited(mngr: Cli, *words: str) -> dict[str, dict[str, Any]]:
 
 
 def killed(maker: Maker, step: str) -> None:
-    """Begin an agent on a host of its own, and end mngr at that step."""
+    """Begin to create an agent on a new host, and kill mngr at that step."""
     name = f"{step.replace('_', '-')}@.{maker.provider}"
     env = {"KILL_ASKER": "yes"} if step == "making" else {KILL_AT: step}
     done = maker.cli("create", name, "--no-connect", "--", "sleep", "1000", env=env, timeout=200)
@@ -158,7 +158,7 @@ def test_every_host_is_accounted_for_wherever_mngr_was_killed(maker: Maker, tmp_
 
 
 def test_a_host_whose_making_was_cut_short_can_be_destroyed(maker: Maker) -> None:
-    """Noted and made, noted and never made: it is looked for over there, and ended."""
+    """Recorded and created, or recorded and never created: mngr asks the engine, and ends it."""
     mngr = maker.cli
     create = ("host", "create", "--provider", maker.provider)
     for step in ("host_made", "host_noted"):

@@ -298,7 +298,7 @@ def begun(modal: Cli, cloud: Cloud, name: str, hold: float) -> None:
 
 
 def accounted(modal: Cli, cloud: Cloud, steps: tuple[str, ...]) -> None:
-    """Check that `audit` finds every sandbox, wherever mngr was killed; `--end` keeps whole ones."""
+    """Check that `audit` finds every sandbox after a kill at any step; `--end` keeps whole ones."""
     for step in steps:
         killed(modal, step)
     before = len(cloud.sandboxes(owner(modal)))

@@ -331,7 +331,7 @@ def test_waiting_is_told_of_changes(boxes: Boxes, tmp_path: Path) -> None:
 
 
 def test_our_paths_mean_nothing_over_there(boxes: Boxes) -> None:
-    """A repository at the same path as ours is somebody else's."""
+    """A repository at the same path on the host is another repository."""
     repo, theirs = str(boxes.cli.repo), "git -c user.name=x -c user.email=x@x"
     stranger = f"mkdir -p {repo} && cd {repo} && git init -q && {theirs} commit -qm 1 --allow-empty"
     top = "/".join(repo.split("/")[:3])  # /tmp/pytest-of-root, or what --basetemp says

@@ -71,7 +71,7 @@ class Trouble:
     answers: bool = True
     """Whether the host answers within five seconds."""
     answer: int = 0
-    """Seconds until what is under way on the host goes on."""
+    """Seconds until running commands on the host continue."""
     fails: bool = False
     """Whether the command under way gives the host up."""
 

@@ -1,4 +1,4 @@
-"""A project of somebody else's, with end-to-end tests that pytest runs in a process of its own."""
+"""A third-party project with end-to-end tests, which pytest runs in a separate process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `e2e` fixture as a project meets it: pytest runs in a process of its own."""
+"""The `e2e` fixture in a project, run by a separate pytest process."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_setup_fills_in_places_and_an_unknown_placeholder_is_named(project: Proj
     project.settings('setup = "cp {rot}/seed ."')
     done = project.pytest()
     assert done.returncode == 1
-    told = "unknown placeholder '{rot}' in 'setup' of [tool.mngr_e2e]; there are {root}, {home}"
+    told = "unknown placeholder '{rot}' in 'setup' of [tool.mngr_e2e]; known: {root}, {home}"
     assert told in done.stdout
 
 

@@ -1,4 +1,4 @@
-"""Bytes exactly, in order, and an end in bounded time whatever the command does."""
+"""Commands: exact bytes in order, and an end within a known time."""
 
 from __future__ import annotations
 

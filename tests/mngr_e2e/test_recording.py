@@ -1,4 +1,4 @@
-"""Recordings that are whole, whatever ended them."""
+"""Recordings are complete, however they end."""
 
 from __future__ import annotations
 

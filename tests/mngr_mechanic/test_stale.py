@@ -1,4 +1,4 @@
-"""A test is changed only where its own block says so; never to hide what the program does."""
+"""A test is changed only if its own block contradicts it, never to hide a defect."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def bench(lab: Lab, **settings: object) -> Bench:
 
 
 def check(lab: Lab, body: str, on: Bench | None = None, **options: object) -> Checked:
-    """A test with this body, in a commit of its own."""
+    """Run a check of a test with this body, in a separate commit."""
     lines = "".join(f"    {line}\n" for line in body.splitlines())
     source = f"import json, os, socket, subprocess, sys\n\n\ndef test_it(tmp_path):\n{lines}"
     commit = lab.commit({FILE: source, "tests/conftest.py": ""})
@@ -233,7 +233,7 @@ assert False
     assert "once for each stage" in seen.infrastructure
 
 
-# what a test can tell about its judge
+# what a test can find out about the check
 
 
 def test_no_name_of_ours_is_in_the_environment(lab: Lab) -> None:

@@ -33,7 +33,7 @@ def test_tests_are_chosen_by_what_they_needed_when_they_last_ran(local: Cli) -> 
     first, told = chosen(robots, "first")
     assert len(first) == 6
     assert "`changed` selects all tests" in told
-    # Nothing changed; what a program needed that a test started, nobody knows.
+    # Nothing changed; the files of a program that a test started are unknown.
     assert chosen(robots, "second")[0] == {"div"}
     local.write("app/zero.py", "NOTHING = 1 - 1\n")
     local.write("data/two.txt", "2 \n")

@@ -106,7 +106,7 @@ class Ended:
 
 
 class Watched:
-    """The run while it goes on, and the moments at which the script changes."""
+    """A run in progress, and the moments at which the script changes."""
 
     def __init__(self, real: Stage) -> None:
         self.real, self.folder = real, real.cli.home / "tmr/c"

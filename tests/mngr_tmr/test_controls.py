@@ -1,4 +1,4 @@
-"""A run that goes on, steered and watched from other processes, on a terminal and without one."""
+"""A run in progress, controlled and watched from other processes, with and without a terminal."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_edits_in_the_repository_do_not_disturb_a_run_that_has_begun(robots: Rob
     assert cli.git("status", "--porcelain").split() == ["M", "app/add.py"]
 
 
-# orders that reach nobody
+# orders without a run in progress
 
 
 @pytest.mark.parametrize("action", [pytest.param("pause", marks=pytest.mark.soak), "cancel"])
@@ -191,7 +191,7 @@ def test_agents_are_announced_agreed_to_and_watched_on_a_terminal(robots: Robots
 
 @pytest.fixture
 def past(local: Cli) -> Cli:
-    """A run with two tasks, of which one ended; nobody is at work on it."""
+    """Return a run with two tasks, one of which has ended, that no process works on."""
     folder = runs.root(str(local.home)) / "past"
     tasks: list[Json] = [
         {"task": each, "node_id": f"t.py::test_{each}", "want": "fix"} for each in ("a", "b")

@@ -87,7 +87,7 @@ def test_everything_failed(local: Cli) -> None:
     assert "no key; requires a key" in done.out
     assert len(ended.alerts) == 2, "nobody is alarmed by a verdict"
     assert local.git("rev-parse", "tmr/e") == local.git("rev-parse", "main")
-    # also to whoever asks later
+    # also for a later reader
     assert local("tmr", "show", "e", "--format", "json").ok().json()["status"] == "failed"
 
 

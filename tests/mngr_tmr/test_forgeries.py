@@ -120,7 +120,7 @@ def test_a_changed_golden_file_is_refused(shop: Shop) -> None:
 
 @pytest.mark.parametrize("claimed", [(), ("src/**", "golden/**")])
 def test_a_golden_file_outside_of_the_tests_is_a_test(shop: Shop, claimed: tuple[str, ...]) -> None:
-    """Only tests read it, whatever the project calls implementation."""
+    """Only tests read it, even if the project calls it implementation."""
     project = replace(shop.project, implementation=claimed)
     given = shop.verdict("test_report", {"golden/report.txt": "-7\n"}, project)
     assert_refused(given, "only because of the change of golden/report.txt")

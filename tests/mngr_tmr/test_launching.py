@@ -1,4 +1,4 @@
-"""Agents that cannot be launched, for real: the task says so, and is tried again as it should."""
+"""Agents that cannot be launched: the task records it, and is retried if appropriate."""
 
 from __future__ import annotations
 

@@ -148,14 +148,14 @@ def expected(stage: Stage) -> tuple[type[OfTask], ...]:
 
 
 def strays(task: str, stage: Stage) -> list[OfTask]:
-    """Events that nobody in that stage waits for."""
+    """Return events that no task in that stage expects."""
     every: list[OfTask] = [Go(task), Launched(task, "x"), Sighted(task, None, 0.0), Cancelled(task)]
     every += [Finished(task, FIXED), Verified(task, ACCEPTED)]
     return [each for each in every if not isinstance(each, expected(stage))]
 
 
 def look_at(tasks: Tasks, task: str) -> None:
-    """A process that is killed now goes on in the same stage, and stray events change nothing."""
+    """Check that a killed process continues in the same stage, and stray events change nothing."""
     stage = tasks.stages[task]
     resumed = standing(tasks.run, tasks.run.tasks[task])[0]
     assert tasks.run.cancelled or resumed is stage

@@ -1,4 +1,4 @@
-"""What a run writes down for people, whatever agents wrote, and in which order."""
+"""Commit messages and pull requests: safe for any text of agents, and in a fixed order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run on hosts of its own, made by an engine: they are shared, replaced, and gone at the end."""
+"""A run with its own hosts, created by an engine: shared, replaced, and ended at its end."""
 
 from __future__ import annotations
 

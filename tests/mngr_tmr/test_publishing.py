@@ -1,4 +1,4 @@
-"""What a run tells the world, and when: nothing without --pr."""
+"""What a run publishes, and when: nothing without --pr."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ SEED = int(os.environ.get("MNGR_SOAK_SEED", "0")) or random.SystemRandom().randr
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """What a run that nobody killed leaves, made once for all processes of this test session."""
+    """Return the result of an uninterrupted run, made once for all processes of this session."""
     base = tmp_path_factory.mktemp("undisturbed")
     common = base.parent.parent if os.environ.get("PYTEST_XDIST_WORKER") else base.parent
     kept = common / "undisturbed.json"
@@ -65,7 +65,7 @@ def robots(local: Cli) -> Iterator[Robots]:
 
 
 def killed_in_between(robots: Robots, dice: random.Random, words: tuple[str, ...]) -> bool:
-    """Begin or go on, and kill it at a journal line of the dice's choice; False if it ended."""
+    """Start or continue the run and kill it at a random journal line; return False if it ended."""
     line, delay = dice.randrange(LINES), dice.random() ** 3
     running = robots.cli.start(*words, stdout=-3, stderr=-3)
     until(lambda: robots.lines() > line or running.poll() is not None, PATIENCE, f"line {line}")
@@ -165,7 +165,7 @@ def test_a_cancelled_run_that_is_resumed_launches_nothing_and_ends(stage: Stage)
 
 def test_a_cancel_reaches_agents_whose_launch_was_under_way(stage: Stage) -> None:
     conductor = stage.conductor()
-    conductor.step()  # the launches are done, and nobody has heard of it yet
+    conductor.step()  # the launches are done, but their events are not journalled yet
     stage.orders.append({"action": "cancel"})
     conductor.conduct(1.0)
     assert {stage.outcome(each) for each in ("a", "b")} == {Outcome.CANCELLED}

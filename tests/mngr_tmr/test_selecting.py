@@ -169,7 +169,7 @@ def test_staggered_agents_start_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_tasks_that_wait_for_each_other_are_released(tmp_path: Path) -> None:
-    """Only a damaged journal says so."""
+    """Only a damaged journal contains such tasks."""
     stage = Stage(tmp_path / "run")
     row: dict[str, Json] = {"want": "improve"}
     one = {**row, "task": "a", "node_id": "a", "canary": "b"}

@@ -89,7 +89,7 @@ def test_a_repair_is_taken_with_its_evidence(lab: Lab) -> None:
 
 
 def test_what_the_test_left_is_kept_as_it_was_verified(lab: Lab) -> None:
-    """Plain files of a bounded size, whatever the work puts beside them."""
+    """Only plain files of a bounded size, regardless of other files beside them."""
     beside = (
         'left="$here/../.mngr-e2e"; ln -s /etc/passwd "$left/link"; echo x > "$left/small"\n'
         'head -c 5000000 /dev/zero > "$left/large"\n'
@@ -103,7 +103,7 @@ def test_what_the_test_left_is_kept_as_it_was_verified(lab: Lab) -> None:
     assert (folder / "small").is_file()
     assert not (folder / "large").exists() and not (folder / "link").is_symlink()
 
-    # of a test that still fails, too: that is when somebody wants to see it
+    # also for a test that still fails, which is when they are useful
     lies = verdict(lab.attempt(ALPHA.node_id, {"kit/alpha.sh": "echo 'alpha limps'\n"}))
     assert lies.ruling is Ruling.REFUSED
     [failed], _ = recorded(lab.folder / lies.artifacts, ALPHA.node_id)
@@ -314,7 +314,7 @@ def test_only_what_it_turns_green_itself_counts(lab: Lab) -> None:
 def test_work_that_never_ends_is_refused_and_ends_with_its_bench(lab: Lab) -> None:
     project = replace(lab.project, check_timeout=4)
     seconds = f"1000.{os.getpid()}"
-    # As a daemon does it: in a session of its own, with a father who is gone, and little else.
+    # Like a daemon: in its own session, with a parent that has ended, and a small environment.
     words = f"env -i PATH=$PATH TMPDIR=$TMPDIR setsid sleep {seconds} > /dev/null 2>&1"
     daemon = f"sh -c 'cd /; {words} &'\n"
     head = lab.commit({"kit/alpha.sh": f"{daemon}exec sleep 1000\n"})

@@ -110,7 +110,7 @@ def stage(local: Cli) -> Stage:
 
 @pytest.fixture
 def anywhere(mngr: Cli) -> Stage:
-    """Also with the agent on a host of its own."""
+    """Also run with the agent on another host."""
     return Stage(mngr)
 
 
@@ -305,7 +305,7 @@ heard = sys.stdin.readline()
 
 @pytest.fixture
 def muse(stage: Stage) -> Stage:
-    """Of a type that says when it waits for somebody."""
+    """Use a type that reports when it waits for a prompt."""
     (stage.cli.base / "muse.py").write_text(MUSE)
     stage.cli.env["PYTHONPATH"] += f":{stage.cli.base}"
     stage.cli.env["MNGR__PLUGINS__MODULES"] = '["muse"]'

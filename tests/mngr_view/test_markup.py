@@ -1,4 +1,4 @@
-"""Escaping: no text, whatever it holds, becomes anything but text."""
+"""Escaping: every text remains text."""
 
 from __future__ import annotations
 

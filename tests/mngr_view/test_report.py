@@ -40,7 +40,7 @@ def read(page: Path) -> Seen:
 
 
 class Words(Seen):
-    """The text as it is read: what stands apart on the page is apart."""
+    """The visible text of a page; separate elements are separated by blanks."""
 
     def handle_endtag(self, tag: str) -> None:
         self.text += (
@@ -380,7 +380,7 @@ def test_without_the_player_a_recording_is_a_file(
     assert not (report / "player").exists() and "iframe" not in read(test(report, "canary")).tags
 
 
-# while a run goes on
+# while a run is in progress
 
 
 @pytest.fixture

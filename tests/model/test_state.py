@@ -165,7 +165,7 @@ def test_a_pane_dead_for_over_a_second_without_an_exit_was_killed() -> None:
 
 
 def test_a_process_that_tmux_has_yet_to_collect_is_ending() -> None:
-    """Then it tells neither code nor time; the last sign of life is what the program printed."""
+    """tmux reports neither code nor time yet, so the time of the last output counts."""
     unreaped = pane(dead=True)
     fresh = verdict(record(), started=started(), panes=(unreaped.replace(activity=NOW - 4),))
     assert (fresh.state, fresh.reason) == (State.RUNNING, "ending")

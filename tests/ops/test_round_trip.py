@@ -147,7 +147,7 @@ def source_of(
 
 
 def everything(repo: Path) -> tuple[object, ...]:
-    """What somebody who works there would miss: files, what is staged, branch and commit."""
+    """Return all that a copy must keep: files, staged changes, branch and commit."""
     standing = run_git(repo, "rev-parse", "HEAD", "--symbolic-full-name", "HEAD")
     return tree(repo, folders=True), index(repo), standing
 

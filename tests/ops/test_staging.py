@@ -1,4 +1,4 @@
-"""An archive that an agent sends is unpacked into one directory, whatever it contains."""
+"""An agent's archive is unpacked into one directory only, whatever it contains."""
 
 from __future__ import annotations
 

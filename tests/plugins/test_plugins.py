@@ -127,9 +127,12 @@ def test_a_disabled_plugin_command_or_type_is_left_out(plugin: Path) -> None:
         ("def register(r):\n    raise SystemExit", "plugin 'trial_c': SystemExit"),
         (
             "def register(r):\n    r.command('list', 'x', 'y')",
-            "'trial_c': the command 'list' exists",
+            "'trial_c': the command 'list' already exists",
         ),
-        ("def register(r):\n    r.command('y', 'x', 'y', ['ls'])", "the command 'ls' exists"),
+        (
+            "def register(r):\n    r.command('y', 'x', 'y', ['ls'])",
+            "the command 'ls' already exists",
+        ),
         ("def register(r):\n    r.on('agent_creatd', 'x:y')", "did you mean 'agent_created'?"),
     ],
 )

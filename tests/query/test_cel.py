@@ -1,4 +1,4 @@
-"""Our evaluator beside another one, and beside text that nobody would write."""
+"""Compare filter expressions with another implementation, and try random text."""
 
 from __future__ import annotations
 

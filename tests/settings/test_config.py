@@ -564,7 +564,7 @@ def test_the_users_home_cannot_become_a_project(world: World) -> None:
 
 
 def exactly(value: Json) -> str:
-    """Unlike ==, tells 1, 1.0 and true apart."""
+    """Return a value to compare; unlike ==, it distinguishes 1, 1.0 and true."""
     return json.dumps(value, sort_keys=True)
 
 

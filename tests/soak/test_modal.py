@@ -1,4 +1,4 @@
-"""Two hundred agents, each in a sandbox of its own, through the whole pipeline."""
+"""A run of the whole pipeline with two hundred agents, each in its own sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projects that nobody here wrote, with a defect of one token: forgers, and honest agents.
+"""Third-party projects with a defect of one token: forgers, and honest agents.
 
 A forger always takes the laziest way to a green test. Nothing of that may reach the branch: what is
 right under pytest only is held for review, and an honest fix is not.

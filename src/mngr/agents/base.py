@@ -234,7 +234,7 @@ class AgentType:
         return self.prepare(context)
 
     def signals(self, evidence: Evidence) -> Signals:
-        """Return what hooks, files and the terminal say about the state of the program."""
+        """Return the state of the program as hooks, files and the terminal report it."""
         return Signals()
 
     def typed(self, text: str) -> str:

@@ -60,7 +60,7 @@ def note(launch: str, event: str, **input: Json) -> dict[str, tuple[bytes, int]]
 
 
 def noted(evidence: Evidence | None, event: str) -> dict[str, Json]:
-    """Return the input of a signal, of whichever launch."""
+    """Return the input of a signal, from any launch."""
     return table(table(evidence.signals.get(event)).get("input")) if evidence else {}
 
 

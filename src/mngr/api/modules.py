@@ -1,4 +1,4 @@
-"""The modules behind the API, each imported when it is first used: a command needs few of them."""
+"""The modules behind the API, each imported when it is first used: a command uses few of them."""
 
 from __future__ import annotations
 

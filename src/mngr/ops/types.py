@@ -181,7 +181,9 @@ def _missing(kinds: list[tuple[str, AgentType]], host: Host) -> str:
 
 
 def _how(kinds: list[tuple[str, AgentType]]) -> str:
-    return next((f"; to install one: {kind.install}" for _, kind in kinds if kind.install), "")
+    return next(
+        (f", or install a coding agent: {kind.install}" for _, kind in kinds if kind.install), ""
+    )
 
 
 def settled(

@@ -68,7 +68,7 @@ class Guard:
 
 
 def note(folder: Path, redact: Redactor | None) -> str:
-    """Return the note about a test; without a redactor it says that the test has ended."""
+    """Return the note about a test; without a redactor it means that the test has ended."""
     return json.dumps([str(folder), redact.known() if redact else None])
 
 

@@ -1,4 +1,4 @@
-"""The process that guard.py starts. It is run as a file, and imports only what it needs."""
+"""The process that guard.py starts. It is run as a file, and imports as little as possible."""
 
 from __future__ import annotations
 

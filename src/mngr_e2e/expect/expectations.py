@@ -126,7 +126,7 @@ class ResultExpectation(Expectation[CommandResult]):
 
 
 def _ended(result: CommandResult, holds: bool, claim: str) -> ClaimCheck:
-    """Return a check of an exit code; after a timeout it says nothing about the command."""
+    """Return a check of an exit code; after a timeout the claim cannot be checked."""
     if result.timed_out:
         return ClaimCheck(None, claim, f"it timed out after {result.seconds:.2f} s")
     return ClaimCheck(holds, claim, f"it exited with {result.exit_code}")

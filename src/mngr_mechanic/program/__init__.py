@@ -1,1 +1,1 @@
-"""The program that runs on the agent's host: the standard library and nothing else."""
+"""The program that runs on the agent's host: it imports only the standard library."""

@@ -91,7 +91,7 @@ class Progress:
 
 
 def _act(run: Run, text: str) -> None:
-    """Run the --on-alert command. Its output goes to standard error; ours may be JSON."""
+    """Run the --on-alert command. Its output goes to stderr, because stdout may be JSON."""
     env = {**os.environ, "MNGR_TMR_ALERT": text, "MNGR_TMR_RUN": run.name}
     words = ["sh", "-c", run.options.on_alert]
     subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=sys.stderr)

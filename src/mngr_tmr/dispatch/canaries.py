@@ -114,7 +114,7 @@ def _group(groups: Sequence[Sequence[FailingTest]], base: str, cluster: str) -> 
 
 
 def _failure(run: Run, task_id: str, results: Mapping[str, TestRun]) -> FailingTest:
-    # Only the number of lines is known here, and the order of canaries needs no more.
+    # Only the number of lines is known here, which is enough for the order of canaries.
     task = run.tasks[task_id]
     lines = frozenset(("", number) for number in range(task.reach))
     return selecting.failure(run, task, lines, results)

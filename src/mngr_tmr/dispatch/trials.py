@@ -1,4 +1,4 @@
-"""Tests that still fail are tried with the accepted fixes: a test that passes needs no agent."""
+"""Try failing tests with the accepted fixes: a test that passes gets no agent."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def follow() -> None:
 
 
 class Follower:
-    """Gives every program that a test starts our variables, whatever its environment is."""
+    """Passes the tracer's variables to every program that a test starts, in any environment."""
 
     def __init__(self, scratch: str, root: str) -> None:
         import subprocess

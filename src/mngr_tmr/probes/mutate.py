@@ -1,7 +1,7 @@
 """A pytest plugin that runs the session once for each mutant, in forks, and then as it is.
 
 It is copied to the host like the probe, as `mngr_tmr_mutate.py`, with `mutants.json` beside it: a
-list of [path, text, seconds]. A session of its own would cost each mutant half a second. A fork
+list of [path, text, seconds]. A separate session would cost each mutant half a second. A fork
 from before the first conftest costs a tenth, and has imported nothing of the project yet.
 """
 

@@ -30,7 +30,7 @@ class Options:
     repeats: int = 2
     """Runs per test, in the baseline and in verification."""
     retries: int = 1
-    """Further tries after an infrastructure failure."""
+    """Further attempts after an infrastructure failure."""
     only: str = "all"
     sample: int = 0
     """Number of additional passing tests, chosen by `seed`."""

@@ -36,7 +36,7 @@ class Assertion:
     matcher: str
     literals: tuple[str, ...]
     sure: bool = True
-    """It is always reached, whatever is around or before it."""
+    """Whether it is always reached, regardless of the code around and before it."""
 
     @property
     def strength(self) -> int:

@@ -46,7 +46,7 @@ submodules() {
 }
 """
 
-# $1 a folder of our own, $2 the commit, $3 the worker's checkout, $4 the name of a folder for
+# $1 a new folder, $2 the commit, $3 the worker's checkout, $4 the name of a folder for
 # temporary files outside a sandbox, $5 whether files are fetched afterwards, $6 the set-up command,
 # $7 the command for pytest, then its arguments. Standard input is for the probe; its lines go to
 # stdout, pytest's output to stderr. Without a sandbox temporary files are in their usual place,
@@ -130,7 +130,7 @@ find . -path '*/.git/objects/info/alternates' -exec sed 's/^/objects /' {{}} +
 find . -name .git -exec printf 'objects %s\n' "$PWD"/{{}}/objects \;
 """
 
-# $1 what runs pytest, $2 a folder of our own with the plugin in it.
+# $1 the command for pytest, $2 a new folder with the plugin.
 ASK = r"""
 mkdir -p "$2/empty" && cd "$2/empty" || exit 1
 export PYTHONPATH="$2"

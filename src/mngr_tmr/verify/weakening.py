@@ -108,7 +108,7 @@ def implies(new: Assertion, old: Assertion) -> bool:
         return False
     whole, part = new.literals[0], old.literals[0]
     if old.matcher == "not_to_contain":
-        # An exact expectation says more than that one word is absent, even from the other stream.
+        # An exact expectation is stronger than the absence of one word, even in the other stream.
         return part not in whole and new.subject == old.subject
     if new.looks_at != old.looks_at:
         return False

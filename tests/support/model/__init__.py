@@ -21,7 +21,7 @@ answered with "No rule matches: …". New rules may be added at any time.
 A step takes:
   say="text"              what it says
   call=("Bash", {...})    the tools it calls, by the client's own names; one pair or a list of pairs
-  run="shell command"     one shell call, by whatever name the client at hand gives its shell tool
+  run="shell command"     one shell call, by the name that the client gives its shell tool
   ask=True                `run` is a command that needs permission (Codex leaves that to the model)
   usage=Usage(...)        the tokens it claims; by default counted from the text, never zero
   slow=1.5                seconds before the answer begins

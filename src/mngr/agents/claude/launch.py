@@ -148,7 +148,7 @@ def _last_session(evidence: Evidence | None) -> str:
 def newest_session(files: Mapping[str, bytes]) -> bytes:
     """Return the original's last conversation, which a clone continues.
 
-    If the original is itself a clone without a conversation of its own, return its parent's.
+    If the original is itself a clone that has no conversation yet, return its parent's.
     """
     own = log.own(files)
     return own[-1] if own else files.get(log.PARENT, b"")

@@ -174,7 +174,7 @@ def _asked(said: dict[str, Signal], since: float) -> Signal | None:
 
 
 def ending(tail: bytes, now: float) -> Ending:
-    """Return the last entry of the transcript that says something about the turn."""
+    """Return the last entry of the transcript that shows the state of the turn."""
     for entry in _backwards(tail):
         if not entry.get("isSidechain") and not entry.get("isMeta"):
             kind, detail = _kind(entry, now)

@@ -209,8 +209,8 @@ def _decoded(value: Json) -> Json:
     return decoded
 
 
-# Every conversation in the agent's home counts, by whichever program, and each response once. Codex
-# includes the tokens of the cache in its input tokens.
+# Every conversation in the agent's home counts, even of a nested Codex, and each response once.
+# Codex includes the tokens of the cache in its input tokens.
 METER = meter(
     "codex/sessions",
     "rollout-*.jsonl",

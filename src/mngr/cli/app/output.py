@@ -262,7 +262,7 @@ def _message(error: Json) -> str:
 def _print(*lines: str) -> None:
     try:
         sys.stdout.write("".join(f"{line}\n" for line in lines))
-    except OSError as error:  # such as a full disk; Python does not say on which file
+    except OSError as error:  # such as a full disk; Python does not name the file
         error.filename = "standard output"
         raise
 

@@ -58,7 +58,7 @@ class Parser(Group):
         _add_common(self.common)
 
     def add_argument_group(self, title: str) -> Group:
-        """Open a group of options with a heading of its own."""
+        """Add a group of options with its own heading."""
         self.groups.append(Group(title, self.by_name, self.positionals))
         return self.groups[-1]
 

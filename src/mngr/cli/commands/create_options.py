@@ -198,7 +198,7 @@ def type_of(args: Namespace) -> str:
         # The default type is for agents, not for a command line.
         configured = args.config.command_defaults("create").get("type")
         return str(args.type) if args.type not in (None, configured) else "command"
-    # What the settings or a template say gives way to the word; another --type beside it does not.
+    # The word overrides the settings and templates; another --type on the command line is an error.
     if word and args.type not in (None, word, args.parser.base.get("type")):
         raise UsageError(f"the type {word!r} conflicts with --type {args.type}")
     return str(word or args.type or ("command" if args.rest else ""))

@@ -1,4 +1,4 @@
-"""Create many agents in parallel; only the git operations that need a lock wait for each other."""
+"""Create many agents in parallel; only git operations that require a lock wait for each other."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ def _destroy_on(
     untold = {each: _unrecorded(names[each], error) for each, error in unrecorded.items()}
     outcomes = {**untold, **outcomes}
     read |= late
-    # A launch makes one session, so one that was ended here cannot make another. What the agent's
-    # own folder says is no proof of that: a process of the agent can write there.
+    # A launch creates one session, so one that was ended here cannot create another. The agent's
+    # own folder does not prove that, because a process of the agent can write there.
     settled = {id for id, (record, _) in read.items() if launches.get(id) == record.launch}
     left = {each: read[each] for each in read if each not in outcomes}
     outcomes |= bury(world, host, left, settled)

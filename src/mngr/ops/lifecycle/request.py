@@ -77,7 +77,7 @@ def place(world: World, request: CreateRequest, *, make: bool = True) -> tuple[H
     if address.path is not None:
         raise UsageError(f"{request.address!r}: create takes no path", "use --from DIR")
     if address.provider and request.provider and address.provider != request.provider:
-        raise UsageError(f"{request.address!r} contradicts --provider {request.provider}")
+        raise UsageError(f"{request.address!r} conflicts with --provider {request.provider}")
     provider = address.provider or request.provider
     if not request.wants_new_host:
         return world.host(address.host, provider), address.name
