@@ -118,7 +118,7 @@ class Mechanic:
     def _missing(self, result: Result) -> "work.Done | None":
         program = blocked.missing_program(result, self.root)
         if program:
-            reason = f"it runs {program}, which is not installed here"
+            reason = f"the test runs {program}, which is not installed here"
             return _blocked(reason, f"the program {program}")
         module = blocked.missing_module(result, self.root)
         if module:
