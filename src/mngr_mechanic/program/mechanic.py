@@ -153,8 +153,8 @@ class Mechanic:
             shown = describe(source, edit)
             self.clock.say(f"repaired: {shown}")
             summary = (
-                f"Repair {edit.path}:{edit.line} ({edit.kind})\n\n{shown}\n\nFound by trying small "
-                f"edits: {self.name} passes with it, and no test that reaches that line breaks."
+                f"Fix {edit.path}:{edit.line} ({edit.kind})\n\n{shown}\n\nFound by trying small "
+                f"edits: {self.name} passes with it, and no test that runs that line breaks."
             )
             return self._committed("fix", edit.path, edit.applied(source.text), summary)
         why = "the time limit was reached" if found.out_of_time else "none of them is correct"

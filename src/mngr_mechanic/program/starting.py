@@ -73,7 +73,7 @@ def _committed(mechanic: Mechanic) -> work.Done:
     try:
         return mechanic.do()
     except work.GitFailed as error:
-        reason = f"found a repair, but git refused to commit it:\n{error}"
+        reason = f"found a fix, but git refused to commit it:\n{error}"
         summary, needs = "Nothing was changed: git refused the commit", "a hook that accepts it"
         return work.Done("fix", summary, reason, needs)
 
