@@ -257,6 +257,12 @@ def test_a_run_that_nobody_works_on_cannot_be_steered(past: Cli, verb: str) -> N
     assert not (past.home / "tmr/past/control").exists()
 
 
+def test_a_run_that_has_ended_is_not_to_be_continued(past: Cli) -> None:
+    with Journal(runs.root(str(past.home)) / "past", lambda: 1_700_000_000.0) as journal:
+        journal.append("run_ended", {"status": "cancelled", "branch": ""})
+    past("tmr", "pause").fails(1, "the run past has ended (cancelled); see `mngr tmr show past`")
+
+
 def test_retune_wants_something_to_change_even_if_that_is_the_default(past: Cli) -> None:
     past("tmr", "retune").fails(2, "nothing to change", "--max-agents")
     past("tmr", "retune", "--max-agents", "4").fails(1, "is not in progress")

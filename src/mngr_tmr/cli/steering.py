@@ -11,6 +11,7 @@ from mngr.model.struct import Json
 from mngr_tmr.cli.viewing import chosen
 from mngr_tmr.dispatch import orders
 from mngr_tmr.journal.journal import is_at_work
+from mngr_tmr.run import runs
 
 TUNABLE = (
     *("max_agents", "stagger", "retries", "agent_timeout", "idle", "alert_after", "on_alert"),
@@ -51,6 +52,9 @@ def _shown(key: str, value: object) -> str:
 def _send(args: Namespace, order: Mapping[str, Json], verb: str, done: str, effect: str) -> int:
     folder = chosen(args)
     if not is_at_work(folder):
+        if status := runs.load(folder).status:
+            hint = f"see `mngr tmr show {folder.name}`"
+            raise Refused(f"the run {folder.name} has ended ({status})", hint)
         hint = f"continue it with `mngr tmr resume {folder.name}`"
         raise Refused(f"the run {folder.name} is not in progress", hint)
     if not args.dry_run:
