@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from mngr.api.modules import listing
+from mngr.errors import MngrError
 from mngr.ops.look.listing import Agent
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from mngr.errors import MngrError
-    from mngr.ops.world import World
+from mngr.ops.world import World
 
 
 class Targets:

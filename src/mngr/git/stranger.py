@@ -12,10 +12,7 @@ import re
 from mngr.errors import Refused
 from mngr.git.repository import Repo
 from mngr.git.stranger_scripts import DOOR, NESTED, REFUSED, VISIT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.model.completed import Completed
+from mngr.model.completed import Completed
 
 FILTER = re.compile(r"fatal: (.*): (?:clean|smudge) filter '(.*)' failed")
 

@@ -6,6 +6,7 @@ A missing key is null: `==` and `!=` treat null as a value, every other test of 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache, partial
 from operator import ge, gt, le, lt
 
@@ -13,10 +14,6 @@ from mngr.errors import UsageError
 from mngr.model.durations import parse_duration
 from mngr.model.events import epoch
 from mngr.query.fields import shorten
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_TEXT = 65_536  # that matches() searches
 MAX_PATTERN = 1_000

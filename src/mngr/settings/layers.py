@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
 
 from mngr.errors import UnknownSetting, UsageError
-from mngr.model.struct import Struct
+from mngr.model.struct import Json, Struct
 from mngr.settings.file import parse_value, read_settings
 from mngr.settings.schema import (
     check,
@@ -19,12 +20,6 @@ from mngr.settings.schema import (
     sift,
     split_key,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from mngr.model.struct import Json
 
 _PREFIX = "MNGR__"
 ALIASES = {"MNGR_HEADLESS": ("headless",), "MNGR_PREFIX": ("prefix",)}

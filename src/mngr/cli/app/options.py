@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 from mngr.errors import UsageError, suggestion
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from mngr.model.struct import Json
+from mngr.model.struct import Json
 
 FLAGS = ("store_true", "switch")
 ACTIONS = ("store", "append", "pairs", *FLAGS)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from mngr.errors import UsageError, suggestion
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from mngr.model.struct import Json
+from mngr.model.struct import Json
 
 FORMATS = ("human", "json", "jsonl")
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from mngr.api import Mngr
-from mngr.cli.app.output import confirm, one, rows, say, warn
+from mngr.api import Host, Mngr
+from mngr.cli.app.output import Column, Row, confirm, one, rows, say, warn
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.app.targets import check_providers, concluded
 from mngr.cli.commands import host_trust, list_hosts
 from mngr.cli.commands.create_options import add_host_options, host_tags
 from mngr.errors import MngrError, Refused, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.api import Host
-    from mngr.cli.app.output import Column, Row
-    from mngr.cli.app.parser import Namespace, Parser
 
 DESCRIPTION = """\
 Manage the hosts that agents run on. `start` also starts the agents that ran when the host was \

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from mngr.cli.app.output import asker, one
+from mngr.api import Host, Mngr
+from mngr.cli.app.output import Row, asker, one
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.app.targets import concluded
 from mngr.errors import Refused, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.api import Host, Mngr
-    from mngr.cli.app.output import Row
-    from mngr.cli.app.parser import Namespace, Parser
 
 
 def add_options(parser: Parser) -> None:

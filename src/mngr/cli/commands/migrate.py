@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from mngr.api import Mngr
+from mngr.api import Agent, Host, Mngr
 from mngr.cli.app import targets
 from mngr.cli.app.output import asker, print_result, say
+from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import MngrError, NotFound, UsageError
 from mngr.model.address import parse_address
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from mngr.api import Agent, Host
-    from mngr.cli.app.parser import Namespace, Parser
 
 LOGIN = "copy the login of the coding agent, its API keys and secret settings, to the other host"
 

@@ -5,18 +5,12 @@ Prices are in dollars per million tokens. The longest matching prefix applies.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import takewhile
 
-from mngr.agents.base import KINDS
-from mngr.model.struct import Struct
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mngr.agents.base import Tokens
-    from mngr.model.struct import Json
-    from mngr.settings.layers import Config
+from mngr.agents.base import KINDS, Tokens
+from mngr.model.struct import Json, Struct
+from mngr.settings.layers import Config
 
 MILLION = 1_000_000
 
