@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 from tests.support.cli import Cli, first_line, until
@@ -155,3 +156,17 @@ def test_a_dry_run_for_several_agents_is_one_document(local: Cli) -> None:
     local.create("bar", "--transfer", "none")
     told = local("exec", "foo", "bar", "true", "--dry-run", "--format", "json").ok().json()
     assert [each["name"] for each in told["agents"]] == ["foo", "bar"] and told["errors"] == []
+
+
+def test_output_that_cannot_be_written_is_one_line(local: Cli) -> None:
+    local.create("foo")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            local.argv("exec", "foo", "seq 100000"),
+            env=local.environment(),
+            cwd=local.repo,
+            stdout=full,
+            stderr=subprocess.PIPE,
+        )
+    assert done.stderr == b"mngr: standard output: No space left on device\n"
+    assert done.returncode == 1

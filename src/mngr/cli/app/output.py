@@ -259,11 +259,25 @@ def _message(error: Json) -> str:
     return cell(error["message"] if isinstance(error, dict) and "message" in error else error)
 
 
+OUTPUT = "standard output"
+
+
+def write_bytes(data: bytes) -> None:
+    """Write to standard output at once."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        error.filename = OUTPUT  # Python does not say on which file, for instance on a full disk
+        raise
+
+
 def _print(*lines: str) -> None:
     try:
         sys.stdout.write("".join(f"{line}\n" for line in lines))
     except OSError as error:  # such as a full disk; Python does not name the file
-        error.filename = "standard output"
+        error.filename = OUTPUT
         raise
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 
 from mngr.cli.app import targets
-from mngr.cli.app.output import clean, coloured, one, rows, warn
+from mngr.cli.app.output import clean, coloured, one, rows, warn, write_bytes
 from mngr.errors import UsageError
 
 TYPE_CHECKING = False
@@ -84,8 +84,7 @@ def _commits(args: Namespace, api: Mngr, agent: Agent) -> int:
 def _show(text: bytes) -> None:
     """Print all bytes in a pipe; on a terminal without control characters, in colour."""
     if not sys.stdout.isatty():
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text)
+        write_bytes(text)
         return
     paint = _painted if coloured() else str
     for line in clean(text.decode("utf-8", "replace")).splitlines():

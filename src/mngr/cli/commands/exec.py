@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from mngr.api import Agent, ExecResult, Mngr
 from mngr.cli.app import targets
-from mngr.cli.app.output import one, print_result, warn
+from mngr.cli.app.output import one, print_result, warn, write_bytes
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.cli.app.spread import add_on_error, exit_code, spread
 from mngr.errors import MngrError, NotFound, Stale, TimedOut, UsageError
@@ -162,9 +162,11 @@ def _run_alone(
 
 
 def _write(fd: int, data: bytes) -> None:
-    out = (sys.stdout if fd == 1 else sys.stderr).buffer
-    out.write(data)
-    out.flush()
+    if fd == 1:
+        write_bytes(data)
+    else:
+        sys.stderr.buffer.write(data)
+        sys.stderr.buffer.flush()
 
 
 def _late(args: Namespace) -> TimedOut:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from mngr.cli.app import targets
 from mngr.cli.app.options import count
-from mngr.cli.app.output import clean, one
+from mngr.cli.app.output import clean, one, write_bytes
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import UsageError
 
@@ -70,11 +70,9 @@ def _last(data: bytes, lines: int | None) -> bytes:
 
 
 def _write(raw: bool, show: Callable[[bytes, bool], str], data: bytes, final: bool) -> None:
-    if raw:
-        sys.stdout.buffer.write(data)
-    else:
-        sys.stdout.write(show(data, final))
-    sys.stdout.flush()
+    if not raw:
+        data = show(data, final).encode(sys.stdout.encoding, "backslashreplace")
+    write_bytes(data)
 
 
 def cleaned(raw: bool) -> Callable[[bytes, bool], str]:
