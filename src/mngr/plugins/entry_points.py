@@ -1,8 +1,7 @@
 """Plugins that pip or uv installed: the entry points of the group `mngr`.
 
-importlib.metadata takes as long as a start of Python, so the files are read here, and the plugins
-in each folder of sys.path are kept with the folder's modification time, which every install and
-removal changes.
+importlib.metadata takes as long as a start of Python. So the plugins in each folder of sys.path
+are kept with the folder's modification time, which every install and removal changes.
 """
 
 from __future__ import annotations
@@ -102,43 +101,19 @@ def _mentions_us(path: str) -> bool:
 
 
 def _offered(place: str) -> Iterator[EntryPoint]:
+    from importlib.metadata import Distribution
+
+    found = Distribution.at(place)
     name, _, version = os.path.basename(place).rpartition(".")[0].partition("-")
-    headers: dict[str, str] = {}
-    for file in ("METADATA", "PKG-INFO"):  # the second is setuptools' name for it
-        headers = headers or dict(_headers(_lines(os.path.join(place, file))))
-    name, version = headers.get("name") or name, headers.get("version") or version
-    for key, value in _points(_lines(os.path.join(place, "entry_points.txt"))):
-        target = "".join(value.partition("[")[0].split())  # without [extras]
-        if key and target:
-            yield EntryPoint(name=key, target=target, distribution=name, version=version)
-
-
-def _lines(path: str) -> list[str]:
     try:
-        with open(path, encoding="utf-8") as file:
-            return file.read().splitlines()
-    except (OSError, ValueError):  # a damaged file
-        return []
-
-
-def _headers(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the headers of a metadata file; its description follows after an empty line."""
-    for line in lines:
-        if not line.strip():
-            return
-        key, _, value = line.partition(":")
-        yield key.lower(), value.strip()
-
-
-def _points(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield name and value of each entry point of mngr's group."""
-    group = ""
-    for line in map(str.strip, lines):
-        if line.startswith("[") and line.endswith("]"):
-            group = line.strip("[]")
-        elif group == GROUP and not line.startswith("#"):
-            name, _, value = line.partition("=")
-            yield name.strip(), value.strip()
+        points = list(found.entry_points.select(group=GROUP))
+        name, version = found.metadata["Name"] or name, found.metadata["Version"] or version
+    except (TypeError, ValueError):  # a damaged file
+        return
+    for point in points:
+        target = "".join(point.value.partition("[")[0].split())  # without [extras]
+        if point.name and target:
+            yield EntryPoint(name=point.name, target=target, distribution=name, version=version)
 
 
 def _normal(distribution: str) -> str:
