@@ -48,11 +48,11 @@ def parse_address(text: str) -> Address:
     )
 
 
-def check_name(name: str, kind: str = "an agent") -> None:
-    """Raise UsageError with the allowed form unless this is a valid name."""
+def check_name(name: str) -> None:
+    """Raise UsageError with the allowed form unless this is a valid agent name."""
     if not NAME.fullmatch(name):
         shown = name if len(name) <= 80 else name[:77] + "..."
         raise UsageError(
-            f"{shown!r} is not {kind} name",
+            f"{shown!r} is not an agent name",
             "use up to 63 letters, digits, '-' and '_', starting with a letter or digit",
         )

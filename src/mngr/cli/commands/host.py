@@ -80,8 +80,6 @@ homes; `forget`: hosts that mngr created)"
 
 
 def run(args: Namespace) -> int:
-    if args.names and not SCREENS[args.verb][0]:
-        raise UsageError(f"`mngr host {args.verb}` takes no host name", "leave it out")
     return _VERBS[args.verb](args, Mngr(args.config, args.registry))
 
 

@@ -254,7 +254,7 @@ class Engine:
                 error.hint = f"when {self.name} answers again, run `mngr host audit --end`"
 
     def _check(self, request: HostRequest) -> None:
-        check_name(request.name, "a host")
+        check_name(request.name)
         if unknown := [key for key in request.build if key not in self.build_keys]:
             hint = f"{self.name} takes {', '.join(self.build_keys) or 'none'}"
             raise UsageError(f"-b {unknown[0]}: unknown build argument", hint)
