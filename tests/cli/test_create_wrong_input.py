@@ -194,3 +194,9 @@ def test_a_full_disk_is_one_line_and_nothing_is_left_running(local: Cli) -> None
         assert limited.stderr.read().startswith(b"mngr: ")
     shutil.rmtree(folder)
     assert local.git("branch", "--list", "mngr/*") == ""
+
+
+def test_a_remote_that_git_cannot_read_is_reported_with_the_cause(local: Cli) -> None:
+    ssh = {"GIT_SSH_COMMAND": "sh -c 'echo ssh: no host foo >&2; exit 255' ssh"}
+    refused = local("create", "bar", "--from", "foo:s1", "--no-connect", "--", "true", env=ssh)
+    refused.fails(1, "git cannot read foo:s1: ssh: no host foo", "AGENT/SNAPSHOT")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mngr.model.state import Ending
+from mngr.model.state import EndKind
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch import life
@@ -30,9 +30,9 @@ LIVES = (
     *[DONE] * 8,
     Life(3.0, Sighting("WAITING", "permission: may I?")),
     Life(2.0, Sighting("FAILED", "killed before it could report")),
-    Life(4.0, Sighting("FAILED", "late", ending=Ending.TIMED_OUT)),
+    Life(4.0, Sighting("FAILED", "late", ending=EndKind.TIMED_OUT)),
     Life(2.0, Sighting("DONE", "exit code 0")),
-    Life(2.0, Sighting("FAILED", "too many", ending=Ending.OVER_LIMIT)),
+    Life(2.0, Sighting("FAILED", "too many", ending=EndKind.OVER_LIMIT)),
     Life(1.0, Sighting("WAITING", "end_of_turn")),
     Life(1.0, Sighting("WAITING", "error: 529 overloaded")),
     Life(0.0, Sighting("LAUNCH_FAILED", "no room")),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mngr.model.state import Ending
+from mngr.model.state import EndKind
 from mngr.model.struct import Json
 from mngr_outcome.codec import from_json, to_json
 from mngr_tmr.dispatch.conductor import SPARE, Conductor
@@ -178,8 +178,8 @@ def test_an_idle_agent_is_reminded_once_and_then_given_up(stage: Stage) -> None:
     [
         (Sighting("FAILED", "killed before it could report"), Outcome.DIED, 2),
         (Sighting("LOST", "its tmux session is gone"), Outcome.DIED, 2),
-        (Sighting("FAILED", "late", ending=Ending.TIMED_OUT), Outcome.TIMED_OUT, 1),
-        (Sighting("FAILED", "too many", ending=Ending.OVER_LIMIT), Outcome.OVER_BUDGET, 1),
+        (Sighting("FAILED", "late", ending=EndKind.TIMED_OUT), Outcome.TIMED_OUT, 1),
+        (Sighting("FAILED", "too many", ending=EndKind.OVER_LIMIT), Outcome.OVER_BUDGET, 1),
         (Sighting("LOST", "it timed out, over its limit"), Outcome.DIED, 2),
         (Sighting("DONE", "exit code 0"), Outcome.NO_RESULT, 1),
         (Sighting("WAITING", "permission: may I?"), Outcome.BLOCKED, 1),
@@ -321,7 +321,7 @@ def test_a_cluster_is_given_up_after_some_canaries(
     stage = Stage(tmp_path / "run", Options(canaries=canaries, retries=0))
     stage.tasks("a")
     stage.tasks("b", "c", "d", "e", "f", canary="a" if canaries else "")
-    stage.fleet.life = lambda order: Life(1.0, Sighting("FAILED", "late", ending=Ending.TIMED_OUT))
+    stage.fleet.life = lambda order: Life(1.0, Sighting("FAILED", "late", ending=EndKind.TIMED_OUT))
     run = stage.conduct()
     assert len(stage.fleet.launched) == launched
     assert counts(run) == {"timed out": 6}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mngr.errors import UsageError
-from mngr.model.state import Ending
+from mngr.model.state import EndKind
 from mngr.model.struct import Json
 from mngr_outcome.outcome import Obstacle
 from mngr_tmr.dispatch.judging import Sighting, judge
@@ -126,7 +126,7 @@ def test_an_agent_over_its_cost_or_without_its_program_ends_with_that_outcome() 
     options = Options(agent_max_cost=0.5)
     step = judge(each, Sighting("RUNNING", spent=Spending(9, 0.75)), 1.0, options)
     assert (step.outcome, step.text) == (Outcome.OVER_BUDGET, "used $0.75 of $0.50")
-    seen = Sighting("FAILED", "command not found: claude", ending=Ending.NEVER_BEGAN)
+    seen = Sighting("FAILED", "command not found: claude", ending=EndKind.NEVER_BEGAN)
     step = judge(each, seen, 1.0, options)
     assert (step.outcome, step.text) == (Outcome.LAUNCH_FAILED, "command not found: claude")
 

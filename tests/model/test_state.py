@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mngr.model.records import AgentRecord, Exit, Removal, Started, StopIntent, Worker
 from mngr.model.state import (
     ALIVE,
-    Ending,
+    EndKind,
     Evidence,
     Judgement,
     Pane,
@@ -128,17 +128,17 @@ def test_an_exit_with_a_cause_tells_the_cause() -> None:
 
 
 def test_the_kind_of_an_end_is_known_without_reading_the_reason() -> None:
-    def ending(code: int, cause: str, *, began: bool = True) -> Ending:
+    def ending(code: int, cause: str, *, began: bool = True) -> EndKind:
         begun = started() if began else None
         return verdict(record(), exit=exit(code, cause=cause), started=begun).ending
 
-    assert ending(124, "timed out after 5 s") is Ending.TIMED_OUT
-    assert ending(124, "over its limit of 5 tokens (6 used)") is Ending.OVER_LIMIT
-    assert ending(124, "") is ending(1, "timed out after 5 s") is Ending.PLAIN
-    assert ending(127, "command not found: x", began=False) is Ending.NEVER_BEGAN
-    assert ending(127, "command not found: x") is Ending.PLAIN
+    assert ending(124, "timed out after 5 s") is EndKind.TIMED_OUT
+    assert ending(124, "over its limit of 5 tokens (6 used)") is EndKind.OVER_LIMIT
+    assert ending(124, "") is ending(1, "timed out after 5 s") is EndKind.PLAIN
+    assert ending(127, "command not found: x", began=False) is EndKind.NEVER_BEGAN
+    assert ending(127, "command not found: x") is EndKind.PLAIN
     killed = verdict(record(), started=started(), panes=(pane(dead=True, dead_time=1.0),))
-    assert killed.ending is Ending.UNREPORTED
+    assert killed.ending is EndKind.UNREPORTED
 
 
 def test_files_of_another_launch_are_ignored() -> None:

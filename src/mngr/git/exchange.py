@@ -268,7 +268,10 @@ def remote_head(run: Runner, url: str) -> tuple[str, str]:
     words = ["git", "ls-remote", "--symref", "--", url, "HEAD"]
     done = run(["env", "GIT_TERMINAL_PROMPT=0", *words], timeout=120)
     if done.code:
-        raise GitError(f"git cannot read {url}: {done.complaint}")
+        # After a blank line, git only advises to check rights and existence.
+        told = done.stderr.decode("utf-8", "replace").strip().partition("\n\n")[0]
+        hint = "" if "/" in url else "a snapshot is written AGENT/SNAPSHOT"
+        raise GitError(f"git cannot read {url}: {'; '.join(told.splitlines())}", hint)
     branch = commit = ""
     for line in os.fsdecode(done.stdout).splitlines():
         what, _, name = line.partition("\t")

@@ -39,7 +39,7 @@ ALIVE = (State.CREATING, State.RUNNING, State.WAITING)
 ENDED = (State.STOPPED, State.DONE, State.FAILED, State.LOST)
 
 
-class Ending(StrEnum):
+class EndKind(StrEnum):
     """What is known of the end of an agent beside its exit code."""
 
     PLAIN = ""
@@ -190,7 +190,7 @@ class Judgement(Struct):
     reason: str
     since: float
     exit_code: int | None = None
-    ending: Ending = Ending.PLAIN
+    ending: EndKind = EndKind.PLAIN
 
     @property
     def detail(self) -> str:
@@ -253,18 +253,18 @@ def _ended_by_mngr(reason: str, since: float, exit: Exit | None) -> Judgement:
 def _judge_exit(exit: Exit, not_run: str) -> Judgement:
     reason = exit.cause or describe_code(exit.code)
     state = State.DONE if exit.code == 0 else State.FAILED
-    limits = (Ending.TIMED_OUT, Ending.OVER_LIMIT) if exit.code == LIMITED else ()
-    ending = next((each for each in limits if exit.cause.startswith(each)), Ending.PLAIN)
+    limits = (EndKind.TIMED_OUT, EndKind.OVER_LIMIT) if exit.code == LIMITED else ()
+    ending = next((each for each in limits if exit.cause.startswith(each)), EndKind.PLAIN)
     return Judgement(
         state=state, reason=reason, since=exit.time, exit_code=exit.code,
-        ending=Ending.NEVER_BEGAN if not_run else ending,
+        ending=EndKind.NEVER_BEGAN if not_run else ending,
     )  # fmt: skip
 
 
 def _unreported(since: float) -> Judgement:
     return Judgement(
         state=State.FAILED, reason="killed before it could report", since=since,
-        ending=Ending.UNREPORTED,
+        ending=EndKind.UNREPORTED,
     )  # fmt: skip
 
 

@@ -137,8 +137,7 @@ class Registry:
         targets = self._targets[kind]
         what = f"{kind.replace('_', ' ')} {name!r}"
         if name not in targets:
-            known = f"known {kind.replace('_', ' ')}s: {', '.join(targets)}"
-            raise UsageError(f"unknown {what}", suggestion(name, targets, known))
+            raise UsageError(f"unknown {what}", suggestion(name, targets))
         return _object(targets[name], what)
 
     def emit(self, event: str, payload: dict[str, Json]) -> None:

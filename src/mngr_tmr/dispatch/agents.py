@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mngr.api import Agent, CreateRequest, Mngr, Repo
 from mngr.errors import BadRecord, MngrError, Taken, Unreachable
-from mngr.model.state import ALIVE, Ending, State
+from mngr.model.state import ALIVE, EndKind, State
 from mngr_outcome.outcome import Obstacle, Published, cleaned, parse_outcome
 from mngr_outcome.publish import scripts
 from mngr_tmr.dispatch.artifacts import ARTIFACTS, unpack
@@ -70,7 +70,7 @@ class RealFleet:
         deadline = time.monotonic() + SETTLE
         while True:
             agent = self._find(name)
-            unclear = agent is not None and agent.verdict.ending is Ending.UNREPORTED
+            unclear = agent is not None and agent.verdict.ending is EndKind.UNREPORTED
             if not unclear or time.monotonic() > deadline:
                 return agent
             time.sleep(0.1)

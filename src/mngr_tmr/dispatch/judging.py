@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from mngr.errors import BadRecord
-from mngr.model.state import Ending
+from mngr.model.state import EndKind
 from mngr_outcome.outcome import parse_outcome
 from mngr_tmr.journal.model import Outcome, Try
 from mngr_tmr.run.costs import Spending
@@ -28,7 +28,7 @@ class Sighting:
     outcome: bytes = b""
     """The content of its outcome.json, if it has published one."""
     spent: Spending = field(default_factory=Spending)
-    ending: Ending = Ending.PLAIN
+    ending: EndKind = EndKind.PLAIN
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,13 @@ def _over_budget(spent: Spending, options: Options) -> str:
 
 
 def _ended(seen: Sighting) -> Step:
-    if seen.ending is Ending.TIMED_OUT:
+    if seen.ending is EndKind.TIMED_OUT:
         return Step("end", Outcome.TIMED_OUT, seen.reason)
-    if seen.ending is Ending.OVER_LIMIT:
+    if seen.ending is EndKind.OVER_LIMIT:
         return Step("end", Outcome.OVER_BUDGET, seen.reason)
     if seen.state == "DONE":
         return Step("end", Outcome.NO_RESULT, "ended without an outcome")
-    if seen.ending is Ending.NEVER_BEGAN:
+    if seen.ending is EndKind.NEVER_BEGAN:
         return Step("end", Outcome.LAUNCH_FAILED, seen.reason)
     return Step("end", Outcome.DIED, f"{seen.state}: {seen.reason}")
 

@@ -14,7 +14,7 @@ from mngr.agents.base import Tokens
 from mngr.errors import MngrError, UsageError
 from mngr.hosts import tmux
 from mngr.model.records import agent_dir
-from mngr.model.state import Ending, State
+from mngr.model.state import EndKind, State
 from mngr.ops.change import change
 from mngr.ops.lifecycle.running import note_event
 from mngr.ops.limits import usage, watcher
@@ -124,11 +124,11 @@ def _cause(agent: Agent, used: Mapping[str, Tokens], prices: Prices) -> str:
     """Return why the agent must end, in the watcher's words, or ""."""
     limits, started = Limits.of(agent.record), agent.evidence.this_started
     if limits.timeout and started and agent.now - started.time > limits.timeout + 1:
-        return f"{Ending.TIMED_OUT} after {limits.timeout:g} s"
+        return f"{EndKind.TIMED_OUT} after {limits.timeout:g} s"
     tokens = sum(each.total for each in used.values())
     if limits.max_tokens is not None and tokens > limits.max_tokens:
-        return f"{Ending.OVER_LIMIT} of {limits.max_tokens} tokens ({tokens} used)"
+        return f"{EndKind.OVER_LIMIT} of {limits.max_tokens} tokens ({tokens} used)"
     cost = prices.guarded(used)
     if limits.max_cost is not None and cost > limits.max_cost:
-        return f"{Ending.OVER_LIMIT} of ${limits.max_cost:g} (${cost:.4g} used)"
+        return f"{EndKind.OVER_LIMIT} of ${limits.max_cost:g} (${cost:.4g} used)"
     return ""
