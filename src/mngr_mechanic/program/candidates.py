@@ -13,10 +13,11 @@ from mngr_mechanic.program.source import Edit, SourceFile, parses
 
 Operator = Callable[[Scope, ast.AST], Iterator[Edit]]
 KINDS: tuple[Operator, ...] = (
-    ops_logic.comparisons,
+    ops_logic.operators,
+    ops_logic.operands,
+    ops_logic.limits,
     ops_logic.booleans,
     ops_logic.constants,
-    ops_logic.arithmetic,
     ops_flow.slices,
     ops_flow.indexes,
     ops_flow.jumps,

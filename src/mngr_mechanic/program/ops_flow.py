@@ -18,16 +18,16 @@ def slices(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     for bound in (node.lower, node.upper):
         if bound is None:
             continue
-        yield from scope.replace(bound, "", "slice", 0.2)
+        yield from scope.edits(bound, [""], "slice", 0.2)
         if not isinstance(bound, (ast.Constant, ast.UnaryOp)):
             text = source.segment(bound)
-            yield from scope.replace_each(bound, [f"{text} {s}" for s in STEPS], "off by one", 0.3)
+            yield from scope.edits(bound, [f"{text} {s}" for s in STEPS], "off by one", 0.3)
     parent = source.parents[node]
     if isinstance(parent, ast.Subscript) and node.lower is None and node.upper is None:
         colon = source.text.find(":", source.span(parent.value)[1], source.span(parent)[1])
         if colon >= 0:
-            for new in ("1:", ":-1"):
-                yield from scope.edit(node, (colon, colon + 1), new, "slice", 0.2)
+            span = (colon, colon + 1)
+            yield from scope.edits(node, ["1:", ":-1"], "slice", 0.2, span=span)
 
 
 def indexes(scope: Scope, node: ast.AST) -> Iterator[Edit]:
@@ -38,7 +38,7 @@ def indexes(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     outside = "index out of range" in scope.hints.message
     text = scope.source.segment(index)
     options = [f"{text} {step}" for step in reversed(STEPS)]
-    yield from scope.replace_each(index, options, "off by one", 0.6 if outside else 0.15)
+    yield from scope.edits(index, options, "off by one", 0.6 if outside else 0.15)
 
 
 JUMPS: "dict[type[ast.AST], tuple[tuple[str, float], ...]]" = {
@@ -50,13 +50,13 @@ JUMPS: "dict[type[ast.AST], tuple[tuple[str, float], ...]]" = {
 
 def jumps(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     for new, prior in JUMPS.get(type(node), ()):
-        yield from scope.replace(node, new, "jump", prior)
+        yield from scope.edits(node, [new], "jump", prior)
 
 
 def branches(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.IfExp):
         sides = [scope.source.segment(side) for side in (node.body, node.orelse)]
-        yield from scope.replace_each(node, sides, "one branch", 0.08)
+        yield from scope.edits(node, sides, "one branch", 0.08)
     elif isinstance(node, ast.If):
         yield from _other_keyword(scope, node, "elif", "if", 0.15)
         later = _following_if(scope, node)
@@ -67,7 +67,7 @@ def branches(scope: Scope, node: ast.AST) -> Iterator[Edit]:
 def _other_keyword(scope: Scope, node: ast.If, old: str, new: str, prior: float) -> Iterator[Edit]:
     for token in scope.source.tokens_between(*scope.source.span(node))[:1]:
         if token.text == old:
-            yield from scope.edit(node, (token.start, token.end), new, "branch", prior)
+            yield from scope.edits(node, [new], "branch", prior, span=(token.start, token.end))
 
 
 def _following_if(scope: Scope, node: ast.If) -> "ast.If | None":
@@ -86,10 +86,10 @@ def returns(scope: Scope, node: ast.AST) -> Iterator[Edit]:
         if scope.source.function(node) is not None:
             prior = (0.45 if _is_last(scope, node) else 0.12) * boost
             text = scope.source.segment(node)
-            yield from scope.replace(node, f"return {text}", "return", min(prior, 0.9))
+            yield from scope.edits(node, [f"return {text}"], "return", min(prior, 0.9))
     elif isinstance(node, ast.Return) and node.value is None:
         options = [f"return {name}" for name in _values(scope, node)]
-        yield from scope.replace_each(node, options, "return", 0.4 * boost, 0.9)
+        yield from scope.edits(node, options, "return", 0.4 * boost, 0.9)
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         yield from _missing(scope, node, boost)
 
@@ -114,10 +114,8 @@ def _missing(
         return
     indent, end = " " * last.col_offset, scope.source.span(last)[1]
     for at, value in enumerate(_values(scope, last)):
-        prior = min(0.5 * 0.93**at * boost, 0.9)
-        yield from scope.edit(
-            last, (end, end), f"\n{indent}return {value}", "missing return", prior
-        )
+        prior, new = min(0.5 * 0.93**at * boost, 0.9), f"\n{indent}return {value}"
+        yield from scope.edits(last, [new], "missing return", prior, span=(end, end))
 
 
 def _values(scope: Scope, node: ast.AST) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from mngr_mechanic.program.ops_flow import STEPS
 from mngr_mechanic.program.scope import Scope, pairs
@@ -39,21 +39,40 @@ ARITHMETIC = {
 AUGMENTED = {
     f"{op}=": [f"{other}=" for other in others] + ["="] for op, others in ARITHMETIC.items()
 }
-BOOLEAN = {"and": "or", "or": "and"}
+BOOLEAN = {"and": ("or",), "or": ("and",)}
+OPERATORS: "dict[type[ast.AST], tuple[str, float, float, Mapping[str, Sequence[str]]]]" = {
+    ast.Compare: ("comparison", 0.8, 0.35, COMPARISONS),
+    ast.BoolOp: ("and/or", 0.7, 0.7, BOOLEAN),
+    ast.BinOp: ("arithmetic", 0.5, 0.25, ARITHMETIC),
+    ast.AugAssign: ("assignment", 0.5, 0.3, AUGMENTED),
+}
+"""The kind of edit, the priors of the first replacement and of others, and the replacements."""
 
 
-def comparisons(scope: Scope, node: ast.AST) -> Iterator[Edit]:
-    if not isinstance(node, ast.Compare):
+def operators(scope: Scope, node: ast.AST) -> Iterator[Edit]:
+    if type(node) not in OPERATORS:
         return
-    sides = [node.left, *node.comparators]
+    kind, first, other, table = OPERATORS[type(node)]
+    sides = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+    text = isinstance(sides[0], (ast.Constant, ast.JoinedStr))
+    formats = text and isinstance(getattr(node, "op", None), ast.Mod)
     for left, right in pairs(sides):
-        span, text = _operator(scope, left, right)
-        for at, new in enumerate(COMPARISONS.get(text, ())):
-            yield from scope.edit(node, span, new, "comparison", 0.35 if at else 0.8)
+        span, operator = _operator(scope, left, right)
+        for at, new in enumerate(table.get(operator, ())):
+            asked = new == "%" and "can only concatenate str" in scope.hints.message
+            prior = 0.9 if asked else (other if at else first) * (0.1 if formats else 1)
+            yield from scope.edits(node, [new], kind, prior, hinted=asked, span=span)
+
+
+def limits(scope: Scope, node: ast.AST) -> Iterator[Edit]:
+    """Shift the right side of `a < b` by one."""
+    if not isinstance(node, ast.Compare) or len(node.ops) > 1:
+        return
+    limit = node.comparators[0]
     ordering = isinstance(node.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE))
-    if len(sides) == 2 and ordering and not isinstance(sides[1], ast.Constant):
-        options = [f"{scope.source.segment(sides[1])} {step}" for step in STEPS]
-        yield from scope.replace_each(sides[1], options, "off by one", 0.1)
+    if ordering and not isinstance(limit, ast.Constant):
+        options = [f"{scope.source.segment(limit)} {step}" for step in STEPS]
+        yield from scope.edits(limit, options, "off by one", 0.1)
 
 
 def _operator(scope: Scope, left: ast.AST, right: ast.AST) -> "tuple[tuple[int, int], str]":
@@ -65,43 +84,24 @@ def _operator(scope: Scope, left: ast.AST, right: ast.AST) -> "tuple[tuple[int, 
     return span, " ".join(token.text for token in words)
 
 
-def arithmetic(scope: Scope, node: ast.AST) -> Iterator[Edit]:
-    if isinstance(node, ast.BinOp):
-        span, text = _operator(scope, node.left, node.right)
-        formats = isinstance(node.op, ast.Mod) and isinstance(
-            node.left, (ast.Constant, ast.JoinedStr)
-        )
-        for at, new in enumerate(ARITHMETIC.get(text, ())):
-            asked = new == "%" and "can only concatenate str" in scope.hints.message
-            prior = 0.9 if asked else (0.25 if at else 0.5) * (0.1 if formats else 1)
-            yield from scope.edit(node, span, new, "arithmetic", prior, asked)
-        if text in ARITHMETIC:
-            # `x + 1` where x was meant.
-            small = isinstance(node.right, ast.Constant) and node.right.value in (1, 2)
-            for side, prior in ((node.left, 0.75 if small else 0.1), (node.right, 0.08)):
-                yield from scope.replace(node, scope.source.segment(side), "operand removed", prior)
-    elif isinstance(node, ast.AugAssign):
-        target, value = scope.source.span(node.target), scope.source.span(node.value)
-        for token in scope.source.tokens_between(target[1], value[0]):
-            for at, new in enumerate(AUGMENTED.get(token.text, ())):
-                span, prior = (token.start, token.end), 0.3 if at else 0.5
-                yield from scope.edit(node, span, new, "assignment", prior)
+def operands(scope: Scope, node: ast.AST) -> Iterator[Edit]:
+    """Remove one of two operands."""
+    source = scope.source
+    if isinstance(node, ast.BoolOp) and len(node.values) == 2:
+        sides = [source.segment(value) for value in node.values]
+        yield from scope.edits(node, sides, "operand removed", 0.1)
+    elif isinstance(node, ast.BinOp) and _operator(scope, node.left, node.right)[1] in ARITHMETIC:
+        # `x + 1` where x was meant.
+        small = isinstance(node.right, ast.Constant) and node.right.value in (1, 2)
+        for side, prior in ((node.left, 0.75 if small else 0.1), (node.right, 0.08)):
+            yield from scope.edits(node, [source.segment(side)], "operand removed", prior)
 
 
 def booleans(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     source = scope.source
-    if isinstance(node, ast.BoolOp):
-        for left, right in pairs(node.values):
-            span, text = _operator(scope, left, right)
-            if text in BOOLEAN:
-                yield from scope.edit(node, span, BOOLEAN[text], "and/or", 0.7)
-        if len(node.values) == 2:
-            sides = [source.segment(value) for value in node.values]
-            yield from scope.replace_each(node, sides, "operand removed", 0.1)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield from scope.replace(node, source.segment(node.operand), "not", 0.7)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        yield from scope.replace(node, source.segment(node.operand), "sign", 0.4)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)):
+        kind, prior = ("not", 0.7) if isinstance(node.op, ast.Not) else ("sign", 0.4)
+        yield from scope.edits(node, [source.segment(node.operand)], kind, prior)
     for condition in _conditions(node):
         if not (isinstance(condition, ast.UnaryOp) and isinstance(condition.op, ast.Not)):
             text = source.segment(condition)
@@ -109,7 +109,7 @@ def booleans(scope: Scope, node: ast.AST) -> Iterator[Edit]:
             new = f"not {text}" if simple else f"not ({text})"
             # A comparison has its own opposite among its operators.
             prior = 0.1 if isinstance(condition, ast.Compare) else 0.55
-            yield from scope.replace(condition, new, "not", prior)
+            yield from scope.edits(condition, [new], "not", prior)
 
 
 def _conditions(node: ast.AST) -> list[ast.expr]:
@@ -127,20 +127,20 @@ def _conditions(node: ast.AST) -> list[ast.expr]:
 def constants(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     value = node.value if isinstance(node, ast.Constant) else ...
     if isinstance(value, bool):
-        yield from scope.replace(node, str(not value), "true/false", 0.7)
+        yield from scope.edits(node, [str(not value)], "true/false", 0.7)
     elif value is None:
         for at, new in enumerate(("0", '""', "False", "[]", "1", "True")):
-            yield from scope.replace(node, new, "none", 0.2 - at * 0.02)
+            yield from scope.edits(node, [new], "none", 0.2 - at * 0.02)
     elif isinstance(value, (int, float)):
         if isinstance(value, int):
             yield from _whole_number(scope, node, value)
         else:
             others = (value * 10, value / 10, value + 1, value - 1, -value, value * 2, value / 2)
-            yield from scope.replace_each(node, map(repr, others), "number", 0.25)
+            yield from scope.edits(node, map(repr, others), "number", 0.25)
         known = [each for each, _ in scope.words.numbers.most_common(12)]
         shortest = sorted(scope.hints.numbers, key=lambda number: (len(number), number))
         options = dict.fromkeys([*shortest[:8], *known])
-        yield from scope.replace_each(node, options, "number", 0.2, 0.93)
+        yield from scope.edits(node, options, "number", 0.2, 0.93)
 
 
 def _whole_number(scope: Scope, node: ast.AST, value: int) -> Iterator[Edit]:
@@ -150,6 +150,6 @@ def _whole_number(scope: Scope, node: ast.AST, value: int) -> Iterator[Edit]:
         # `x + 0` is x, which is among the candidates by itself.
         if not (new == 0 and added) and (new >= 0 or not isinstance(parent, ast.UnaryOp)):
             prior = 0.75 if abs(value) <= 2 else 0.6
-            yield from scope.replace(node, str(new), "off by one", prior)
+            yield from scope.edits(node, [str(new)], "off by one", prior)
     others = (0, 1, 2, -value, value * 10, value // 10)
-    yield from scope.replace_each(node, map(str, others), "number", 0.22)
+    yield from scope.edits(node, map(str, others), "number", 0.22)

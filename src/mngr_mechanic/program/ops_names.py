@@ -44,24 +44,24 @@ def names(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _undefined(scope, node)
         yield from _owners(scope, node)
-        yield from scope.replace_each(node, RELATIVES.get(node.id, ()), "relative", 0.6, 0.75)
+        yield from scope.edits(node, RELATIVES.get(node.id, ()), "relative", 0.6, 0.75)
         if scope.words.names[node.id] <= 1 and node.id not in BUILT_IN:
-            yield from scope.replace_each(node, near(node.id, scope.words.names), "misspelt", 0.7)
+            yield from scope.edits(node, near(node.id, scope.words.names), "misspelt", 0.7)
         yield from _other_names(scope, node)
     elif isinstance(node, ast.Name) and may_define(scope, node):
         for missing in dict.fromkeys(UNDEFINED.findall(scope.hints.message)):
-            if node.id in scope.unread(node) or node.id in BUILT_IN:
-                yield from scope.replace(node, missing, "target", 0.98, True)
-            elif scope.source.function(node) is None:
-                twice = scope.bound_by_module.count(node.id) > 1
-                yield from scope.replace(node, missing, "target", 0.98 if twice else 0.6, True)
+            likely = node.id in scope.unread(node) or node.id in BUILT_IN
+            if likely or scope.source.function(node) is None:
+                likely = likely or scope.bound_by_module.count(node.id) > 1
+                prior = 0.98 if likely else 0.6
+                yield from scope.edits(node, [missing], "target", prior, hinted=True)
 
 
 def _undefined(scope: Scope, node: ast.Name) -> Iterator[Edit]:
     if f"name '{node.id}' is not defined" in scope.hints.message:
         here = scope.around(node)
         others = dict.fromkeys([*near(node.id, here, 0.4), *here[:8], *scope.of_module(node)])
-        yield from scope.replace_each(node, others, "name", 0.9, 0.99, True)
+        yield from scope.edits(node, others, "name", 0.9, 0.99, True)
 
 
 def _owners(scope: Scope, node: ast.Name) -> Iterator[Edit]:
@@ -71,7 +71,7 @@ def _owners(scope: Scope, node: ast.Name) -> Iterator[Edit]:
         known = scope.source.attributes.items()
         owners = [name for name, attrs in known if parent.attr in attrs and name.isidentifier()]
         others = dict.fromkeys([*owners, *scope.imported, *scope.around(node)[:8]])
-        yield from scope.replace_each(node, others, "owner", 0.93, 0.97, True)
+        yield from scope.edits(node, others, "owner", 0.93, 0.97, True)
 
 
 def _has_no(scope: Scope, node: ast.Attribute) -> bool:
@@ -97,9 +97,9 @@ def _other_names(scope: Scope, node: ast.Name) -> Iterator[Edit]:
         usual = 0.8
     for at, new in enumerate(others):
         prior = 0.8 if new in unread else usual * (0.96 if wrong else 0.88) ** at
-        yield from scope.replace(node, new, "other name", prior, wrong)
+        yield from scope.edits(node, [new], "other name", prior, hinted=wrong)
     if called and node.id not in BUILT_IN:
-        yield from scope.replace_each(node, COMMON, "other name", 0.2, 0.9)
+        yield from scope.edits(node, COMMON, "other name", 0.2, 0.9)
 
 
 def _is_misplaced_error(scope: Scope, node: ast.Name) -> bool:
@@ -128,15 +128,14 @@ def attributes(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     if _has_no(scope, node):
         alike = near(node.attr, set(scope.words.names) | set(RELATIVES), 0.5)
         known = [name for name, _ in scope.words.attributes.most_common(40)]
-        for at, new in enumerate(dict.fromkeys([*alike, *siblings, *known])):
-            yield from scope.edit(node, span, new, "attribute", 0.95 * 0.97**at, True)
-    for at, new in enumerate(RELATIVES.get(node.attr, ())):
-        yield from scope.edit(node, span, new, "relative", 0.65 * 0.75**at)
+        others = dict.fromkeys([*alike, *siblings, *known])
+        yield from scope.edits(node, others, "attribute", 0.95, 0.97, hinted=True, span=span)
+    relatives = RELATIVES.get(node.attr, ())
+    yield from scope.edits(node, relatives, "relative", 0.65, 0.75, span=span)
     if scope.words.names[node.attr] <= 1:
-        for new in near(node.attr, scope.words.names):
-            yield from scope.edit(node, span, new, "misspelt", 0.7)
-    for at, new in enumerate(siblings):
-        yield from scope.edit(node, span, new, "other attribute", 0.25 * 0.88**at)
+        others = near(node.attr, scope.words.names)
+        yield from scope.edits(node, others, "misspelt", 0.7, span=span)
+    yield from scope.edits(node, siblings, "other attribute", 0.25, 0.88, span=span)
 
 
 def _siblings(scope: Scope, node: ast.Attribute) -> list[str]:
@@ -151,13 +150,13 @@ def calls(scope: Scope, node: ast.AST) -> Iterator[Edit]:
         return
     source = scope.source
     for one, two in pairs(node.args):
-        first, second = source.span(one), source.span(two)
-        new = source.segment(two) + source.text[first[1] : second[0]] + source.segment(one)
-        yield from scope.edit(node, (first[0], second[1]), new, "swapped arguments", 0.3)
+        (start, comma), (after, end) = source.span(one), source.span(two)
+        new = source.segment(two) + source.text[comma:after] + source.segment(one)
+        yield from scope.edits(node, [new], "swapped arguments", 0.3, span=(start, end))
     if len(node.args) == 1 and not node.keywords:
-        yield from scope.replace(node, source.segment(node.args[0]), "without the call", 0.08)
+        yield from scope.edits(node, [source.segment(node.args[0])], "without the call", 0.08)
     if isinstance(node.func, ast.Attribute) and not node.args and not node.keywords:
-        yield from scope.replace(node, source.segment(node.func.value), "without the call", 0.1)
+        yield from scope.edits(node, [source.segment(node.func.value)], "without the call", 0.1)
     yield from _keywords(scope, node)
     yield from _missing_argument(scope, node)
 
@@ -165,14 +164,15 @@ def calls(scope: Scope, node: ast.AST) -> Iterator[Edit]:
 def _missing_argument(scope: Scope, node: ast.Call) -> Iterator[Edit]:
     """Add `reverse` to sorted(), and a default to min(), max() and next() of nothing."""
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-    end = scope.source.span(node)[1] - 1
+    last = scope.source.span(node)[1] - 1
+    end = (last, last)
     given, said = {word.arg for word in node.keywords}, scope.hints.message
     if isinstance(node.func, ast.Name) and name == "sorted" and "reverse" not in given:
-        yield from scope.edit(node, (end, end), ", reverse=True", "reverse", 0.3)
+        yield from scope.edits(node, [", reverse=True"], "reverse", 0.3, span=end)
     if name in ("min", "max") and len(node.args) == 1 and "empty" in said:
-        yield from scope.edit(node, (end, end), ", default=0", "default", 0.6, True)
+        yield from scope.edits(node, [", default=0"], "default", 0.6, hinted=True, span=end)
     if name == "next" and len(node.args) == 1 and "StopIteration" in said:
-        yield from scope.edit(node, (end, end), ", None", "default", 0.6, True)
+        yield from scope.edits(node, [", None"], "default", 0.6, hinted=True, span=end)
 
 
 def _keywords(scope: Scope, node: ast.Call) -> Iterator[Edit]:
@@ -186,12 +186,12 @@ def _keywords(scope: Scope, node: ast.Call) -> Iterator[Edit]:
         unexpected = f"unexpected keyword argument '{word.arg}'" in scope.hints.message
         if unexpected or scope.words.names[word.arg] <= 1:
             cutoff, prior = (0.3, 0.8) if unexpected else (0.75, 0.4)
-            for new in near(word.arg, set(scope.words.names) | KEYWORDS, cutoff):
-                span = (begin, begin + len(word.arg))
-                yield from scope.edit(node, span, new, "keyword", prior, unexpected)
+            others = near(word.arg, set(scope.words.names) | KEYWORDS, cutoff)
+            span = (begin, begin + len(word.arg))
+            yield from scope.edits(node, others, "keyword", prior, hinted=unexpected, span=span)
         if node.args or at:
             comma = source.text.rfind(",", 0, begin)
-            yield from scope.edit(node, (comma, end), "", "without a keyword", 0.12)
+            yield from scope.edits(node, [""], "without a keyword", 0.12, span=(comma, end))
 
 
 def handlers(scope: Scope, node: ast.AST) -> Iterator[Edit]:
@@ -199,4 +199,4 @@ def handlers(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.ExceptHandler) and node.type is not None:
         raised = dict.fromkeys(RAISED.findall(scope.hints.message))
         known = [name for name in raised if name in scope.words.names or name in BUILT_IN]
-        yield from scope.replace_each(node.type, known, "handler", 0.6, hinted=True)
+        yield from scope.edits(node.type, known, "handler", 0.6, hinted=True)

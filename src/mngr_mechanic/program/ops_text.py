@@ -29,7 +29,8 @@ def texts(scope: Scope, node: ast.AST) -> Iterator[Edit]:
         if scope.source.is_docstring(node) or scope.source.in_fstring(node):
             return
         for new, prior, hinted in _other_texts(scope, node.value):
-            yield from scope.replace(node, written(scope.source, node, new), "text", prior, hinted)
+            options = [written(scope.source, node, new)]
+            yield from scope.edits(node, options, "text", prior, hinted=hinted)
     elif isinstance(node, ast.JoinedStr) and not scope.source.in_fstring(node):
         yield from _fstring(scope, node)
 
@@ -131,10 +132,9 @@ def _fstring(scope: Scope, node: ast.JoinedStr) -> Iterator[Edit]:
         if kind == "text":
             yield from _plain_part(scope, node, span)
         elif kind == "spec":
-            for new in specs(raw[begin:stop]):
-                yield from scope.edit(node, span, new, "format", 0.35)
+            yield from scope.edits(node, specs(raw[begin:stop]), "format", 0.35, span=span)
         elif kind == "conversion":
-            yield from scope.edit(node, span, "", "format", 0.3)
+            yield from scope.edits(node, [""], "format", 0.3, span=span)
 
 
 def parts(raw: str) -> Iterator[tuple[str, int, int]]:
@@ -164,14 +164,13 @@ def _plain_part(scope: Scope, node: ast.AST, span: tuple[int, int]) -> Iterator[
     for at, (wrong, right) in enumerate(scope.hints.changes):
         old, new = (_escaped(each) for each in (wrong, right))
         if old and old in raw and len(old) >= 2:
-            text = raw.replace(old, new, 1)
-            yield from scope.edit(node, span, text, "text", 0.95 * 0.985**at, True)
-    for new in (raw + "\\n", raw.replace("\\n", ""), raw.strip(), raw + " ", " " + raw):
-        yield from scope.edit(node, span, new, "text", 0.15)
+            options = [raw.replace(old, new, 1)]
+            yield from scope.edits(node, options, "text", 0.95 * 0.985**at, hinted=True, span=span)
+    options = [raw + "\\n", raw.replace("\\n", ""), raw.strip(), raw + " ", " " + raw]
+    yield from scope.edits(node, options, "text", 0.15, span=span)
     for found in re.finditer(r"[^\w\s\\{}'\"]", raw):
-        for at, sign in enumerate("#-+/=.,:;|"):
-            new = raw[: found.start()] + sign + raw[found.end() :]
-            yield from scope.edit(node, span, new, "text", 0.15 * 0.95**at)
+        options = [raw[: found.start()] + sign + raw[found.end() :] for sign in "#-+/=.,:;|"]
+        yield from scope.edits(node, options, "text", 0.15, 0.95, span=span)
 
 
 def _escaped(text: str) -> str:

@@ -51,26 +51,7 @@ class Scope:
 
     # edits
 
-    def edit(
-        self,
-        node: ast.AST,
-        span: tuple[int, int],
-        new: str,
-        kind: str,
-        prior: float,
-        hinted: bool = False,
-    ) -> Iterator[Edit]:
-        """Yield one edit, unless it changes nothing."""
-        if self.source.text[span[0] : span[1]] != new:
-            line = getattr(node, "lineno", 1)
-            yield Edit(self.source.path, *span, new, kind, prior, line, hinted)
-
-    def replace(
-        self, node: ast.AST, new: str, kind: str, prior: float, hinted: bool = False
-    ) -> Iterator[Edit]:
-        return self.edit(node, self.source.span(node), new, kind, prior, hinted)
-
-    def replace_each(
+    def edits(
         self,
         node: ast.AST,
         options: Iterable[str],
@@ -78,10 +59,17 @@ class Scope:
         prior: float,
         decay: float = 1.0,
         hinted: bool = False,
+        span: "tuple[int, int] | None" = None,
     ) -> Iterator[Edit]:
-        """Yield one edit per option, each less likely than the one before by `decay`."""
+        """Replace the node, or a part of it, by each option that changes it.
+
+        Each option is less likely than the one before by `decay`.
+        """
+        path, line = self.source.path, getattr(node, "lineno", 1)
+        start, end = span or self.source.span(node)
         for at, new in enumerate(options):
-            yield from self.replace(node, new, kind, prior * decay**at, hinted)
+            if self.source.text[start:end] != new:
+                yield Edit(path, start, end, new, kind, prior * decay**at, line, hinted)
 
     # names of the module
 

@@ -21,23 +21,24 @@ from mngr_mechanic.program.source import Edit, SourceFile
 
 def _lost_values(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Return) and node.value is not None:
-        yield from scope.replace(node, "return None", "lost value", 0.5)
+        yield from scope.edits(node, ["return None"], "lost value", 0.5)
 
 
 def _other_words(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     value = node.value if isinstance(node, ast.Constant) else None
     written = scope.source.is_docstring(node) or scope.source.in_fstring(node)
     if isinstance(value, str) and value.strip() and not written:
-        yield from scope.replace(node, repr(f"{value[1:]}~"), "words", 0.5)
+        yield from scope.edits(node, [repr(f"{value[1:]}~")], "words", 0.5)
 
 
 # Names are left out: another name is mostly a crash, which every test notices. Jumps are left out:
 # they make loops without end.
 KINDS: tuple[Operator, ...] = (
-    ops_logic.comparisons,
+    ops_logic.operators,
+    ops_logic.operands,
+    ops_logic.limits,
     ops_logic.booleans,
     ops_logic.constants,
-    ops_logic.arithmetic,
     ops_flow.slices,
     ops_flow.branches,
     ops_text.texts,
