@@ -167,6 +167,17 @@ def test_a_test_that_is_not_found_does_not_hide_the_others(lab: Lab) -> None:
     assert search._objection(lab, [OTHER, gone]) == f"{OTHER} does not finish"
 
 
+def test_tests_that_import_no_code_run_in_the_order_asked_for_up_to_a_failure(lab: Lab) -> None:
+    """They are collected once; a file that cannot be collected does not hide the others."""
+    lab.write("tests/test_one.py", "import there_is_no_such_module\n")
+    lab.write("tests/test_other.py", "def test_bad():\n    assert 0\n\n\ndef test_good(): ...\n")
+    bad, good = (f"tests/test_other.py::test_{name}" for name in ("bad", "good"))
+    assert list(lab.run([good, bad], seconds=60).results) == [good, bad]
+    assert list(lab.run([bad, good], seconds=60, stop=True).results) == [bad]
+    assert list(lab.run(["tests/test_other.py"], seconds=60, stop=True).results) == [bad]
+    assert not lab._early
+
+
 def test_a_trace_of_other_tests_is_not_read_again(lab: Lab) -> None:
     """Scope: neither of the two runs changes the numbers of failing and unknown tests."""
     search = Search([lab], Knowledge(ONE, 0.1), Stopwatch(60.0))

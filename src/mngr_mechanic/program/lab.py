@@ -88,8 +88,8 @@ class Lab:
             self._start()
         began = time.monotonic()
         if alone:
-            options = ["-x"] if stop else []
-            timed_out = self._alone(request, list(tests), options, seconds + 5, noop)
+            env |= {"MECHANIC_REQUEST": json.dumps(request), "MECHANIC_EARLY": "1"}
+            timed_out = self._alone(tests, env, seconds + 5)
         else:
             timed_out = self._asked(request)
         found = reports.read(report)
@@ -116,22 +116,14 @@ class Lab:
         return bool(json.loads(line)["timed_out"])
 
     def _alone(
-        self,
-        request: dict[str, object],
-        tests: list[str],
-        options: list[str],
-        seconds: float,
-        noop: bool,
+        self, tests: "list[str] | tuple[str, ...]", env: dict[str, str], seconds: float
     ) -> bool:
         """Run tests in a new pytest, and return whether it timed out."""
-        env = {"MECHANIC_REPORT": json.dumps(request), "MECHANIC_EARLY": "1"}
-        env |= {"MNGR_E2E_NOOP": "1"} if noop else {}
-        argv = [*self._pytest, *tests, *options]
-        if self.command:
-            words = " ".join(map(shlex.quote, tests))
-            argv = ["/bin/sh", "-c", self.command.replace("NODEID", words)]
-            env["PYTEST_ADDOPTS"] = "-p mechanic_probe"
-        return self._timed_out(argv, env, seconds)
+        if not self.command:
+            return self._timed_out([*self._pytest, PLACE], env, seconds)
+        words = " ".join(map(shlex.quote, tests))
+        argv = ["/bin/sh", "-c", self.command.replace("NODEID", words)]
+        return self._timed_out(argv, {**env, "PYTEST_ADDOPTS": "-p mechanic_probe"}, seconds)
 
     def _timed_out(self, argv: list[str], env: dict[str, str], seconds: float) -> bool:
         process = self._spawned(argv, env)

@@ -85,10 +85,9 @@ def _end(child: int, run: str) -> None:
 class Reports:
     """Writes the result of each test as it ends, to a file that the mechanic reads."""
 
-    def __init__(self, path: str, trace: str) -> None:
-        self.file = open(path, "a", encoding="utf-8")
-        self.failed = False
-        self.trace = trace
+    def __init__(self, request: dict[str, Any]) -> None:
+        self.request = request
+        self.file = open(request["report"], "a", encoding="utf-8")
         self.at = 0
 
     def write(self, entry: dict[str, Any]) -> None:
@@ -97,13 +96,7 @@ class Reports:
 
 
 _reports: Optional[Reports] = None
-
-
-def _begin(request: dict[str, Any]) -> Reports:
-    global _reports
-    _reports = Reports(request["report"], request["trace"])
-    mechanic_runs.prepare(request)
-    return _reports
+"""Exists as soon as this process knows what to do."""
 
 
 # pytest's hooks
@@ -111,9 +104,13 @@ def _begin(request: dict[str, Any]) -> Reports:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(args: list[str]) -> None:
-    if EARLY and "MECHANIC_SOCKET" in os.environ:
-        request = _served([])
-        _begin(request)
+    global _reports
+    if not EARLY:
+        return
+    alone = os.environ.get("MECHANIC_REQUEST")
+    request = json.loads(alone) if alone else _served([])
+    _reports = Reports(request)
+    if PLACE in args:
         # Files, not tests: one id that pytest does not find would end the whole session. A single
         # test, as most requests have, is found sooner by its id.
         tests = request["tests"]
@@ -121,8 +118,6 @@ def pytest_load_initial_conftests(args: list[str]) -> None:
         places = tests if len(tests) == 1 else list(files)
         args[:] = [word for word in args if word != PLACE] + places
         _wanted.extend(tests)
-        if request["stop"]:
-            args.append("-x")
 
 
 _wanted: list[str] = []
@@ -131,11 +126,18 @@ _wanted: list[str] = []
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if _wanted:
-        wanted = set(_wanted)
-        places = {test: at for at, test in enumerate(_wanted)}
-        items[:] = [item for item in items if _chosen(item.nodeid, wanted)]
-        items.sort(key=lambda item: places.get(item.nodeid, 0))
+    _select(items, _wanted)
+
+
+def _select(items: list[pytest.Item], tests: list[str]) -> None:
+    """Keep these tests, or tests of these files, in their order; if none is named, keep all."""
+    places = {test: at for at, test in enumerate(tests)}
+
+    def place(item: pytest.Item) -> int:
+        return places.get(item.nodeid, places.get(item.nodeid.partition("::")[0], -1))
+
+    if tests:
+        items[:] = sorted((item for item in items if place(item) >= 0), key=place)
 
 
 def _served(tests: list[str]) -> dict[str, Any]:
@@ -153,48 +155,32 @@ def _served(tests: list[str]) -> dict[str, Any]:
     return request
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop(session: pytest.Session) -> Optional[bool]:
-    if EARLY or "MECHANIC_SOCKET" not in os.environ:
-        if _reports is None and "MECHANIC_REPORT" in os.environ:
-            _begin(json.loads(os.environ["MECHANIC_REPORT"]))
-        return None
-    imported = _imported(os.environ["MECHANIC_ROOT"])
-    if imported:
-        conversation = Conversation(os.environ.pop("MECHANIC_SOCKET"))
-        conversation.say({"ready": False, "imported": imported[:5]})
+@pytest.hookimpl(hookwrapper=True, trylast=True)  # a fork does not return to other wrappers
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, None, None]:
+    global _reports
+    forks = not EARLY and "MECHANIC_SOCKET" in os.environ
+    if forks:
+        if _imports_code(os.environ["MECHANIC_ROOT"]):
+            Conversation(os.environ["MECHANIC_SOCKET"]).say({"ready": False})
+            os._exit(0)
+        _reports = Reports(_served([item.nodeid for item in session.items]))
+        _select(session.items, _reports.request["tests"])
+        session.testsfailed = 0  # files that cannot be collected do not concern the others
+    if _reports is not None:
+        mechanic_runs.prepare(_reports.request)
+        session.config.option.maxfail = int(_reports.request["stop"])
+    yield
+    if forks:
+        sys.stdout.flush()
         os._exit(0)
-    request = _served([item.nodeid for item in session.items])
-    _run(session, request)
-    os._exit(0)
 
 
-def _imported(root: str) -> list[str]:
-    """Return loaded modules of the project that are not tests."""
+def _imports_code(root: str) -> bool:
+    """Return whether modules of the project that are not tests are loaded."""
     tests = json.loads(os.environ["MECHANIC_TESTS"])
-    found = []
-    for module in list(sys.modules.values()):
-        name = mechanic_places.place(getattr(module, "__file__", None) or "", root)
-        if name and not any(name == test or name.startswith(test + "/") for test in tests):
-            found.append(name)
-    return found
-
-
-def _chosen(test: str, wanted: set[str]) -> bool:
-    """Return whether the test or its file is wanted; an empty set wants all."""
-    return not wanted or test in wanted or test.partition("::")[0] in wanted
-
-
-def _run(session: pytest.Session, request: dict[str, Any]) -> None:
-    reports = _begin(request)
-    items = [item for item in session.items if _chosen(item.nodeid, set(request["tests"]))]
-    for at, item in enumerate(items):
-        after = items[at + 1] if at + 1 < len(items) else None
-        item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
-        if request["stop"] and reports.failed:
-            break
-    reports.file.close()
-    sys.stdout.flush()
+    files = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
+    names = {mechanic_places.place(file, root) for file in files} - {""}
+    return any(not (f"{name}/").startswith(tuple(f"{test}/" for test in tests)) for name in names)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -208,12 +194,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, None, None]:
     reports = _reports
     mechanic_runs.began()
-    if reports is None or not reports.trace:
+    if reports is None or not reports.request["trace"]:
         yield
         return
     import mechanic_trace  # type: ignore[import-not-found]
 
-    folder = os.path.join(reports.trace, str(reports.at))
+    folder = os.path.join(reports.request["trace"], str(reports.at))
     os.makedirs(folder, exist_ok=True)
     reports.at += 1
     os.environ["MECHANIC_TRACE"] = folder
@@ -241,7 +227,6 @@ def pytest_runtest_makereport(
         "seconds": round(report.duration, 4),
     }
     if call.excinfo is not None and report.outcome == "failed":
-        _reports.failed = True
         entry["failure"] = mechanic_frames.failure(call.excinfo.value, str(item.path))
     if report.when == "call":
         entry["commands"] = mechanic_runs.ended()
