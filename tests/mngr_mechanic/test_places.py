@@ -189,7 +189,7 @@ def test_a_trace_of_other_tests_is_not_read_again(lab: Lab) -> None:
 
 def test_what_is_learned_in_two_runs_is_not_mixed(lab: Lab) -> None:
     wanted = task.from_arguments(task.parser().parse_args([]), f"fix {ONE}")
-    repair = Repairer(lab, wanted, Result(ONE, failure=FAILURE), Stopwatch(60.0), lab.base)
+    repair = Repairer(lab, wanted, Result(ONE, failure=FAILURE), Stopwatch(60.0))
     unknown = repair.known.unknown
     repair._learn([ONE], 60)
     repair.known.unknown = unknown  # as if the first run had been killed

@@ -1,12 +1,13 @@
-"""The tutorial blocks that a test cites, and the commands that the test runs."""
+"""The tutorial blocks that a test cites, and the calls in which it runs commands."""
 
 from __future__ import annotations
 
 import ast
 from typing import Optional, Union
 
-from mngr_e2e.blocks import cited
+from mngr_e2e.blocks import cited, commands
 
+__all__ = ["Function", "block", "commands", "function", "runs"]
 Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
@@ -25,12 +26,6 @@ def function(tree: ast.Module, node_id: str) -> Optional[Function]:
 def block(test: Function) -> str:
     """Return the cited blocks with an empty line between them; "" if the test cites none."""
     return "\n\n".join(text for _, text in cited(test) if text)
-
-
-def commands(text: str) -> list[str]:
-    """Return the lines of a block except comments; continued lines are joined."""
-    joined = text.replace("\\\n", " ")
-    return [line.strip() for line in joined.split("\n") if line.strip() and line.strip()[0] != "#"]
 
 
 def runs(test: Function) -> dict[int, ast.Call]:

@@ -6,10 +6,12 @@ import ast
 import math
 import os
 import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mngr_mechanic.program import project
+from mngr_mechanic.program.lab import Lab
 from mngr_mechanic.program.probe import mechanic_places, mechanic_trace
 from mngr_mechanic.program.reports import Result
 from mngr_mechanic.program.source import SourceFile
@@ -29,6 +31,13 @@ class Coverage:
         """Return the tests that reach one of these lines."""
         wanted = {(path, line) for line in lines}
         return [test for test, reached in self.by_test.items() if reached & wanted]
+
+
+def traced(lab: Lab, tests: list[str], seconds: float) -> tuple[dict[str, Result], Coverage]:
+    """Run tests, and return their results and the lines that they run."""
+    folder = tempfile.mkdtemp(prefix="trace-", dir=lab.base)
+    run = lab.run(tests, seconds=seconds, trace=folder)
+    return run.results, read(folder)
 
 
 def read(folder: str) -> Coverage:

@@ -145,7 +145,7 @@ class Mechanic:
         return None
 
     def _repair(self, lab: Lab, result: Result) -> work.Done:
-        repair = Repairer(lab, self.task, result, self.clock, self.base)
+        repair = Repairer(lab, self.task, result, self.clock)
         found = repair.find(self._more_labs)
         edit = found.edit
         if edit is not None:

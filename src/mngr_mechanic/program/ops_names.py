@@ -133,8 +133,8 @@ def attributes(scope: Scope, node: ast.AST) -> Iterator[Edit]:
     relatives = RELATIVES.get(node.attr, ())
     yield from scope.edits(node, relatives, "relative", 0.65, 0.75, span=span)
     if scope.words.names[node.attr] <= 1:
-        others = near(node.attr, scope.words.names)
-        yield from scope.edits(node, others, "misspelt", 0.7, span=span)
+        alike = near(node.attr, scope.words.names)
+        yield from scope.edits(node, alike, "misspelt", 0.7, span=span)
     yield from scope.edits(node, siblings, "other attribute", 0.25, 0.88, span=span)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import tokenize
 from collections.abc import Callable, Iterator
 
@@ -21,10 +20,8 @@ LEARN_SHARE = 0.35
 
 
 class Repairer:
-    def __init__(
-        self, lab: Lab, task: Assignment, result: Result, clock: Stopwatch, base: str
-    ) -> None:
-        self.lab, self.task, self.result, self.clock, self.base = lab, task, result, clock, base
+    def __init__(self, lab: Lab, task: Assignment, result: Result, clock: Stopwatch) -> None:
+        self.lab, self.task, self.result, self.clock = lab, task, result, clock
         everything = lab.collect() or [task.test]
         self.known = Knowledge(task.test, result.seconds, unknown=[*everything], repeat=task.repeat)
         self.known.unused = task.unused
@@ -104,9 +101,8 @@ class Repairer:
         """Learn which of these tests pass, and which lines each of them runs."""
         if not tests or seconds < 1:
             return
-        folder = tempfile.mkdtemp(prefix="trace-", dir=self.base)
-        run = self.lab.run(tests, seconds=self.clock.wall(seconds), trace=folder)
-        self.known.learn(run.results, localise.read(folder), self.lab.root)
+        results, coverage = localise.traced(self.lab, tests, self.clock.wall(seconds))
+        self.known.learn(results, coverage, self.lab.root)
         known = self.known
         said = f"{len(known.passing)} tests pass, {len(known.failing)} fail"
         self.clock.say(f"{said}, {len(known.unknown)} not run yet")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -227,11 +226,10 @@ class Search:
         edited = [path for path, text in texts.items() if text != self.sources[path].text]
         for path in edited:
             lab.write(path, self.sources[path].text)
-        folder = tempfile.mkdtemp(prefix="before-", dir=lab.base)
-        run = lab.run(tests, seconds=self.clock.wall(30), trace=folder)
+        found = localise.traced(lab, tests, self.clock.wall(30))
         for path in edited:
             lab.write(path, texts[path])
-        return run.results, localise.read(folder)
+        return found
 
 
 def told(result: Result) -> str:

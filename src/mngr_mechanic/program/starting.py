@@ -9,8 +9,6 @@ from mngr_mechanic.program import project, task, work
 from mngr_mechanic.program.clock import Stopwatch
 from mngr_mechanic.program.mechanic import Mechanic
 
-PROBES = "sitecustomize mechanic_trace mechanic_places mechanic_probe mechanic_frames mechanic_runs"
-
 
 def main(argv: list[str]) -> int:
     args = task.parser().parse_args(argv)
@@ -82,13 +80,12 @@ def _committed(mechanic: Mechanic) -> work.Done:
 
 def _probes(base: str) -> str:
     """Write the probes to files for the project's Python: our own may be in a zip file."""
-    import pkgutil
+    from importlib.resources import files
 
     folder = os.path.join(base, "probe")
     os.mkdir(folder)
-    for name in PROBES.split():
-        data = pkgutil.get_data("mngr_mechanic.program", f"probe/{name}.py")
-        assert data is not None, name
-        with open(os.path.join(folder, f"{name}.py"), "wb") as file:
-            file.write(data)
+    for probe in files("mngr_mechanic.program.probe").iterdir():
+        if probe.name.endswith(".py"):
+            with open(os.path.join(folder, probe.name), "wb") as file:
+                file.write(probe.read_bytes())
     return folder
