@@ -10,7 +10,7 @@ from mngr.cli.app.output import Row, one, rows
 from mngr.cli.app.parser import Namespace
 from mngr_e2e import blocks
 from mngr_e2e.blocks import Block
-from mngr_tutorial.citations import Citation, read_citations
+from mngr_tutorial.citations import Citation, TestKey, read_citations
 from mngr_tutorial.evidence import PastRuns
 from mngr_tutorial.project import Project
 
@@ -28,6 +28,10 @@ class Problem:
     """The dotted name of a test in that file, as in `TestNotes.test_add`."""
     block: int = 0
     """The line of the block in the tutorial; 0 if the problem is not about a block."""
+
+    @property
+    def key(self) -> TestKey:
+        return self.path, self.test
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.message}"
@@ -50,7 +54,9 @@ class CheckResult:
 
 def check(project: Project, evidence: bool = True) -> CheckResult:
     everything = project.blocks()
-    cited = [each for path in project.test_files() for each in read_citations(path)]
+    cited = [
+        each for path in project.test_files() for each in read_citations(path, project.named(path))
+    ]
     needed = [block for block in everything if block.needs_test]
     report = CheckResult(needed, cited, [])
     report.problems.extend(_repeated(project, everything))
@@ -83,11 +89,11 @@ def _unknown(
     for citation in cited:
         if citation.block is None:
             said = "the cited block is not plain text, so it cannot be compared"
-            yield _problem(project, "unreadable", citation, said)
+            yield _problem("unreadable", citation, said)
         elif citation.block not in known:
             name = project.named(project.tutorial)
             said = f"cites a block that is not in {name}{_nearest(citation.block, everything)}"
-            yield _problem(project, "unknown", citation, said)
+            yield _problem("unknown", citation, said)
 
 
 def _nearest(text: str, everything: list[Block]) -> str:
@@ -114,23 +120,22 @@ def _unproven(
 def _not_run(
     project: Project, citation: Citation, block: Block, evidence: PastRuns
 ) -> Iterator[Problem]:
-    path = project.named(citation.path)
-    texts = evidence.commands(path, citation.test)
+    name, texts = citation.test[1], evidence.commands(citation.test)
     if texts is None:
-        changed = evidence.is_stale(path, citation.test)
+        changed = citation.test in evidence.stale
         said = "changed since it last ran" if changed else "has not been run"
-        yield _problem(project, "unproven", citation, f"{citation.test} {said}", block.line)
+        yield _problem("unproven", citation, f"{name} {said}", block.line)
         return
     where = f"{project.named(project.tutorial)}:{block.line}"
     for command in block.commands:
         if not blocks.ran(command, texts):
-            said = f"{citation.test} did not run {_short(command)!r} of {where}"
-            yield _problem(project, "not_run", citation, said, block.line)
+            said = f"{name} did not run {_short(command)!r} of {where}"
+            yield _problem("not_run", citation, said, block.line)
 
 
-def _problem(project: Project, kind: str, citation: Citation, said: str, block: int = 0) -> Problem:
-    path = project.named(citation.path)
-    return Problem(kind, path, citation.line, said, citation.test, block)
+def _problem(kind: str, citation: Citation, said: str, block: int = 0) -> Problem:
+    path, name = citation.test
+    return Problem(kind, path, citation.line, said, name, block)
 
 
 def _short(text: str) -> str:

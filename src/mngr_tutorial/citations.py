@@ -10,27 +10,28 @@ from mngr.errors import UsageError
 from mngr_e2e import blocks
 from mngr_e2e.artifacts import functions
 
+TestKey = tuple[str, str]
+"""A test file relative to the project, and the test's dotted name, as in `TestNotes.test_add`."""
+
 
 @dataclass(frozen=True)
 class Citation:
     """A test and a block that it cites."""
 
-    path: Path
+    test: TestKey
     line: int
     """The first line of the block's text."""
-    test: str
-    """The function's dotted name, as in `TestNotes.test_add`."""
     block: str | None
     """None if it is not a plain string and cannot be compared."""
 
 
-def read_citations(path: Path) -> list[Citation]:
+def read_citations(path: Path, named: str) -> list[Citation]:
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as Python: {error}") from None
     return [
-        Citation(path, line, name, text)
+        Citation((named, name), line, text)
         for name, test in functions(tree)
         for line, text in blocks.cited(test)
     ]

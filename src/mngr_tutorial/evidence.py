@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mngr_e2e import artifacts
-
-_Key = tuple[str, str]
-"""A test file relative to the project, and the test's dotted name."""
+from mngr_tutorial.citations import TestKey
 
 
 @dataclass(frozen=True)
@@ -18,11 +16,13 @@ class PastRun:
 
     node_id: str
     source: str
+    outcome: str
+    noop: bool
     commands: tuple[str, ...]
     written: float
 
     @property
-    def test(self) -> _Key:
+    def test(self) -> TestKey:
         """Return file and name, without parameters, which are cases of one test."""
         path, *names = self.node_id.partition("[")[0].split("::")
         return path, ".".join(names)
@@ -34,22 +34,19 @@ class PastRuns:
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root
         self.newest: dict[str, PastRun] = {}
-        self.stale: set[_Key] = set()
+        self.stale: set[TestKey] = set()
         for path in folder.glob("*/*/result.json"):
-            run = _read(path)
-            if run is not None and not path.parent.parent.is_symlink():
+            run = read_result(path)
+            if run and not run.noop and not path.parent.parent.is_symlink():
                 self._consider(run)
-        self.by_test: dict[_Key, list[PastRun]] = {}
+        self.by_test: dict[TestKey, list[PastRun]] = {}
         for run in self.newest.values():
             self.by_test.setdefault(run.test, []).append(run)
 
-    def commands(self, path: str, test: str) -> list[str] | None:
+    def commands(self, test: TestKey) -> list[str] | None:
         """Return the commands of all cases together; None if there is no valid result."""
-        runs = self.by_test.get((path, test))
+        runs = self.by_test.get(test)
         return None if runs is None else [text for run in runs for text in run.commands]
-
-    def is_stale(self, path: str, test: str) -> bool:
-        return (path, test) in self.stale
 
     def _consider(self, run: PastRun) -> None:
         path, test = run.test
@@ -61,14 +58,15 @@ class PastRuns:
             self.newest[run.node_id] = run
 
 
-def _read(path: Path) -> PastRun | None:
-    """Return a result; None if it is incomplete, of another schema or of a no-op run."""
+def read_result(path: Path) -> PastRun | None:
+    """Return a result; None if it is incomplete or of another schema."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        if found["schema"] != artifacts.SCHEMA or found.get("noop"):
+        if found["schema"] != artifacts.SCHEMA:
             return None
         commands = tuple(str(command["text"]) for command in found["commands"])
         node_id, source = str(found["node_id"]), str(found["source_sha256"])
-        return PastRun(node_id, source, commands, path.stat().st_mtime)
+        outcome, noop = str(found["outcome"]), bool(found.get("noop"))
+        return PastRun(node_id, source, outcome, noop, commands, path.stat().st_mtime)
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Iterator
@@ -12,13 +11,12 @@ from pathlib import Path
 from mngr.errors import MngrError, UsageError
 from mngr_e2e.blocks import Block
 from mngr_tutorial.checking import Problem, check, uncovered
-from mngr_tutorial.citations import Citation
+from mngr_tutorial.citations import Citation, TestKey
+from mngr_tutorial.evidence import read_result
 from mngr_tutorial.project import Project, find_project
 from mngr_tutorial.trials import Throwaway
 
 RUN, NOOP = "sync", "sync-noop"
-TestKey = tuple[str, str]
-"""A test file relative to the project, and the test's dotted name."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +53,16 @@ def verify(
         problems = _outside(world, project, copy, base, head)
         spoilt = bool(problems)
         cited = _cited(theirs, copy)
-        targets = [_citing(cited, block) for block in wanted.blocks]
+        targets = [{e.test for e in cited if e.block == block.text} for block in wanted.blocks]
         bare = [block for block, tests in zip(wanted.blocks, targets, strict=True) if not tests]
         problems += uncovered(project, bare)
-        targets += [{(stale.path, stale.test)} for stale in wanted.stale]
+        targets += [{stale.key} for stale in wanted.stale]
         concerned = {test for tests in targets for test in tests}
-        lines = {test: each.line for test, each in reversed(cited) if test in concerned}
+        lines = {each.test: each.line for each in reversed(cited) if each.test in concerned}
         problems += _outcomes(world, project, theirs, lines, timeout)
         proven = [each for each in check(theirs).problems if each.kind != "unproven"]
-        problems += [each for each in proven if (each.path, each.test) in concerned]
-    bad = {(each.path, each.test) for each in problems}
+        problems += [each for each in proven if each.key in concerned]
+    bad = {each.key for each in problems}
     verified = sum(bool(tests) and not tests & bad for tests in targets)
     nodes = sorted(map(_node, lines))
     return Verification(len(targets), 0 if spoilt else verified, nodes, problems)
@@ -102,17 +100,11 @@ def _is_in(path: Path, place: Path) -> bool:
     return path == place or path.is_relative_to(place)
 
 
-def _cited(theirs: Project, copy: Path) -> list[tuple[TestKey, Citation]]:
-    """Return the citations in the checkout, each with its test."""
+def _cited(theirs: Project, copy: Path) -> list[Citation]:
     try:
-        found = check(theirs, evidence=False).citations
+        return check(theirs, evidence=False).citations
     except UsageError as error:  # a test file is not valid Python
         raise MngrError(str(error).replace(f"{copy}/", "")) from None
-    return [((theirs.named(each.path), each.test), each) for each in found]
-
-
-def _citing(cited: list[tuple[TestKey, Citation]], block: Block) -> set[TestKey]:
-    return {test for test, each in cited if each.block == block.text}
 
 
 def _node(test: TestKey) -> str:
@@ -127,30 +119,30 @@ def _outcomes(
     nodes = sorted(map(_node, lines))
     passed = _run(world, project, theirs, nodes, RUN, timeout) if nodes else {}
     hollow = _run(world, project, theirs, nodes, NOOP, timeout) if nodes else {}
-    for (path, name), line in sorted(lines.items()):
-        seen = set(passed.get(_node((path, name)), ["not collected"]))
+    for test, line in sorted(lines.items()):
+        path, name = test
+        seen = set(passed.get(test, ["not collected"]))
         if seen != {"passed"}:
             said = ", ".join(sorted(seen - {"passed"}))
             yield Problem("failed", path, line, f"{name}: {said}", name)
-        elif "passed" in hollow.get(_node((path, name)), []):
+        elif "passed" in hollow.get(test, []):
             said = f"{name} also passes when no command does anything"
             yield Problem("hollow", path, line, said, name)
 
 
 def _run(
     world: Throwaway, project: Project, theirs: Project, nodes: list[str], run: str, timeout: float
-) -> dict[str, list[str]]:
+) -> dict[TestKey, list[str]]:
     """Run tests; return the outcomes of all parameters by test, without tests that did not run."""
     noop = "1" if run == NOOP else ""
     argv = [*pytest_argv(project), "-q", "--rootdir", str(theirs.root), *nodes]
     words = " ".join(map(shlex.quote, argv))
     env = {"MNGR_E2E_RUN": run, "MNGR_E2E_NOOP": noop}
     done = world.run(words, timeout, cwd=theirs.root, **env)
-    found: dict[str, list[str]] = {}
+    found: dict[TestKey, list[str]] = {}
     for path in (theirs.artifacts / run).glob("*/result.json"):
-        result = json.loads(path.read_text(encoding="utf-8"))
-        node = str(result["node_id"]).partition("[")[0]
-        found.setdefault(node, []).append(str(result["outcome"]))
+        if result := read_result(path):
+            found.setdefault(result.test, []).append(result.outcome)
     if not found and run == RUN:
         last = world.output(done).replace(f"{theirs.root}/", "").strip()[-1000:]
         raise MngrError(f"the tests could not be run: {last}")

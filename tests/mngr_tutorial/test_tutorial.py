@@ -316,7 +316,7 @@ def test_whatever_a_block_holds_its_scaffold_is_python_that_cites_and_runs_it(
         source = scaffolding.render("test_x", block)
         text = scaffolding.module([scaffolding.NewTest(path, "test_x", block, source)])
         path.write_text(text, encoding="utf-8")
-        assert [citation.block for citation in read_citations(path)] == [block.text]
+        assert [citation.block for citation in read_citations(path, "test_it.py")] == [block.text]
         runs = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
         ran = [
             ast.literal_eval(call.args[0]) for call in runs if "e2e.run" in ast.unparse(call.func)
