@@ -33,6 +33,9 @@ class Block:
     def lines(self) -> list[str]:
         return self.text.split("\n")
 
+    def has_line(self, line: int) -> bool:
+        return self.line <= line < self.line + len(self.lines)
+
     @property
     def needs_test(self) -> bool:
         return not self.text.startswith("#!") and any(map(_is_command, self.lines))

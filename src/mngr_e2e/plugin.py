@@ -77,7 +77,7 @@ def e2e(
         yield session
     finally:
         session.close()
-        e2e_guard.leave(session.artifacts)
+        e2e_guard.note(session.artifacts, None)
         coverage.combine(e2e_settings, session.artifacts)
 
 
@@ -94,7 +94,7 @@ def _open(
     env.update(coverage.variables(chosen, env, run, folder))
     env[MARK] = env.get(MARK, "") + guard.mark
     session = E2eSession(place, chosen, _record(request), env)
-    session.redactor.on_change = lambda: guard.watch(folder, session.redactor)
+    session.redactor.on_change = lambda: guard.note(folder, session.redactor)
     session.redactor.on_change()
     return session
 

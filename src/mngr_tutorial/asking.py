@@ -13,17 +13,13 @@ def asking(everything: list[Block], lines: list[int]) -> list[Block]:
     found = {block.text: block for block in reversed(everything) if _asks(block)}
     asked = sorted(found.values(), key=lambda block: block.line)
     for line in lines:
-        if not any(_holds(block, line) for block in asked):
+        if not any(block.has_line(line) for block in asked):
             raise UsageError(f"line {line} is not in a comment without commands")
-    return [b for b in asked if not lines or any(_holds(b, line) for line in lines)]
+    return [b for b in asked if not lines or any(map(b.has_line, lines))]
 
 
 def _asks(block: Block) -> bool:
     return not (block.needs_test or block.is_heading or block.text.startswith("#!"))
-
-
-def _holds(block: Block, line: int) -> bool:
-    return block.line <= line < block.line + len(block.lines)
 
 
 def filled(text: str, kept: list[Proposal]) -> str:

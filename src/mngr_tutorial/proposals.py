@@ -36,13 +36,7 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Proposals:
-    proposals: tuple[Proposal, ...]
-    confusing: tuple[Confusing, ...]
-
-
-@dataclass(frozen=True)
-class _ConfusingSpot(Confusing):
+class ConfusingSpot(Confusing):
     """A confusing spot as agents write it: fields may be missing."""
 
     command: str = ""
@@ -51,16 +45,16 @@ class _ConfusingSpot(Confusing):
 
 
 @dataclass(frozen=True)
-class _Told:
+class Proposals:
     """The file."""
 
     proposals: tuple[Proposal, ...] = ()
-    confusing: tuple[_ConfusingSpot, ...] = ()
+    confusing: tuple[ConfusingSpot, ...] = ()
 
 
 def parse(data: bytes, asked: list[Block]) -> Proposals:
     """Return the content of an agent's file; raise BadRecord if it is not valid."""
-    told = codec.from_json(_Told, codec.loaded(data, LIMIT, "the proposals are"))
+    told = codec.from_json(Proposals, codec.loaded(data, LIMIT, "the proposals are"))
     if max(len(told.proposals), len(told.confusing)) > MOST:
         raise BadRecord(f"there are more than {MOST} proposals or confusing spots")
     found = tuple(_proposal(each, asked) for each in told.proposals)
@@ -107,6 +101,5 @@ def _sound(proposal: Proposal) -> Proposal:
     return proposal
 
 
-def _confusing(told: _ConfusingSpot) -> Confusing:
-    texts = (told.command, told.tried, told.happened)
-    return Confusing(*(cleaned(each, LONGEST) for each in texts))
+def _confusing(told: ConfusingSpot) -> ConfusingSpot:
+    return ConfusingSpot(*(cleaned(each, LONGEST) for each in vars(told).values()))

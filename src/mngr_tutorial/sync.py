@@ -7,7 +7,6 @@ from mngr.cli.app.output import Row, one, say, warn
 from mngr.cli.app.parser import Namespace
 from mngr.errors import BadRecord, MngrError, UsageError
 from mngr.model.struct import Json
-from mngr_e2e.blocks import Block
 from mngr_outcome.codec import to_json
 from mngr_outcome.outcome import BYTES_LIMIT, FILE, Published, parse_outcome
 from mngr_tutorial import jobs, prompts
@@ -44,12 +43,8 @@ def targets(report: CheckResult, lines: list[int]) -> SyncTask:
     untested = {each.block for each in report.problems if each.kind in ("uncovered", "not_run")}
     blocks = [block for block in report.blocks if block.line in untested]
     if lines:
-        return SyncTask([block for block in blocks if _chosen(block, lines)], [])
+        return SyncTask([block for block in blocks if any(map(block.has_line, lines))], [])
     return SyncTask(blocks, [problem for problem in report.problems if problem.kind in STALE])
-
-
-def _chosen(block: Block, lines: list[int]) -> bool:
-    return any(block.line <= line < block.line + len(block.lines) for line in lines)
 
 
 def render(project: Project, wanted: SyncTask) -> str:

@@ -22,7 +22,7 @@ def test_a_run_goes_on_without_it(tmp_path: Path) -> None:
     guard = Guard(tmp_path)
     tree.send([guard.pid], signal.SIGKILL)
     for _ in range(2):
-        guard.watch(tmp_path, Redactor({}))
+        guard.note(tmp_path, Redactor({}))
     assert guard.close() == -signal.SIGKILL
 
 

@@ -189,15 +189,20 @@ def test_it_asks_which_test_is_meant_and_takes_a_line_for_an_answer(garage: Gara
     assert json.loads((garage.state / "outcome.json").read_text())["blocked"] is not None
 
 
-@pytest.mark.soak
-def test_code_that_tests_import_is_repaired_as_well(tmp_path: Path) -> None:
-    """Scope: no commands are run; what is collected holds the code under repair."""
+def calc(tmp_path: Path) -> Garage:
+    """Return a project whose tests import the code under repair."""
     root = tmp_path / "calc"
     root.mkdir()
     (root / ".gitignore").write_text("__pycache__/\n")
     (root / "calc.py").write_text(CALC)
     (root / "test_calc.py").write_text(TEST_CALC)
-    garage = Garage(root, tmp_path / "state")
+    return Garage(root, tmp_path / "state")
+
+
+@pytest.mark.soak
+def test_code_that_tests_import_is_repaired_as_well(tmp_path: Path) -> None:
+    """Scope: no commands are run; what is collected holds the code under repair."""
+    garage = calc(tmp_path)
     outcome = garage.work("test_calc.py::test_the_largest")
     assert (outcome.attempted, outcome.blocked) == ("fix", None), garage.output
     assert garage.diff() == ["-        if value < best:", "+        if value > best:"]
@@ -225,12 +230,7 @@ def test_what_leaves_another_test_of_the_line_failing_gives_way_to_better(tmp_pa
 
 @pytest.mark.soak
 def test_a_test_command_is_used_as_given(tmp_path: Path) -> None:
-    root = tmp_path / "calc"
-    root.mkdir()
-    (root / ".gitignore").write_text("__pycache__/\n")
-    (root / "calc.py").write_text(CALC)
-    (root / "test_calc.py").write_text(TEST_CALC)
-    garage = Garage(root, tmp_path / "state")
+    garage = calc(tmp_path)
     command = (
         f"echo ran >> {tmp_path}/log; {sys.executable} -m pytest -q -p no:cacheprovider NODEID"
     )

@@ -42,13 +42,9 @@ class Guard:
         self.pid, self.pipe = self._process.pid, self._pipe.fileno()
         self._tell(" ".join(tree.snapshot()))
 
-    def watch(self, folder: Path, redact: Redactor) -> None:
-        """Note that a test begins, or has a new secret."""
+    def note(self, folder: Path, redact: Redactor | None) -> None:
+        """Note that a test begins, has a new secret, or has ended; see the function."""
         self._tell(note(folder, redact))
-
-    def leave(self, folder: Path) -> None:
-        """Note that a test has ended and its artifacts are complete."""
-        self._tell(note(folder, None))
 
     def _tell(self, line: str) -> None:
         with suppress(BrokenPipeError):  # without a guard the tests still run

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Optional, Union
 
-from mngr_e2e.blocks import cited
+from mngr_e2e.blocks import cited, commands
 
+__all__ = ["Function", "block", "commands", "function", "runs"]
 Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
