@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mngr_tmr.journal.events import Event, list_of, table_of, time_of
 from mngr_tmr.journal.fold import apply
-from mngr_tmr.journal.journal import Reader, is_at_work
+from mngr_tmr.journal.journal import JournalReader, is_at_work
 from mngr_tmr.journal.model import Run
 
 EVERYTHING = frozenset(("run_started", "collected", "baseline", "selected", "integration_started"))
@@ -24,7 +24,7 @@ class Reading:
     """The time of the newest event, which the pages show."""
 
     def __post_init__(self) -> None:
-        self._journal = Reader(self.folder)
+        self._journal = JournalReader(self.folder)
 
     @property
     def at_work(self) -> bool:

@@ -23,10 +23,10 @@ NAME = "journal.jsonl"
 
 
 def read(folder: Path) -> Iterator[Event]:
-    return Reader(folder).fresh()
+    return JournalReader(folder).fresh()
 
 
-class Reader:
+class JournalReader:
     """Reads a journal that may be growing."""
 
     def __init__(self, folder: Path) -> None:

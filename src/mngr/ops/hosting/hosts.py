@@ -257,5 +257,9 @@ def _made(maker: Engine, host: Host) -> HostNote:
 def restartable(world: World, host: Host) -> Engine:
     """Return the host's engine; raise if it cannot stop and start hosts."""
     if not capabilities(world, host.ref.provider).restarts:
-        raise UsageError(f"hosts of {host.ref.provider} cannot be stopped and started")
+        raise UsageError(
+            f"host {host.ref.name} cannot be stopped or started: it is a host of "
+            f"{host.ref.provider}",
+            "stop and start its agents with `mngr stop` and `mngr start`",
+        )
     return engine(world, host.ref.provider)
