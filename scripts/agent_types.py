@@ -23,7 +23,7 @@ ROWS: tuple[tuple[str, Callable[[AgentType], bool]], ...] = (
     ("messages are confirmed by its own records", overrides("evidence")),
     ("`start` resumes the conversation", lambda kind: bool(kind.conversation)),
     ("`clone` continues with a copy of the conversation", lambda kind: kind.forks),
-    ("`transcript`", overrides("transcript")),
+    ("`transcript`", lambda kind: kind.reader is not None),
     ("`usage`: tokens and cost", lambda kind: bool(kind.meter())),
     ("`--max-cost`, `--max-tokens`", lambda kind: bool(kind.meter())),
     ("`answer --allow`, `answer --deny`", overrides("answer")),

@@ -198,7 +198,7 @@ def test_a_pull_request_begins_with_the_result_in_a_sentence() -> None:
     run.picks = [Pick("implementation", ("a",), "c" * 40, "t" * 40, "Fix it")]
     assert messages.gist(run) == "On the branch: 2 of 3 failing tests pass."
     body = messages.pull_request(run)[1]
-    assert body.startswith(f"{messages.gist(run)}\n0 tests collected, 4 selected, 0 agents.\n\n")
+    assert body.startswith(f"{messages.gist(run)}\n0 tests collected, 4 selected, 1 agent.\n\n")
 
 
 def test_a_pull_request_calls_nobody() -> None:
