@@ -9,7 +9,8 @@ from pathlib import Path
 
 from mngr_e2e.artifacts import slug
 from mngr_tmr.cli import progress
-from mngr_tmr.journal.model import Eviction, Pick, Proof, Run, Task
+from mngr_tmr.journal.model import Eviction, Pick, Run, Task
+from mngr_tmr.journal.proofs import Proof
 from mngr_tmr.run import publishing
 from mngr_tmr.run.signatures import normalise
 from mngr_tmr.run.words import reason_of, result_of

@@ -15,7 +15,6 @@ from mngr_tmr.journal.model import (
     Eviction,
     Outcome,
     Pick,
-    Proof,
     Ruling,
     Run,
     Task,
@@ -23,6 +22,7 @@ from mngr_tmr.journal.model import (
     Try,
     Verdict,
 )
+from mngr_tmr.journal.proofs import Proof
 
 # texts
 

@@ -19,7 +19,8 @@ from mngr_e2e.artifacts import slug
 from mngr_outcome.codec import to_json
 from mngr_tmr.cli import working
 from mngr_tmr.cli.progress import Progress
-from mngr_tmr.journal.model import Ended, Outcome, Pick, Proof, Ruling, Verdict
+from mngr_tmr.journal.model import Ended, Outcome, Pick, Ruling, Verdict
+from mngr_tmr.journal.proofs import Proof
 from mngr_tmr.run import runs
 from mngr_view import player, writing
 from mngr_view.repository import RunRepository

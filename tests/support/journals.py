@@ -15,18 +15,8 @@ from typing import Any
 from mngr_e2e.artifacts import slug
 from mngr_outcome.codec import to_json
 from mngr_tmr.journal.journal import Journal
-from mngr_tmr.journal.model import (
-    Ended,
-    Eviction,
-    GateResult,
-    Outcome,
-    Pick,
-    Proof,
-    Ruling,
-    Test,
-    TestRun,
-    Verdict,
-)
+from mngr_tmr.journal.model import Ended, Eviction, Outcome, Pick, Ruling, Test, TestRun, Verdict
+from mngr_tmr.journal.proofs import GateResult, Proof
 from mngr_tmr.run.costs import Forecast, Spending
 from mngr_tmr.run.options import Options
 

@@ -99,9 +99,12 @@ class Seal:
     def complete(self) -> bool:
         return len(self.codes) == 2
 
-    def rest(self) -> bytes:
-        """Return the stderr that was held back, once it is clear that no seal follows."""
-        return self._held[2]
+    def complaint(self, stderr: bytes, code: int) -> bytes:
+        """Return what the client said, once it is clear that no seal follows."""
+        told = stderr + self._held[2]
+        # A refusal of the login shell; ssh itself fails with 255, after any greeting.
+        refused = code not in (0, 255) and 1 not in self.begun
+        return self.greeting if refused and not told.strip() else told
 
 
 class RemoteHost(ShellHost):
@@ -133,22 +136,13 @@ class RemoteHost(ShellHost):
         seal = Seal(nonce, sink or (lambda stream, data: kept[stream].extend(data)))
         sealed = ["sh", "-c", SEALED, nonce, *argv]
 
-        def complete() -> bool:
-            # A command may take long, but must begin soon.
-            long = QUIET * self.patience
-            limit = long if seal.begun or timeout <= long else self.patience
-            if time.monotonic() - seal.heard > limit:
-                self.attend()
-                seal.heard = time.monotonic()
-            return seal.complete()
-
         try:
             done = spawn.run(
                 self.argv(sealed),
                 input=input,
                 timeout=timeout,
                 sink=seal,
-                until=complete,
+                until=lambda: self._complete(seal, timeout),
                 instead=lambda fds: self.session(sealed, fds, timeout),
             )
         except (TimedOut, KeyboardInterrupt) as error:
@@ -159,13 +153,20 @@ class RemoteHost(ShellHost):
                 raise Unreachable(late) from None
             raise
         if seal.broken:
-            told = bytes(kept[2]) + seal.rest()
-            # A refusal of the login shell; ssh itself fails with 255, after any greeting.
-            refusal = seal.greeting if done.code not in (0, 255) and 1 not in seal.begun else b""
-            raise self._lost(told if told.strip() else refusal, done.code)
+            raise self._lost(seal.complaint(bytes(kept[2]), done.code), done.code)
         self.greets = self.greets or bool(seal.greeting)
         code = next(iter(seal.codes.values()))
         return Completed(code=code, stdout=bytes(kept[1]), stderr=bytes(kept[2]))
+
+    def _complete(self, seal: Seal, timeout: float) -> bool:
+        """Return whether a command has ended; after a long silence, ask whether the host lives."""
+        # A command may take long, but must begin soon.
+        long = QUIET * self.patience
+        limit = long if seal.begun or timeout <= long else self.patience
+        if time.monotonic() - seal.heard > limit:
+            self.attend()
+            seal.heard = time.monotonic()
+        return seal.complete()
 
     def session(self, argv: Sequence[str], fds: Sequence[int], timeout: float) -> Running | None:
         """Run a command over a connection that is open, if there is one, and not by `argv`."""

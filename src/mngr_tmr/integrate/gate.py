@@ -11,7 +11,8 @@ from mngr.errors import MngrError
 from mngr.model.struct import Json
 from mngr_outcome.codec import to_json
 from mngr_tmr.dispatch.roles import Note
-from mngr_tmr.journal.model import GateResult, Proof, Run
+from mngr_tmr.journal.model import Run
+from mngr_tmr.journal.proofs import GateResult, Proof
 from mngr_tmr.verify import patches
 from mngr_tmr.verify.bench import Bench
 from mngr_tmr.verify.checks import Checked, outcome

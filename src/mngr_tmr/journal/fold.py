@@ -12,7 +12,6 @@ from mngr_tmr.journal.model import (
     Baseline,
     Ended,
     Eviction,
-    GateResult,
     Outcome,
     Pick,
     Run,
@@ -22,6 +21,7 @@ from mngr_tmr.journal.model import (
     Try,
     Verdict,
 )
+from mngr_tmr.journal.proofs import GateResult
 from mngr_tmr.run.clustering import Suspect
 from mngr_tmr.run.costs import Forecast, HostTime
 from mngr_tmr.run.options import Options, retuned

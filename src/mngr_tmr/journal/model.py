@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from mngr_outcome.outcome import Obstacle
+from mngr_tmr.journal.proofs import GateResult, Proof
 from mngr_tmr.run import costs
 from mngr_tmr.run.clustering import Suspect
 from mngr_tmr.run.costs import Forecast, HostTime, Spending
@@ -115,23 +116,6 @@ class Ended:
     """The folder, relative to the run's, with artifacts of the agent."""
     spent: Spending = field(default_factory=Spending)
     seconds: float = 0.0
-
-
-@dataclass(frozen=True)
-class Proof:
-    """One command that verification or a gate ran."""
-
-    what: str
-    command: str
-    exit_code: int
-    commit: str = ""
-    log: str = ""
-    """Relative to the run's folder."""
-    sandboxed: bool = False
-    finding: str = ""
-    """The result in words, if the exit code alone would mislead."""
-    may_fail: bool = False
-    """Whether a failure is expected or allowed."""
 
 
 @dataclass(frozen=True)
@@ -275,16 +259,6 @@ class Eviction:
     ref: str = ""
     needless: bool = False
     """Whether the branch makes its test pass without it."""
-
-
-@dataclass(frozen=True)
-class GateResult:
-    """One gate of a candidate of the branch."""
-
-    passed: bool
-    unsteady: tuple[str, ...] = ()
-    """Flaky tests: they failed first, and evicted nothing."""
-    proofs: tuple[Proof, ...] = ()
 
 
 @dataclass

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mngr_tmr.journal.model import Proof, Ruling, Task, Verdict
+from mngr_tmr.journal.model import Ruling, Task, Verdict
+from mngr_tmr.journal.proofs import Proof
 
 
 def counted(number: int, noun: str) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 from mngr.api import Agent, CreateRequest, Mngr, git_settings, local_repository, sandbox_script
 from mngr.errors import MngrError, TimedOut
 from mngr_tmr.dispatch.artifacts import ARTIFACTS, unpack
-from mngr_tmr.journal.model import Proof
+from mngr_tmr.journal.proofs import Proof
 from mngr_tmr.probes import reports, sources
 from mngr_tmr.run import runs
 from mngr_tmr.run.options import Options

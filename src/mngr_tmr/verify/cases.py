@@ -6,7 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from mngr.errors import MngrError
-from mngr_tmr.journal.model import Ended, Proof, Run, Task, TestRun, Try
+from mngr_tmr.journal.model import Ended, Run, Task, TestRun, Try
+from mngr_tmr.journal.proofs import Proof
 from mngr_tmr.verify.bench import Bench
 from mngr_tmr.verify.checks import Check, Checked, function
 

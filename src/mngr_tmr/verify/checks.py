@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mngr_tmr.journal.model import Proof, Test, TestRun
+from mngr_tmr.journal.model import Test, TestRun
+from mngr_tmr.journal.proofs import Proof
 
 TIMED_OUT = 124
 

@@ -42,10 +42,10 @@ def request(
     host, _ = place(world, CreateRequest(address=full, provider=provider))
     passes = bool(given.get("pass_login", record.pass_login))
     env = _environment(agent, everything=host.ref == agent.host.ref)
-    if agent.host.capabilities.shares_files and not (host.capabilities.shares_files or passes):
+    if not passes and _leaves(agent.host, host):
         env = _without_login(env, world.agent_type(record.type).environment)
     work = work_of(agent.host, record)
-    base = CreateRequest(
+    return CreateRequest(
         address=full,
         type=record.type,
         args=record.argv,
@@ -71,8 +71,12 @@ def request(
         numbered=not parse_address(address).name,
         conversation=conversation.files(world, [agent])[agent.id],
         verify=lambda host, copy: _verify(host, copy, agent, work),
-    )
-    return base.updated(given)
+    ).updated(given)
+
+
+def _leaves(source: Host, host: Host) -> bool:
+    """Return whether a copy leaves this machine."""
+    return source.capabilities.shares_files and not host.capabilities.shares_files
 
 
 def _transfer(record: AgentRecord, host: Host) -> str:
