@@ -13,7 +13,7 @@ from mngr_e2e.blocks import Block
 from mngr_e2e.expect.matchers import plural
 from mngr_outcome.codec import to_json
 from mngr_outcome.outcome import Confusing
-from mngr_tutorial import asking, confusing, jobs, prompts, proposals, trials
+from mngr_tutorial import comments, confusing, jobs, prompts, proposals, trials
 from mngr_tutorial.jobs import Errand, Job
 from mngr_tutorial.project import Project
 from mngr_tutorial.proposals import Proposal, Proposals
@@ -39,7 +39,7 @@ class Judged:
 
 
 def run(args: Namespace, project: Project) -> int:
-    asked = asking.asking(project.blocks(), args.line)
+    asked = comments.without_commands(project.blocks(), args.line)
     if not asked:
         say(args, "There are no comments without commands.")
     prompt = render(project, asked) if asked else ""
@@ -111,7 +111,7 @@ def _write(project: Project, kept: list[Proposal]) -> None:
     """Write kept proposals to the tutorial, which may have been edited in the meantime."""
     if kept:
         text = project.tutorial.read_text(encoding="utf-8")
-        write_whole(project.tutorial.resolve(), asking.filled(text, kept))
+        write_whole(project.tutorial.resolve(), comments.filled(text, kept))
 
 
 def _show(args: Namespace, trial: ProposalResult) -> None:

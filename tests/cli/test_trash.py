@@ -168,7 +168,7 @@ def test_of_two_destroys_the_second_finds_it_gone(local: Cli) -> None:
 
 
 def test_a_destroy_that_was_overtaken_by_a_restore_leaves_everything_alone(mngr: Cli) -> None:
-    from mngr.ops.lifecycle import burial
+    from mngr.ops.lifecycle import removal
 
     mngr.create("x")
     work = mngr.work_dir("x")
@@ -177,10 +177,10 @@ def test_a_destroy_that_was_overtaken_by_a_restore_leaves_everything_alone(mngr:
     (agent,) = mine.list()
     read = {agent.id: (agent.record, agent.evidence.rev)}
     mngr("destroy", "x").ok()
-    (outcome,) = burial.bury(mine._world, agent.host, read).values()
+    (outcome,) = removal.remove(mine._world, agent.host, read).values()
     assert isinstance(outcome, NotFound)
     mngr("restore", "x").ok()
-    (outcome,) = burial.bury(mine._world, agent.host, read).values()
+    (outcome,) = removal.remove(mine._world, agent.host, read).values()
     assert isinstance(outcome, Refused) and "x was restored in the meantime" in str(outcome)
     assert mngr("restore").ok().out == "The trash is empty\n"
     assert branch(mngr, work) == "mngr/x" and mngr.state("x") == "STOPPED"

@@ -14,7 +14,7 @@ import pytest
 
 from mngr_e2e import blocks
 from mngr_tmr.cli import demo
-from mngr_tmr.cli.planting import CannotPlant, plant
+from mngr_tmr.cli.demo_project import CannotPlant, plant
 from tests.support.defects import BLOCKED, BUGS, DEFECTS, FAILING, WEAK
 
 ROOT = Path(__file__).resolve().parents[2]

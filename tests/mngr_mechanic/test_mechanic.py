@@ -13,7 +13,7 @@ import pytest
 
 from mngr_mechanic import archive
 from mngr_outcome.outcome import Obstacle
-from mngr_tmr.cli.planting import plant
+from mngr_tmr.cli.demo_project import plant
 from tests.mngr_mechanic.garage import BUDGET, Garage
 from tests.support.cli import Cli, until
 

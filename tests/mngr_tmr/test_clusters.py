@@ -22,7 +22,7 @@ from mngr_tmr.probes.lines import ranges
 from mngr_tmr.run import clustering, forecast
 from mngr_tmr.run import coverage as reaching
 from mngr_tmr.run.clustering import FailingTest, Lines
-from mngr_tmr.verify import chamber
+from mngr_tmr.verify import checkout
 
 
 def lines(*numbers: int) -> Lines:
@@ -195,7 +195,7 @@ def test_the_lines_of_each_test_are_measured_with_coverage_and_without(
     env |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     words = ["-p", "mngr_tmr_probe", "-p", "mngr_tmr_lines", "-p", "no:cacheprovider", "-q"]
     argv = [sys.executable, "-m", "pytest", *words]
-    orders = chamber.orders("n", [], {})
+    orders = checkout.orders("n", [], {})
     done = subprocess.run(
         argv, cwd=project, env=env, input=orders, stdout=subprocess.PIPE, check=False
     )

@@ -15,7 +15,7 @@ from mngr_tmr.journal.model import Run
 from mngr_tmr.probes import sources
 from mngr_tmr.probes.reports import parse
 from mngr_tmr.run import runs
-from mngr_tmr.verify import chamber
+from mngr_tmr.verify import checkout
 from tests.support.cli import Cli
 from tests.support.defects import BLOCKED, BUGS, DEFECTS, STALE, WEAK
 
@@ -44,7 +44,7 @@ class Demo:
         argv = [sys.executable, "-m", "pytest", *options, *tests]
         ours = {key: value for key, value in os.environ.items() if "XDIST" not in key}
         env = {**ours, "PYTHONPATH": str(self.folder)}
-        orders = chamber.orders("nonce", (), {"MNGR_E2E_NOOP": "1"} if noop else {})
+        orders = checkout.orders("nonce", (), {"MNGR_E2E_NOOP": "1"} if noop else {})
         done = subprocess.run(argv, cwd=self.jot, env=env, input=orders, capture_output=True)
         return {node: run.outcome for node, run in parse(done.stdout, "nonce").runs.items()}
 

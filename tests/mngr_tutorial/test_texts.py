@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mngr.errors import BadRecord, MngrError, UsageError
 from mngr_e2e import blocks
 from mngr_e2e.blocks import Block
-from mngr_tutorial import asking, confusing, prompts, proposals
+from mngr_tutorial import comments, confusing, prompts, proposals
 from mngr_tutorial.fill import render as render_fill
 from mngr_tutorial.project import Project
 from mngr_tutorial.proposals import Proposal
@@ -182,14 +182,14 @@ echo hello
 
 def test_comments_ask_but_headings_and_the_scripts_head_do_not() -> None:
     everything = blocks.parse(TUTORIAL)
-    asked = asking.asking(everything, [])
+    asked = comments.without_commands(everything, [])
     assert [(block.line, block.text) for block in asked] == [
         (9, "# shout it"),
         (13, "# two\n# lines"),
     ]
-    assert asking.asking(everything, [14]) == asked[1:]
+    assert comments.without_commands(everything, [14]) == asked[1:]
     with pytest.raises(UsageError, match="line 6 is not"):
-        asking.asking(everything, [6])
+        comments.without_commands(everything, [6])
 
 
 WORDS = st.text("abc $|'\"\\#-", min_size=1, max_size=8).map(str.strip).filter(bool)
@@ -210,7 +210,7 @@ def test_only_what_is_kept_changes_and_each_becomes_a_block(
             kept[one.text] = one
         except BadRecord:
             continue
-    new = asking.filled(TUTORIAL, list(kept.values()))
+    new = comments.filled(TUTORIAL, list(kept.values()))
     left = [block.text for block in blocks.parse(new)]
     for text in kept:
         left.remove(text)
@@ -223,10 +223,10 @@ def test_only_what_is_kept_changes_and_each_becomes_a_block(
 
 def test_commands_stand_as_far_in_as_their_comment() -> None:
     text = "a\n\n   # x\n\nb\n"
-    new = asking.filled(text, [Proposal("# x", "", "c\nd"), Proposal("# x", "# y", "e")])
+    new = comments.filled(text, [Proposal("# x", "", "c\nd"), Proposal("# x", "# y", "e")])
     assert new == "a\n\n   # x\n   c\n   d\n\n   # y\n   e\n\nb\n"
     with pytest.raises(UsageError, match="the tutorial has changed"):
-        asking.filled("b\n", [Proposal("# x", "", "c")])
+        comments.filled("b\n", [Proposal("# x", "", "c")])
 
 
 # confusing.md

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from mngr.ops.keep.merge import Merged, Place
     from mngr.ops.keep.rewind import Restored
     from mngr.ops.keep.snapshot import Saved, Snapshot
-    from mngr.ops.lifecycle.burial import Destroyed
     from mngr.ops.lifecycle.create import Created
     from mngr.ops.lifecycle.gc import Leftover
+    from mngr.ops.lifecycle.removal import Destroyed
     from mngr.ops.lifecycle.request import CreateRequest
     from mngr.ops.lifecycle.restore import Returned
     from mngr.ops.lifecycle.trash import Trashed

@@ -12,7 +12,7 @@ from mngr.cli.app.output import one, say
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import MissingProgram, MngrError, Refused
 from mngr.model.quoting import quote
-from mngr_tmr.cli.planting import CannotPlant, plant
+from mngr_tmr.cli.demo_project import CannotPlant, plant
 
 DESCRIPTION = """\
 Create a small note-keeping program with known defects in a new git repository: three bugs, an \

@@ -42,9 +42,9 @@ def _remove(args: Namespace, name: str) -> int:
     api = Mngr(args.config, args.registry)
     agents = runs.agents(api, name)
     if not args.dry_run:
-        bury = api.destroy_many(agents)
+        destroy = api.destroy_many(agents)
         for agent in agents:
-            bury(agent)
+            destroy(agent)
         if repo:
             _move(repo, moves)
         trash = runs.trash(args.config.home) / stamp

@@ -48,9 +48,9 @@ def tidy(api: Mngr, run: Run) -> None:
     listed = [agent for agent in api.list() if agent.name in done]
     mine = [agent for agent in listed if agent.state is not State.UNREACHABLE]
     if mine:
-        bury = api.destroy_many(mine, drop_branch=True)
+        destroy = api.destroy_many(mine, drop_branch=True)
         for agent in mine:
-            bury(agent)
+            destroy(agent)
 
 
 def in_words(run: Run) -> str:

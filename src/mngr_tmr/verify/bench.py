@@ -25,9 +25,9 @@ from mngr_tmr.probes import reports, sources
 from mngr_tmr.run import runs
 from mngr_tmr.run.options import Options
 from mngr_tmr.run.settings import ProjectSettings, pytest_command
-from mngr_tmr.verify import chamber
+from mngr_tmr.verify import checkout
 from mngr_tmr.verify.attempts import attempted
-from mngr_tmr.verify.chamber import Interpreter, Room, Surroundings
+from mngr_tmr.verify.checkout import Interpreter, Room, Surroundings
 from mngr_tmr.verify.checks import TIMED_OUT, Check, Checked, shards
 
 NOOP = "MNGR_E2E_NOOP"
@@ -107,7 +107,7 @@ class Bench:
             labels={"tmr": self._run, "role": "bench"},
         )
         agent = self._api.create(request).agent
-        place = Surroundings.of(self._api.exec(agent, chamber.LOOK, timeout=60).stdout)
+        place = Surroundings.of(self._api.exec(agent, checkout.LOOK, timeout=60).stdout)
         if not self._project.sandbox:
             place = replace(place, bare="the project disables it")
         return BenchWorker(agent, place)
@@ -125,10 +125,10 @@ class Bench:
 
     def _destroy(self, agents: Sequence[Agent]) -> None:
         if agents:
-            bury = self._api.destroy_many(agents, drop_branch=True)
+            destroy = self._api.destroy_many(agents, drop_branch=True)
             for agent in agents:
-                bury(agent)
-                words = ["sh", "-c", chamber.SWEEP, "mngr", _temporary(agent)]
+                destroy(agent)
+                words = ["sh", "-c", checkout.SWEEP, "mngr", _temporary(agent)]
                 with suppress(MngrError, OSError):
                     self._api.run_beside(agent, words, timeout=60)
 
@@ -138,7 +138,7 @@ class Bench:
     def _gitconfig(self) -> bytes:
         """Return the user's git settings that affect how files are written."""
         found = git_settings(local_repository(self._repository))
-        return chamber.git_config(found).encode("utf-8", "surrogateescape")
+        return checkout.git_config(found).encode("utf-8", "surrogateescape")
 
     def modules(self) -> frozenset[str]:
         """Return the top-level modules that are installed where the tests run."""
@@ -160,7 +160,7 @@ class Bench:
         own = _own(agent)
         [(name, data)] = sources(["survey"]).items()
         self._api.put(agent, {f"{own}/{name}": (data, 0o600)})
-        words = ["env", f"MNGR_TMR_REPOSITORY={self._repository}", "sh", "-c", chamber.ASK]
+        words = ["env", f"MNGR_TMR_REPOSITORY={self._repository}", "sh", "-c", checkout.ASK]
         done = self._api.exec(agent, [*words, "mngr", self._pytest, own], timeout=120)
         return Interpreter.of(done.stdout)
 
@@ -208,9 +208,9 @@ class Bench:
         try:
             done = self._api.exec(
                 agent,
-                ["sh", "-c", chamber.CHECK, "mngr", *words],
+                ["sh", "-c", checkout.CHECK, "mngr", *words],
                 timeout=float(self._project.check_timeout),
-                input=chamber.orders(nonce, check.tests, {NOOP: "1"} if check.noop else {}),
+                input=checkout.orders(nonce, check.tests, {NOOP: "1"} if check.noop else {}),
             )
             over = not check.keep
             self._refuse_broken(check, done.exit_code, done.stderr)
@@ -235,7 +235,7 @@ class Bench:
             agent, python = worker.agent, self._interpreter(worker.agent)
             here = self._repository if agent.shares_files else ""
             room = Room(own, agent.host_home, f"{agent.folder}/env", here)
-            box = chamber.sandbox(room, worker.place, python, self._project)
+            box = checkout.sandbox(room, worker.place, python, self._project)
             files["box"] = sandbox_script(box).encode("utf-8", "surrogateescape")
         return {f"{own}/{name}": (data, 0o600) for name, data in files.items()}
 
@@ -251,13 +251,13 @@ class Bench:
 
     def _refuse_broken(self, check: Check, code: int, log: bytes) -> None:
         told = log.decode("utf-8", "replace").strip()
-        if code == chamber.CHECKOUT_FAILED:
+        if code == checkout.CHECKOUT_FAILED:
             raise MngrError(f"the checkout of {check.commit[:12]} failed: {told[-300:]}")
-        if code == chamber.SETUP_FAILED:
+        if code == checkout.SETUP_FAILED:
             what = f"`{self._project.setup}` failed in a checkout of {check.commit[:12]}"
             hint = "correct `setup` under [tool.mngr_tmr]"
             raise MngrError(f"{what}: {told[-300:] or 'it printed nothing'}", hint)
-        if code == chamber.LEAKED:
+        if code == checkout.LEAKED:
             why = told.splitlines()[-1].removeprefix("mngr: ") if told else "bwrap did not start"
             raise MngrError(
                 f"nothing was checked, because the sandbox failed: {why}",
@@ -274,7 +274,7 @@ class Bench:
 
     def _remove(self, agent: Agent, own: str) -> None:
         with suppress(MngrError, OSError):
-            words = ["sh", "-c", f'{chamber.REMOVE}remove "$1"', "mngr", own]
+            words = ["sh", "-c", f'{checkout.REMOVE}remove "$1"', "mngr", own]
             self._api.run_beside(agent, words, timeout=300)
 
     def _arguments(self, check: Check) -> list[str]:

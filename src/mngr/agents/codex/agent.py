@@ -22,9 +22,9 @@ from mngr.agents.base import (
 )
 from mngr.agents.codex import rollout
 from mngr.agents.codex.rollout import TurnState
+from mngr.agents.delivery import receipt
 from mngr.agents.hooks import note, noted
 from mngr.agents.jsonl import iso, objects, one_line, table, text
-from mngr.agents.taking import receipt
 from mngr.errors import UsageError
 from mngr.model.state import STARTING, Evidence, Signals
 from mngr.model.struct import Json
@@ -168,21 +168,21 @@ def _begin(context: LaunchContext, prompt: str, thread: str = "") -> Launch:
 
 def _own(context: LaunchContext) -> tuple[Mapping[str, object], dict[str, str], tuple[str, ...]]:
     """Return the user's settings, the keys of their providers, and remarks on what is left out."""
-    from mngr.agents import private
+    from mngr.agents import portable
     from mngr.agents.codex import home
 
     settings = home.read_settings(home.users_home())
     keys = home.provider_keys(settings)
     if context.local or context.copies_login:
         return settings, keys, ()
-    kept, left_out = private.chosen(settings, home.ABROAD)
+    kept, left_out = portable.chosen(settings, home.ABROAD)
     left_out = [name for name in left_out if not name.startswith(home.UNSAID)]
     told = (
         f"{name} was not passed on; use --pass-env {name}, or --pass-login"
         for name in keys
         if name not in context.env
     )
-    return kept, {}, (*private.remark("config.toml", left_out), *told)
+    return kept, {}, (*portable.remark("config.toml", left_out), *told)
 
 
 def _refuse_profile(words: Sequence[str]) -> None:

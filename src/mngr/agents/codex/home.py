@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 
-from mngr.agents import hooks, private
+from mngr.agents import hooks, portable
 from mngr.agents.jsonl import read
 from mngr.model.quoting import quote
 
@@ -47,23 +47,25 @@ esac
 
 KEYS = ("OPENAI_API_KEY", "CODEX_API_KEY")
 
-ABROAD: private.Allowed = {
-    **private.leaves(
+ABROAD: portable.Allowed = {
+    **portable.leaves(
         "model model_provider model_reasoning_effort model_reasoning_summary model_verbosity "
         "model_context_window model_max_output_tokens model_auto_compact_token_limit "
         "model_supports_reasoning_summaries review_model plan_mode_reasoning_effort personality "
         "service_tier approval_policy sandbox_mode web_search disable_response_storage "
         "hide_agent_reasoning show_raw_agent_reasoning tool_output_token_limit"
     ),
-    "features": {"*": private.switch},
-    "sandbox_workspace_write": private.leaves(
+    "features": {"*": portable.switch},
+    "sandbox_workspace_write": portable.leaves(
         "network_access exclude_tmpdir_env_var exclude_slash_tmp"
     ),
-    "shell_environment_policy": private.leaves(
+    "shell_environment_policy": portable.leaves(
         "inherit ignore_default_excludes exclude include_only"
     ),
-    "model_providers": {"*": private.leaves("name base_url wire_api env_key requires_openai_auth")},
-    "hooks": {"state": {"*": private.leaves("trusted_hash")}},
+    "model_providers": {
+        "*": portable.leaves("name base_url wire_api env_key requires_openai_auth")
+    },
+    "hooks": {"state": {"*": portable.leaves("trusted_hash")}},
 }
 """Settings that are copied to another machine: none that names a program or may hold a secret."""
 UNSAID = ("hooks.", "projects")

@@ -23,18 +23,18 @@ from mngr.agents.base import (
     options,
     reset,
 )
+from mngr.agents.delivery import receipt
 from mngr.agents.hooks import note, noted
 from mngr.agents.jsonl import one_line, read, text
 from mngr.agents.opencode import talk
 from mngr.agents.opencode.talk import TalkState
-from mngr.agents.taking import receipt
 from mngr.errors import UsageError
 from mngr.model.records import AgentRecord
 from mngr.model.state import STARTING, Evidence, Signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.agents.private import Allowed
+    from mngr.agents.portable import Allowed
 
 LONG = 60.0
 """Seconds; a longer pause before the next attempt means that the quota is used up."""
@@ -224,24 +224,24 @@ def _login() -> dict[str, str]:
 
 def _settings(whole: bool) -> tuple[dict[str, tuple[bytes, int]], tuple[str, ...]]:
     """Return the user's settings as a file, and remarks; only those in `abroad` unless `whole`."""
-    from mngr.agents import private
+    from mngr.agents import portable
 
     paths = (user_file(*CONFIG, name) for name in ("opencode.json", "opencode.jsonc"))
     content = next(filter(None, map(read, paths)), b"")
     left_out: list[str] = []
     if content and not whole:
         try:
-            kept, left_out = private.chosen(parsed(content), abroad())
+            kept, left_out = portable.chosen(parsed(content), abroad())
         except ValueError:
             return {}, ("opencode.json: not copied, because it cannot be parsed",)
         content = json.dumps(kept).encode()  # without comments, which can hold secrets too
     files = {"opencode/opencode.jsonc": (content, 0o600)} if content else {}
-    return files, private.remark("opencode.json", left_out)
+    return files, portable.remark("opencode.json", left_out)
 
 
 def abroad() -> Allowed:
     """Return the settings that are copied to another machine; a key only as a reference to one."""
-    from mngr.agents.private import leaves, permission, reference, switch
+    from mngr.agents.portable import leaves, permission, reference, switch
 
     switches = {"*": switch}
     model = leaves("id name reasoning tool_call attachment temperature")

@@ -1,7 +1,7 @@
 """Destroy agents: everything removed is moved as one directory, so that it can be restored.
 
 First the intent is recorded and the processes end, then everything moves to the trash (see
-`burial`). Confirmation is the caller's task.
+`removal`). Confirmation is the caller's task.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mngr.hosts.base import Host
-    from mngr.ops.lifecycle.burial import Destroyed, DestroyResult, Read
+    from mngr.ops.lifecycle.removal import Destroyed, DestroyResult, Read
     from mngr.ops.look.listing import Agent
     from mngr.ops.world import World
 
@@ -62,7 +62,7 @@ def _destroy_on(
     failures, launches = spawn.beside(lambda: _end(world, host, ids), _load)
     outcomes |= failures
     step("processes_ended")
-    from mngr.ops.lifecycle.burial import bury
+    from mngr.ops.lifecycle.removal import remove
 
     late, unrecorded = _record(host, [a for a in mine if a.id in failed], drop_branch)
     names = {agent.id: agent.name for agent in mine}
@@ -73,7 +73,7 @@ def _destroy_on(
     # own folder does not prove that, because a process of the agent can write there.
     settled = {id for id, (record, _) in read.items() if launches.get(id) == record.launch}
     left = {each: read[each] for each in read if each not in outcomes}
-    outcomes |= bury(world, host, left, settled)
+    outcomes |= remove(world, host, left, settled)
     _end_late(world, host, outcomes)
     for agent in mine:
         if not isinstance(outcomes[agent.id], MngrError):
@@ -83,7 +83,7 @@ def _destroy_on(
 
 def _load() -> None:
     """Import what moves agents to the trash, while their processes end."""
-    import mngr.ops.lifecycle.burial  # noqa: F401
+    import mngr.ops.lifecycle.removal  # noqa: F401
 
 
 def _record(
@@ -97,8 +97,8 @@ def _record(
             edit = _with_removal(agent, drop_branch)
             read[agent.id] = changed(host, agent.id, edit, agent.evidence)
         except (MngrError, OSError) as error:
-            from mngr.ops.lifecycle.burial import told
             from mngr.ops.lifecycle.moving import gone
+            from mngr.ops.lifecycle.removal import told
 
             failed[agent.id] = gone(agent.name) if isinstance(error, NotFound) else told(error)
     return read, failed
@@ -157,8 +157,8 @@ def discard(world: World, host: Host, record: AgentRecord) -> None:
     removal = Removal(time=time.time(), worker=this_process())
     read = changed(host, record.id, lambda now: now.replace(removal=now.removal or removal))
     end_processes(world, host, {record.id: ""})
-    from mngr.ops.lifecycle.burial import bury
+    from mngr.ops.lifecycle.removal import remove
 
-    for outcome in bury(world, host, {record.id: read}).values():
+    for outcome in remove(world, host, {record.id: read}).values():
         if isinstance(outcome, MngrError):
             raise outcome

@@ -8,7 +8,7 @@ from mngr_e2e.blocks import Block
 from mngr_tutorial.proposals import Proposal
 
 
-def asking(everything: list[Block], lines: list[int]) -> list[Block]:
+def without_commands(everything: list[Block], lines: list[int]) -> list[Block]:
     """Return the blocks of comments, except headings and the first lines; each text once."""
     found = {block.text: block for block in reversed(everything) if _asks(block)}
     asked = sorted(found.values(), key=lambda block: block.line)

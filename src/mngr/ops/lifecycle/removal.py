@@ -49,7 +49,7 @@ def told(error: MngrError | OSError) -> MngrError:
     return error if isinstance(error, MngrError) else MngrError(str(error.strerror or error))
 
 
-def bury(
+def remove(
     world: World, host: Host, read: Read, settled: Set[str] = frozenset()
 ) -> dict[str, DestroyResult]:
     """Move everything to the trash; repeat for agents that changed meanwhile.
@@ -65,7 +65,7 @@ def bury(
         try:
             # Serialises this with restore, purge and other destroys of this controller.
             with trash.lock(world, host):
-                outcomes |= _bury_once(world, host, read, settled)
+                outcomes |= _try_once(world, host, read, settled)
             stale = [id for id in read if isinstance(outcomes[id], Stale)]
             settled = settled - set(stale)
             read = _read_again(host, stale, outcomes)
@@ -91,7 +91,7 @@ def _read_again(host: Host, ids: Sequence[str], outcomes: dict[str, DestroyResul
     return read
 
 
-def _bury_once(world: World, host: Host, read: Read, settled: Set[str]) -> dict[str, DestroyResult]:
+def _try_once(world: World, host: Host, read: Read, settled: Set[str]) -> dict[str, DestroyResult]:
     outcomes: dict[str, DestroyResult] = {}
     condemned = _condemned(host, read, outcomes)
     host.put({trash.note_path(host, each.id): (encode(each.note), 0o600) for each in condemned})

@@ -1,4 +1,4 @@
-"""The place where one check runs: its own clone, home and /tmp, in bubblewrap if that works.
+"""The clean checkout of one check: its own clone, home and /tmp, in bubblewrap if that works.
 
 Nothing is kept: a filter, hook, setting or file of one check cannot affect the next.
 """

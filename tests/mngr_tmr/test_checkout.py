@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from mngr.api import Mngr
 from mngr.errors import MngrError
 from mngr.settings.layers import Config
-from mngr_tmr.verify import chamber
+from mngr_tmr.verify import checkout
 from mngr_tmr.verify.bench import Bench
 from mngr_tmr.verify.checks import Check, Checked
 from mngr_tmr.verify.forbidden import changed_judge
@@ -32,7 +32,7 @@ FILE = "tests/test_hostile.py"
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    made = lab_in(tmp_path_factory.mktemp("chamber"))
+    made = lab_in(tmp_path_factory.mktemp("checkout"))
     made.bench.close()
     made.bench = bench(made)
     yield made
@@ -319,7 +319,7 @@ KEYS = st.tuples(st.sampled_from(["user", "core"]), st.text(string.ascii_lowerca
 
 @given(st.lists(st.tuples(KEYS.map(".".join), VALUES), max_size=4))
 def test_git_reads_back_what_we_write(settings: list[tuple[str, str]]) -> None:
-    text = chamber.git_config(settings).encode()
+    text = checkout.git_config(settings).encode()
     found = subprocess.run(
         ["git", "config", "-z", "--list", "-f", "-"], input=text, capture_output=True, check=True
     ).stdout.decode()
