@@ -770,7 +770,7 @@ mngr help demo
 # list the plugins, and what they add
 mngr plugin list
 
-# a plugin is a Python module that registers something; name it in the settings
+# a plugin is a Python module that adds commands or agent types; name it in the settings
 mkdir -p ~/plugins
 echo 'def register(to): to.agent_type("parrot", "mngr.agents.base:AgentType")' \
   > ~/plugins/parrot.py

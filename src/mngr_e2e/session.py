@@ -246,7 +246,7 @@ class E2eSession:
             self.save()
 
     def _left(self) -> set[int]:
-        """Return the test's processes: a daemon may drop our mark, but keeps its home or limit."""
+        """Return the test's processes: a daemon may drop the mark, but keeps its home or limit."""
         limit = tree.limit(self.env.get(tree.MARK, ""), f"/{self._id}.")
         marked = tree.marked([f"/{self._id}.", f"HOME={self.home}\0"], self._before)
         return marked | tree.limited(limit, tree.OF_TEST, self._before)

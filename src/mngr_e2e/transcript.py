@@ -19,7 +19,7 @@ class Transcript:
     """The file. A background command writes to it from its own thread."""
 
     def __init__(self, path: Path, redact: Redactor) -> None:
-        # Unbuffered: nothing is lost if we are killed.
+        # Unbuffered: nothing is lost if pytest is killed.
         self._file = open(path, "wb", buffering=0)
         self._redact = redact
         self.text = ""

@@ -22,7 +22,7 @@ Places where an agent that had only the manuals and documents was misled.
 
 
 def refuse_foreign(path: Path) -> None:
-    """Raise if the file exists and is not ours, before an agent costs money."""
+    """Raise if the file exists and was not written by `fill`, before an agent costs money."""
     if path.exists() and not path.read_text(encoding="utf-8", errors="replace").startswith(MARK):
         hint = "give it another name"
         raise Refused(

@@ -24,7 +24,7 @@ PAUSE = 2.0
 ASKING = ("permission", "quota", "dialog", "unreachable")
 """Reasons to wait that are not the end of its work."""
 BACKSTOP = 60.0
-"""Seconds after our own deadline at which an agent is stopped, even if we were killed."""
+"""Seconds after the deadline at which the agent is stopped even if this command was killed."""
 
 INCAPABLE = ("command", "mechanic")
 """Types that cannot read a prompt; the mechanic only repairs failing tests."""

@@ -150,6 +150,6 @@ def _run(
 
 
 def pytest_argv(project: Project) -> list[str]:
-    """Return the project's own pytest, or ours if it has none."""
+    """Return the project's own pytest, or mngr's if it has none."""
     own = project.root / ".venv" / "bin" / "python"
     return [str(own) if own.exists() else sys.executable, "-m", "pytest"]

@@ -136,7 +136,7 @@ def _sections(view: View) -> list[Section]:
         ("held", "Held for review, not on the branch", *sections.held(view)),
         ("changes", "Test and documentation changes", *sections.changes(view)),
         ("help", "Agents that require your help", *sections.help_wanted(view)),
-        ("left", "Rejected and evicted changes", *sections.not_taken(view)),
+        ("left", "Refused and evicted changes", *sections.not_taken(view)),
         ("conflicts", "Conflicts between changes", *sections.conflicts(view)),
         ("confusing", "Confusing spots", *sections.confusing(view)),
     ]

@@ -100,7 +100,7 @@ def test_files_arrive_with_modes_and_links(mngr: Cli) -> None:
     mngr.write("data/run", "#!").chmod(0o755)
     (mngr.repo / "data/link").symlink_to("nowhere")
     (mngr.repo / "data/empty").mkdir()
-    assert "Would have copied 3 files" in mngr("push", "foo", "data", "--dry-run").ok().out
+    assert "Would copy 3 files" in mngr("push", "foo", "data", "--dry-run").ok().out
     assert not (work / "data").exists()
     mngr("push", "foo", "data").ok()
     assert (work / "data/deep/-odd\n name").read_bytes() == b"\0\xff"

@@ -106,5 +106,5 @@ def test_this_machine_is_neither_destroyed_nor_forgotten(local: Cli) -> None:
     for verb in ("destroy", "forget"):
         refused = local("host", verb, "localhost", "--force").fails(1, "this machine")
         assert "mngr host" not in refused.err
-    assert local("host", "audit").ok().out == "No hosts that mngr created\n"
+    assert local("host", "audit").ok().out == "No hosts created by mngr\n"
     assert local("host", "list", "-q").ok().out == f"host-{0:032x}\n"

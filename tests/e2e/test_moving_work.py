@@ -147,7 +147,7 @@ def test_pull_does_not_overwrite_unasked(e2e: E2eSession) -> None:
     expect(second).to_succeed()
     expect(e2e.run("mngr pull fix two.txt ~/two.txt --force")).to_succeed()
     expect(second.stdout).to_equal("exit code 1\n")
-    expect(second.stderr).to_contain("these files differ: two.txt")
+    expect(second.stderr).to_contain(f"these files in {e2e.home} differ: two.txt")
     expect(e2e.home / "two.txt").to_have_content("two\n")
 
 

@@ -19,7 +19,7 @@ def test_plugins_can_be_listed(e2e: E2eSession) -> None:
 
 def test_a_plugin_is_a_module(e2e: E2eSession) -> None:
     e2e.write_tutorial_block(r"""
-    # a plugin is a Python module that registers something; name it in the settings
+    # a plugin is a Python module that adds commands or agent types; name it in the settings
     mkdir -p ~/plugins
     echo 'def register(to): to.agent_type("parrot", "mngr.agents.base:AgentType")' \
       > ~/plugins/parrot.py
@@ -29,7 +29,8 @@ def test_a_plugin_is_a_module(e2e: E2eSession) -> None:
         e2e.run(
             "mkdir -p ~/plugins",
             comment=(
-                "a plugin is a Python module that registers something; name it in the settings"
+                "a plugin is a Python module that adds commands or agent types; "
+                "name it in the settings"
             ),
         )
     ).to_succeed()

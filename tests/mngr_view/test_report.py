@@ -150,7 +150,7 @@ def test_agents_that_need_a_person_say_why_and_what_to_type(report: Path) -> Non
 
 def test_work_that_was_not_taken_has_its_reason_and_its_ref(report: Path) -> None:
     said = words(report / "index.html")
-    left = said[said.index("Rejected and evicted changes (2) Test") :]
+    left = said[said.index("Refused and evicted changes (2) Test") :]
     assert "refs/mngr/tmr/night/evicted/x/other" in left and "evicted other" in left
     assert "removed `expect(x)`" in left and "refs/mngr/tmr/night/refused/1" in left
 

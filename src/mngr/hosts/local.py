@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mngr.settings.layers import Config
 
 PATIENCE = 5.0
-"""Seconds to go after a record that is replaced whenever it is about to be read."""
+"""Seconds to retry a record that is replaced between listing and opening."""
 BASE_ENVIRONMENT = ("HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "TMPDIR")
 
 

@@ -215,7 +215,7 @@ def _converse(
             now = time.monotonic()
             if now >= deadline:
                 raise TimedOut(f"{argv[0]} did not finish within {timeout:g} s")
-            # Even if we are late ourselves, what the program wrote is still in its pipes.
+            # Even if this process is late, the output of the program is still in the pipes.
             last = status is not None and now - ended_at > HELD_PIPE
             if until is not None and until():
                 status = running.leave(HELD_PIPE) if status is None else status
@@ -265,7 +265,7 @@ def _reaped(pid: int) -> int | None:
 
 
 def _wait(running: Running, deadline: float, argv: Sequence[str], timeout: float) -> int:
-    """Wait for a program that closed its pipes and has nearly always ended too."""
+    """Wait for a program that has closed its pipes; nearly always it has also ended."""
     nap = 0.00005
     while (status := running.status()) is None:
         if time.monotonic() >= deadline:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Found: TypeAlias = tuple["EntryPoint", ...]
     Folders: TypeAlias = dict[str, tuple[int, Found]]
-    """What each folder held when its modification time was this."""
+    """Folders with their modification time, and the plugins they had at that time."""
 
 GROUP = "mngr"
 HEAD, END = "mngr plugins 1", "end"
@@ -82,7 +82,7 @@ def scan(folder: str) -> Iterator[EntryPoint]:
     """Yield the plugins in a folder, except of distributions that pip removed only half (~name)."""
     try:
         names = os.listdir(folder)
-    except OSError:  # a zip file, or not ours to read
+    except OSError:  # a zip file, or not readable
         return
     for name in sorted(names):
         place = os.path.join(folder, name)

@@ -233,7 +233,7 @@ def own_registry() -> Registry:
         points = [point for point in scan(folder or ".") if point.distribution == "mngr"]
         for point in points:
             registry.add_plugin(point)
-        if points:  # of a distribution that is there twice the first counts
+        if points:  # if a distribution is installed twice, the first one counts
             break
     return registry
 

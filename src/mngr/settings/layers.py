@@ -132,7 +132,7 @@ def load_config(settings: Sequence[str] = (), strict: bool = True) -> Config:
     """Load the settings of this process: home, directory, environment and -S options."""
     try:
         cwd = os.getcwd()
-    except FileNotFoundError:  # removed under us; much still works
+    except FileNotFoundError:  # the current directory was removed; much still works
         cwd = "/"
     home = os.environ.get("MNGR_HOST_DIR") or os.path.expanduser("~/.mngr")
     return Config.load(os.path.abspath(home), cwd, os.environ, settings, strict=strict)

@@ -31,7 +31,7 @@ from mngr_e2e.expect.failures import ExpectationFailed, origin, soft
 from mngr_e2e.expect.matchers import Json, shown
 
 __all__ = ["ExpectationFailed", "Json", "expect", "soft"]
-__tracebackhide__ = True  # pytest then shows the line of the test, not ours
+__tracebackhide__ = True  # pytest then shows the line of the test
 
 T_co = TypeVar("T_co", covariant=True)
 Value: TypeAlias = None | bool | int | float | Sequence[object] | Mapping[str, object]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Mapping
 
-__tracebackhide__ = True  # pytest then shows the line of the test, not ours
+__tracebackhide__ = True  # pytest then shows the line of the test
 
 T_co = TypeVar("T_co", covariant=True)
 E = TypeVar("E", bound="Expectation[object]")

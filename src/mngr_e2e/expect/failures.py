@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-__tracebackhide__ = True  # pytest then shows the line of the test, not ours
+__tracebackhide__ = True  # pytest then shows the line of the test
 
 STREAM_LIMIT = 4_000
 TRANSCRIPT_LIMIT = 8_000

@@ -34,7 +34,7 @@ CERTAIN = 0.97
 NOBODY_RUNS = 0.01
 Key = tuple[int, int, str]
 CROWD = 0.97
-"""Each further candidate at one place is a little less likely, so that others get a turn."""
+"""Factor for each further candidate at one place, so that other places are tried too."""
 TURN = 0.985
 """The same for each further candidate in one statement."""
 

@@ -26,7 +26,7 @@ class Improvement:
     added: tuple[str, ...] = ()
     remark: str = ""
     weak: bool = False
-    """Whether it passed before even if its commands were not run."""
+    """Whether it passed before even if its commands did nothing."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Improver:
     def __init__(self, lab: Lab, source: SourceFile, runs: list[Result], clock: Stopwatch) -> None:
         self.lab, self.source, self.clock = lab, source, clock
         self.runs = runs
-        """The same test, several times, passing."""
+        """Several runs of the test, all passing."""
         self.test = runs[0].test
         self.noop_passes = False
 
@@ -194,7 +194,7 @@ class Improver:
                 if not self.lab.passes_anew(self.test):
                     return "it does not pass every time with more assertions"
             if self.lab.passes_anew(self.test, noop=True):
-                return "it passes with more assertions even if no command is run"
+                return "it passes with more assertions even if its commands do nothing"
         finally:
             self.lab.write(self.source.path, self.source.text)
         return ""

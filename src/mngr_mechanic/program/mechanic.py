@@ -98,19 +98,19 @@ class Mechanic:
         for _ in range(self.task.repeat - 1):
             again = lab.run([test], seconds=SECONDS).results.get(test)
             if again is None or not again.passed:
-                needs = "a manual fix of what makes it flaky"
+                needs = "a manual fix of its flakiness"
                 return _blocked(f"{test} is flaky", needs, no_fix=True)
             runs.append(again)
         made = Improver(lab, SourceFile(self.file, lab.read(self.file)), runs, self.clock).improve()
         if not made.text:
             self.clock.say(f"nothing to improve: {made.remark}")
-            weak = " It also passes if its commands are not run." if made.weak else ""
+            weak = " It also passes if its commands do nothing." if made.weak else ""
             return work.Done("none", f"{test} passes and requires no change: {made.remark}.{weak}")
         for line in made.added:
             self.clock.say(f"  + {line}")
         listed = "\n".join(f"- {' '.join(line.split())}" for line in made.added)
-        weak = "It also passed if its commands were not run. " if made.weak else ""
-        summary = f"Check in {self.name} what its commands do\n\n{weak}Added:\n{listed}"
+        weak = "It also passed when its commands did nothing. " if made.weak else ""
+        summary = f"Add assertions to {self.name}\n\n{weak}Added:\n{listed}"
         return self._committed("improve", self.file, made.text, summary)
 
     # failing test
@@ -138,7 +138,7 @@ class Mechanic:
                 shown = describe(source, edit)
                 self.clock.say(f"the test is outdated: {shown}")
                 summary = (
-                    f"Update {self.name} to its tutorial block\n\n"
+                    f"Update {self.name} to match its tutorial block\n\n"
                     f"The block that it cites contradicts the test:\n{shown}"
                 )
                 return self._committed("fix", source.path, text, summary)

@@ -34,7 +34,7 @@ def interpreter(root: str) -> str:
 
 
 def is_newer(python: str) -> bool:
-    """Return whether this Python is newer than ours."""
+    """Return whether this Python is newer than the one running this program."""
     done = _run([python, "-c", "import sys; print(*sys.version_info[:2])"], os.sep)
     found = [int(part) for part in (done or "0 0").split()]
     return tuple(found) > sys.version_info[:2]

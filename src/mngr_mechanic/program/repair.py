@@ -14,7 +14,7 @@ from mngr_mechanic.program.source import Edit, SourceFile
 from mngr_mechanic.program.task import Assignment
 
 AT_FIRST = 30
-"""Edits that are tried with the coverage of the test's own file: half of all defects."""
+"""Edits to try with only the coverage of the test's own file, which finds half of all defects."""
 LEARN_SHARE = 0.35
 """The part of the budget for learning what other tests run."""
 

@@ -18,7 +18,7 @@ RESERVE = 1.0
 VERIFY_SHARE = 2.0
 """Checking a candidate that passes may take as long again as the whole budget."""
 HOLD_SHARE = 0.25
-"""The part of the budget for finding better than a candidate that leaves related tests failing."""
+"""The part of the budget for improving on a candidate that leaves related tests failing."""
 
 
 @dataclass

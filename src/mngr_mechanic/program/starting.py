@@ -56,7 +56,7 @@ def _work(wanted: task.Assignment, clock: Stopwatch) -> int:
 
 
 def _in_newer_python(root: str) -> None:
-    """Restart in the project's Python if it is newer, because we parse the project's code."""
+    """Restart in the project's Python if it is newer, because it parses the project's code."""
     if not sys.argv[0].endswith(".pyz") or os.environ.get("MECHANIC_AGAIN"):
         return
     try:
@@ -79,7 +79,7 @@ def _committed(mechanic: Mechanic) -> work.Done:
 
 
 def _probes(base: str) -> str:
-    """Write the probes to files for the project's Python: our own may be in a zip file."""
+    """Write the probes to files for the project's Python: the originals may be in a zip file."""
     from importlib.resources import files
 
     folder = os.path.join(base, "probe")

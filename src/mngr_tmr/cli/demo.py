@@ -60,7 +60,7 @@ def _need_pytest() -> None:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return our environment with the demo's home, and without the variables of an agent."""
+    """Return the environment with the demo's home, and without the variables of an agent."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("MNGR_AGENT_")}
     tools = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"
     return {**kept, "MNGR_HOST_DIR": str(folder / "home"), "PATH": tools}
@@ -98,6 +98,6 @@ def _closing(folder: Path) -> str:
         [
             f"Read the branch:  git -C {jot} log -p main..tmr/demo",
             f"Look at the run:  {_again(folder)} show",
-            f"Remove it all:    rm -rf {quote(str(folder))}",
+            f"Delete the demo:  rm -rf {quote(str(folder))}",
         ]
     )

@@ -34,7 +34,7 @@ from mngr_tmr.journal.model import Outcome, Run
 REST = 4.0
 """Pause between two looks, as a multiple of the time that a look takes."""
 SPARE = 4
-"""For so many slots, one agent that has published may be collected outside of them."""
+"""Number of slots per agent that may be collected without a slot once it has published."""
 
 
 class Conductor:

@@ -49,7 +49,7 @@ class Integration:
         self._evicted: set[tuple[str, str]] = set()
         """(task, part)"""
         self._contradicted: dict[str, str] = {}
-        """Commits of test changes that contradict a repair, each with the reason."""
+        """Commits of test changes that contradict a fix, each with the reason."""
         self._gate = Gate(run, repo, bench, note)
         self._answers: dict[tuple[str, str], str] = {}
 
@@ -201,7 +201,9 @@ class Integration:
         if not tree:
             return
         failing = self._gate.failing(tree, claimed)
-        proven = not self._is_held(repair.task)  # what is held may be wrong: no test gives way
+        proven = not self._is_held(
+            repair.task
+        )  # a held change may be wrong, so it evicts no test change
         if failing and proven and self._contradiction(branch, repair, tree, claimed, failing):
             return
         if failing:

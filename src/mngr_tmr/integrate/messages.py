@@ -228,7 +228,7 @@ def pull_request(run: Run) -> tuple[str, str]:
 
 
 def _section(title: str, lines: Sequence[str], *told: str) -> list[str]:
-    """Return the lines below their title and what is told about them; nothing without lines."""
+    """Return a section with title, introduction and lines; nothing without lines."""
     return ["", f"## {title}", "", *told, *lines] if lines else []
 
 

@@ -65,7 +65,7 @@ def told(run: Run) -> str:
         *_clusters(run),
         _expected(run.forecast or Forecast(agents)),
         *_hosts(run),
-        f"At most {counted(options.max_agents, 'agent')} at work, each for up to {limit}.",
+        f"At most {counted(options.max_agents, 'agent')} at the same time, each for up to {limit}.",
         f"Agent type: {options.agent_type}, on {options.provider or 'this machine'}.",
         "Each agent gets a clone of the repository, a prompt, and the variables of its type.",
     ]

@@ -68,7 +68,7 @@ class Case:
         if not checked.finished:
             self._blame(check)
         if checked.errors and collects:
-            raise Refusal(f"it does not collect: {checked.errors[0]}")
+            raise Refusal(f"pytest cannot collect it: {checked.errors[0]}")
         return checked
 
     def _checked(self, check: Check) -> Checked:

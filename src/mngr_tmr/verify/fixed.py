@@ -16,7 +16,7 @@ from mngr_tmr.verify.cases import Case, Refusal, fails_otherwise, failure, of_fi
 from mngr_tmr.verify.checks import Check, Checked
 
 CONCERNED = 60.0
-"""Seconds of other tests that run with a fix, of those known to need a file that it changes."""
+"""Maximum seconds of other tests to run with a fix, of tests known to use a file it changes."""
 FLAKY = 3
 """A flaky test must pass this many times as often."""
 FIX = "with its fix, the original tests"
@@ -138,7 +138,7 @@ class FixJudge:
         again = case.check(Check(f"{OTHERS}, again", implementation, tuple(broken)))
         still = [each for each in broken if again.outcome(each) != "passed"]
         if still:
-            base = case.check(Check("what it breaks, at the base", case.base, tuple(still)))
+            base = case.check(Check("tests that it breaks, at the base", case.base, tuple(still)))
             lost = [each for each in still if base.outcome(each) == "passed"]
             if lost:
                 raise Refusal(f"its fix breaks {lost[0]}")

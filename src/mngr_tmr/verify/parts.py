@@ -20,7 +20,7 @@ from mngr_tmr.verify.patches import show
 
 METADATA = ("pyproject.toml", "setup.py", "setup.cfg")
 DEPTH = 4
-"""The number of files between a test and a file that it uses, at most."""
+"""Maximum number of files between a test and a file that it uses."""
 
 
 class Kind(StrEnum):

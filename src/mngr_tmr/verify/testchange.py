@@ -187,7 +187,7 @@ class TestJudge:
         reached = _reached(seen.old, before)
         if compares:
             traced = case.check(
-                Check("lines that it reaches", commits.both, tuple(after), reach=True)
+                Check("lines that it executes", commits.both, tuple(after), reach=True)
             )
             reached |= _reached(traced, after)
         lines = self._of_implementation(reached)
@@ -269,7 +269,7 @@ class TestJudge:
             if self._runs(touched, test):
                 continue  # the test fails if its commands do nothing
             if self._parts.has_python:
-                raise Refusal(f"{test} reaches no code of the implementation")
+                raise Refusal(f"{test} executes no code of the implementation")
             case.remarks.append(f"not measured, because the implementation is not Python: {test}")
 
     def _must_improve(self, touched: Touched, measured: Measured, noop: set[str]) -> None:

@@ -15,10 +15,10 @@ from mngr.plugins.registry import Command, Registry
 SUMMARY = "run coding agents, or any command, in parallel"
 
 _FAILURE = """\
-failure. `wait`: an agent is FAILED or LOST, or ended in another state than the given ones; `usage \
+failure. `wait`: an agent is FAILED or LOST, or ended in a state other than the given ones; `usage \
 --wait`: all agents ended before the condition was met; `answer`: the agent has no permission \
 request; `merge`: a conflict, or every merge was undone; `doctor`: a problem was found; `host \
-audit`: it found a host with a problem; `tutorial check`: the tutorial and its tests differ; \
+audit`: a host has a problem; `tutorial check`: the tutorial and its tests differ; \
 `tmr`: every agent failed, or the run was cancelled"""
 
 EXIT_STATUS = (

@@ -97,7 +97,7 @@ def run(args: Namespace) -> int:
     except UsageError as error:
         if str(error) not in map(str, args.config.faults):
             raise
-        return error.exit_code  # broken settings were reported before we were called
+        return error.exit_code  # broken settings were reported before this call
 
 
 def _list(args: Namespace) -> int:

@@ -41,7 +41,7 @@ def configure(parser: Parser) -> None:
         ("check this machine", "mngr doctor"),
         ("check another machine", "mngr doctor --host box"),
         ("repair and install", "mngr doctor --fix"),
-        ("list what is not ok", "mngr doctor --format '{status} {detail}' | grep -v ^ok"),
+        ("leave out checks that are ok", "mngr doctor --format '{status} {detail}' | grep -v ^ok"),
     ]
     parser.see_also = ["mngr-gc", "mngr-config"]
 

@@ -114,7 +114,7 @@ def _is_plain(args: Namespace) -> bool:
 
 
 def _interact(args: Namespace, api: Mngr, agents: Sequence[Agent], argv: Sequence[str]) -> int:
-    """Replace this process by the command, with our standard input or terminal."""
+    """Replace this process by the command, with mngr's standard input or terminal."""
     from mngr.cli.app import terminal
 
     if len(agents) != 1:

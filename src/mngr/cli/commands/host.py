@@ -179,7 +179,7 @@ def _audit(args: Namespace, api: Mngr) -> int:
     check_providers(args, filter(None, [args.provider]))
     found = api.audit_hosts(args.provider)
     table = [each.to_json() for each in found]
-    rows(args, table, COLUMNS, "hosts", empty="No hosts that mngr created")
+    rows(args, table, COLUMNS, "hosts", empty="No hosts created by mngr")
     for problem in api.problems:
         warn(problem)
     odd = [each for each in found if each.problem and (each.ours or args.force)]

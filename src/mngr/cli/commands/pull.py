@@ -117,7 +117,7 @@ def report_files(args: Namespace, agent: Agent, found: Copied) -> int:
         "same": found.same,
     }
     files = many(len(found.files), "file")
-    same = f" ({found.same} more were the same)" if found.same else ""
-    verb = "Would have copied" if args.dry_run else "Copied"
+    same = f" ({found.same} unchanged)" if found.same else ""
+    verb = "Would copy" if args.dry_run else "Copied"
     print_result(args, row, f"{verb} {files} to {found.target}{same}.")
     return 0

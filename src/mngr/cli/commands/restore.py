@@ -23,9 +23,9 @@ COLUMNS: list[Column] = ["name", "id", "destroyed", "branch", "work_dir"]
 
 DESCRIPTION = """\
 Restore a destroyed agent: its work directory with all files, its branch and its record. A \
-restored agent is stopped; `mngr start` starts it. If several destroyed agents have the same name, \
-the most recently destroyed one is restored; use an id to choose another one. Without NAME, list \
-the trash.
+restored agent is not running; `mngr start` starts it. If several destroyed agents have the same \
+name, the most recently destroyed one is restored; use an id to choose another one. Without NAME, \
+list the trash.
 
 With --purge, delete agents from the trash for good: NAME, or those selected by --older-than."""
 

@@ -40,7 +40,7 @@ SCREENS = {
     "create": ("TARGET...", "take a snapshot of each agent", ["--name", "--stdin", "--dry-run"]),
     "list": ("[TARGET]", "list snapshots, newest first", ["--limit"]),
     "restore": ("TARGET SNAPSHOT", "restore the files of a snapshot", ["--dry-run"]),
-    "destroy": ("TARGET SNAPSHOT", "delete snapshots", ["--all-snapshots", "--dry-run"]),
+    "destroy": ("TARGET SNAPSHOT...", "delete snapshots", ["--all-snapshots", "--dry-run"]),
 }
 """What `-h` shows about each verb: its arguments, what it does, and its options."""
 

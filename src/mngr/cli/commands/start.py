@@ -11,7 +11,7 @@ from mngr.model.state import ALIVE
 
 DESCRIPTION = """\
 Start agents with the command, environment and work directory they were created with; a coding \
-agent continues its conversation. The command returns once each program runs or has ended.
+agent continues its conversation. The command returns once each program is running or has ended.
 
 Starting a running agent has no effect and is not an error. If the program of a lost agent is \
 still running without its terminal, it is stopped first, so that it never runs twice."""

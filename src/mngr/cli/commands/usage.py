@@ -109,9 +109,9 @@ def _wait(
     while not test(_summed(used.values())):
         alive = [agent for agent in chosen if agent.state in ALIVE]
         if not alive and not everybody:
-            raise MngrError(f"all agents have ended, and {args.until!r} does not hold")
+            raise MngrError(f"all agents have ended, and {args.until!r} was not met")
         if deadline is not None and time.monotonic() >= deadline:
-            raise TimedOut(f"{args.until!r} does not hold after {args.timeout:g} s")
+            raise TimedOut(f"{args.until!r} was not met within {args.timeout:g} s")
         time.sleep(INTERVAL)
         chosen = [a for a in api.list() if everybody or a.id in wanted]
         used = api.usage(chosen)

@@ -41,7 +41,7 @@ class Hosting:
         self._listed = 0.0
         self._asking: dict[str, asyncio.Task[str]] = {}
         self._making: dict[str, asyncio.Event] = {}
-        """Set once it is known what became of it."""
+        """By host id; set when its creation has succeeded or failed."""
 
     async def perform(self, op: str, asked: dict[str, Json]) -> Json:
         host = str(asked.get("host", ""))

@@ -170,7 +170,7 @@ class Stream:
     def __init__(self, call: Call, source: AsyncIterable[bytes], fd: int) -> None:
         self._call, self._source, self._fd = call, source, fd
         self.idle: float | None = time.monotonic()
-        """Since when nothing came; none while the reader here is waited for."""
+        """The time of the last output; None while the local reader has not accepted it."""
         self.task = asyncio.get_running_loop().create_task(self._drain())
 
     async def _drain(self) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mngr.ops.world import World
 
 BATCH = 500
-"""Agents per visit: their words have to fit on a command line."""
+"""Agents per call: their arguments must fit on a command line."""
 
 
 def destroy(world: World, agent: Agent, *, drop_branch: bool = False) -> Destroyed:

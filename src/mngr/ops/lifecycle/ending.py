@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Intent: TypeAlias = Callable[[Agent], RecordEdit]
 
 TOGETHER = 500
-"""Agents per visit: what tells their processes has to fit into one word of a command line."""
+"""Agents per call: the patterns of their processes must fit into one word of a command line."""
 
 
 def end(

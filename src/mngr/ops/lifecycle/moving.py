@@ -1,4 +1,4 @@
-"""Move agents of one repository to the trash, and update git's records, in one visit."""
+"""Move agents of one repository to the trash, and update git's records, in one call."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _words(each: Condemned) -> Iterator[str]:
 def move(
     world: World, host: Host, path: str, mine: Sequence[Condemned], settled: Set[str]
 ) -> tuple[dict[str, MngrError], set[str]]:
-    """Move agents of one repository in one visit; return errors by id, and sessions that exist."""
+    """Move agents of one repository in one call; return errors by id, and sessions that exist."""
     repo = Bare(run=host.run, path=path)
     look = not all(each.id in settled for each in mine)
     words = [word for each in mine for word in _words(each)]

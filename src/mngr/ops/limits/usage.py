@@ -16,7 +16,7 @@ from mngr.ops.world import World
 CHUNK = 500
 """Agents whose names fit into one command line."""
 DIGITS = 17
-"""Agents write what is counted; no real sum has so many digits."""
+"""Maximum digits of a sum: agents write these files, and no real sum is longer."""
 
 # Standard input: lines with the number of a meter and the names of agents.
 ASK = r"""

@@ -28,7 +28,7 @@ DISCOVERY = 2.0
 """Seconds until the providers are asked again for their hosts; they read files for that."""
 
 SETTLED, DESTROYED = 1.0, 10.0
-"""Seconds after which an agent that has ended stays so: a restart, or a destroy, takes less."""
+"""Seconds after which an agent has ended for good: a restart or a destroy takes less time."""
 
 
 def wait(

@@ -24,8 +24,9 @@ from mngr.ops.world import World
 
 LIMIT = 1 << 20
 READY = 180.0
-"""Seconds a program has to come up before a message to it fails. One that ends or shows a dialog
-meanwhile does so at once; OpenCode takes 12 s of CPU time, a minute where others want it, too."""
+"""Seconds that a program may take to accept input before a message to it fails; if it ends or
+shows a dialog, the message fails at once. OpenCode takes 12 s of CPU time: a minute on a
+busy machine."""
 
 
 def normalise(text: str) -> str:
@@ -171,7 +172,7 @@ def _type(agent: Agent, pane: Pane, text: str) -> None:
     said = done.stdout.split()
     if said[:1] != [b"pasted"]:
         why = "it has just ended" if said == [b"dead"] else done.complaint
-        raise Refused(f"{agent.name}: nothing was sent: {why}")
+        raise Refused(f"nothing was sent to {agent.name}: {why}")
     if done.code or said[1:] != [b"pressed"]:
         raise MngrError(f"{agent.name} ended while the message was typed")
 

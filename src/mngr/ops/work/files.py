@@ -67,12 +67,12 @@ def _placed(done: Completed, target: str, force: bool) -> Placement:
     found = placing.parse(done.stdout)
     if found.blocked:
         raise Refused(
-            f"in {target} a directory or link is in the way of: {summary(found.blocked)}",
+            f"a directory or link in {target} is in the way of: {summary(found.blocked)}",
             "move it, or choose another place",
         )
     if found.differing and not force:
         raise Refused(
-            f"in {target} these files differ: {summary(found.differing)}",
+            f"these files in {target} differ: {summary(found.differing)}",
             "use --force to replace them",
         )
     return found.replace(complete=found.complete and not done.code)
@@ -163,7 +163,7 @@ def push(
     done = transport.pipe(pack, transport.piped(host, script), host)
     step("files_sent")
     where = os.path.normpath(os.path.join(record.work_dir, path))
-    found = _placed(done, where, force)
+    found = _placed(done, record.work_dir, force)
     if not found.complete:
         transport.require_answer(host)
         raise MngrError(f"{local} could not be copied to {agent.name}: {done.complaint}")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mngr.hosts.base import Host
     from mngr.model.records import AgentRecord
 
-# Print the data about all agents in one visit, as fields that end in NUL. For each agent: the note
+# Print the data about all agents in one call, as fields that end in NUL. For each agent: the note
 # in the trash; the revision of the newest claim of its name, and the claim; the kind of file at the
 # work directory's path, and that path with links resolved; the git directory that its `.git` file
 # names (or that of the work directory in the trash); the path of the work directory in the trash;
