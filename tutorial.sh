@@ -688,7 +688,7 @@ MNGR__TRASH__KEP=1d mngr doctor || echo "exit code $?"
 export MNGR_HEADLESS=1
 mngr config set headless true
 
-# settings of this project: once it has a folder .mngr, config set writes there
+# settings of this project: once it has a directory .mngr, config set writes there
 mkdir .mngr
 mngr config set trash.keep 30d
 mngr create keeper -- sleep 1000

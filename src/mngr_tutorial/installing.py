@@ -25,7 +25,7 @@ _MARK = re.compile(r"\n<!-- mngr tutorial install-commands, version \d+, ([0-9a-
 
 def text(project: Project, *, user: bool) -> str:
     """Return the text of the file. Its last line lets a later install detect edits."""
-    tests = "the project's folder of end-to-end tests" if user else prompts.test_places(project)
+    tests = "the project's directory of end-to-end tests" if user else prompts.test_places(project)
     tutorial = "tutorial.sh" if user else project.named(project.tutorial)
     body = f"{HEAD}{prompts.sync_instructions(tutorial, tests, FIRST)}\n"
     version = prompts.load(prompts.SYNC).version

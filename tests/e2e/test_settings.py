@@ -92,14 +92,14 @@ def test_a_misspelt_setting_is_a_warning(e2e: E2eSession) -> None:
 
 def test_settings_of_a_project_are_in_its_folder(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-    # settings of this project: once it has a folder .mngr, config set writes there
+    # settings of this project: once it has a directory .mngr, config set writes there
     mkdir .mngr
     mngr config set trash.keep 30d
     mngr create keeper -- sleep 1000
     """)
     first = e2e.run(
         "mkdir .mngr",
-        comment="settings of this project: once it has a folder .mngr, config set writes there",
+        comment="settings of this project: once it has a directory .mngr, config set writes there",
     )
     expect(first).to_succeed()
     written = e2e.run("mngr config set trash.keep 30d")

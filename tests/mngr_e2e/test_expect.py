@@ -165,7 +165,7 @@ def test_a_missing_file_has_neither_content_nor_mode(tmp_path: Path) -> None:
     (tmp_path / "note.txt").touch()
     said = expect(tmp_path / "notes.txt")
     said.not_to_exist()
-    assert "its folder contains: note.txt" in message(said.to_exist)
+    assert "its directory contains: note.txt" in message(said.to_exist)
     claims = (said.to_have_content, said.not_to_have_content, said.to_contain, said.not_to_contain)
     for claim in claims:
         assert "No such file" in message(partial(claim, "x"))

@@ -367,6 +367,6 @@ def test_a_slash_command_that_somebody_changed_is_left_alone(project: Project) -
 def test_the_slash_command_can_be_the_users(project: Project) -> None:
     path = project.cli.user_home / SLASH
     assert project("install-commands", "--user").ok().out == f"Wrote {path}\n"
-    assert "the project's folder of end-to-end tests" in path.read_text()
+    assert "the project's directory of end-to-end tests" in path.read_text()
     assert not (project.root / ".claude").exists()
     project("check", "--user").fails(2, "--user is an option of `mngr tutorial install-commands`")

@@ -242,7 +242,9 @@ def _exists(path: Path) -> ClaimCheck:
     if there or not path.parent.is_dir():
         return ClaimCheck(there, "to exist", "" if there else f"{path.parent} does not exist")
     beside = sorted(entry.name for entry in path.parent.iterdir())[:20]
-    return ClaimCheck(False, "to exist", f"its folder contains: {', '.join(beside) or 'no files'}")
+    return ClaimCheck(
+        False, "to exist", f"its directory contains: {', '.join(beside) or 'no files'}"
+    )
 
 
 def _has_mode(path: Path, wanted: int) -> ClaimCheck:
