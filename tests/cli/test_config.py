@@ -123,7 +123,7 @@ def test_get_tells_an_unset_key_from_an_unknown_one(mngr: Shell) -> None:
 def test_set_creates_a_private_file_and_get_reads_it_back(mngr: Shell) -> None:
     done = mngr("set", "trash.keep", "30d")
     assert done.stderr == ""
-    assert done.stdout == f"set trash.keep in {mngr.user_file}\n"
+    assert done.stdout == f"Set trash.keep in {mngr.user_file}\n"
     assert mngr.ok("get", "trash.keep") == "30d\n"
     assert mngr.user_file.stat().st_mode & 0o777 == 0o600
     assert mngr.user_file.parent.stat().st_mode & 0o777 == 0o700
@@ -195,14 +195,14 @@ def test_unset_of_a_value_from_elsewhere_names_that_place(mngr: Shell) -> None:
 
 
 def test_in_a_project_with_a_folder_of_its_own_settings_go_there(mngr: Shell) -> None:
-    assert mngr("set", "tmux.width", "90").stdout == f"set tmux.width in {mngr.user_file}\n"
+    assert mngr("set", "tmux.width", "90").stdout == f"Set tmux.width in {mngr.user_file}\n"
     mngr.project_file.parent.mkdir()
-    assert mngr("set", "tmux.width", "91").stdout == f"set tmux.width in {mngr.project_file}\n"
+    assert mngr("set", "tmux.width", "91").stdout == f"Set tmux.width in {mngr.project_file}\n"
     assert mngr.ok("path") == f"{mngr.project_file}\n"
     token = ("providers.box.api_token", "hunter2")
-    assert mngr("set", *token).stdout == f"set {token[0]} in {mngr.user_file}\n"
+    assert mngr("set", *token).stdout == f"Set {token[0]} in {mngr.user_file}\n"
     for file in (mngr.project_file, mngr.user_file):
-        assert mngr("unset", "tmux.width").stdout == f"unset tmux.width in {file}\n"
+        assert mngr("unset", "tmux.width").stdout == f"Unset tmux.width in {file}\n"
     assert mngr.ok("get", "tmux.width") == "200\n"
 
 
@@ -215,7 +215,7 @@ def test_unset_takes_out_a_key_that_is_unknown(mngr: Shell) -> None:
 
 def test_a_dry_run_changes_nothing(mngr: Shell) -> None:
     done = mngr("set", "trash.keep", "1d", "--dry-run")
-    assert done.stdout == f"would set trash.keep in {mngr.user_file}\n"
+    assert done.stdout == f"Would set trash.keep in {mngr.user_file}\n"
     assert not mngr.user_file.parent.exists()
     mngr.ok("set", "trash.keep", "1d")
     mngr.ok("unset", "trash.keep", "--dry-run")
@@ -361,9 +361,12 @@ def test_every_settings_file_in_the_guide_is_accepted(mngr: Shell) -> None:
     assert "create_templates.reviewer.type" in mngr.ok("list")
 
 
-def test_the_guide_describes_every_setting() -> None:
+def test_the_guide_lists_every_setting_with_its_default_and_meaning() -> None:
     guide = GUIDE.read_text()
-    for key, (_, default, help) in SETTINGS.items():
-        shown = "" if default is None else f"`{default}`"
-        row = rf"\| `{re.escape(key.replace('*', 'NAME'))}` \| [^|]+ \| {re.escape(shown)} ?\| "
-        assert re.search(row + re.escape(help) + r" \|", guide), key
+    section = guide[guide.index("## The settings") :].partition("A **duration**")[0]
+    rows = re.findall(r"^\| `(\S+)` \| [^|]+ \| (?:`(.+)` )?\| (.+) \|$", section, re.MULTILINE)
+    listed = {re.sub(r"\b[A-Z]+\b", "*", key): (default, help) for key, default, help in rows}
+    assert listed == {
+        key: ("" if value is None else json.dumps(value).strip('"'), help)
+        for key, (_, value, help) in SETTINGS.items()
+    }

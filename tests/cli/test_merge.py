@@ -126,7 +126,9 @@ def test_changes_in_the_way_are_left_alone(local: Cli) -> None:
     worker(local, "foo", README="theirs\n")
     (local.repo / "README").write_text("mine\n")
     before = head(local)
-    local("merge", "foo").fails(1, "foo was not merged", "README")
+    overwritten = "Your local changes to the following files would be overwritten by merge: README"
+    refused = local("merge", "foo").fails(1)
+    assert refused.err == f"mngr: foo was not merged: {overwritten}; your files are untouched\n"
     assert (local.repo / "README").read_text() == "mine\n" and head(local) == before
     assert settled(local)
 

@@ -160,7 +160,7 @@ def test_disabling_what_a_variable_enables_is_no_success(local: Cli, kite: Path)
 
 def test_a_dry_run_changes_nothing(local: Cli, kite: Path) -> None:
     done = local("plugin", "disable", "kite", "--dry-run").ok()
-    assert done.out.startswith("would disable kite in ")
+    assert done.out.startswith("Would disable kite in ")
     row = local("plugin", "disable", "kite", "--dry-run", "--format", "json").ok().json()
     assert row == {"name": "kite", "enabled": False, "done": False}
     assert plugins(local)["kite"]["enabled"] is True

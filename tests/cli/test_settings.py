@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 
-from mngr.settings.schema import SETTINGS
 from tests.support.cli import ROOT, Cli
 
 KEY = "commands.config.format"
@@ -81,14 +79,3 @@ def test_the_guide_names_every_layer() -> None:
     guide = (ROOT / "docs" / "configuration.md").read_text()
     table = re.findall(r"^\| (\S+) \| ", guide, re.MULTILINE)
     assert table[:8] == ["layer", *"defaults user project local variables `-S` options".split()]
-
-
-def test_the_guide_lists_every_setting_with_its_default_and_meaning() -> None:
-    guide = (ROOT / "docs" / "configuration.md").read_text()
-    section = guide[guide.index("## The settings") :].partition("A **duration**")[0]
-    rows = re.findall(r"^\| `(\S+)` \| [^|]+ \| (?:`(.+)` )?\| (.+) \|$", section, re.MULTILINE)
-    listed = {re.sub(r"\b[A-Z]+\b", "*", key): (default, help) for key, default, help in rows}
-    assert listed == {
-        key: ("" if value is None else json.dumps(value).strip('"'), help)
-        for key, (_, value, help) in SETTINGS.items()
-    }

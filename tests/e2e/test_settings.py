@@ -105,7 +105,7 @@ def test_settings_of_a_project_are_in_its_folder(e2e: E2eSession) -> None:
     written = e2e.run("mngr config set trash.keep 30d")
     expect(written).to_succeed()
     path = e2e.work.resolve() / ".mngr" / "settings.toml"
-    expect(written.stdout + written.stderr).to_contain(f"set trash.keep in {path}")
+    expect(written.stdout + written.stderr).to_contain(f"Set trash.keep in {path}")
     expect(e2e.run("mngr create keeper -- sleep 1000", comment="not dirty")).to_succeed()
     (e2e.work / ".mngr" / "notes").write_text("mine\n")
     refused = e2e.run("mngr create other -- sleep 1000", comment="but this is work")
@@ -145,7 +145,7 @@ def test_an_option_can_have_a_default(e2e: E2eSession) -> None:
         comment="give an option a default: from now on, create does not attach",
     )
     expect(result).to_succeed()
-    expect(result.stdout + result.stderr).to_contain("set commands.create.connect")
+    expect(result.stdout + result.stderr).to_contain("Set commands.create.connect")
     made = e2e.run("mngr create calm -- sleep 1000", comment="on a terminal", pty=True)
     expect(made).to_succeed()
     expect(state(e2e, "calm")).to_equal("RUNNING")

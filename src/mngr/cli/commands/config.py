@@ -229,7 +229,7 @@ def _path(args: Namespace) -> str:
 def _done(args: Namespace, verb: str, path: str) -> int:
     row: dict[str, Json] = {"key": args.key, "scope": _scope(args), "path": path}
     what = f"{verb} {args.key} in {path}" if args.key else f"{verb} {path}"
-    human = f"would {what}" if args.dry_run else what
+    human = f"Would {what}" if args.dry_run else what[0].upper() + what[1:]
     print_result(args, {**row, "done": not args.dry_run}, human)
     return 0
 

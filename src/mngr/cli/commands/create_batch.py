@@ -45,7 +45,8 @@ class Line(Struct):
 def run_batch(args: Namespace, api: Mngr) -> int:
     lines = list(parse_lines(args, read_lines(args.batch), {a.name for a in api.list()}))
     if not lines:
-        raise UsageError(f"--batch: {args.batch} has no lines to create agents from")
+        source = "standard input" if args.batch == "-" else args.batch
+        raise UsageError(f"--batch: {source} has no lines to create agents from")
     failed, progress = 0, LastLine(args.quiet)
     for number, row in enumerate(_results(args, api, lines), start=1):
         failed += row["error"] is not None

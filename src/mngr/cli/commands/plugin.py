@@ -143,7 +143,7 @@ def _report(args: Namespace, names: list[str]) -> int:
     if args.dry_run:
         for name in names:
             path = scope_file(args.config, args.scope)
-            _say(args, name, f"would {args.verb} {name} in {path}", enabled=enable)
+            _say(args, name, f"Would {args.verb} {name} in {path}", enabled=enable)
         return 0
     config = load_config(args.setting)
     registry = load_registry(config)

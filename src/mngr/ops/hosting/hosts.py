@@ -258,8 +258,8 @@ def restartable(world: World, host: Host) -> Engine:
     """Return the host's engine; raise if it cannot stop and start hosts."""
     if not capabilities(world, host.ref.provider).restarts:
         raise UsageError(
-            f"host {host.ref.name} cannot be stopped or started: it is a host of "
-            f"{host.ref.provider}",
+            f"host {host.ref.name} cannot be stopped or started: the provider "
+            f"{host.ref.provider} does not support this",
             "stop and start its agents with `mngr stop` and `mngr start`",
         )
     return engine(world, host.ref.provider)

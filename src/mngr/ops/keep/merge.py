@@ -17,6 +17,7 @@ from mngr.model.struct import Json, Struct
 from mngr.ops.keep import trees
 from mngr.ops.steps import step
 from mngr.ops.work import transport
+from mngr.ops.work.risk import summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -230,10 +231,13 @@ def _merge(here: Place, agent: Agent, tip: str, squash: bool) -> None:
 
 
 def _words(done: Completed) -> str:
-    """Return the error in git's output: its first words, without the indented list of files."""
+    """Return the error in git's output and the files that it lists, without git's advice."""
+    advice = ("hint:", "Aborting", "Please ")
     lines = done.stderr.decode("utf-8", "replace").splitlines()
-    said = [line.strip() for line in lines if not line.startswith(("hint:", "Aborting"))]
-    return " ".join(said[:6]).removeprefix("error: ").removeprefix("fatal: ") or done.complaint
+    files = summary([line for line in lines if line.startswith("\t")])
+    said = [line.strip() for line in lines if not line.startswith(("\t", *advice))]
+    words = " ".join([*said[:6], files]).strip()
+    return words.removeprefix("error: ").removeprefix("fatal: ") or done.complaint
 
 
 def _subject(agent: Agent, verb: str) -> str:

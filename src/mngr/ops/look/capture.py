@@ -62,6 +62,6 @@ def _pane_of(agent: Agent, window: str) -> str:
             return pane.pane_id
     if window not in ("", "agent") and panes:
         known = [pane.window for pane in panes]
-        hint = suggestion(window, known, f"it has {', '.join(known)}")
+        hint = suggestion(window, known, f"its windows are {', '.join(known)}")
         raise NotFound(f"{agent.name} has no window {window!r}", hint)
     return ""
