@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.cli import Cli
@@ -108,3 +110,13 @@ def test_this_machine_is_neither_destroyed_nor_forgotten(local: Cli) -> None:
         assert "mngr host" not in refused.err
     assert local("host", "audit").ok().out == "No hosts created by mngr\n"
     assert local("host", "list", "-q").ok().out == f"host-{0:032x}\n"
+
+
+@pytest.mark.parametrize("mine", ["mine", "jot/mine"])
+def test_the_demo_refuses_a_directory_in_use(tmp_path: Path, local: Cli, mine: str) -> None:
+    """Otherwise the last line would tell the user to delete it."""
+    path = tmp_path / "used" / mine
+    path.parent.mkdir(parents=True)
+    path.write_text("x")
+    local("demo", str(tmp_path / "used"), timeout=20).fails(1, "used is not empty")
+    assert [each for each in path.parents[mine.count("/")].rglob("*") if each.is_file()] == [path]

@@ -124,10 +124,3 @@ def test_it_says_where_everything_is(demo: Demo) -> None:
     assert report.is_file()
     assert str(report) in demo.printed
     assert "tmr/demo" in demo.printed
-
-
-def test_a_folder_in_use_is_refused(tmp_path: Path, local: Cli) -> None:
-    (tmp_path / "jot").mkdir()
-    (tmp_path / "jot" / "mine").write_text("x")
-    local("demo", str(tmp_path)).fails(1, "not empty")
-    assert (tmp_path / "jot" / "mine").read_text() == "x"

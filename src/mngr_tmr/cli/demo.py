@@ -12,7 +12,7 @@ from mngr.cli.app.output import one, say
 from mngr.cli.app.parser import Namespace, Parser
 from mngr.errors import MissingProgram, MngrError, Refused
 from mngr.model.quoting import quote
-from mngr_tmr.cli.demo_project import CannotPlant, plant
+from mngr_tmr.cli.demo_project import CannotPlant, plant, require_empty
 
 DESCRIPTION = """\
 Create a small note-keeping program with known defects in a new git repository: three bugs, an \
@@ -40,6 +40,7 @@ def run(args: Namespace) -> int:
     folder = Path(args.folder or tempfile.mkdtemp(prefix="mngr-demo-")).absolute()
     _need_pytest()
     try:
+        require_empty(folder)  # the last line tells the user to delete it
         plant(folder / "jot")
     except CannotPlant as error:
         raise Refused(str(error), "name a new or empty directory") from None

@@ -22,10 +22,15 @@ class CannotPlant(Exception):
     """The directory is not empty."""
 
 
+def require_empty(folder: Path) -> None:
+    """Raise CannotPlant unless this is a new or empty directory."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CannotPlant(f"{folder} is not empty")
+
+
 def plant(out: Path) -> str:
     """Write the repository to a new or empty directory and return its commit."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise CannotPlant(f"{out} is not empty")
+    require_empty(out)
     shutil.copytree(JOT, out, ignore=LEFT_OUT, dirs_exist_ok=True)
     who = {"NAME": "jot", "EMAIL": "jot@example.com", "DATE": "2026-01-01T12:00:00Z"}
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
