@@ -158,6 +158,10 @@ class LocalHost:
 
     def put(self, given: Files) -> None:
         for path, (content, mode) in given.items():
+            folder = os.path.dirname(path)
+            of_agent = os.path.dirname(os.path.dirname(folder)) == agents_dir(self.home)
+            if of_agent and os.path.islink(folder):
+                raise MngrError(f"{folder} was replaced by a link")
             files.replace(path, content, mode, keep_mode=False)
 
     def swap(self, stem: str, rev: int, content: bytes) -> bool:

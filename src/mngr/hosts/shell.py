@@ -97,13 +97,16 @@ if [ -n "$many" ]; then files "$@" | few | pack; else files "$@" | pack; fi
 )
 
 PUT = r"""
-stage=$(mktemp -d "$1/.put.XXXXXX") || exit 1; shift
+home=$1 stage=$(mktemp -d "$1/.put.XXXXXX") || exit 1; shift
 trap 'rm -rf "$stage"' EXIT
 tar -xpf - -C "$stage" || exit 1
 number=0
 for path in "$@"; do
   folder=${path%/*}
   [ -d "$folder" ] || (umask 077; mkdir -p "$folder") || exit 1
+  case $path in "$home"/agents/*/*/*)
+    [ ! -h "$folder" ] || { echo "$folder was replaced by a link" >&2; exit 1; } ;;
+  esac
   [ ! -d "$path" ] || { echo "$path is a directory" >&2; exit 1; }
   beside=$folder/.${path##*/}.${stage##*.}
   mv -f "$stage/$number" "$beside" && mv -f "$beside" "$path" || { rm -f "$beside"; exit 1; }
@@ -113,7 +116,7 @@ done
 
 # Print `swapped` or `lost`. LocalHost.swap explains the check for a higher revision.
 SWAP = r"""
-umask 077
+umask 077; set -C # the agent may put a link where a file is written
 stem=$1 rev=$2 next=$(($2 + 1))
 [ "$rev" -gt 0 ] || mkdir -p "${stem%/*}" || exit 1
 [ -d "${stem%/*}" ] || { echo lost; exit 0; }

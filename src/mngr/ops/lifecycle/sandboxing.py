@@ -33,6 +33,9 @@ printf '%s\n' "$program"
 exit 0
 """
 
+KEPT = ("env", "launch.sh", "window.sh", "limit.sh")
+"""The files of an agent that a shell outside its sandbox reads."""
+
 # How launch.sh and `exec` enter the sandbox; it has no effect for an agent without one.
 WRAP = """[ ! -f "$box" ] || set -- sh "$box" "$@" """
 
@@ -87,6 +90,7 @@ def _sandbox(host: Host, record: AgentRecord, lines: Sequence[str]) -> Sandbox:
         masked=(host.home,),
         readable=tuple(readable),
         writable=tuple(writable),
+        kept=tuple(os.path.join(folder, name) for name in KEPT),
         work_dir=record.work_dir,
     )
 
