@@ -43,7 +43,7 @@ now() {{
   time=$(date -u +%s.%N,%Y-%m-%dT%H:%M:%SZ) || return
   stamp=${{time#*,}} time=${{time%%,*}}; case $time in *N) time=${{time%.*}} ;; esac
 }}
-# Overwrite the reserved file, because the disk may be full when the program ends; the agent may have
+# Overwrite the reserved file, because the disk may be full when the program ends. The agent may have
 # replaced it by a link.
 report() {{
   plain "$dir/.$1.$launch" || rm -rf "$dir/.$1.$launch"
