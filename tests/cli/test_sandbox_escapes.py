@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -86,6 +87,56 @@ def test_a_recording_follows_no_link(local: Cli) -> None:
     cast.unlink()
     cast.symlink_to(precious)
     local("start", "foo").ok()
-    until(lambda: not cast.is_symlink() or precious.read_text() != PRECIOUS, what="it records")
-    until(lambda: "hello" in cast.read_text())
+    until(lambda: cast.exists() and "hello" in cast.read_text(), what="it records")
+    assert precious.read_text() == PRECIOUS
+
+
+# A repository that asks a program for objects that are missing, in place of the user's.
+FORGE = r"""
+set -e
+cd "$MNGR_AGENT_WORK_DIR"; git init -q evil; cd evil
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=b
+git commit -q --allow-empty -m x
+git config core.repositoryFormatVersion 1; git config extensions.partialClone evil
+git config remote.evil.promisor true; git config remote.evil.url "$PWD"
+git config remote.evil.uploadpack "touch RAN; false"
+tree=.git/worktrees/$(basename "$MNGR_AGENT_WORK_DIR")
+mkdir -p "$tree"; echo MISSING > "$tree/HEAD"; base=$(git rev-parse HEAD); evil=$PWD
+cd "$MNGR_AGENT_STATE_DIR"
+set_to() { sed -i "s|\"$1\":\"[^\"]*\"|\"$1\":\"$2\"|" agent.99.json; }
+cat agent.1.json > agent.99.json
+set_to source "$evil"; set_to repository "$evil/.git"; set_to base_commit "$base"
+set_to work_dir "$evil"
+"""
+MISSING = "1234567890" * 4
+
+
+@needs_bwrap
+def test_it_cannot_choose_the_repository_in_which_git_runs(mngr: Cli) -> None:
+    ran = mngr.user_home / "ran"
+    mngr.create("safe", "--sandbox", "--transfer", "git-worktree")
+    before = mngr.agent("safe")
+    forge = FORGE.replace("RAN", str(ran)).replace("MISSING", MISSING)
+    mngr("exec", "safe", forge).ok()
+    for words in (["list"], ["pull"], ["merge", "--dry-run"], ["push", "--dry-run"]):
+        mngr(*words, *(["safe"] if words != ["list"] else []))
+    assert mngr.agent("safe")["work_dir"] == before["work_dir"]
+    mngr("destroy", "--force", "safe").ok()
+    assert not ran.exists()
+    mngr("gc", "-S", "trash.keep=0s").ok()
+    assert not any((mngr.home / "sandboxes").iterdir())
+
+
+@pytest.mark.parametrize(("field", "value"), [("base_commit", "--output={}"), ("name", "x\x1b]0;")])
+def test_a_record_whose_fields_are_options_is_none(
+    mngr: Cli, precious: Path, field: str, value: str
+) -> None:
+    mngr.create("foo", "--transfer", "git-mirror")
+    mngr.commit("more", cwd=mngr.work_dir("foo"))
+    record = json.loads((mngr.state_dir("foo") / "agent.1.json").read_bytes())
+    record[field] = value.format(precious)
+    (mngr.state_dir("foo") / "agent.99.json").write_text(json.dumps(record))
+    mngr("pull", "foo", "--dry-run", "--branch", "x").ok()
+    mngr("pull", "foo").ok()
+    mngr("destroy", "foo", "--headless")
     assert precious.read_text() == PRECIOUS

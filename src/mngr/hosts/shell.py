@@ -69,6 +69,11 @@ echo --
 [ $# -gt 0 ] || exit 0
 tails=
 for each in "$@"; do
+  made=../sandboxes/${each#./}.json
+  if [ -f "$made" ]; then
+    [ -n "$tails" ] || tails=$(mktemp -d) || exit 1
+    mkdir -p "$tails/$each" && cp "$made" "$tails/$each/made" || exit 1
+  fi
   for link in transcript status; do
     [ -f "$each/$link" ] || continue
     target=$each/$link
@@ -297,7 +302,8 @@ def _evidence(
 ) -> tuple[Evidence, int]:
     """Return the evidence of an agent, and the highest revision in it."""
     caught = sorted(((revision(name, "agent"), name) for name in files), reverse=True)
-    record = first_record(agent_id, (files[name] for rev, name in caught if rev))
+    contents = (files[name] for rev, name in caught if rev)
+    record = first_record(agent_id, contents, files.get("made", b""))
     newest = caught[0][0] if caught else 0
     mine = tuple(panes.get(agent_id, ()))
     return read_evidence(agent_id, max(listed, newest), record, files, mine), newest

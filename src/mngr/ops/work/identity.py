@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 # in the trash; the revision of the newest claim of its name, and the claim; the kind of file at the
 # work directory's path, and that path with links resolved; the git directory that its `.git` file
 # names (or that of the work directory in the trash), if that names this work directory, perhaps by
-# its path before an interrupted move; the path of the work directory in the trash; whether its state
-# directory is in the trash; whether the record has changed since it was read.
+# its path before an interrupted move; the path of the work directory in the trash; whether its
+# state directory is in the trash; whether the record has changed since it was read.
 LOOK = r"""
 home=$1; shift; unset CDPATH
 # This starts no process, unlike `$(pwd -P)`. Every path here is absolute.
