@@ -209,7 +209,8 @@ class ShellHost:
         given = (self.home, self.socket, fields, *words)
         first = f"{join(after)} > /dev/null || exit\n" if after else ""
         answer = self._script(first + READ, *given, timeout=self.patience + patience)
-        text, mark, archive = answer.partition(b"--\n")
+        # The name of a window is the last word of a line, and may end with two dashes.
+        text, mark, archive = answer.partition(b"\n--\n")
         if not mark:
             raise Unreachable(f"host {self.ref.name} gave an incomplete answer")
         # Not splitlines: a title may contain characters that Python treats as line ends.
